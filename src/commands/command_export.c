@@ -6,6 +6,7 @@
 #include "analysis/arrangements.h"
 #include "analysis/export.h"
 #include "analysis/frames.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "molecule/range.h"
@@ -81,50 +82,43 @@ static tsr_status parse_format(const char *text, const char *path, int *format,
 
 /* ---- scripts ---- */
 
+/* Beside the models. Both programs read a name as JSON writes it. */
 static tsr_status write_script(const char *path, const char *extension,
-                               const char *text, tsr_err *err)
+                               const char *before, const char *between,
+                               const char *format, const char *after,
+                               tsr_err *err)
 {
-    char name[4096];
-    snprintf(name, sizeof name, "%s%s", path, extension);
-    return tsr_file_replace(name, text, strlen(text), err);
+    tsr_file_writer script;
+    char *name = tsr_words_of("%s%s", path, extension);
+    TSR_TRY(tsr_allocated(name, err));
+    tsr_status status = tsr_file_begin(&script, name, err);
+    free(name);
+    if (status != TSR_OK)
+        return status;
+    fputs(before, script.out);
+    tsr_json_text(&(tsr_json){.out = script.out}, NULL,
+                  tsr_text_file_name(path));
+    fprintf(script.out, "%s%s%s", between, format, after);
+    return tsr_file_end(&script, TSR_OK, err);
 }
 
-/* A file's name between quotes, for both programs. */
-static void quote(const char *name, char *out, size_t size)
-{
-    size_t n = 0;
-    out[n++] = '"';
-    for (; *name != '\0' && n + 4 < size; name++) {
-        if (*name == '"' || *name == '\\')
-            out[n++] = '\\';
-        out[n++] = *name;
-    }
-    out[n++] = '"';
-    out[n] = '\0';
-}
-
-/* Beside the models: how to look at them, coloured by their spread. The format
- * is said, since the name need not tell; as Python, where PyMOL's own "load"
- * would end the name at a comma. */
+/* How to look at the models, coloured by their spread. The format is said,
+ * since the name need not tell; as Python, where PyMOL's own "load" would end
+ * the name at a comma. */
 static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 {
-    char text[8192], quoted[2048];
-    const char *name = tsr_text_file_name(path);
-    quote(name, quoted, sizeof quoted);
-    snprintf(text, sizeof text,
-             "# PyMOL: run in the folder of %s\n"
-             "/cmd.load(%s, \"draws\", format=\"%s\")\n"
-             "hide everything\nshow ribbon, draws\n"
-             "set all_states, on\nspectrum b, blue_white_red, draws and name "
-             "CA\nzoom draws\n",
-             name, quoted, format_name[format]);
-    tsr_status status = write_script(path, ".pml", text, err);
-    snprintf(text, sizeof text,
-             "# ChimeraX: run in the folder of %s\n"
-             "open %s format %s\nhide atoms\nshow cartoons\n"
-             "color byattribute bfactor palette blue:white:red\nview\n",
-             name, quoted, format == TSR_MODEL_CIF ? "mmcif" : "pdb");
-    return status == TSR_OK ? write_script(path, ".cxc", text, err) : status;
+    TSR_TRY(write_script(
+        path, ".pml", "# PyMOL: run in the folder of the models\n/cmd.load(",
+        ", \"draws\", format=\"", format_name[format],
+        "\")\nhide everything\nshow ribbon, draws\nset all_states, on\n"
+        "spectrum b, blue_white_red, draws and name CA\nzoom draws\n",
+        err));
+    return write_script(
+        path, ".cxc", "# ChimeraX: run in the folder of the models\nopen ",
+        " format ", format == TSR_MODEL_CIF ? "mmcif" : "pdb",
+        "\nhide atoms\nshow cartoons\n"
+        "color byattribute bfactor palette blue:white:red\nview\n",
+        err);
 }
 
 /* ---- models ---- */

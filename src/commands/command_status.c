@@ -25,7 +25,7 @@ typedef struct {
     tsr_run_checkpoint at;
     int has_checkpoint;
     char why_not[TSR_ERR_SIZE]; /* no checkpoint */
-    long warmup, draws;         /* in the trace */
+    tsr_run_place now;          /* with the draws that the trace has */
     double accepted, chi2;      /* of the last tenth; NaN: unknown */
 } run_status;
 
@@ -54,9 +54,9 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     tsr_status status = tsr_allocated(path, err);
     TSR_THEN(status, tsr_trace_open(path, &reader, err));
     if (status == TSR_OK) {
-        s->warmup = tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR);
-        s->draws = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
-        int warm = s->draws == 0;
+        s->now.warmup = tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR);
+        s->now.draws = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
+        int warm = s->now.draws == 0;
         s->accepted = last_mean(reader,
                                 warm ? TSR_TRACE_WARMUP_SAMPLE_STATS
                                      : TSR_TRACE_SAMPLE_STATS,
@@ -85,6 +85,18 @@ static void finish_commits(const char *directory, tsr_log *log)
                  directory, found.pending);
 }
 
+/* The trace is ahead of the checkpoint: at the same pace. */
+static void catch_up(run_status *s)
+{
+    const tsr_run_place *then = &s->at.place;
+    tsr_run_place *now = &s->now;
+    const long more = now->warmup + now->draws - then->warmup - then->draws;
+    if (then->steps == 0)
+        return;
+    now->steps += more * tsr_run_draw_steps(&s->config, &s->at.identity);
+    now->seconds *= (double)now->steps / (double)then->steps;
+}
+
 static tsr_status look(const char *directory, run_status *s, tsr_log *log,
                        tsr_err *err)
 {
@@ -101,7 +113,9 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
+        s->now = s->at.place;
         status = look_at_trace(directory, s, err);
+        catch_up(s);
         /* stopped before it was made, or while it was */
         if (status == TSR_E_NOINPUT ||
             (status == TSR_E_DATA && s->has_checkpoint &&
@@ -123,43 +137,22 @@ static double steps_a_second(const run_status *s)
                                                  : (double)NAN;
 }
 
-/* Draws of warm-up in all: behind populations half of what was asked for, as is
- * known for certain once there are draws. */
-static long warmup_draws(const run_status *s)
-{
-    return s->draws > 0 ? s->warmup : tsr_session_warmup(&s->config);
-}
-
-static double seconds_left(const run_status *s)
-{
-    const tsr_run_identity *i = &s->at.identity;
-    long draws = tsr_sampler_draws(&s->config.sampler);
-    if (s->has_checkpoint && s->at.place.expected > s->draws)
-        draws = s->at.place.expected; /* until converged */
-    long left = warmup_draws(s) - s->warmup + draws - s->draws;
-    double steps = (double)left * (double)tsr_sampler_thin(&s->config.sampler) *
-                   (double)i->n_chain * (double)i->n_temp;
-    double seconds = steps / steps_a_second(s);
-    const double limit = s->config.sampler.time_limit;
-    if (s->has_checkpoint && s->at.place.is_finished)
-        return 0.0;
-    return limit > 0.0 && seconds > limit - s->at.place.seconds
-               ? fmax(limit - s->at.place.seconds, 0.0)
-               : seconds;
-}
-
-/* Since a time in UTC, ISO 8601; NaN where it is none. */
-static double age(const char *written_at)
+/* Since a time in UTC, ISO 8601, ", 4 s ago"; "" where it is none. */
+static const char *age(const char *written_at, char text[48])
 {
     struct tm t = {0}, utc;
     time_t now = time(NULL);
     if (sscanf(written_at, "%d-%d-%dT%d:%d:%d", &t.tm_year, &t.tm_mon,
                &t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
-        return (double)NAN;
+        return "";
     t.tm_year -= 1900, t.tm_mon -= 1;
     gmtime_r(&now, &utc); /* both as if they were local times */
     t.tm_isdst = utc.tm_isdst = 0;
-    return difftime(mktime(&utc), mktime(&t));
+    const double ago = difftime(mktime(&utc), mktime(&t));
+    snprintf(text, 48,
+             ago < 0.0 ? ", by a clock ahead of this one" : ", %.0f s ago",
+             ago);
+    return text;
 }
 
 static void print_number(FILE *out, const char *name, double value,
@@ -171,32 +164,30 @@ static void print_number(FILE *out, const char *name, double value,
 
 static void print(const run_status *s, const char *directory, FILE *out)
 {
-    double left = seconds_left(s);
-    char draws[80], word[TSR_SHELL_SIZE];
+    char ago[48], left[48], draws[80], word[TSR_SHELL_SIZE];
     fprintf(out, "run in '%s'\n  %-11s %s", directory, "state", s->state);
     if (s->holder.is_held)
         fprintf(out, " on %s, process %ld, since %s", s->holder.host,
                 s->holder.pid, s->holder.since);
-    fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->warmup,
-            warmup_draws(s));
-    tsr_sampler_draws_text(&s->config.sampler, s->draws, draws);
+    fprintf(out, "\n  %-11s %ld of %ld draws\n", "warm-up", s->now.warmup,
+            tsr_run_warmup(&s->config, &s->now));
+    tsr_sampler_draws_text(&s->config.sampler, s->now.draws, draws);
     fprintf(out, "  %-11s %s", "sampling", draws);
     if (s->has_checkpoint)
         fprintf(out, ", %ld chain%s", (long)s->at.identity.n_chain,
                 s->at.identity.n_chain == 1 ? "" : "s");
     fputc('\n', out);
     print_number(out, "speed", steps_a_second(s), " steps/s");
-    if (isfinite(left) && left > 0.0) {
-        long t = (long)(left + 0.5);
-        fprintf(out, "  %-11s %ld:%02ld:%02ld%s\n", "time left", t / 3600,
-                t / 60 % 60, t % 60,
+    const double seconds =
+        tsr_run_left(&s->config, &s->at.identity, &s->now, left);
+    if (isfinite(seconds) && seconds > 0.0)
+        fprintf(out, "  %-11s %s%s\n", "time left", left,
                 s->holder.is_held ? "" : ", once it is resumed");
-    }
     print_number(out, "accepted", 100.0 * s->accepted, " %");
     print_number(out, "chi2", s->chi2, "");
     if (s->has_checkpoint)
-        fprintf(out, "  %-11s %s, %.0f s ago: %ld draws of warm-up, %ld kept\n",
-                "checkpoint", s->at.written_at, age(s->at.written_at),
+        fprintf(out, "  %-11s %s%s: %ld draws of warm-up, %ld kept\n",
+                "checkpoint", s->at.written_at, age(s->at.written_at, ago),
                 s->at.place.warmup, s->at.place.draws);
     else
         fprintf(out, "  %-11s none: %s\n", "checkpoint", s->why_not);
@@ -229,6 +220,7 @@ static void put_checkpoint(tsr_json *j, const tsr_run_checkpoint *at)
 static void print_json(const run_status *s, FILE *out)
 {
     tsr_json j = {.out = out};
+    char left[48];
     tsr_json_object(&j, NULL);
     tsr_json_text(&j, "state", s->state);
     if (s->holder.is_held) {
@@ -236,14 +228,15 @@ static void print_json(const run_status *s, FILE *out)
         tsr_json_integer(&j, "pid", s->holder.pid);
         tsr_json_text(&j, "since", s->holder.since);
     }
-    put_part(&j, "warmup", s->warmup, warmup_draws(s));
-    put_part(&j, "draws", s->draws, tsr_sampler_draws(&s->config.sampler));
+    put_part(&j, "warmup", s->now.warmup, tsr_run_warmup(&s->config, &s->now));
+    put_part(&j, "draws", s->now.draws, tsr_sampler_draws(&s->config.sampler));
     if (s->has_checkpoint)
         put_checkpoint(&j, &s->at);
     else
         tsr_json_text(&j, "checkpoint", NULL);
     tsr_json_number(&j, "steps_per_second", steps_a_second(s));
-    tsr_json_number(&j, "seconds_left", seconds_left(s));
+    tsr_json_number(&j, "seconds_left",
+                    tsr_run_left(&s->config, &s->at.identity, &s->now, left));
     tsr_json_number(&j, "acceptance_rate", s->accepted);
     tsr_json_number(&j, "chi2", s->chi2);
     tsr_json_close(&j);

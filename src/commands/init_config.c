@@ -4,6 +4,7 @@
  */
 #include "commands/init_config.h"
 
+#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 
@@ -131,16 +132,10 @@ void tsr_init_draw(const tsr_init *init, const char *prefix, FILE *out)
 
 /* ---- YAML ---- */
 
-/* A text in double quotes, in which YAML knows two characters to escape. */
+/* YAML reads a text as JSON writes it. */
 static void quote(FILE *out, const char *text)
 {
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
+    tsr_json_text(&(tsr_json){.out = out}, NULL, text);
 }
 
 /* The path of a file as seen from the folder of the configuration: as given

@@ -110,21 +110,6 @@ tsr_status tsr_file_read(const char *path, char **data, size_t *size,
     return status;
 }
 
-/* 0, or the errno of what failed. */
-static int write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        data += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 int tsr_file_read_at(int fd, void *to, size_t n, size_t at)
 {
     char *next = to;
@@ -192,7 +177,7 @@ static int write_file(int fd, const char *data, size_t size)
 {
     if (fd < 0)
         return errno;
-    int failed = write_all(fd, data, size);
+    int failed = tsr_file_write_at(fd, data, size, 0);
     if (failed == 0 && fsync(fd) != 0)
         failed = errno;
     if (close(fd) != 0 && failed == 0)
@@ -359,23 +344,13 @@ tsr_status tsr_file_check_target(const tsr_file_target *target,
 
 tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
 {
-    size_t room = strlen(path) + 2; /* "/", path, the end */
+    char *folder = *path == '/' ? strdup("") : getcwd(NULL, 0);
     *out = NULL;
-    for (size_t size = 256;; size *= 2) {
-        char *whole = malloc(size + room);
-        TSR_TRY(tsr_allocated(whole, err));
-        *whole = '\0';
-        if (*path == '/' || getcwd(whole, size) != NULL) {
-            const char *slash = *path == '/' || *path == '\0' ? "" : "/";
-            size_t n = strlen(whole);
-            snprintf(whole + n, size + room - n, "%s%s", slash, path);
-            *out = whole;
-            return TSR_OK;
-        }
-        int code = errno;
-        free(whole);
-        if (code != ERANGE)
-            return tsr_fail(err, TSR_E_IO, "cannot find the current folder: %s",
-                            strerror(code));
-    }
+    if (folder == NULL)
+        return tsr_fail(err, TSR_E_IO, "cannot find the current folder: %s",
+                        strerror(errno));
+    *out = tsr_words_of("%s%s%s", folder,
+                        *path == '/' || *path == '\0' ? "" : "/", path);
+    free(folder);
+    return tsr_allocated(*out, err);
 }

@@ -5,9 +5,11 @@
 
 #include "core/text.h"
 #include "files/checksum.h"
+#include "session/run_session.h"
 #include "store/checkpoint.h"
 #include "store/trace.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +68,44 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                               s->n_chain,
                               tsr_target_n_temp(&s->target),
                               tsr_target_n_state(&s->target)};
+}
+
+/* ---- how long it takes ---- */
+
+long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of)
+{
+    return tsr_sampler_thin(&config->sampler) *
+           (long)(of->n_chain * of->n_temp);
+}
+
+long tsr_run_warmup(const tsr_config *config, const tsr_run_place *place)
+{
+    return place->draws > 0 ? place->warmup
+           : place->expected > 0
+               ? place->expected - tsr_sampler_draws(&config->sampler)
+               : tsr_session_warmup(config);
+}
+
+double tsr_run_left(const tsr_config *config, const tsr_run_identity *of,
+                    const tsr_run_place *place, char text[48])
+{
+    const tsr_sampler_options *o = &config->sampler;
+    const long warmup = tsr_run_warmup(config, place),
+               most = warmup + tsr_sampler_draws(o),
+               all = place->expected > 0 ? place->expected : most;
+    const double each = place->seconds / (double)place->steps *
+                        (double)tsr_run_draw_steps(config, of);
+    const double warm = each * (double)(warmup - place->warmup);
+    double left = each * (double)(all - place->warmup - place->draws);
+    if (o->time_limit > 0.0)
+        left = fmax(warm, fmin(left, o->time_limit - place->seconds));
+    if (place->is_finished || left < 0.0)
+        left = 0.0;
+    const long t = isfinite(left) ? (long)(left + 0.5) : 0;
+    snprintf(text, 48, isfinite(left) ? "%s%ld:%02ld:%02ld" : "unknown",
+             o->until != NULL && all >= most ? "at most " : "", t / 3600,
+             t / 60 % 60, t % 60);
+    return left;
 }
 
 /* ---- writing ---- */

@@ -12,7 +12,7 @@ typedef struct {
     long next_look;              /* of --until, at so many draws */
     int is_finished;             /* all draws, time over, or converged */
     int is_converged;            /* as asked, at the last look */
-    long expected;               /* draws it takes, about; 0: not known */
+    long expected;               /* of both, that it takes; 0: not known */
     long steps;                  /* of all chains, since the first */
     double seconds;              /* that they took */
     double start_chi2, start_rg; /* of the first conformation */
@@ -25,6 +25,19 @@ typedef struct {
 } tsr_run_identity;
 
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
+
+/* Steps of all chains in a draw. */
+long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of);
+
+/* Draws of warm-up in all; behind populations fewer than were asked for. */
+long tsr_run_warmup(const tsr_config *config, const tsr_run_place *place);
+
+/* Seconds until the end, at the pace so far: of all draws, or of those that
+ * convergence takes, and no more than sampler.time_limit leaves once warm-up is
+ * over; not finite: not known. text: the same as "0:41:07", with "at most"
+ * where it is not known when the chains will have converged. */
+double tsr_run_left(const tsr_config *config, const tsr_run_identity *of,
+                    const tsr_run_place *place, char text[48]);
 
 typedef struct {
     tsr_run_place place;

@@ -23,11 +23,11 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 /* ---- progress ---- */
 
 typedef struct {
-    tsr_log *log;
+    const tsr_session *session;
     const char *phase;
-    double began, shown;       /* the phase here; the last line */
-    long first, before, total; /* steps of the phase: stored before this
-                                  session, before this call, planned */
+    double began, shown, block; /* the phase here; the last line; this call */
+    long first, before, total;  /* steps of the phase: stored before this
+                                   session, before this call, planned */
     long accepted_before;
     double chi2;
     char reached[64]; /* of what is asked for; "": not known yet */
@@ -37,34 +37,36 @@ static void tick(void *context, const tsr_progress *now)
 {
     progress *p = context;
     double time = tsr_clock_s(), elapsed = time - p->began;
-    double pause = tsr_log_is_terminal(p->log) ? 0.2 : 10.0;
+    tsr_log *log = p->session->log;
+    double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
     p->chi2 = now->chi2;
     if (time - p->shown < pause)
         return;
     p->shown = time;
     long step = p->before + now->step, here = step - p->first;
     double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
-    double left = rate > 0.0 ? (double)(p->total - step) / rate : 0.0;
     double accepted =
         here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
                        (double)here
                  : 0.0;
-    char line[256], chi2[32] = "";
+    char line[256], left[48], chi2[32] = "";
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
-    long seconds = (long)(left + 0.5);
+    tsr_run_place at = p->session->place;
+    at.steps += now->step;
+    at.seconds += time - p->block;
+    tsr_run_left(p->session->config, &p->session->identity, &at, left);
     if (p->total == 0) /* nobody knows how many */
         snprintf(line, sizeof line,
                  "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
                  elapsed, rate, accepted, chi2);
     else
         snprintf(line, sizeof line,
-                 "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | "
-                 "%ld:%02ld:%02ld left",
+                 "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | %s "
+                 "left",
                  p->phase, 100.0 * (double)step / (double)p->total, rate,
-                 accepted, chi2, p->reached, seconds / 3600, seconds / 60 % 60,
-                 seconds % 60);
-    tsr_log_progress(p->log, line);
+                 accepted, chi2, p->reached, left);
+    tsr_log_progress(log, line);
 }
 
 /* All draws are there, or the time for them is over. */
@@ -82,12 +84,10 @@ static void expect(progress *p, tsr_session *s, double far)
 {
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
     const double needed = far * (double)s->place.draws;
-    const long steps = s->setup->n_chain *
-                       tsr_sampler_thin(&s->config->sampler) *
-                       tsr_target_n_temp(&s->setup->target);
-    s->place.expected =
+    const long draws =
         (long)fmin(most, fmax(needed, (double)s->place.next_look));
-    p->total = s->place.expected * steps;
+    s->place.expected = s->place.warmup + draws;
+    p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
     snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
              100.0 / far);
 }
@@ -146,9 +146,8 @@ static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
                           tsr_err *err)
 {
     long thin = tsr_sampler_thin(&s->config->sampler);
-    long steps =
-        s->setup->n_chain * thin * tsr_target_n_temp(&s->setup->target);
-    double before = tsr_clock_s();
+    const long steps = tsr_run_draw_steps(s->config, &s->identity);
+    const double before = p->block = tsr_clock_s();
     int n_done;
     if (s->track != NULL)
         tsr_track_begin(s->track, s->place.draws);
@@ -204,7 +203,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
     return status;
 }
 
-/* Draws of warm-up in all. On their way from the prior populations have learnt
+/* On their way from the prior populations have learnt
  * most of what warm-up is for, so half of it is left behind them, an
  * eighth where chains walk. */
 static long warmup_draws(const tsr_session *s)
@@ -252,16 +251,18 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     long total =
         warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
     long epoch = epoch_length(s->config, s->setup), block = 1;
-    long steps = s->setup->n_chain * tsr_sampler_thin(&s->config->sampler) *
-                 tsr_target_n_temp(&s->setup->target);
+    const long steps = tsr_run_draw_steps(s->config, &s->identity);
     tsr_status status = TSR_OK;
-    progress p = {.log = s->log,
+    progress p = {.session = s,
                   .phase = warm ? "warm-up" : "sampling",
                   .began = tsr_clock_s(),
                   .first = *done * steps,
                   .before = *done * steps,
                   .total = total * steps};
     p.shown = p.began;
+    if (s->place.draws == 0 || !tsr_until_is_set(&s->until))
+        s->place.expected = (warm ? total : s->place.warmup) +
+                            tsr_sampler_draws(&s->config->sampler);
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     while (s->place.next_look <= s->place.draws) /* --until is new */
         s->place.next_look = look_after(s->place.next_look);
@@ -349,12 +350,15 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
     const long warmup = s->config->sampler.warmup;
     const double before = tsr_clock_s(), share = 0.4; /* of a time limit */
     progress p = {
-        .log = s->log, .phase = "starts", .began = before, .shown = before};
+        .session = s, .phase = "starts", .began = before, .shown = before};
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     tsr_status status = tsr_sampler_populate(
         s->sampler, s->record, warmup / levels + 1,
         share * s->config->sampler.time_limit, tick, &p, err);
     s->place.seconds += tsr_clock_s() - before;
+    s->place.steps += tsr_sampler_population(s->sampler).n_step *
+                      tsr_run_draw_steps(s->config, &s->identity) /
+                      tsr_sampler_thin(&s->config->sampler);
     tsr_log_progress(s->log, "");
     if (status != TSR_OK || tsr_stop_asked)
         return status;

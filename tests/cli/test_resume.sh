@@ -266,6 +266,49 @@ ended
 expect "status of a run with a limit of time" 0 "" "$program" status bounded --json
 check "the time left is no more than that" "$python" -c '
 import json; s = json.load(open("out.txt"))["seconds_left"]; assert 0 < s < 3000, s'
+if is_sanitized; then
+    echo "skip a clock that was set back: a sanitizer bears no library before it"
+else
+    expect "status by a clock that was set back" 0 "" env TSR_FAULT_CLOCK=-3000000 \
+        LD_PRELOAD="$build/tests/support/fault.so" "$program" status bounded
+    check "tells no age" grep -q "checkpoint  .*+00:00, by a clock ahead of this one: " \
+        out.txt
+    expect "and by one that was set forward" 0 "" env TSR_FAULT_CLOCK=3000000 \
+        LD_PRELOAD="$build/tests/support/fault.so" "$program" status bounded
+    check "tells it" grep -q "checkpoint  .*+00:00, 3000... s ago: " out.txt
+fi
+# The line on a terminal and status tell the same time: the end of the limit.
+cat >line.py <<END
+import os, pty, re, subprocess, sys, time
+program, *words = sys.argv[1:]
+pid, line = pty.fork()
+if pid == 0:
+    os.execv(program, [program, "run", *words])
+text, told = b"", []
+while len(told) < 3:
+    text += os.read(line, 4096)
+    shown = re.findall(rb"\| (?:at most )?(\d+):(\d+):(\d+) left", text)
+    if not shown or b"sampling" not in text:
+        continue
+    out = subprocess.run([program, "status", words[-1]], capture_output=True).stdout
+    left = re.findall(rb"time left +(?:at most )?(\d+):(\d+):(\d+)", out)
+    if left:
+        told.append([int(h) * 3600 + int(m) * 60 + int(s)
+                     for h, m, s in (shown[-1], left[0])])
+    text = b"sampling"
+os.kill(pid, 15)
+try:
+    while os.read(line, 4096):
+        pass
+except OSError:
+    pass
+os.waitpid(pid, 0)
+print(told)
+assert all(250 < a <= 300 and abs(a - b) < 10 for a, b in told), told
+END
+expect "the progress line knows the limit, and as status does" 0 "" "$python" line.py \
+    "$program" good.yaml --threads 1 --set sampler.draws=1000000 \
+    --set sampler.time_limit=300 --set $often --output timed
 # The time of warm-up is not that of a few draws, which would be five minutes.
 expect "in no time" 1 "rushed --draws [0-9]+00   \(about (a minute|2 minutes)\)" \
     "$program" run good.yaml --output rushed --set sampler.draws=auto \

@@ -22,6 +22,7 @@
  *                    ftruncate and unlink, which need no space, work for
  *                    ENOSPC and EDQUOT
  *   TSR_FAULT_SEED   which of several outcomes a power cut has
+ *   TSR_FAULT_CLOCK  seconds by which time() is ahead, or with '-' behind
  *   TSR_FAULT_COUNT  a file, outside the directory, that always holds the
  *                    number of operations so far, as text
  *
@@ -46,6 +47,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SECTOR = 512, MOST_FILES = 4096, MOST_NAMES = 4096 };
@@ -437,4 +439,14 @@ int open64(const char *at, int flags, ...)
     const unsigned mode = mode_of(flags, arguments);
     va_end(arguments);
     return make_or_open(at, flags, mode);
+}
+
+time_t time(time_t *out)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const time_t there = now.tv_sec + strtol(env("TSR_FAULT_CLOCK"), NULL, 10);
+    if (out != NULL)
+        *out = there;
+    return there;
 }
