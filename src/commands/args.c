@@ -207,6 +207,8 @@ tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
         else
             args->argument[args->n_argument++] = word;
         if (status == TSR_OK && tsr_args_count(args, "help") > 0) {
+            args->argument[0] =
+                i + 1 < argc && argv[i + 1][0] != '-' ? argv[i + 1] : NULL;
             *out = args;
             return TSR_OK;
         }
@@ -359,11 +361,16 @@ static void paragraphs(const char *text, FILE *out)
     }
 }
 
-void tsr_usage_help(const tsr_usage *usage, const char *program,
-                    const char *name, const char *doc, FILE *out)
+tsr_status tsr_usage_help(const tsr_usage *usage, const char *program,
+                          const char *name, const char *doc,
+                          const tsr_args *args, FILE *out, tsr_err *err)
 {
     const tsr_option *own = usage->options != NULL ? usage->options : none;
+    const tsr_field *fields = usage->fields != NULL ? usage->fields() : NULL;
+    const char *topic = args->argument[0];
     int width = 0;
+    if (fields != NULL && topic != NULL && strcmp(topic, "all") != 0)
+        return tsr_fields_help(fields, topic, 0, out, err);
     fprintf(out, "Usage: %s %s [OPTION]...%s%s\n", program, name,
             usage->arguments != NULL ? " " : "",
             usage->arguments != NULL ? usage->arguments : "");
@@ -374,9 +381,14 @@ void tsr_usage_help(const tsr_usage *usage, const char *program,
     measure(common, &width);
     list(own, NULL, width, out);
     list(common, own, width, out);
-    if (usage->fields != NULL) {
-        fprintf(out, "\n%s:\n",
-                usage->fields_title != NULL ? usage->fields_title : "Keys");
-        tsr_fields_help(usage->fields(), 2, out);
-    }
+    if (fields == NULL)
+        return TSR_OK;
+    fputs("\nKeys of CONFIG (YAML; paths relative to it):\n", out);
+    TSR_TRY(tsr_fields_help(fields, topic, 2, out, err));
+    if (topic == NULL)
+        fprintf(out,
+                "\n'%s %s --help KEY' shows what is in a section, as "
+                "contrast, data.saxs\nor moves.pivot; '--help all' all keys.\n",
+                program, name);
+    return TSR_OK;
 }

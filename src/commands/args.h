@@ -48,16 +48,15 @@ typedef struct {
     int max_arguments;                /* and at most; -1: no bound */
     const tsr_option *options;        /* ends with {0}; NULL: none */
     const char *about;                /* paragraphs for --help; NULL: none */
-    const char *fields_title;         /* above the table; NULL: "Keys" */
-    const tsr_field *(*fields)(void); /* a table for --help; NULL: none */
+    const tsr_field *(*fields)(void); /* keys of CONFIG; NULL: it has none */
 } tsr_usage;
 
 typedef struct tsr_args tsr_args;
 
 /* Parses argv [argc], the words after the command's name, which are borrowed.
  * Every command also has --help (-h), --verbose (-v) and --quiet (-q); after
- * --help nothing more is read or checked. An option given twice that does not
- * repeat is refused. Errors: TSR_E_USAGE, TSR_E_NOMEM. */
+ * --help (or --help KEY) nothing more is read or checked. An option given twice
+ * that does not repeat is refused. Errors: TSR_E_USAGE, TSR_E_NOMEM. */
 tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
                           const char *const *argv, tsr_args **out,
                           tsr_err *err);
@@ -86,9 +85,11 @@ int tsr_args_arguments(const tsr_args *args, const char *const **argument);
 /* The first of them, for a command that has at least one. */
 const char *tsr_args_argument(const tsr_args *args);
 
-/* Prints "Usage: PROGRAM NAME ...", options with live defaults and units, and
- * the field table. */
-void tsr_usage_help(const tsr_usage *usage, const char *program,
-                    const char *name, const char *doc, FILE *out);
+/* With --help in args: prints "Usage: PROGRAM NAME ...", options with live
+ * defaults and units, and the sections of the field table; or, with a word
+ * behind --help, what is in that key. Errors: TSR_E_USAGE (there is none). */
+tsr_status tsr_usage_help(const tsr_usage *usage, const char *program,
+                          const char *name, const char *doc,
+                          const tsr_args *args, FILE *out, tsr_err *err);
 
 #endif

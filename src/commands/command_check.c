@@ -57,6 +57,5 @@ const tsr_command tsr_command_check = {
               .about = "Reads the structure and the data too; computes "
                        "nothing and needs no device. The configuration with "
                        "every default goes to standard output.",
-              .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = check};

@@ -150,6 +150,5 @@ const tsr_command tsr_command_run = {
                        "where the run should go on until converged (--until, "
                        "or sampler.draws: auto) and has not within its draws "
                        "or its time; the line that goes on is printed.",
-              .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = run};

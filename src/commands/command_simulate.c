@@ -465,6 +465,5 @@ const tsr_command tsr_command_simulate = {
                   "errors. Of files that are "
                   "there already, simulate replaces only its own, unless "
                   "with --force; an input never.",
-              .fields_title = "Keys of CONFIG (YAML; paths relative to it)",
               .fields = tsr_config_fields},
     .run = simulate};

@@ -192,7 +192,7 @@ static void print_head(const tsr_init *init, FILE *out)
         tsr_text_wrap(out, 4, 0, "#   ", p->note[k]);
     }
     fputs("#\n# Next: tessera check FILE, then tessera run FILE. Every key: "
-          "tessera run --help.\n",
+          "tessera run --help all.\n",
           out);
 }
 

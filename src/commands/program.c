@@ -93,8 +93,8 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
     if (status != TSR_OK)
         return finish(command->name, status, &err, message);
     if (tsr_args_count(args, "help") > 0) {
-        tsr_usage_help(&command->usage, PROGRAM, command->name, command->doc,
-                       out);
+        status = tsr_usage_help(&command->usage, PROGRAM, command->name,
+                                command->doc, args, out, &err);
         goto done;
     }
     log = tsr_log_new(message,
@@ -166,8 +166,6 @@ int tsr_program(const tsr_command *const *commands, int argc,
                 const char *const *argv, FILE *out, FILE *message)
 {
     const char *first = argc > 1 ? argv[1] : "";
-    const char *name = first;
-    int rest = 2, exit_status = 0;
     if (argc <= 1) {
         help(commands, message);
         return tsr_exit_status(TSR_E_USAGE);
@@ -182,23 +180,16 @@ int tsr_program(const tsr_command *const *commands, int argc,
         help(commands, out);
         return check_output(0, out, message);
     }
-    if (asks) {
-        name = argv[2];
-        rest = 3;
-    }
+    const char *const help_on[] = {"--help", argc > 3 ? argv[3] : ""};
+    const char *const *words = asks ? help_on : argv + 2;
+    const char *name = argv[asks ? 2 : 1];
+    const int n = !asks ? argc - 2 : argc > 3 ? 2 : 1;
     const tsr_command *command = find(commands, name);
     if (command == NULL)
         return unknown(commands, name, message);
-    if (command->run == NULL) {
-        const char *const help_of[] = {"--help"};
-        return asks ? start_tool(name, 1, help_of, message)
-                    : start_tool(name, argc - rest, argv + rest, message);
-    }
-    if (asks)
-        tsr_usage_help(&command->usage, PROGRAM, command->name, command->doc,
-                       out);
-    else
-        exit_status = run(command, argc - rest, argv + rest, out, message);
+    const int exit_status = command->run == NULL
+                                ? start_tool(name, n, words, message)
+                                : run(command, n, words, out, message);
     return check_output(exit_status, out, message);
 }
 

@@ -143,7 +143,11 @@ const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);
 const char *tsr_field_nearest(const tsr_field *fields, const char *name);
 
 /* Prints the table for --help: name, default, unit, doc, allowed values; groups
- * indented, 80 columns. */
-void tsr_fields_help(const tsr_field *fields, int indent, FILE *out);
+ * indented, 80 columns. topic: a key, with all that is in it, by its whole name
+ * or the end of it: "contrast", "data.saxs", "moves.pivot", "pivot"; "all": the
+ * whole table; NULL: what is in groups is left out. Errors: TSR_E_USAGE (no
+ * such key; nothing is printed). */
+tsr_status tsr_fields_help(const tsr_field *fields, const char *topic,
+                           int indent, FILE *out, tsr_err *err);
 
 #endif

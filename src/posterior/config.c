@@ -226,7 +226,7 @@ static const tsr_field config_fields[] = {
               .alias = "file",
               .doc = "what was measured; none: the prior alone is sampled"),
     TSR_FIELD(GROUP, "prior", tsr_config, prior, .fields = tsr_prior_fields,
-              .doc = "P(X)"),
+              .doc = "excluded volume and restraints: P(X)"),
     TSR_FIELD(GROUP, "moves", tsr_config, moves, .fields = move_fields,
               .doc = "proposals; a bare number is the weight"),
     TSR_FIELD(GROUP, "sampler", tsr_config, sampler,

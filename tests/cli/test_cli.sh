@@ -30,8 +30,24 @@ expect "no arguments" 64 "Usage" "$program"
 expect "help" 0 "" "$program" --help
 check "help goes to standard output" grep -q "Commands:" out.txt
 expect "help of run" 0 "" "$program" run --help
-check "help shows live defaults and units" \
-    grep -qE "stored draws a chain" out.txt
+check "help names the sections" grep -q "^  contrast  *excluded volume" out.txt
+check "on a page" test "$(wc -l <out.txt)" -lt 60
+expect "help of a section" 0 "" "$program" run --help contrast
+check "shows live defaults and bounds" grep -qE "^  c1 +1 .* radius" out.txt
+check "alone" sh -c '! grep -qE "draws|Options" out.txt'
+for key in "run --help data.saxs" "check --help moves.pivot" "help run pivot" \
+    "simulate --help output.trajectory_every"; do
+    # shellcheck disable=SC2086
+    expect "$key" 0 "" "$program" $key
+    check "begins with that key" \
+        grep -q "^[a-z]*\.${key##*[. ]} " out.txt
+done
+expect "help of all keys" 0 "" "$program" run --help all
+check "shows units" grep -q "auto  *stored draws a chain" out.txt
+expect "help of no key" 64 "no key 'contrst'; did you mean 'contrast'" \
+    "$program" run --help contrst
+expect "a key of no section" 64 "did you mean 'c1_range'" \
+    "$program" check --help contrast.c1_rang
 expect "version" 0 "" "$program" --version
 expect "unknown command" 64 "did you mean 'run'" "$program" runn good.yaml
 expect "unknown option" 64 "output" "$program" run good.yaml --ouput x

@@ -29,7 +29,7 @@ contrast: {c2: 0}
 END
 expect "simulate" 0 "" "$program" simulate curve.yaml --output curve.dat
 
-expect "help" 0 "" "$program" run --help
+expect "help" 0 "" "$program" run --help data
 check "help of the kinds" grep -qE "^ +kind: saxs \(default\)" out.txt
 check "and of this one" grep -qE "^ +kind: distance" out.txt
 expect "check" 0 "" "$program" check good.yaml

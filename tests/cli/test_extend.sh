@@ -37,7 +37,7 @@ cd ..
 program=$work/tree/build/tessera
 
 # ---- what it does ----
-expect "help" 0 "" "$program" run --help
+expect "help" 0 "" "$program" run --help all
 check "has the term" grep -q "kind: gyration .* a measured" out.txt
 check "and the move" grep -q "^  *psi_turn .* turns one free psi" out.txt
 cat >new.yaml <<END

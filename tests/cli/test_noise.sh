@@ -23,7 +23,7 @@ expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a start far away" 0 "" "$program" simulate good.yaml \
     --set simulate.steps=2000 --output other.dat
 
-expect "help" 0 "" "$program" run --help
+expect "help" 0 "" "$program" run --help data
 for key in alpha_width beta_width nu intensity_scale nuisance; do
     check "help of $key" grep -qE "^ +$key +" out.txt
 done

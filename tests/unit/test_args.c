@@ -59,7 +59,6 @@ static const tsr_usage usage = {.arguments = "CONFIG [MORE]",
                                 .max_arguments = 2,
                                 .options = options,
                                 .about = "First paragraph.\n\nSecond one.",
-                                .fields_title = "Keys of CONFIG",
                                 .fields = get_keys};
 
 enum { MAX_WORDS = 12 };
@@ -205,7 +204,6 @@ static const tsr_command show = {.name = "show",
                                            .options = options,
                                            .about = "First line.\nNext.\n\n"
                                                     "Second one.",
-                                           .fields_title = "Keys of CONFIG",
                                            .fields = get_keys},
                                  .run = run_show};
 static const tsr_command *const commands[] = {&show, NULL};
@@ -310,9 +308,13 @@ static const char command_help[] =
     "  -v, --verbose        say more\n"
     "  -q, --quiet          say only warnings and errors\n"
     "\n"
-    "Keys of CONFIG:\n"
-    "  chains  8         chains side by side; integer in [1, 4096]\n"
-    "  step    0.1  rad  of a move; number in [0, 3]\n";
+    "Keys of CONFIG (YAML; paths relative to it):\n"
+    "  chains  8         chains side by side\n"
+    "  step    0.1  rad  of a move\n"
+    "\n"
+    "'tessera show --help KEY' shows what is in a section, as contrast, "
+    "data.saxs\n"
+    "or moves.pivot; '--help all' all keys.\n";
 
 static void test_help(void **state)
 {
@@ -327,6 +329,29 @@ static void test_help(void **state)
         free(o.out);
         free(o.message);
     }
+    static const char *const of_key[][MAX_WORDS] = {{"show", "--help", "step"},
+                                                    {"help", "show", "step"}};
+    for (size_t i = 0; i < sizeof of_key / sizeof of_key[0]; i++) {
+        outcome o = program(of_key[i]);
+        assert_string_equal(o.out,
+                            "step  0.1  rad  of a move; number in [0, 3]\n");
+        assert_int_equal(o.exit_status, 0);
+        free(o.out);
+        free(o.message);
+    }
+    outcome all = program((const char *[]){"show", "--help", "all", NULL});
+    assert_memory_equal(all.out, command_help, 500);
+    assert_non_null(strstr(all.out, "chains side by side; integer in [1, 4"));
+    free(all.out);
+    free(all.message);
+    outcome none = program((const char *[]){"show", "--help", "setp", NULL});
+    assert_int_equal(none.exit_status, 64);
+    assert_string_equal(none.out, "");
+    assert_memory_equal(
+        none.message,
+        "tessera show: there is no key 'setp'; did you mean 'step'?\n", 58);
+    free(none.out);
+    free(none.message);
     static const char *const general[][MAX_WORDS] = {
         {"--help"}, {"help"}, {"-h"}, {NULL}};
     for (size_t i = 0; i < 4; i++) {

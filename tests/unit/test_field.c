@@ -381,7 +381,7 @@ static void test_help(void **state)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    tsr_fields_help(config_fields, 2, out);
+    tsr_fields_help(config_fields, "all", 2, out, NULL);
     fclose(out);
     static const char begin[] =
         "  name                run              a title for people\n"
@@ -420,7 +420,7 @@ static void test_help_long(void **state)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    tsr_fields_help(fields, 0, out);
+    tsr_fields_help(fields, "all", 0, out, NULL);
     fclose(out);
     assert_string_equal(text, "a  b  c\n"
                               "a_name_that_is_much_too_long_for_it\n"
@@ -499,7 +499,7 @@ static void test_kinds_text(void **state)
     char *text = NULL, expected[300];
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    tsr_fields_help(&kinds_fields[1], 0, out);
+    tsr_fields_help(&kinds_fields[1], "all", 0, out, NULL);
     fclose(out);
     assert_string_equal(
         text,
