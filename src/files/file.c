@@ -15,8 +15,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static const size_t max_size = (size_t)1 << 31;
-
 /* A pipe that the shell makes for one command, as /dev/fd/63 of <(...). */
 static int is_of_shell(const char *path)
 {
@@ -40,52 +38,42 @@ tsr_status tsr_file_expect(const char *path, tsr_err *err)
 
 /* The stream's content into a buffer that grows; zlib passes what is not gzip
  * through unchanged. */
-static tsr_status read_stream(gzFile stream, const char *path, char **data,
-                              size_t *size, tsr_err *err)
+static tsr_status read_stream(gzFile stream, const char *path, size_t most,
+                              char **data, size_t *size, tsr_err *err)
 {
-    size_t room = (size_t)1 << 16, n = 0;
-    char *text = malloc(room);
-    if (text == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
-    for (;;) {
-        int got = gzread(stream, text + n, (unsigned)(room - n - 1));
-        int code = Z_OK;
+    size_t room = 0, n = 0;
+    char *text = NULL;
+    tsr_status status = TSR_OK;
+    for (int got = 1, code = Z_OK; got > 0 && status == TSR_OK;) {
+        if (room - n <= room / 4) {
+            room = room == 0 ? (size_t)1 << 16 : 2 * room;
+            char *more = room <= most ? realloc(text, room) : NULL;
+            if (more == NULL) {
+                status = room <= most
+                             ? tsr_fail(err, TSR_E_NOMEM,
+                                        "out of memory reading '%s'", path)
+                             : tsr_fail(err, TSR_E_DATA,
+                                        "'%s' has more than %zu MiB", path,
+                                        most >> 20);
+                break;
+            }
+            text = more;
+        }
+        got = gzread(stream, text + n, (unsigned)(room - n - 1));
+        n += got > 0 ? (size_t)got : 0;
         const char *why = gzerror(stream, &code);
-        if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
-            tsr_status status;
-            if (code == Z_ERRNO)
-                status = tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s",
-                                  path, strerror(errno));
-            else
-                status = tsr_fail(err, TSR_E_DATA,
-                                  "'%s' is a damaged or incomplete gzip file "
-                                  "(%s); fetch or pack it again",
-                                  path, why);
-            free(text);
-            return status;
-        }
-        n += (size_t)got;
-        if (got == 0)
-            break;
-        if (room - n > room / 4)
-            continue;
-        char *more = room < max_size ? realloc(text, 2 * room) : NULL;
-        if (more == NULL) {
-            free(text);
-            if (room >= max_size)
-                return tsr_fail(err, TSR_E_DATA, "'%s' has more than 2 GiB",
-                                path);
-            return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'",
-                            path);
-        }
-        text = more;
-        room *= 2;
+        if (code == Z_ERRNO)
+            status = tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s", path,
+                              strerror(errno));
+        else if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
+            status = tsr_fail(err, TSR_E_DATA,
+                              "'%s' is a damaged or incomplete gzip file "
+                              "(%s); fetch or pack it again",
+                              path, why);
     }
-    if (n == 0) {
+    if (status != TSR_OK) {
         free(text);
-        return tsr_fail(err, TSR_E_DATA, "'%s' is empty%s", path,
-                        is_of_shell(path) ? "; a pipe can be read only once"
-                                          : "");
+        return status;
     }
     text[n] = '\0';
     *data = text;
@@ -96,6 +84,18 @@ static tsr_status read_stream(gzFile stream, const char *path, char **data,
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err)
 {
+    TSR_TRY(tsr_file_read_most(path, (size_t)1 << 31, data, size, err));
+    if (*size > 0)
+        return TSR_OK;
+    free(*data);
+    *data = NULL;
+    return tsr_fail(err, TSR_E_DATA, "'%s' is empty%s", path,
+                    is_of_shell(path) ? "; a pipe can be read only once" : "");
+}
+
+tsr_status tsr_file_read_most(const char *path, size_t most, char **data,
+                              size_t *size, tsr_err *err)
+{
     *data = NULL;
     *size = 0;
     TSR_TRY(tsr_file_expect(path, err));
@@ -105,7 +105,7 @@ tsr_status tsr_file_read(const char *path, char **data, size_t *size,
         return tsr_fail(err, errno != 0 ? TSR_E_NOINPUT : TSR_E_NOMEM,
                         "cannot open '%s': %s", path,
                         strerror(errno != 0 ? errno : ENOMEM));
-    tsr_status status = read_stream(stream, path, data, size, err);
+    tsr_status status = read_stream(stream, path, most, data, size, err);
     gzclose_r(stream);
     return status;
 }

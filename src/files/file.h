@@ -24,6 +24,11 @@ tsr_status tsr_file_expect(const char *path, tsr_err *err);
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err);
 
+/* The same with another bound than 2 GiB, in bytes, a power of two; may be
+ * empty. */
+tsr_status tsr_file_read_most(const char *path, size_t most, char **data,
+                              size_t *size, tsr_err *err);
+
 /* Puts `size` bytes into the file at `path`: written beside it, synced and
  * renamed, so that a reader sees the old file or the new one and a crash leaves
  * one of them. A path that is no regular file (/dev/stdout) is written

@@ -5,7 +5,6 @@
 #include "files/file.h"
 #include "files/yaml_tree.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,42 +16,10 @@ enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
 static tsr_status read_file(const char *path, char **text, size_t *n,
                             tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    size_t used = 0, size = 0;
-    char *bytes = NULL;
-    TSR_TRY(tsr_file_expect(path, err));
-    FILE *in = fopen(path, "rb");
-    if (in == NULL)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
-                        strerror(errno));
-    do {
-        if (used == size) {
-            size = size == 0 ? 1 << 16 : 2 * size;
-            char *more = realloc(bytes, size);
-            if (more == NULL) {
-                status =
-                    tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path);
-                break;
-            }
-            bytes = more;
-        }
-        used += fread(bytes + used, 1, size - used, in);
-        if (used > FILE_MAX_BYTES)
-            status = tsr_fail(err, TSR_E_CONFIG,
-                              "%s: larger than %d MiB: not a configuration",
-                              path, FILE_MAX_BYTES >> 20);
-        else if (ferror(in))
-            status = tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s", path,
-                              strerror(errno));
-    } while (status == TSR_OK && !feof(in));
-    fclose(in);
-    if (status != TSR_OK) {
-        free(bytes);
-        return status;
-    }
-    *text = bytes;
-    *n = used;
-    return TSR_OK;
+    tsr_status status = tsr_file_read_most(path, FILE_MAX_BYTES, text, n, err);
+    return status == TSR_E_DATA
+               ? tsr_wrap(err, TSR_E_CONFIG, "not a configuration")
+               : status;
 }
 
 /* The folder of `path` ("" for the current one) as an absolute path, so that a

@@ -405,6 +405,53 @@ static void test_help(void **state)
     free(text);
 }
 
+/* A key by its whole name or the end of it, of a kind or of a group; without
+ * one the table's own rows. The whole name comes before an end. */
+static void test_help_topic(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *topic, *begins; /* NULL: there is no such key */
+    } rows[] = {{"structure.file", "structure.file  -  PDB or mmCIF\n"},
+                {"crankshaft", "moves.crankshaft "},
+                {"name", "name  run  a title for people\n"},
+                {"sampler", "sampler\n"},
+                {NULL, "name "},
+                {"all", "name "},
+                {"structure.step", NULL},
+                {"file.", NULL},
+                {"ile", NULL},
+                {"", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tsr_err err = {.status = TSR_OK};
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        const tsr_status status =
+            tsr_fields_help(config_fields, rows[i].topic, 0, out, &err);
+        fclose(out);
+        if (rows[i].begins != NULL)
+            assert_memory_equal(text, rows[i].begins, strlen(rows[i].begins));
+        else
+            assert_string_equal(text, "");
+        assert_true(rows[i].topic != NULL || strstr(text, " file ") == NULL);
+        assert_int_equal(status, rows[i].begins != NULL ? TSR_OK : TSR_E_USAGE);
+        free(text);
+    }
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(tsr_fields_help(kinds_fields, "many.crate", 0, out, NULL),
+                     TSR_OK);
+    assert_int_equal(tsr_fields_help(kinds_fields, "many.radius", 0, out, NULL),
+                     TSR_OK);
+    fclose(out);
+    assert_memory_equal(text, "many.crate ", 11);
+    assert_null(strstr(text, "ball (default)"));
+    assert_non_null(strstr(text, "\nmany.radius  1  m  of the ball; number"));
+    free(text);
+}
+
 /* A name, default and unit beyond their columns break the line. */
 static void test_help_long(void **state)
 {
@@ -536,6 +583,7 @@ int main(void)
         cmocka_unit_test(test_bad_default),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_help),
+        cmocka_unit_test(test_help_topic),
         cmocka_unit_test(test_help_long),
         cmocka_unit_test(test_excerpt),
         cmocka_unit_test(test_kinds_choose),

@@ -294,7 +294,7 @@ static void test_files(void **state)
     const char *path = io_write(name, big, n);
     free(big);
     assert_int_equal(read_file(path, &c, &err), TSR_E_CONFIG);
-    assert_non_null(strstr(err.message, "larger than 16 MiB"));
+    assert_non_null(strstr(err.message, "has more than 16 MiB"));
     if (geteuid() == 0) {
         print_message("unreadable file not tried: root reads everything\n");
     } else {
