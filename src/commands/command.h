@@ -27,8 +27,9 @@ typedef struct {
                       tsr_err *err);
 } tsr_command;
 
-/* What --output, --device, --until and --threads put in place of keys of the
- * file: of run and resume. */
+/* What --output, --device, --until, --threads, --draws and --checkpoint-every
+ * put in place of keys of the file, of run and resume; the configuration is
+ * then checked as with these keys. */
 tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
                            tsr_err *err);
 

@@ -38,7 +38,6 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
                               tsr_config *config, tsr_err *err)
 {
     char *path = tsr_run_directory_file(directory, "config.yaml");
-    long draws = 0;
     TSR_TRY(tsr_allocated(path, err));
     tsr_status status = tsr_config_read(path, 0, NULL, config, err);
     free(path);
@@ -47,13 +46,7 @@ static tsr_status read_config(const tsr_args *args, const char *directory,
         config->output.directory = strdup(directory);
         TSR_THEN(status, tsr_allocated(config->output.directory, err));
     }
-    TSR_THEN(status, tsr_run_options(args, config, err));
-    TSR_THEN(status, tsr_args_long(args, "draws", 1, 1e9, &draws, err));
-    TSR_THEN(status, tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
-                                     &config->output.checkpoint_every, err));
-    if (draws > 0)
-        config->sampler.draws = (tsr_number_or_word){-1, (double)draws};
-    return status;
+    return status == TSR_OK ? tsr_run_options(args, config, err) : status;
 }
 
 /* In the trace, which is ahead of the checkpoint; 0 where it cannot be read,

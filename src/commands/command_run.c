@@ -55,7 +55,7 @@ static tsr_status put_option(const tsr_args *args, const char *option,
 tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
                            tsr_err *err)
 {
-    long threads = 0;
+    long threads = 0, draws = 0;
     TSR_TRY(put_option(args, "output", "output.directory",
                        &config->output.directory, config, err));
     TSR_TRY(put_option(args, "device", "device.use", &config->device.use,
@@ -65,7 +65,12 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
     TSR_TRY(tsr_args_long(args, "threads", 1, 4096, &threads, err));
     if (threads > 0)
         config->device.threads = (tsr_number_or_word){-1, (double)threads};
-    return TSR_OK;
+    TSR_TRY(tsr_args_long(args, "draws", 1, 1e9, &draws, err));
+    if (draws > 0)
+        config->sampler.draws = (tsr_number_or_word){-1, (double)draws};
+    TSR_TRY(tsr_args_double(args, "checkpoint-every", 0.0, 86400.0,
+                            &config->output.checkpoint_every, err));
+    return tsr_config_blame(config, tsr_config_check(config, err), err);
 }
 
 static tsr_status apply_options(const tsr_args *args, tsr_config *config,

@@ -43,11 +43,14 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: the water of one structure rides "
                         "along (structure.bodies: atoms); leave starts out");
-    if (s->bodies == TSR_CONFIG_ATOMS &&
+    const char *unknown = tsr_config_no_atoms(c);
+    if (s->bodies == TSR_CONFIG_ATOMS && unknown != NULL &&
         strcmp(c->device.use, "reference") == 0)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "device.use: the reference engine has bodies alone; "
-                        "structure.bodies: atoms needs a device");
+                        "device.use: on the reference bodies propose draws of "
+                        "all atoms, and what they lack is not known, since "
+                        "%s; leave that out, or use a device",
+                        unknown);
     if (s->starts.n > s->states)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.starts: %d files for %ld state%s; a state "

@@ -190,9 +190,9 @@ tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,
 /* What a likelihood's bodies, or its particles, lack of atoms with water of
  * their own, from draws of the prior: corrects its profiles and tells its terms
  * what is left; setup->model_error_text is what was learnt last. engine: of
- * that likelihood. Where there is nothing to learn it from the log says so.
- * Errors: TSR_E_NOMEM, those of the engine, of tsr_chain_new and of
- * tsr_likelihood_correct. */
+ * that likelihood; NULL: its curves are direct sums. Where there is nothing to
+ * learn it from the log says so. Errors: TSR_E_NOMEM, those of the engine, of
+ * tsr_chain_new and of tsr_likelihood_correct. */
 tsr_status tsr_setup_model_error(const tsr_config *config,
                                  tsr_likelihood *likelihood, tsr_engine *engine,
                                  tsr_log *log, tsr_setup *setup, tsr_err *err);

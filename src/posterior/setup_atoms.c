@@ -30,7 +30,8 @@ struct tsr_atom_target {
     tsr_likelihood *likelihood;
     tsr_fine_model model;
     pthread_mutex_t lock;
-    tsr_engine *engine; /* of the particles, a system for each thread */
+    tsr_engine *engine; /* of the particles, a system for each thread; NULL: on
+                           the reference, profiles are direct sums */
     int n_seat;
     seat *seat; /* [n_seat] */
 };
@@ -92,6 +93,9 @@ static tsr_status profile(void *context, const tsr_conformation *conformation,
 {
     tsr_atom_target *t = context;
     const tsr_particles *own = t->setup->particles;
+    if (t->engine == NULL)
+        return tsr_likelihood_direct(t->likelihood, t->setup->topology->n_body,
+                                     conformation, NULL, partial, err);
     const int k = take_seat(t);
     own->type->place(own, conformation, 0, t->setup->topology->n_residue,
                      t->seat[k].place);
@@ -179,8 +183,7 @@ static void tell_particles(const tsr_setup *s, tsr_log *log)
 {
     tsr_info(log,
              "draws are of all atoms: %d atoms and beads of water, %d of them "
-             "in rigid parts that are known by their amplitudes; the water "
-             "rides along",
+             "in rigid parts; the water rides along",
              s->particles->n_all, s->particles->inside.n);
 }
 
@@ -206,11 +209,13 @@ static tsr_status take_particles(const tsr_config *config, tsr_atom_target *t,
     TSR_TRY(make_particles(config, s, err));
     TSR_TRY(tsr_likelihood_take_particles(t->likelihood, s->particles, err));
     tell_particles(s, log);
-    t->n_seat = (s->n_thread > s->n_engine ? s->n_thread : s->n_engine) + 1;
-    t->seat = calloc((size_t)t->n_seat, sizeof *t->seat);
+    if (s->device[0] != NULL) {
+        t->n_seat = (s->n_thread > s->n_engine ? s->n_thread : s->n_engine) + 1;
+        TSR_TRY(tsr_setup_make_engine(s, t->likelihood, s->device[0], t->n_seat,
+                                      &t->engine, err));
+    }
+    t->seat = calloc((size_t)t->n_seat + 1, sizeof *t->seat);
     TSR_TRY(tsr_allocated(t->seat, err));
-    TSR_TRY(tsr_setup_make_engine(s, t->likelihood, s->device[0], t->n_seat,
-                                  &t->engine, err));
     for (int k = 0; k < t->n_seat; k++) {
         t->seat[k].place =
             calloc((size_t)s->particles->n + 1, sizeof *t->seat[k].place);
@@ -258,7 +263,8 @@ tsr_status tsr_setup_take_atoms(const tsr_config *config, tsr_log *log,
     s->atom_target = t;
     t->setup = s;
     tsr_status status = read_again(config, t, err);
-    TSR_THEN(status, test_waves(s, err));
+    if (s->device[0] != NULL)
+        TSR_THEN(status, test_waves(s, err));
     TSR_THEN(status, take_particles(config, t, log, s, err));
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");

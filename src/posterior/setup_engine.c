@@ -465,12 +465,13 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
 /* Whether chains move all atoms where draws are of these, by plane waves. On a
  * processor such a step takes twenty times as long as one of bodies by tiles,
  * and bodies that propose are better (bench/RESULTS.md), if it is known what
- * they lack. */
+ * they lack. The reference engine has no plane waves. */
 static int moves_atoms(const tsr_config *config, const tsr_setup *s)
 {
-    return s->engine_choice == TSR_ENGINE_PLANE_WAVES ||
-           tsr_config_no_atoms(config) != NULL ||
-           (s->engine_choice == TSR_ENGINE_AUTO && tsr_setup_has_gpu(s));
+    return s->device[0] != NULL &&
+           (s->engine_choice == TSR_ENGINE_PLANE_WAVES ||
+            tsr_config_no_atoms(config) != NULL ||
+            (s->engine_choice == TSR_ENGINE_AUTO && tsr_setup_has_gpu(s)));
 }
 
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,

@@ -34,8 +34,8 @@ typedef struct {
     int has_chains; /* there are some, which the error is learnt for anew */
     const tsr_likelihood *better; /* whose atoms these are, with an error of
                                      their own; NULL: they have none */
-    tsr_batch *batch;
-    double (*place)[3]; /* of particles; NULL: bodies */
+    tsr_batch *batch;             /* NULL: curves by tsr_likelihood_direct */
+    double (*place)[3];           /* of particles; NULL: bodies */
 } lesson;
 
 /* ---- conformations and their curves ---- */
@@ -102,11 +102,16 @@ static tsr_status learn_bodies(lesson *x, int i, const tsr_conformation *c,
                                tsr_err *err)
 {
     const tsr_particles *own = x->l->particles;
+    double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
     if (own != NULL)
         own->type->place(own, c, 0, x->s->topology->n_residue, x->place);
-    TSR_TRY(tsr_batch_set(
-        x->batch, 0, (const double(*)[3])(own != NULL ? x->place : c->body),
-        x->of.bodies + tsr_examples_size(&x->of, i), err));
+    TSR_TRY(x->batch == NULL
+                ? tsr_likelihood_direct(x->l, x->s->topology->n_body, c, NULL,
+                                        bodies, err)
+                : tsr_batch_set(
+                      x->batch, 0,
+                      (const double(*)[3])(own != NULL ? x->place : c->body),
+                      bodies, err));
     add_bodies(x, i);
     return TSR_OK;
 }
@@ -177,7 +182,8 @@ static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
     double *six = calloc(TSR_N_COMP_PAIR * (size_t)x->l->grid.n_q, sizeof *six);
     tsr_status status = tsr_allocated(six, err);
     TSR_THEN(status, make_room(x, err));
-    TSR_THEN(status, tsr_batch_new(engine, 1, &x->batch, err));
+    if (engine != NULL)
+        TSR_THEN(status, tsr_batch_new(engine, 1, &x->batch, err));
     TSR_THEN(status, given != NULL ? learn_given(x, given, curves, six, err)
                                    : learn_draws(x, curves, six, err));
     tsr_batch_free(x->batch);

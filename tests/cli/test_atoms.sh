@@ -132,8 +132,6 @@ sed '/ CB \| CG /d' model.pdb >cut.pdb
 expect "incomplete residues" 65 "bodies: atoms.*residues lack atoms" "$program" \
     run run.yaml --output none --set structure.file=cut.pdb
 
-expect "no device" 78 "device.use: the reference engine" "$program" check run.yaml \
-    --set device.use=reference
 expect "several structures" 78 "structure.starts: the water of one" \
     "$program" check run.yaml --set structure.states=2 \
     --set 'structure.starts=[{file: model.pdb}]'
@@ -145,6 +143,36 @@ expect "simulate with water" 0 "" "$program" simulate run.yaml --set simulate.c2
     --output curve.dat --force
 sed 's/^contrast:.*/contrast: {c2: infer}/; s/directory: out/directory: rides/
     s/warmup: 400/warmup: 200/' run.yaml >rides.yaml
+# Without OpenCL: curves of all atoms are direct sums there. An option and its
+# key pass the same checks.
+bare() { # WORD...: on a machine without OpenCL
+    env OCL_ICD_VENDORS=/dev/null/none "$program" "$@"
+}
+sed 's/warmup: 200/warmup: 40/; s/use: [a-z]*, //; s/evidence: true, //' \
+    rides.yaml >bare.yaml
+sed 's/^data:.*/data: [{kind: sans, file: sans.dat, d2o: 0.42, deuterated: [A=0.75]}]/' \
+    bare.yaml >bare_sans.yaml
+for way in "--device reference" "--set device.use=reference"; do
+    expect "$way: the plan" 0 "the water rides along" bare run bare.yaml \
+        --output none --dry-run $way
+    expect "$way: not bodies that know nothing" 78 \
+        "device.use: on the reference bodies.*model_error is none" bare run \
+        bare.yaml --output none --set model_error.learn=none $way
+done
+expect "a device that is not there" 74 "or use --device reference" bare run \
+    bare.yaml --output bare
+expect "the reference instead" 0 "one curve of all atoms a draw decides" bare \
+    run bare.yaml --output bare --device reference
+expect "in parts" 0 "" bare run bare.yaml --output bare_part --device reference \
+    --set sampler.draws=7 --threads 1
+expect "the rest" 0 "resumed" bare resume bare_part --draws 20 --device reference
+check "the same draws" "$python" look.py same bare/trace.h5 bare_part/trace.h5
+expect "neutrons" 0 "the water rides along" bare run bare_sans.yaml --output \
+    bare_sans --device reference
+expect "a run on a device" 0 "" "$program" run bare.yaml --output bare_cpu \
+    --device cpu --set sampler.draws=7
+expect "goes on without" 0 "resumed" bare resume bare_cpu --draws 20 \
+    --device reference
 for way in auto waves; do # bodies propose draws; chains move all atoms
     by="--set device.engine=$way"
     expect "$way: a run" 0 "draws are of all atoms: .* the water rides along" \
@@ -180,13 +208,6 @@ check "bodies proposed" grep -q 'the bodies. chains gave' auto/run.log
 check "all atoms moved" grep -q 'engine: plane waves' waves/run.log
 check "draws are what was offered, or stay" "$python" look.py places auto/trace.h5
 # nothing moves: curve and chi2 of the start are those of its atoms
-expect "the start" 0 "" "$program" run run.yaml --set contrast.c2=1 \
-    --set structure.flexible=[] --set structure.still=true --output still \
-    --set sampler.warmup=0 --set device.engine=waves
-expect "its atoms" 0 "" "$program" export still --draws 0/0 --atoms all --raw \
-    -o draw.pdb
-expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat --c1 1 \
-    --c2 1 --background 0 --json
 cat >still.py <<'END'
 import json
 import h5py
@@ -194,5 +215,15 @@ chi2 = h5py.File("still/trace.h5", "r")["posterior/chi2"][:]
 right = json.load(open("out.txt"))["structures"][0]["chi2"]
 assert abs(chi2 / right - 1).max() < 2e-3, (chi2, right)
 END
-check "chi2 is that of the atoms" "$python" still.py
+for way in device.engine=waves device.use=reference; do
+    rm -rf still
+    expect "$way: the start" 0 "" "$program" run run.yaml --output still \
+        --set contrast.c2=1 --set structure.flexible=[] --set $way \
+        --set structure.still=true --set sampler.warmup=0
+    expect "its atoms" 0 "" "$program" export still --draws 0/0 --atoms all \
+        --raw -o draw.pdb
+    expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat \
+        --c1 1 --c2 1 --background 0 --json
+    check "chi2 is that of the atoms" "$python" still.py
+done
 exit $bad
