@@ -242,6 +242,7 @@ static tsr_status read_map(work *w, tsr_log *log, tsr_err *err)
                             &w->init.resolution_ang, err));
     tsr_status status =
         tsr_map_read(w->init.map, TSR_MAP_ORIGIN_AUTO, log, &map, err);
+    TSR_THEN(status, tsr_map_check(map, w->init.resolution_ang, log, err));
     tsr_map_free(map);
     return status;
 }

@@ -354,7 +354,7 @@ static tsr_status apply_mask(const tsr_map_job *job, tsr_err *err)
                         "outside?",
                         tsr_args_value(job->args, "mask"), left);
     tsr_info(job->log, "%zu of %zu voxels are within the mask", left, n);
-    return TSR_OK;
+    return tsr_map_check(map, 0.0, NULL, err);
 }
 
 static tsr_status open_engine(tsr_map_job *job, tsr_err *err)
@@ -437,6 +437,8 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     if (v->map != NULL)
         status = tsr_map_read(tsr_args_value(args, v->map), job.origin, log,
                               &job.map, err);
+    if (v->map != NULL && strcmp(v->map, "map") == 0)
+        TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
     if (status == TSR_OK && v->is_of_models)
         status = open_engine(&job, err);
     if (status == TSR_OK)

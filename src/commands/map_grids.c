@@ -226,9 +226,11 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     if (svg != NULL)
         TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
     tsr_status status = TSR_OK;
-    for (int k = 0; k < 2 && status == TSR_OK; k++)
+    for (int k = 0; k < 2 && status == TSR_OK; k++) {
         status =
             tsr_map_read(job->model[k], job->origin, job->log, &map[k], err);
+        TSR_THEN(status, tsr_map_check(map[k], 0.0, job->log, err));
+    }
     if (status == TSR_OK)
         status = mask_of_two(job, map, &mask, err);
     if (status == TSR_OK)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -140,14 +141,25 @@ static tsr_status skip(const reader *r, int64_t size, tsr_err *err)
     return TSR_OK;
 }
 
-/* What a map takes is told before it is read: the voxels in memory, a second
- * grid as large for the model's density, and two for Fourier transforms. */
-static tsr_status check_memory(const char *path, const tsr_map_grid *grid,
+/* Before voxels are read, the file's size is compared with their number, and
+ * what they take is told: the voxels in memory, a second grid as large for the
+ * model's density, and two for Fourier transforms. */
+static tsr_status check_memory(const reader *r, const tsr_map_grid *grid,
                                tsr_log *log, tsr_err *err)
 {
-    const double bytes = (double)grid->n[0] * grid->n[1] * grid->n[2] * 4.0;
+    const char *path = r->path;
+    const double n_voxel = (double)grid->n[0] * grid->n[1] * grid->n[2];
+    const double bytes = 4.0 * n_voxel;
     const double here =
         (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double packed = gzdirect(r->stream) ? 1.0 : 1032.0; /* at most */
+    struct stat file;
+    if (stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+        (double)file.st_size * packed < n_voxel * mode_bytes(r->header.mode))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' ends within its voxels, after %lld bytes; fetch "
+                        "it again, it is not complete",
+                        path, (long long)file.st_size);
     if (bytes > 1.0 * gib)
         tsr_warn(log,
                  "'%s' has %d x %d x %d voxels: %.1f GiB, up to %.1f GiB while "
@@ -245,7 +257,7 @@ static tsr_status read_mrc(reader *r, const unsigned char *raw,
     if (h->remark[0] != '\0')
         tsr_info(log, "'%s': %s", r->path, h->remark);
     place(r, origin, &grid, log);
-    TSR_TRY(check_memory(r->path, &grid, log, err));
+    TSR_TRY(check_memory(r, &grid, log, err));
     TSR_TRY(skip(r, h->n_extended, err));
     TSR_TRY(tsr_map_new(&grid, out, err));
     return read_voxels(r, *out, err);
@@ -270,23 +282,25 @@ static tsr_status read_text(const char *path, tsr_map **out, tsr_err *err)
     return status;
 }
 
-static void tell(const tsr_map *map, tsr_log *log)
+/* Where the voxels are, whatever their values. */
+static tsr_status check_grid(const char *path, const tsr_map_grid *g,
+                             tsr_err *err)
 {
-    const tsr_map_grid *g = &map->grid;
-    size_t n_bad = 0, n_voxel = tsr_map_n_voxel(g);
-    for (size_t k = 0; k < n_voxel; k++)
-        n_bad += isnan(map->value[k]) != 0;
-    if (n_bad > 0)
-        tsr_info(log, "'%s': %zu of %zu voxels are NaN and are left out",
-                 map->path, n_bad, n_voxel);
+    const char *wrong = NULL;
     for (int c = 0; c < 3; c++)
-        if (g->step[c] < 0.1 || g->step[c] > 20.0) {
-            tsr_warn(log,
-                     "'%s': voxels of %.4g x %.4g x %.4g Angstrom; is the unit "
-                     "of CELLA Angstrom?",
-                     map->path, g->step[0], g->step[1], g->step[2]);
-            break;
-        }
+        if (!(g->step[c] >= 0.1 && g->step[c] <= 50.0))
+            wrong = "0.1 to 50 can be; is the unit Angstrom (of MRC CELLA, "
+                    "words 11 to 13)?";
+        else if (!(fabs(g->origin[c]) <= 1e6))
+            wrong = "the origin is wrong (of MRC ORIGIN, words 50 to 52, or "
+                    "NXSTART, words 5 to 7; --origin takes the other)";
+    return wrong == NULL
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "'%s': voxels of %.4g x %.4g x %.4g Angstrom from "
+                          "(%g, %g, %g) on: %s",
+                          path, g->step[0], g->step[1], g->step[2],
+                          g->origin[0], g->origin[1], g->origin[2], wrong);
 }
 
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
@@ -313,21 +327,19 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
     else
         status = read_mrc(&r, raw, origin, log, out, err);
     (void)gzclose_r(r.stream);
+    TSR_THEN(status, check_grid(path, &(*out)->grid, err));
     if (status == TSR_OK && ((*out)->path = strdup(path)) == NULL)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {
         tsr_map_free(*out);
         *out = NULL;
-        return status;
     }
-    tell(*out, log);
-    return TSR_OK;
+    return status;
 }
 
-/* ---- writing ---- */
-
-/* Least, greatest, mean, rms deviation of the finite voxels. */
-static void statistics(const tsr_map *map, double stats[4])
+/* Least, greatest, mean, rms deviation of the finite voxels; returns their
+ * number. */
+static double statistics(const tsr_map *map, double stats[4])
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
     double n = 0.0, mean = 0.0, m2 = 0.0, low = (double)INFINITY,
@@ -344,7 +356,37 @@ static void statistics(const tsr_map *map, double stats[4])
     stats[0] = n > 0.0 ? low : 0.0, stats[1] = n > 0.0 ? high : 0.0;
     stats[2] = mean;
     stats[3] = n > 0.0 ? sqrt(m2 / n) : 0.0;
+    return n;
 }
+
+tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
+                         tsr_log *log, tsr_err *err)
+{
+    double stats[4];
+    const tsr_map_grid *g = &map->grid;
+    const double n_voxel = (double)tsr_map_n_voxel(g);
+    const double n = statistics(map, stats);
+    const double step = fmax(g->step[0], fmax(g->step[1], g->step[2]));
+    const char *wrong = NULL;
+    if (n < 1.0)
+        wrong = "no voxel of the map is a finite number";
+    else if (stats[0] < -1e20 || stats[1] > 1e20)
+        wrong = "numbers beyond 1e20 are no densities";
+    else if (!(stats[3] > 1e-6 * fabs(stats[2])))
+        wrong = "all voxels of the map have one value";
+    else if (resolution_ang > 0.0 && step > resolution_ang)
+        wrong = "its voxels are wider than the resolution";
+    if (wrong != NULL)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %s (values %g to %g, voxels of %.4g Angstrom)",
+                        map->path, wrong, stats[0], stats[1], step);
+    if (n < n_voxel)
+        tsr_info(log, "'%s': %.0f of %.0f voxels are NaN and are left out",
+                 map->path, n_voxel - n, n_voxel);
+    return TSR_OK;
+}
+
+/* ---- writing ---- */
 
 tsr_status tsr_map_write(const tsr_map *map, const char *path,
                          const char *title, tsr_err *err)

@@ -50,10 +50,18 @@ typedef enum {
  * (NULL: silent), and so is what a map of more than 1 GiB takes, before it is
  * read. Errors, naming file and header field: TSR_E_NOINPUT, TSR_E_DATA (cells
  * that are not rectangular, other modes, skewed axes, stacks of volumes, a file
- * that ends too early), TSR_E_NOMEM (more voxels than this machine has memory
- * for, told before reading). */
+ * that ends too early, voxels that are not 0.1 to 50 Angstrom wide, or farther
+ * away than 1e6), TSR_E_NOMEM (more voxels than this machine has memory for,
+ * told before reading). */
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
                         tsr_map **out, tsr_err *err);
+
+/* Can models be compared with it, at that resolution (0: not known)? Says how
+ * many voxels are not known. Masks and grids for other maps need no such
+ * values. Errors: TSR_E_DATA (no finite voxel, one value everywhere, values
+ * beyond 1e20, voxels wider than the resolution). */
+tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
+                         tsr_log *log, tsr_err *err);
 
 /* A map of zeros on a grid. Errors: TSR_E_NOMEM. */
 tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err);

@@ -82,6 +82,11 @@ static tsr_status take_model(dock *d, int n, const double (*xyz)[3],
         for (int c = 0; c < 3; c++)
             d->group.xyz[g][c] /= d->group.weight[g];
     d->rg = fmax(1.0, sqrt(square / sum));
+    if (!(d->rg < 1e5))
+        return tsr_fail(err, TSR_E_DATA,
+                        "a model with a radius of gyration of %.3g Angstrom "
+                        "cannot be docked",
+                        d->rg);
     d->coarse_ang = fmax(d->o->resolution_ang, d->rg / 1.5);
     d->coarse_sigma = d->o->sigma_ang * d->coarse_ang / d->o->resolution_ang;
     return TSR_OK;
@@ -380,14 +385,16 @@ static tsr_status refine(const dock *d, const pass *p, tsr_map_pose *pose,
     gsl_multimin_fminimizer *simplex =
         gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, 6);
     gsl_vector *start = gsl_vector_alloc(6), *steps = gsl_vector_alloc(6);
-    const int ok = simplex != NULL && start != NULL && steps != NULL &&
-                   climb(&l, p->size, simplex, start, steps, pose);
+    const int has_room = simplex != NULL && start != NULL && steps != NULL;
+    const int ok = has_room && climb(&l, p->size, simplex, start, steps, pose);
     if (simplex != NULL)
         gsl_multimin_fminimizer_free(simplex);
     gsl_vector_free(start);
     gsl_vector_free(steps);
-    return ok ? TSR_OK
-              : tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+    return ok          ? TSR_OK
+           : !has_room ? tsr_fail(err, TSR_E_NOMEM, "out of memory for docking")
+                       : tsr_fail(err, TSR_E_NUMERIC,
+                                  "docking: an overlap is not a finite number");
 }
 
 static tsr_status find(dock *d, int most, tsr_map_pose *pose, int *n_pose,

@@ -12,6 +12,7 @@
 #include "maps/density_map.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static tsr_status delta(parser *p, const char *line, tsr_err *err)
                           "delta: the axes are not those of x, y, z; resample "
                           "the map on a rectangular grid",
                           err);
-    if (!(d[k] > 0.0 && d[k] < 1e4))
+    if (!(d[k] > 0.0))
         return refuse(p, "delta: a step that is not above 0", err);
     p->grid.step[k] = d[k];
     return TSR_OK;
@@ -128,7 +129,10 @@ tsr_status tsr_map_read_dx(const char *path, const char *text, tsr_map **out,
                            tsr_err *err)
 {
     parser p = {.path = path, .at = text};
+    static const char ends[] = "the array ends before its items do";
     TSR_TRY(head(&p, err));
+    if (p.n_item > (double)strlen(p.at)) /* before memory is asked for */
+        return refuse(&p, ends, err);
     TSR_TRY(tsr_map_new(&p.grid, out, err));
     const size_t nx = (size_t)p.grid.n[0], ny = (size_t)p.grid.n[1];
     const size_t nz = (size_t)p.grid.n[2];
@@ -139,11 +143,10 @@ tsr_status tsr_map_read_dx(const char *path, const char *text, tsr_map **out,
                 if (!number(&p.at, &value)) {
                     tsr_map_free(*out);
                     *out = NULL;
-                    return refuse(&p, "the array ends before its items do",
-                                  err);
+                    return refuse(&p, ends, err);
                 }
                 (*out)->value[(z * ny + y) * nx + x] =
-                    isfinite(value) ? (float)value : NAN;
+                    fabs(value) <= (double)FLT_MAX ? (float)value : NAN;
             }
     return TSR_OK;
 }

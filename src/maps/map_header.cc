@@ -141,8 +141,7 @@ tsr_status fill(const char *path, const Header &h, tsr_map_header *out,
         out->n[i] = h.header_i32(NX + i);
         out->n_start[i] = h.header_i32(NXSTART + i);
         out->axis[i] = h.header_i32(MAPC + i) - 1;
-        double origin = h.header_float(ORIGIN + i);
-        out->origin[i] = std::isfinite(origin) ? origin : 0.0;
+        out->origin[i] = double(h.header_float(ORIGIN + i));
     }
     for (int i = 0; i < 3; i++) {
         int m = h.header_i32(MX + i);
@@ -184,8 +183,10 @@ tsr_map_header_read(const char *path, const unsigned char raw[TSR_MAP_HEADER],
     try {
         return fill(path, Header(path, raw, is_swapped), out, err);
     } catch (const std::exception &problem) {
-        return tsr_fail(err, TSR_E_DATA, "'%s': %.300s (words 17 to 19)", path,
-                        problem.what());
+        return tsr_fail(
+            err, TSR_E_DATA, "'%s': %.300s (words %s)", path, problem.what(),
+            std::strstr(problem.what(), "angle") != nullptr ? "14 to 16"
+                                                            : "17 to 19");
     }
 }
 

@@ -121,9 +121,11 @@ static tsr_status read_halves(const tsr_map_options *o, const tsr_map *map,
     tsr_map *half[2] = {NULL, NULL};
     tsr_fsc fsc = {.n = 0};
     tsr_status status = TSR_OK;
-    for (int k = 0; k < 2 && status == TSR_OK; k++)
+    for (int k = 0; k < 2 && status == TSR_OK; k++) {
         status = tsr_map_read(o->half[k], (tsr_map_origin)o->origin, log,
                               &half[k], err);
+        TSR_THEN(status, tsr_map_check(half[k], 0.0, log, err));
+    }
     if (status == TSR_OK)
         status = tsr_noise_of_halves(half[0], half[1], noise, err);
     if (status == TSR_OK && !tsr_map_same_grid(&half[0]->grid, &map->grid)) {
@@ -269,15 +271,12 @@ static tsr_status read_source(const tsr_map_options *o, tsr_map_start start,
     double sd;
     TSR_TRY(
         tsr_map_read(o->file, (tsr_map_origin)o->origin, log, &m->map, err));
+    TSR_TRY(tsr_map_check(m->map, o->resolution, log, err));
     const tsr_map_grid *g = &m->map->grid;
     for (int c = 0; c < 3; c++)
         m->middle[c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
     const tsr_map_sums whole = tsr_map_whole(m->map);
     tsr_map_spread_e(&whole, &m->mean, &sd);
-    if (!(sd > 1e-6 * fabs(m->mean)))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': all voxels of the map have one value",
-                        m->map->path);
     if (o->mask != NULL)
         TSR_TRY(take_mask(m, o, start, log, err));
     TSR_TRY(find_filter(m, o, log, err));

@@ -135,9 +135,72 @@ expect "a file that is cut off" 65 "ends within its voxels" \
     map cc model.pdb --map cut.mrc -r 6
 head -c 3000 own.mrc.gz >cut.mrc.gz
 expect "and a packed one" 65 "cut.mrc.gz" map cc model.pdb --map cut.mrc.gz -r 6
-expect "all voxels NaN" 0 "voxels are NaN and are left out" \
-    map cc model.pdb --map nan.dx -r 6 --json
-check "have no correlation" grep -q '"cc_box": *null' out.txt
+# Maps with which nothing can be compared, by every verb that compares.
+cat >spoil.py <<'END'
+"""spoil.py WHAT FILE: own.mrc with other voxels, or other words in its header."""
+import gzip, math, os, struct, sys
+what, path = sys.argv[1:]
+b = bytearray(open("own.mrc", "rb").read())
+n = struct.unpack_from("<3i", b, 0)
+size = n[0] * n[1] * n[2]
+value = list(struct.unpack_from("<%df" % size, b, 1024))
+if what == "one huge":
+    value[size // 2] = 3e38
+elif what == "some nan":
+    value[:7] = [math.nan] * 7
+elif what == "huge":
+    value = [3e38 * (-1) ** k for k in range(size)]
+elif what in ("0", "1", "nan", "inf"):
+    value = [float(what)] * size
+elif what.startswith("voxels "):
+    struct.pack_into("<3f", b, 40, *[float(what[7:]) * k for k in n])
+elif what.startswith("origin "):
+    struct.pack_into("<3f", b, 196, *[float(x) for x in what[7:].split()])
+elif what == "angle 0":
+    struct.pack_into("<f", b, 52, 0)
+elif what == "18 GiB":
+    b[0:12] = b[28:40] = struct.pack("<3i", 1700, 1700, 1700)
+    value = []
+b[1024:] = struct.pack("<%df" % len(value), *value)
+open(path, "wb").write(b)
+END
+cat >spoilt.yaml <<END
+structure: {file: model.pdb}
+data: [{kind: map, file: spoilt.mrc, resolution: 6}]
+END
+spoilt() { # WHAT MESSAGE
+    "$python" spoil.py "$1" spoilt.mrc
+    for verb in "cc model.pdb" "dock model.pdb" "timeline model.pdb -o t"; do
+        expect "$1: $verb" 65 "spoilt.mrc'.*$2" map $verb --map spoilt.mrc -r 6
+    done
+    expect "$1: fsc" 65 "spoilt.mrc'.*$2" map fsc own.mrc spoilt.mrc
+    expect "$1: init" 65 "spoilt.mrc'.*$2" "$program" init model.pdb \
+        --map spoilt.mrc --resolution 6
+    expect "$1: a run" 65 "spoilt.mrc'.*$2" "$program" check spoilt.yaml
+}
+spoilt 0 "all voxels of the map have one value \(values 0 to 0"
+spoilt 1 "all voxels of the map have one value"
+spoilt nan "no voxel of the map is a finite number"
+spoilt inf "no voxel of the map is a finite number"
+spoilt huge "numbers beyond 1e20 are no densities \(values -3e\+38"
+spoilt "one huge" "numbers beyond 1e20 are no densities"
+spoilt "voxels 78" "voxels of 78 x 78 x 78 Angstrom .*is the unit Angstrom \(of MRC CELLA"
+spoilt "voxels 14060" "voxels of 1.406e\+04 x .*is the unit Angstrom \(of MRC CELLA"
+spoilt "voxels 1e-30" "voxels of 1e-30 x .*is the unit Angstrom \(of MRC CELLA"
+spoilt "origin nan 0 0" "voxels .* from \(nan, 0, 0\) on: .*ORIGIN, words 50"
+spoilt "angle 0" "angle.*\(words 14 to 16\)"
+spoilt "18 GiB" "ends within its voxels, after 1024 bytes"
+check "without asking for memory" sh -c '! grep -q GiB err.txt'
+"$python" spoil.py "voxels 8" wide.mrc
+expect "voxels that cannot show it" 65 "its voxels are wider than the resolution" \
+    map dock model.pdb --map wide.mrc -r 6
+"$python" spoil.py "some nan" some.mrc
+expect "some voxels NaN" 0 "7 of [0-9]* voxels are NaN and are left out" \
+    map cc model.pdb --map some.mrc -r 6
+expect "a map without values as a mask" 65 "leaves 0 voxels" map cc model.pdb \
+    --map own.mrc -r 6 --mask nan.dx
+expect "a map of one value as a grid" 0 "wrote" map simulate model.pdb \
+    --like one.dx -r 6 -o like.mrc
 sed 's/^\(ATOM.\{26\}\).\{8\}/\1 900.000/' model.pdb >far.pdb
 expect "no overlap" 65 "does not overlap with the map: its atoms are from" \
     map cc far.pdb --map own.mrc -r 6
@@ -230,15 +293,16 @@ END
 expect "voxels too large" 0 "the model grown by 6 % fits better.* voxels of 2 A" \
     map dock turned.pdb --map grown.mrc -r 6 --laplacian
 
-# A header of 1200^3 voxels: what it takes is told before anything is read.
-"$python" - own.mrc <<'END' >large.mrc
-import struct, sys
+# A header of 1200^3 voxels, before what unpacks to as much at the very best:
+# what it takes is told before anything is read.
+"$python" - own.mrc <<'END' >large.mrc.gz
+import gzip, os, struct, sys
 head = bytearray(open(sys.argv[1], "rb").read(1024))
 head[0:12] = head[28:40] = struct.pack("<3i", 1200, 1200, 1200)
-sys.stdout.buffer.write(head)
+sys.stdout.buffer.write(gzip.compress(bytes(head) + os.urandom(7000000), 1))
 END
 expect "a large map" 65 "1200 x 1200 x 1200 voxels: 6.4 GiB, up to 25.7 GiB" \
-    map cc model.pdb --map large.mrc -r 6
+    map cc model.pdb --map large.mrc.gz -r 6
 
 # ---- many models, timelines ----
 {

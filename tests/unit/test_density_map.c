@@ -5,6 +5,7 @@
 #include "io_files.h"
 
 #include <math.h>
+#include <unistd.h>
 
 enum { NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
 
@@ -237,6 +238,14 @@ static void what_is_refused(void **state)
     put_float(&f, 12, -3.0f);
     refused(&f, "CELLA");
     f = good();
+    put_float(&f, 14, 0.0f);
+    refused(&f, "(words 14 to 16)");
+    f = good();
+    put_float(&f, 11, 78.0f * NC);
+    refused(&f, "voxels of 78 x 2 x 4 Angstrom");
+    put_float(&f, 11, 1e-30f);
+    refused(&f, "0.1 to 50 can be; is the unit Angstrom");
+    f = good();
     put_int(&f, 4, 4);
     refused(&f, "MODE (word 4) is 4");
     f = good();
@@ -262,18 +271,81 @@ static void what_is_refused(void **state)
     refused(&f, "ends within its header, after 700");
     f = good();
     for (int c = 0; c < 3; c++)
-        put_int(&f, 1 + c, 60000);
+        put_int(&f, 1 + c, 16000);
+    refused(&f, "ends within its voxels, after 1264 bytes");
     tsr_map *map;
     tsr_err err;
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, &err),
-                     TSR_E_NOMEM);
-    assert_has(err.message, "60000 x 60000 x 60000 voxels, 804662.7 GiB");
+    const char *path = io_write("map.mrc", f.byte, f.size);
+    if (truncate(path, TSR_MAP_HEADER + 4 * (off_t)16000 * 16000 * 16000) ==
+        0) {
+        assert_int_equal(
+            tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
+            TSR_E_NOMEM);
+        assert_has(err.message, "16000 x 16000 x 16000 voxels, 15258.8 GiB");
+    }
     assert_int_equal(tsr_map_read(io_path("none.mrc"), TSR_MAP_ORIGIN_AUTO,
                                   NULL, &map, &err),
                      TSR_E_NOINPUT);
     assert_int_equal(
         tsr_map_read(io_dir, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
         TSR_E_NOINPUT);
+}
+
+/* A place that is no number is not taken for 0. */
+static void places_that_cannot_be(void **state)
+{
+    (void)state;
+    file f = good();
+    tsr_map *map;
+    put_float(&f, 51, NAN);
+    refused(&f, "from (10, nan, 30) on: the origin is wrong (of MRC ORIGIN");
+    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
+    assert_near(map->grid.origin[1], 0.0, 1e-9);
+    tsr_map_free(map);
+    put_float(&f, 51, 1e30f);
+    refused(&f, "the origin is wrong");
+    for (int c = 0; c < 3; c++)
+        put_float(&f, 50 + c, 0.0f);
+    put_int(&f, 5, INT32_MAX);
+    refused(&f, "or NXSTART, words 5 to 7");
+}
+
+/* Such files can be masks, or grids for other maps. */
+static void what_cannot_be_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        float first, others;
+        double resolution;
+        const char *says;
+    } cases[] = {
+        {0.0f, 0.0f, 0.0, "all voxels of the map have one value (values 0 to"},
+        {7.0f, 7.0f, 5.0, "all voxels of the map have one value"},
+        {1.0f, NAN, 0.0, "all voxels of the map have one value"},
+        {NAN, NAN, 5.0, "no voxel of the map is a finite number"},
+        {INFINITY, INFINITY, 0.0, "no voxel of the map is a finite number"},
+        {3e38f, 3e38f, 0.0, "numbers beyond 1e20 are no densities"},
+        {-3e38f, 1.0f, 5.0, "numbers beyond 1e20 are no densities"},
+        {1.0f, 0.0f, 3.5,
+         "wider than the resolution (values 0 to 1, voxels "
+         "of 4 Angstrom)"},
+        {1.0f, 0.0f, 4.0, NULL},
+        {NAN, 0.0f, 0.0, "one value"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        file f = good();
+        for (int i = 0; i < N; i++)
+            memcpy(f.byte + TSR_MAP_HEADER + 4 * i,
+                   i == 0 ? &cases[k].first : &cases[k].others, 4);
+        tsr_map *map = read_map(&f);
+        tsr_err err = {.message = ""};
+        const tsr_status status =
+            tsr_map_check(map, cases[k].resolution, NULL, &err);
+        assert_int_equal(status, cases[k].says == NULL ? TSR_OK : TSR_E_DATA);
+        if (cases[k].says != NULL)
+            assert_has(err.message, cases[k].says);
+        tsr_map_free(map);
+    }
 }
 
 static void written_and_read(void **state)
@@ -333,6 +405,29 @@ static void opendx(void **state)
                                   NULL, &map, &err),
                      TSR_E_DATA);
     assert_has(err.message, "items of the array");
+    /* memory is not asked for what the text cannot hold */
+    snprintf(text, sizeof text,
+             "object 1 class gridpositions counts 32767 32767 32767\n"
+             "origin 0 0 0\ndelta 1 0 0\ndelta 0 1 0\ndelta 0 0 1\n"
+             "object 3 class array type double rank 0 items 35181150961663 "
+             "data follows\n1 2 3\n");
+    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "the array ends before");
+    snprintf(text, sizeof text, "%s%s%s", head, array,
+             "0 1e300 2 3 4 5 6 7 8 9 10 -1e39\n");
+    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_OK);
+    assert_true(isnan(map->value[6]) && isnan(map->value[11]));
+    tsr_map_free(map);
+    char *delta = strstr(text, "1.5 0 0");
+    memcpy(delta, "1e5", 3);
+    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
+                                  NULL, &map, &err),
+                     TSR_E_DATA);
+    assert_has(err.message, "voxels of 1e+05 x 2 x 2.5 Angstrom");
     snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
                                   NULL, &map, &err),
@@ -396,6 +491,8 @@ int main(void)
         cmocka_unit_test(axes_in_any_order),
         cmocka_unit_test(two_origins),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(places_that_cannot_be),
+        cmocka_unit_test(what_cannot_be_compared),
         cmocka_unit_test(written_and_read),
         cmocka_unit_test(opendx),
         cmocka_unit_test(damage),

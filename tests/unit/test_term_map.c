@@ -450,6 +450,7 @@ static void what_does_not_match(void **state)
     tsr_map_grid grid = map->grid;
     grid.n[1]--;
     assert_int_equal(tsr_map_new(&grid, &small, NULL), TSR_OK);
+    small->value[0] = 1.0f;
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
     assert_int_equal(tsr_map_write(small, io_path("small.mrc"), "", NULL),
                      TSR_OK);
@@ -469,8 +470,12 @@ static void what_does_not_match(void **state)
             TSR_E_DATA, "are the same: their difference is the noise");
     refused(f, "file: map.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
             "is not on the grid of");
-    refused(f, "file: small.mrc, resolution: 5, mask: small.mrc", TSR_E_DATA,
+    refused(f, "file: flat.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
             "all voxels of the map have one value");
+    refused(f,
+            "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
+            "half_map_2: flat.mrc",
+            TSR_E_DATA, "flat.mrc': all voxels of the map have one value");
     refused(f, "file: map.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
             "leaves 0 voxels inside");
     tsr_map_free(map);
@@ -495,6 +500,8 @@ static void what_is_refused(void **state)
                      TSR_OK);
     refused(f, "file: map.mrc, resolution: 90", TSR_E_DATA,
             "independent voxels, too few");
+    refused(f, "file: map.mrc, resolution: 0.5", TSR_E_DATA,
+            "its voxels are wider than the resolution");
 }
 
 int main(void)
