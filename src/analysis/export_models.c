@@ -350,7 +350,8 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
     for (int i = 0; i < j->shown->n_atom; i++)
         if (j->shown->atom[i].at >= 0)
             j->b[i] = 8.0 * M_PI * M_PI / 3.0 * j->square[j->shown->atom[i].at];
-    tsr_status status = tsr_model_begin(&spec, remark, out, err);
+    tsr_status status = TSR_OK;
+    tsr_model_begin(&spec, remark, out);
     for (int i = 0; i < j->n && status == TSR_OK; i++) {
         const tsr_drawn_frame *f = &frame[j->at[i]];
         char label[80];

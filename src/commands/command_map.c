@@ -94,7 +94,7 @@ static const tsr_option options[] = {
      .letter = 'o',
      .argument = "FILE",
      .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; dock: "
-            "the model in its best place, as PDB; mask: the mask"},
+            "the model in its best place, as PDB or FILE.cif; mask: the mask"},
     {.name = "svg",
      .argument = "FILE",
      .doc = "fsc: write the curves as a picture"},

@@ -2,17 +2,16 @@
  * with the map. */
 #include "commands/map_job.h"
 #include "core/json.h"
-#include "files/file.h"
 #include "maps/dock.h"
+#include "molecule/model_atoms.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_POSES = 20, MIDDLE = 5, N_SCALE = 2 * MIDDLE + 1 };
 
-static const char remark[] = "REMARK   1 TESSERA MAP DOCK";
+static const char remark[] = "tessera: map dock, best place in a density map";
 
 typedef struct {
     tsr_map_job *job;
@@ -159,7 +158,8 @@ static void print_table(const docking *d)
                 tsr_map_cc(&d->sums[k].mask), angle_of(p), shift_of(p),
                 p->to[0], p->to[1], p->to[2]);
     }
-    fprintf(out, "the mirror image: cc_box %.4f at best\n", d->mirrored);
+    if (!isnan(d->mirrored))
+        fprintf(out, "the mirror image: cc_box %.4f at best\n", d->mirrored);
 }
 
 static void print_json(const docking *d)
@@ -189,49 +189,44 @@ static void print_json(const docking *d)
 
 /* ---- the model in its place ---- */
 
-static void write_atom(const tsr_atoms *atoms, int i, const double x[3],
-                       FILE *out)
+static int is_cif(const char *path)
 {
-    static const char symbols[] = "H HELIBEB C N O F NENAMGALSIP S CLAR"
-                                  "K CASCTIV CRMNFECONICUZNGAGEASSEBRKR";
-    const tsr_file_atom *a = &atoms->atom[i];
-    const tsr_file_residue *r = &atoms->residue[a->residue];
-    char symbol[3] = "X";
-    if (a->z >= 1 && a->z <= 36)
-        snprintf(symbol, sizeof symbol, "%.2s", symbols + 2 * (a->z - 1));
-    if (symbol[1] == ' ')
-        symbol[1] = '\0';
-    const int is_wide = strlen(a->name) > 3 || strlen(symbol) > 1;
-    fprintf(out,
-            "%-6s%5d %s%-*.4s %3.3s %1.1s%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
-            "          %2s\n",
-            r->kind == TSR_MOLECULE_PROTEIN && strcmp(r->name, r->parent) == 0
-                ? "ATOM"
-                : "HETATM",
-            i % 99999 + 1, is_wide ? "" : " ", is_wide ? 4 : 3, a->name,
-            r->name, r->chain, r->number % 10000,
-            r->insertion != '\0' ? r->insertion : ' ', x[0], x[1], x[2], 1.0,
-            0.0, symbol);
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && strcmp(dot, ".cif") == 0;
 }
 
 static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
 {
-    tsr_file_writer to;
     const tsr_atoms *atoms = d->models.atoms;
-    for (int i = 0; i < atoms->n_residue; i++)
-        if (strlen(atoms->residue[i].chain) > 1)
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s': PDB has one letter for a chain, not '%s'",
-                            atoms->path, atoms->residue[i].chain);
-    TSR_TRY(tsr_file_begin(&to, path, err));
-    fprintf(to.out, "%s: %s\n", remark, "BEST PLACE IN A DENSITY MAP");
+    const tsr_model_atoms list = {
+        .n_atom = d->n, .atom = calloc((size_t)d->n, sizeof *list.atom)};
+    const tsr_model_spec spec = {.format = is_cif(path) ? TSR_MODEL_CIF
+                                                        : TSR_MODEL_PDB,
+                                 .name = "docked",
+                                 .atoms = &list};
+    TSR_TRY(tsr_allocated(list.atom, err));
     for (int i = 0; i < d->n; i++) {
-        double x[3];
-        tsr_map_pose_apply(&d->pose[0], d->xyz[i], x);
-        write_atom(atoms, i, x, to.out);
+        const tsr_file_atom *from = &atoms->atom[i];
+        const tsr_file_residue *r = &atoms->residue[from->residue];
+        const int is_polymer = r->kind <= TSR_MOLECULE_NUCLEOTIDE;
+        tsr_model_atom *to = &list.atom[i];
+        *to = (tsr_model_atom){
+            .chain = r->chain[1] == '\0' ? r->chain[0] : '\0',
+            .number = r->number,
+            .insertion = r->insertion != '\0' ? r->insertion : ' ',
+            .at = is_polymer ? from->residue : -1,
+            .is_guest = is_polymer ? TSR_GUEST_NONE : TSR_GUEST_LIGAND};
+        snprintf(to->name, sizeof to->name, "%.4s", from->name);
+        snprintf(to->residue, sizeof to->residue, "%.3s", r->name);
+        snprintf(to->element, sizeof to->element, "%.2s",
+                 tsr_atom_symbol(from->z));
+        snprintf(to->chain_id, sizeof to->chain_id, "%s", r->chain);
+        tsr_map_pose_apply(&d->pose[0], d->xyz[i], d->at[i]);
     }
-    fputs("END\n", to.out);
-    return tsr_file_end(&to, TSR_OK, err);
+    const tsr_status status =
+        tsr_model_file(&spec, path, remark, (const double(*)[3])d->at, err);
+    free(list.atom);
+    return status;
 }
 
 /* ---- the verb ---- */
@@ -243,21 +238,22 @@ static tsr_status dock(docking *d, tsr_err *err)
     long most = 0;
     TSR_TRY(tsr_args_long(d->job->args, "poses", 1.0, MOST_POSES, &most, err));
     if (path != NULL)
-        TSR_TRY(tsr_map_job_target(d->job, path, remark, "", err));
+        TSR_TRY(tsr_map_job_target(
+            d->job, path, is_cif(path) ? "data_" : "REMARK 999 tessera: ",
+            is_cif(path) ? "\n# tessera: " : "", err));
     TSR_TRY(open_model(d, err));
     TSR_TRY(tsr_map_job_blur(d->job, &d->models, d->job->sigma_over_r, err));
     TSR_TRY(tsr_dock(d->job->map, d->n, d->xyz, d->weight, &d->options,
                      (int)most, d->pose, &d->n_pose, err));
-    if (d->n_pose == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': no place in the map was found; is it all of one "
-                        "value?",
-                        d->job->model[0]);
     for (int k = 0; k < d->n_pose; k++)
         TSR_TRY(compare(d, &d->pose[k], 1, &one, &d->sums[k], err));
+    if (d->n_pose == 0 || isnan(tsr_map_cc(&d->sums[0].box)))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': no place in the map was found: too few of its "
+                        "voxels are known",
+                        d->job->model[0]);
     TSR_TRY(try_mirror(d, err));
-    TSR_TRY(try_scales(d, err));
-    return path == NULL ? TSR_OK : write_model(d, path, err);
+    return try_scales(d, err);
 }
 
 tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err)
@@ -281,6 +277,8 @@ tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err)
         print_json(d);
     else if (status == TSR_OK)
         print_table(d);
+    if (status == TSR_OK && tsr_args_value(job->args, "output") != NULL)
+        status = write_model(d, tsr_args_value(job->args, "output"), err);
     free(d->weight);
     free(d->at);
     free(d->z);

@@ -179,7 +179,10 @@ tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
             tsr_model_atom *to = &m->atom[i];
             snprintf(to->name, sizeof to->name, "%.4s", s->atom[i].name);
             snprintf(to->residue, sizeof to->residue, "%.3s", of->name);
-            to->chain = of->chain[0];
+            to->chain = of->chain[0] == '\0'   ? ' '
+                        : of->chain[1] == '\0' ? of->chain[0]
+                                               : '\0';
+            snprintf(to->chain_id, sizeof to->chain_id, "%s", of->chain);
             to->number = of->number;
             to->insertion = of->insertion;
             to->is_guest = of->is_guest;

@@ -12,10 +12,10 @@
 #include <stdio.h>
 
 typedef struct {
-    char name[5];    /* "CA", "SC" */
-    char residue[4]; /* "GLY" */
-    char element[3]; /* "C" */
-    char chain;
+    char name[5];     /* "CA", "SC" */
+    char residue[4];  /* "GLY" */
+    char element[3];  /* "C" */
+    char chain;       /* '\0': no letter stands for chain_id */
     char chain_id[8]; /* for mmCIF, where it is longer; "": chain */
     int number;       /* of the residue */
     char insertion;   /* ' ': none */
@@ -51,17 +51,28 @@ typedef struct {
     const double *b; /* [n_atom] last column of PDB; NULL: 0 */
 } tsr_model_spec;
 
-/* What comes before the first model; `remark`: lines, may be NULL. Errors:
- * TSR_E_DATA (more than 99,999 atoms in PDB). */
-tsr_status tsr_model_begin(const tsr_model_spec *spec, const char *remark,
-                           FILE *out, tsr_err *err);
+/* Can the format hold it? Errors: TSR_E_DATA (a coordinate that is not finite;
+ * of PDB more than 99,999 atoms, and a chain, number or coordinate that has no
+ * room in its columns). */
+tsr_status tsr_model_check(const tsr_model_spec *spec, const double (*xyz)[3],
+                           tsr_err *err);
 
-/* One model: number from 1, label one line, xyz [n_atom][3] Angstrom. Errors:
- * TSR_E_DATA (a coordinate that has no room in PDB, or is not finite). */
+/* What comes before the first model; `remark`: lines, may be NULL. */
+void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out);
+
+/* One model: number from 1, or 0 of one that is alone in its file, where PDB
+ * has no record MODEL; label one line, xyz [n_atom][3] Angstrom. Errors: those
+ * of tsr_model_check. */
 tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            const char *label, const double (*xyz)[3], FILE *out,
                            tsr_err *err);
 
 void tsr_model_end(const tsr_model_spec *spec, FILE *out);
+
+/* A file of one model, written beside and renamed. Errors: those of
+ * tsr_model_check, TSR_E_IO. */
+tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
+                          const char *remark, const double (*xyz)[3],
+                          tsr_err *err);
 
 #endif

@@ -3,6 +3,9 @@
  * written. */
 #include "molecule/model_atoms.h"
 
+#include "files/file.h"
+
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,15 +15,17 @@ static void print_remark(const char *remark, const char *prefix, FILE *out)
 {
     for (const char *p = remark; p != NULL && *p != '\0';) {
         size_t n = strcspn(p, "\n");
-        n = n > MAX_REMARK ? MAX_REMARK : n;
-        fprintf(out, "%s%.*s\n", prefix, (int)n, p);
+        n = n > MAX_REMARK ? MAX_REMARK : n; /* the rest in the next line */
+        fputs(prefix, out);
+        for (size_t i = 0; i < n; i++)
+            fputc(isprint((unsigned char)p[i]) ? p[i] : ' ', out);
+        fputc('\n', out);
         p += n;
         p += *p == '\n';
     }
 }
 
-tsr_status tsr_model_begin(const tsr_model_spec *spec, const char *remark,
-                           FILE *out, tsr_err *err)
+void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
 {
     static const char *const item[] = {"group_PDB",      "id",
                                        "type_symbol",    "label_atom_id",
@@ -34,12 +39,6 @@ tsr_status tsr_model_begin(const tsr_model_spec *spec, const char *remark,
                                        "auth_atom_id",   "pdbx_PDB_model_num"};
     switch (spec->format) {
     case TSR_MODEL_PDB:
-        /* a record TER after each chain has a number, too */
-        if (spec->atoms->n_atom > MAX_SERIAL - MAX_CHAINS)
-            return tsr_fail(err, TSR_E_DATA,
-                            "%d atoms are too many for PDB; write mmCIF with "
-                            "--format cif",
-                            spec->atoms->n_atom);
         print_remark(remark, "REMARK 999 ", out);
         break;
     case TSR_MODEL_CIF:
@@ -52,7 +51,6 @@ tsr_status tsr_model_begin(const tsr_model_spec *spec, const char *remark,
     case TSR_MODEL_XYZ:
         break;
     }
-    return TSR_OK;
 }
 
 /* Columns 13 to 16: the element's symbol right-justified in the first two. */
@@ -112,22 +110,39 @@ static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
             x[2], b, a->number, a->residue, chain, name, model);
 }
 
-static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
-                        tsr_err *err)
+tsr_status tsr_model_check(const tsr_model_spec *spec, const double (*xyz)[3],
+                           tsr_err *err)
 {
-    for (int i = 0; i < spec->atoms->n_atom; i++)
-        for (int d = 0; d < 3; d++) {
-            const double x = xyz[i][d];
-            if (!isfinite(x))
-                return tsr_fail(err, TSR_E_DATA,
-                                "a coordinate of atom %d is not finite", i + 1);
-            if (spec->format == TSR_MODEL_PDB &&
-                !(x > -999.9995 && x < 9999.9995))
-                return tsr_fail(err, TSR_E_DATA,
-                                "coordinate %g of atom %d has no room in PDB; "
-                                "write mmCIF with --format cif",
-                                x, i + 1);
-        }
+    const int is_pdb = spec->format == TSR_MODEL_PDB;
+    const double low = is_pdb ? -999.9995 : -1e9;
+    const double high = is_pdb ? 9999.9995 : 1e9;
+    const int n = spec->atoms->n_atom;
+    if (is_pdb && n > MAX_SERIAL - MAX_CHAINS) /* TER has a number, too */
+        return tsr_fail(err, TSR_E_DATA,
+                        "%d atoms are too many for PDB; write mmCIF (NAME.cif)",
+                        n);
+    for (int i = 0; i < n; i++) {
+        const tsr_model_atom *a = &spec->atoms->atom[i];
+        const char one[2] = {a->chain, '\0'}, *wrong = NULL;
+        if (is_pdb && a->chain == '\0')
+            wrong = "the chain's id has more than one character; rename it";
+        else if (is_pdb && (a->number < -999 || a->number > 9999))
+            wrong = "the number is not from -999 to 9999; renumber it";
+        for (int d = 0; d < 3 && wrong == NULL; d++)
+            if (!(xyz[i][d] > low && xyz[i][d] < high))
+                wrong = "a coordinate is not from -999.999 to 9999.999; move "
+                        "the structure to the origin";
+        if (wrong != NULL)
+            return tsr_fail(err, TSR_E_DATA,
+                            "atom %s of residue %s:%d%.*s is at (%g, %g, %g)"
+                            "%s%s%s",
+                            a->name, a->chain == '\0' ? a->chain_id : one,
+                            a->number, a->insertion != ' ', &a->insertion,
+                            xyz[i][0], xyz[i][1], xyz[i][2],
+                            is_pdb ? " and has no room in PDB: " : "",
+                            is_pdb ? wrong : "",
+                            is_pdb ? ", or write mmCIF (NAME.cif)" : "");
+    }
     return TSR_OK;
 }
 
@@ -136,8 +151,8 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            tsr_err *err)
 {
     const tsr_model_atoms *m = spec->atoms;
-    TSR_TRY(check(spec, xyz, err));
-    if (spec->format == TSR_MODEL_PDB)
+    TSR_TRY(tsr_model_check(spec, xyz, err));
+    if (spec->format == TSR_MODEL_PDB && number > 0)
         /* above 9999 it grows to the left, where readers look for it, too */
         fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
     else if (spec->format == TSR_MODEL_XYZ)
@@ -148,7 +163,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
         const double b = spec->b != NULL ? spec->b[i] : 0.0;
         serial++;
         if (spec->format == TSR_MODEL_CIF)
-            cif_atom(a, serial, xyz[i], b, number, out);
+            cif_atom(a, serial, xyz[i], b, number > 0 ? number : 1, out);
         else if (spec->format == TSR_MODEL_XYZ)
             fprintf(out, "%-2s %.3f %.3f %.3f\n",
                     a->element[0] != '\0' ? a->element : "X", xyz[i][0],
@@ -161,7 +176,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
             fprintf(out, "TER   %5d      %3.3s %c%4d%c\n", ++serial, a->residue,
                     a->chain, a->number, a->insertion);
     }
-    if (spec->format == TSR_MODEL_PDB)
+    if (spec->format == TSR_MODEL_PDB && number > 0)
         fputs("ENDMDL\n", out);
     return TSR_OK;
 }
@@ -172,4 +187,19 @@ void tsr_model_end(const tsr_model_spec *spec, FILE *out)
         fputs("END\n", out);
     else if (spec->format == TSR_MODEL_CIF)
         fputs("#\n", out);
+}
+
+tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
+                          const char *remark, const double (*xyz)[3],
+                          tsr_err *err)
+{
+    tsr_file_writer to;
+    tsr_status status = tsr_model_check(spec, xyz, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "cannot write '%s'", path);
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    tsr_model_begin(spec, remark, to.out);
+    status = tsr_model_write(spec, 0, NULL, xyz, to.out, err);
+    tsr_model_end(spec, to.out);
+    return tsr_file_end(&to, status, err);
 }

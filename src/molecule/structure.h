@@ -103,7 +103,7 @@ tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
 
 /* Would tsr_structure_write_pdb take it? Errors: as there. */
 tsr_status tsr_structure_check_pdb(const tsr_structure *structure,
-                                   const char *path, tsr_err *err);
+                                   tsr_err *err);
 
 /* Writes one model as PDB (`remark`, which may be NULL or several lines, as
  * REMARK 999; ATOM records, TER after a chain, END). Chain ids of more than one

@@ -163,7 +163,7 @@ static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
     s->model = tsr_topology_structure(s->topology, s->first);
     TSR_TRY(tsr_allocated(s->model, err));
     TSR_TRY(tsr_structure_letter_chains(s->model, log, err));
-    return tsr_structure_check_pdb(s->model, "model.pdb", err);
+    return tsr_structure_check_pdb(s->model, err);
 }
 
 static void warn_same_file(const tsr_config *config, int d, tsr_log *log)

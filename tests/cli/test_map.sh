@@ -278,6 +278,19 @@ check "no mirror image is better" sh -c '! grep -q mirror err.txt'
 check "no other size" is_near "$(value best_scale)" 1 1e-9
 expect "over another's model" 64 "not from tessera map" map dock turned.pdb \
     --map own.mrc -r 6 -o model.pdb
+# Columns of PDB do not run together: what has no room is not written.
+head -n 40 model.pdb >few.pdb
+"$python" spoil.py "origin -1500 -1500 -1500" away.mrc
+expect "a map far away" 65 "cannot write 'away.pdb': atom N of residue A:1 is at \
+\(-1[0-9.]*, -1[0-9., -]*\) and has no room in PDB: a coordinate" \
+    map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.pdb
+check "what was found is told" grep -q "^    1 " out.txt
+check "nothing is written" test ! -e away.pdb
+expect "as mmCIF" 0 "" map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.cif
+expect "and again" 0 "" map dock few.pdb --map away.mrc -r 6 --poses 1 -o away.cif
+expect "where it belongs" 0 "" map cc away.cif --map away.mrc -r 6
+awk '/^ATOM/ && !n++ {$11 = "1e12"} {print}' away.cif >apart.cif
+expect "an atom far from the others" 65 "" map dock apart.cif --map own.mrc -r 6
 # Under sanitizers one search is enough.
 is_sanitized ||
     expect "a mirrored model" 0 "the map has the wrong hand; mirror it" \

@@ -481,12 +481,13 @@ static void pdb_columns(void **state)
     assert_has(err.message, "99999 atoms");
     atom[0].xyz[0] = 1e4;
     assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "B:-12C");
+    assert_has(err.message, "atom CA of residue B:-12C is at (10000, ");
     atom[0].xyz[0] = (double)NAN;
     assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
     atom[0].xyz[0] = 0;
     residue.number = 10000;
     assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
+    assert_has(err.message, "the number is not from -999 to 9999");
     residue.number = 1;
     strcpy(residue.chain, "AA");
     assert_int_equal(tsr_structure_write_pdb(&s, path, NULL, &err), TSR_E_DATA);
