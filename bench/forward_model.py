@@ -97,7 +97,8 @@ def rotate(a):
             for _ in range(a.rotations):
                 to = os.path.join(folder, "turned.pdb")
                 turned(path, rotation(generator), to)
-                chi2.append(profile(a, case, to)["chi2"])
+                chi2.append(profile(a, case, to,
+                                    "--background", "none")["chi2"])
         print("| %s | %.4f | %.4f |" % (
             name(case, model), chi2[0],
             100 * (max(chi2) - min(chi2)) / min(chi2)), flush=True)

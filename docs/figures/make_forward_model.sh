@@ -35,7 +35,8 @@ for model in lysozyme_2epe/model lysozyme_raw/model lysozyme_6lyz/model \
     for bodies in atoms two; do
         fit=$work/$name.$bodies.fit
         [ -s "$fit" ] || "$tessera" profile -q "$data/saxs/$model.pdb" \
-            --data "$data/saxs/$name/exp.dat" --bodies $bodies --output "$fit"
+            --data "$data/saxs/$name/exp.dat" --bodies $bodies \
+            --background none --output "$fit"
     done
 done
 
@@ -58,12 +59,12 @@ into "$work/foxs.dat" awk 'BEGIN {print "# q (1/Angstrom) I sigma"}
 into "$work/foxs_3kfo.dat" awk 'BEGIN {print "# q (1/Angstrom) I sigma"}
     !/^#/ {print $1, $2, $3}' "$published/foxs_3kfo/3KFOfill.B99990003_saxs.fit"
 [ -s "$work/crysol.fit" ] || "$tessera" profile -q "$crysol/1HEL.pdb" \
-    --data "$work/crysol.dat" --output "$work/crysol.fit"
+    --data "$work/crysol.dat" --background none --output "$work/crysol.fit"
 [ -s "$work/foxs.fit" ] || "$tessera" profile -q "$foxs/6lyz.pdb" \
-    --data "$work/foxs.dat" --c2 0 --output "$work/foxs.fit"
+    --data "$work/foxs.dat" --c2 0 --background none --output "$work/foxs.fit"
 [ -s "$work/foxs_3kfo.fit" ] || "$tessera" profile -q \
     "$published/foxs_3kfo/3KFOfill.B99990003.pdb" \
-    --data "$work/foxs_3kfo.dat" --output "$work/foxs_3kfo.fit"
+    --data "$work/foxs_3kfo.dat" --background none --output "$work/foxs_3kfo.fit"
 
 # ---- bodies beside all atoms, on structures held out of the training ----
 [ -s "$work/errors.csv" ] || "$tessera" train form-factors --evaluate -q \

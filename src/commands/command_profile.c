@@ -65,14 +65,15 @@ static const tsr_option options[] = {
             "the fastest by their measured costs (docs/forward-model.md)"},
     {.name = "background",
      .argument = "B",
-     .initial = "none",
-     .doc = "a constant beside the curve: none, fit, or a number in the data's "
-            "unit"},
+     .initial = "fit",
+     .doc = "a constant beside the curve: fit, as runs infer it, none, or a "
+            "number in the data's unit"},
     {.name = "c1",
      .argument = "RANGE",
      .initial = "0.95:1.05",
      .doc = "scale of the atoms' radii in the excluded volume: a range to fit "
-            "in, or a number; without --data 1 unless a number is given"},
+            "in, or a number; of neutrons, and without --data, 1 unless it is "
+            "given"},
     {.name = "c2",
      .argument = "RANGE",
      .initial = "0:4",
@@ -240,7 +241,7 @@ static tsr_status background(const tsr_args *args, tsr_profile_fit_options *fit,
     fit->background = strtod(given, &end);
     if (end == given || *end != '\0' || !isfinite(fit->background))
         return tsr_fail(err, TSR_E_USAGE,
-                        "--background '%s': expected none, fit or a number",
+                        "--background '%s': expected fit, none or a number",
                         given);
     return TSR_OK;
 }
@@ -340,6 +341,8 @@ static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
     s->unit = (tsr_q_unit)unit;
     if (s->solvent == TSR_SOLVENT_FOXS && tsr_args_count(args, "c2") == 0)
         s->fit.c2[0] = -2.0;
+    if (s->radiation && tsr_args_count(args, "c1") == 0)
+        s->fit.c1[0] = s->fit.c1[1] = 1.0; /* as of runs */
     if (s->fit.c1[0] == s->fit.c1[1])
         s->c1 = s->fit.c1[0];
     if (s->fit.c2[0] == s->fit.c2[1])
@@ -557,8 +560,9 @@ const tsr_command tsr_command_profile = {
                   "but waters scatter; hydrogens that the file lacks are added "
                   "to the atoms that carry them; displaced solvent and a "
                   "hydration layer are part of the curve (docs/"
-                  "forward-model.md). With --data, scale, c1 and c2 are "
-                  "fitted, and of several structures the best comes first. "
+                  "forward-model.md). With --data, scale, background, c1 "
+                  "and c2 are fitted, and of several structures the best comes "
+                  "first. "
                   "With --ensemble the structures, and all models of a file, "
                   "are one mixture: its mean curve, and weights by least "
                   "squares and by maximum entropy (docs/analysis.md)."},

@@ -91,8 +91,8 @@ json "all that is promised" "all(k in s[0] for k in ('chi2', 'reduced_chi2', \
     'n_points', 'scale', 'background', 'c1', 'c2', 'rg_model', 'rg_guinier', \
     'd_max', 'i0', 'cormap_p', 'engine_seconds', 'method', \
     'predicted_seconds'))"
-json "reduced chi2 is over N less three" "abs(s[0]['reduced_chi2'] * \
-    (s[0]['n_points'] - 3) - s[0]['chi2'] * s[0]['n_points']) < 1e-6"
+json "reduced chi2 is over N less four" "abs(s[0]['reduced_chi2'] * \
+    (s[0]['n_points'] - 4) - s[0]['chi2'] * s[0]['n_points']) < 1e-6"
 json "nothing at a bound" "s[0]['c1_at_bound'] is None \
     and s[0]['c2_at_bound'] is None"
 expect "files of a fit" 0 "wrote best.fit and best.svg" \
@@ -124,11 +124,18 @@ expect "and in JSON" 0 "" profile atoms.pdb --data data.dat --c2 -1:1 --json
 json "as upper, on the reference" "d['engine'].startswith('reference')"
 json "as upper" "s[0]['c2_at_bound'] == 'upper'"
 expect "fixed c1, c2" 0 "" profile atoms.pdb --data data.dat --c1 1 --c2 0 --json
-json "cost no parameter" "s[0]['n_parameters'] == 1 and s[0]['c2'] == 0"
+json "cost no parameter" "s[0]['n_parameters'] == 2 and s[0]['c2'] == 0"
 awk '/^#/ {print; next} {print $1, $2 + 0.05, $3}' data.dat >raised.dat
-expect "a background" 0 "" profile atoms.pdb --data raised.dat \
+expect "a background" 0 "" profile atoms.pdb --data raised.dat --json
+json "is found, as runs infer it" "abs(s[0]['background'] - 0.05) < 0.005"
+cp out.txt fitted.txt
+expect "the same by its word" 0 "" profile atoms.pdb --data raised.dat \
     --background fit --json
-json "is found" "abs(s[0]['background'] - 0.05) < 0.005"
+json "is the default" "s[0]['chi2'] == json.load(open('fitted.txt'))\
+['structures'][0]['chi2']"
+expect "none" 0 "" profile atoms.pdb --data raised.dat --background none --json
+json "is left out, and costs no parameter" "s[0]['background'] == 0 \
+    and s[0]['n_parameters'] == 3 and s[0]['chi2'] > 1"
 awk '/^#/ {next} {print 10 * $1, $2, $3}' data.dat >nm.dat
 expect "1/nm by q_max" 0 "1/nm" profile atoms.pdb --data nm.dat --json
 json "is the same fit" "s[0]['chi2'] < 0.6"
@@ -199,7 +206,7 @@ for bodies in two one; do
         !/^#/ && $1 > 0.008 {print $1, $2, 0.01 * $2}' >$bodies.dat
     expect "bodies $bodies" 0 "" on_device atoms.pdb --data $bodies.dat \
         --bodies $bodies --json
-    json "c1 and c2 of bodies $bodies" "s[0]['n_parameters'] == 3 \
+    json "c1 and c2 of bodies $bodies" "s[0]['n_parameters'] == 4 \
         and abs(s[0]['c1'] - 1.02) < 1e-3 and abs(s[0]['c2'] - 2) < 0.02 \
         and s[0]['c1_at_bound'] is None and s[0]['rg_model'] > 10"
     expect "bodies $bodies, parts" 0 "" profile atoms.pdb --bodies $bodies \
@@ -209,11 +216,11 @@ for bodies in two one; do
     table=$data/form_factors_${bodies}_body.dat
     expect "bodies $bodies, one component" 0 "" profile atoms.pdb \
         --data data.dat --bodies $bodies --form-factors "$table" --json
-    json "has a scale alone" "s[0]['n_parameters'] == 1 \
+    json "has scale and background" "s[0]['n_parameters'] == 2 \
         and s[0]['c1'] is None and s[0]['c2'] is None"
-    expect "and a background" 0 "" profile atoms.pdb --data data.dat --json \
-        --bodies $bodies --form-factors "$table" --background fit
-    json "where asked for" "s[0]['n_parameters'] == 2"
+    expect "and no background" 0 "" profile atoms.pdb --data data.dat --json \
+        --bodies $bodies --form-factors "$table" --background none
+    json "where asked for" "s[0]['n_parameters'] == 1"
 done
 expect "three components by name" 0 "" profile atoms.pdb --data two.dat \
     --bodies two --form-factors "$data/components_two_body.dat" --json
@@ -226,7 +233,7 @@ published=$shared/form_factors/form_factors-two_body_model.dat
 if [ -r "$published" ]; then
     expect "the tables of 2010" 0 "" profile atoms.pdb --data data.dat \
         --bodies two --form-factors "$published" --json
-    json "have a scale alone" "s[0]['n_parameters'] == 1 \
+    json "have scale and background" "s[0]['n_parameters'] == 2 \
         and s[0]['c1'] is None and s[0]['c2'] is None"
 else
     echo "skip the tables of 2010: no ../shared/data"
@@ -298,7 +305,7 @@ expect "missing data" 66 "nowhere.dat" profile atoms.pdb --data nowhere.dat
 expect "no structure" 64 "" profile --data data.dat
 expect "unknown bodies" 64 "atoms, two or one" profile atoms.pdb --bodies three
 expect "a range the wrong way round" 64 "LOW:HIGH" profile atoms.pdb --c1 1.1:1
-expect "a background that is none" 64 "none, fit or a number" \
+expect "a background that is none" 64 "fit, none or a number" \
     profile atoms.pdb --background some
 expect "a table for all atoms" 64 "bodies one or two|one or two" \
     profile atoms.pdb --form-factors x.dat
@@ -342,7 +349,10 @@ elif [ -r "$shared/README.md" ]; then
         --data "$case/exp.dat" --json
     json "the completed model fits, the crystal's does not" \
         "s[0]['structure'].endswith('/model.pdb') and s[0]['chi2'] < 1.35 \
-        and s[1]['chi2'] > 5"
+        and s[1]['chi2'] > 1.5 and s[1]['c2_at_bound'] == 'upper'"
+    expect "without a background" 0 "" profile "$case/model_crystal.pdb" \
+        --data "$case/exp.dat" --background none --json
+    json "which hides what it lacks" "s[0]['chi2'] > 5"
     case=$shared/saxs/mpro_sasdjg5
     expect "a monomer where a dimer was measured" 0 "warning: .*oligomer" \
         on_device "$case/model_monomer.pdb" --data "$case/exp.dat"
