@@ -36,7 +36,7 @@ char *tsr_check_run_longer(tsr_diagnosis *d,
     }
     const double draws =
         options->draws > 0 ? (double)options->draws : d->n_draw;
-    const double most = 1000.0; /* further is not to be foretold */
+    const double most = 1000.0; /* further is guesswork */
     const double times = fmin(most, fmax(2.0, ceil(factor)));
     if (options->warmup > 0)
         return tsr_words_of(
@@ -132,19 +132,12 @@ TSR_CHECK_FUNCTION(rhat)
 
 TSR_CHECK_FUNCTION(ess)
 {
-    const tsr_summary_item *worst = NULL;
-    double least = HUGE_VAL;
+    double least;
+    const tsr_summary_item *worst =
+        tsr_summary_slowest(diagnosis->summary, &least);
     (void)reader, (void)err;
     tsr_check_start(check, "ess", "are there enough independent draws?");
     check->limit = options->ess;
-    for (int i = 0; i < diagnosis->summary->n; i++) {
-        const tsr_summary_item *item = &diagnosis->summary->item[i];
-        const double ess = fmin(item->value.ess_bulk, item->value.ess_tail);
-        if (counts(item) && ess < least) {
-            least = ess;
-            worst = item;
-        }
-    }
     if (worst == NULL) {
         check->found =
             tsr_words_of("no variable has an effective sample size: too "

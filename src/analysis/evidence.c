@@ -413,10 +413,23 @@ const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text)
     return text;
 }
 
+tsr_gain tsr_gain_judge(double gain, double error, double ess)
+{
+    return !isfinite(gain) || !isfinite(error) ? TSR_GAIN_UNKNOWN
+           : ess < TSR_GAIN_ESS || fabs(gain) <= 2.0 * error
+               ? TSR_GAIN_UNDECIDED
+           : gain > 1.0 ? TSR_GAIN_CLEAR
+                        : TSR_GAIN_NONE;
+}
+
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
                       tsr_json *json)
 {
     const tsr_evidence *e = evidence;
+    if (e->n_temp == 0) {
+        tsr_json_text(json, name, NULL);
+        return;
+    }
     tsr_json_object(json, name);
     tsr_json_number(json, "log", e->log);
     tsr_json_number(json, "error", e->error);

@@ -58,8 +58,24 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 enum { TSR_EVIDENCE_TEXT = 320 };
 const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text);
 
+/* What a difference of log evidence, or of the density of points left out,
+ * says of two models of the same data. */
+typedef enum {
+    TSR_GAIN_UNKNOWN,   /* the difference is not known */
+    TSR_GAIN_UNDECIDED, /* it lies within two errors, or rests on few draws */
+    TSR_GAIN_NONE,      /* the second model is not more than 1 nat above */
+    TSR_GAIN_CLEAR      /* it is: the data ask for the second model */
+} tsr_gain;
+
+enum { TSR_GAIN_ESS = 100 }; /* fewer effective draws decide nothing */
+
+/* gain: of the second model above the first, nat; error: one standard
+ * deviation; ess: the effective draws of the slowest variable of both runs. */
+tsr_gain tsr_gain_judge(double gain, double error, double ess);
+
 /* As the member `name` of an object: {"log", "error", "barrier",
- * "temperatures", "t_max"}, with "note" where the log is null and "population"
+ * "temperatures", "t_max"}, null without a ladder, with "note" where the log is
+ * null and "population"
  * {"log", "error"} where there were populations. */
 void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
                       tsr_json *json);

@@ -130,7 +130,7 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
     const int n_name =
         tsr_trace_variables(reader, TSR_TRACE_LOG_LIKELIHOOD, &name);
     const int width = count_points(reader);
-    /* without its one point, a run has nothing that could foretell it */
+    /* without its one point, a run has nothing that could predict it */
     for (int i = 0; i < n_name && width > 1 && status == TSR_OK; i++) {
         tsr_thinned t = {.value = NULL};
         int n_chain, n_draw, n;

@@ -1,4 +1,4 @@
-/* How well a run's model foretells points that it has not seen: the expected
+/* How well a run's model predicts points that it has not seen: the expected
  * log predictive density, by leaving out one point after the other.
  *
  * Nothing is sampled again. The draws are weighted by 1 / p(y_k | draw), which

@@ -309,6 +309,23 @@ tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
                                  : TSR_OK;
 }
 
+const tsr_summary_item *tsr_summary_slowest(const tsr_summary *summary,
+                                            double *ess)
+{
+    const tsr_summary_item *slowest = NULL;
+    *ess = 0.0;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_convergence *v = &summary->item[i].value;
+        const double own = fmin(v->ess_bulk, v->ess_tail);
+        if (summary->item[i].flaw == TSR_FLAW_NONE && isfinite(own) &&
+            (slowest == NULL || own < *ess)) {
+            slowest = &summary->item[i];
+            *ess = own;
+        }
+    }
+    return slowest;
+}
+
 static int is_same_text(const char *a, const char *b)
 {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;

@@ -104,6 +104,11 @@ int tsr_summary_hide_poses(tsr_summary *summary);
 const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
                                          const char *name);
 
+/* The item with the fewest effective draws, in its middle or at its ends, and
+ * these in *ess; NULL and 0: no item has a number of them. */
+const tsr_summary_item *tsr_summary_slowest(const tsr_summary *summary,
+                                            double *ess);
+
 /* Decimals of a mean, and of what stands beside it, that show two digits of the
  * mean's error: further ones would change with another seed. */
 int tsr_summary_decimals(const tsr_convergence *value);

@@ -18,7 +18,8 @@ static const tsr_option none[] = {{.name = NULL}};
 
 struct tsr_args {
     const tsr_option *own; /* never NULL */
-    int n_given, n_argument;
+    int n_word, n_given, n_argument;
+    const char *const *word;  /* [n_word] as they were typed, borrowed */
     const tsr_option **given; /* [n_given], one option's side by side */
     const char **value;       /* [n_given], NULL for a flag */
     const char **argument;    /* [n_argument] */
@@ -186,6 +187,8 @@ tsr_status tsr_args_parse(const tsr_usage *usage, int argc,
     tsr_args *args = calloc(1, sizeof *args);
     tsr_status status = TSR_OK;
     if (args != NULL) {
+        args->n_word = argc;
+        args->word = argv;
         args->own = usage->options != NULL ? usage->options : none;
         args->given = calloc(most, sizeof *args->given);
         args->value = calloc(most, sizeof *args->value);
@@ -289,6 +292,22 @@ int tsr_args_arguments(const tsr_args *args, const char *const **argument)
 {
     *argument = (const char *const *)args->argument;
     return args->n_argument;
+}
+
+char *tsr_args_command(const tsr_args *args, const char *begin)
+{
+    char shown[TSR_SHELL_SIZE];
+    tsr_words w;
+    tsr_words_begin(&w);
+    tsr_words_say(&w, "%s", begin);
+    for (int i = 0; i < args->n_word; i++) { /* the dashes of an option stay */
+        const char *word = args->word[i];
+        const int dashes = (int)strspn(word, "-");
+        tsr_words_say(&w, " %.*s", dashes, word);
+        if (dashes == 0 || word[dashes] != '\0')
+            tsr_words_say(&w, "%s", tsr_text_shell(word + dashes, shown));
+    }
+    return tsr_words_end(&w);
 }
 
 const char *tsr_args_argument(const tsr_args *args)

@@ -82,6 +82,10 @@ tsr_status tsr_args_double(const tsr_args *args, const char *option, double min,
 /* The arguments: *argument [n]; returns n. */
 int tsr_args_arguments(const tsr_args *args, const char *const **argument);
 
+/* `begin` and behind it all words as they were typed, as a shell takes them.
+ * Caller frees; NULL: out of memory. */
+char *tsr_args_command(const tsr_args *args, const char *begin);
+
 /* The first of them, for a command that has at least one. */
 const char *tsr_args_argument(const tsr_args *args);
 

@@ -21,6 +21,7 @@ struct tsr_log {
     char *held;
     size_t n_held;
     tsr_log_level level;
+    int is_brief; /* remarks go to the file alone */
     int is_terminal;
     int progress_width; /* columns of the progress line shown, 0 for none */
 };
@@ -183,7 +184,8 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     va_end(again);
     if (n >= 0) {
         pthread_mutex_lock(&log->mutex);
-        if (log->stream != NULL && level <= log->level)
+        if (log->stream != NULL && level <= log->level &&
+            !(level == TSR_LOG_INFO && log->is_brief))
             write_stream(log, level, text);
         if (level <= TSR_LOG_INFO)
             write_file(log, level, text);
@@ -191,6 +193,12 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     }
     if (text != brief)
         free(text);
+}
+
+void tsr_log_set_brief(tsr_log *log, int is_brief)
+{
+    if (log != NULL)
+        log->is_brief = is_brief && log->level < TSR_LOG_DEBUG;
 }
 
 void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text)

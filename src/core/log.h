@@ -38,6 +38,11 @@ void tsr_log_close(tsr_log *log);
 void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     TSR_PRINTF(3, 4);
 
+/* From here on (1) remarks of TSR_LOG_INFO go to the file alone, unless the
+ * stream gets TSR_LOG_DEBUG; warnings and progress lines are shown as before.
+ */
+void tsr_log_set_brief(tsr_log *log, int is_brief);
+
 /* To the file alone, where there is one: what the stream is told otherwise. */
 void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text);
 

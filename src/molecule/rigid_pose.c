@@ -82,6 +82,27 @@ int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail)
     return 0;
 }
 
+int tsr_tails_alone(const tsr_topology *topology)
+{
+    tsr_pose pose;
+    const tsr_residue *r = topology->residue;
+    int n_tail = 0, last;
+    for (int i = 0; i < topology->n_residue; i = last + 1) {
+        int head = i, foot = last = r[i].chain_last;
+        while (head <= last && r[head].unit < 0)
+            head++;
+        while (foot > head && r[foot].unit < 0)
+            foot--;
+        if (head > last)
+            return 0; /* all of the chain is flexible */
+        n_tail += (head > i) + (foot < last);
+        for (; head <= foot; head++)
+            if (r[head].unit < 0)
+                return 0;
+    }
+    return n_tail > 0 && !tsr_pose_find(topology, 0, &pose);
+}
+
 static void centre_of(const tsr_conformation *c, int first, int last,
                       double centre[3])
 {

@@ -49,6 +49,10 @@ typedef struct {
 int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose);
 int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail);
 
+/* Is something flexible, but tails alone: ends of chains whose rest keeps its
+ * shape and its place? */
+int tsr_tails_alone(const tsr_topology *topology);
+
 void tsr_pose_measure(const tsr_conformation *conformation,
                       const tsr_pose *pose, double value[TSR_N_POSE_VALUE]);
 void tsr_tail_measure(const tsr_conformation *conformation,

@@ -71,6 +71,19 @@ static tsr_status parse(const char *const *words, tsr_args **args, tsr_err *err)
     return tsr_args_parse(&usage, n, words, args, err);
 }
 
+/* The words again, as they can be typed. */
+static void test_command(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"--set", "a=[1, 2]", "-od", "c", NULL};
+    tsr_args *args = NULL;
+    assert_int_equal(parse(words, &args, NULL), TSR_OK);
+    char *text = tsr_args_command(args, "tessera show");
+    assert_string_equal(text, "tessera show --set 'a=[1, 2]' -od c");
+    free(text);
+    tsr_args_free(args);
+}
+
 static void test_forms(void **state)
 {
     (void)state;
@@ -390,9 +403,10 @@ static void test_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),  cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_program),
-        cmocka_unit_test(test_help),   cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_command),   cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_program),   cmocka_unit_test(test_help),
+        cmocka_unit_test(test_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,34 @@ static void levels(void **state)
     tsr_log_free(NULL);
 }
 
+/* Brief: remarks are for the file, warnings and progress for both. */
+static void brief(void **state)
+{
+    (void)state;
+    for (int level = TSR_LOG_INFO; level <= TSR_LOG_DEBUG; level++) {
+        FILE *stream = tmpfile();
+        tsr_log *log = tsr_log_new(stream, (tsr_log_level)level);
+        assert_int_equal(tsr_log_open(log, io_path("brief.log"), NULL), TSR_OK);
+        tsr_log_set_brief(log, 1);
+        tsr_info(log, "engine");
+        tsr_warn(log, "w");
+        tsr_log_progress(log, "10 %");
+        tsr_log_set_brief(log, 0);
+        tsr_info(log, "protein");
+        tsr_log_free(log);
+        assert_string_equal(logged(stream),
+                            level == TSR_LOG_INFO
+                                ? "warning: w\n10 %\nprotein\n"
+                                : "engine\nwarning: w\n10 %\nprotein\n");
+        fclose(stream);
+        stream = fopen(io_path("brief.log"), "r");
+        assert_non_null(strstr(logged(stream), "info: engine\n"));
+        fclose(stream);
+        remove(io_path("brief.log"));
+    }
+    tsr_log_set_brief(NULL, 1);
+}
+
 static void plain_progress(void **state)
 {
     (void)state;
@@ -238,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels),
+        cmocka_unit_test(brief),
         cmocka_unit_test(plain_progress),
         cmocka_unit_test(terminal_progress),
         cmocka_unit_test(file_has_time_and_level),

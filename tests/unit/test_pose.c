@@ -53,6 +53,31 @@ static void finds(void **state)
     close_fixture(&f);
 }
 
+/* Tails alone: nothing between two rigid parts, and something that is rigid. */
+static void tails_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *range[2];
+        int n, alone;
+    } known[] = {{{"A:1-4", "A:28-30"}, 2, 1},
+                 {{"A:29-30"}, 1, 1},
+                 {{"A:1-4", "A:10-17"}, 2, 0},
+                 {{"A:12-13"}, 1, 0},
+                 {{"A:1-30"}, 1, 0}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        fixture f;
+        char text[2][16], *item[2] = {text[0], text[1]};
+        for (int k = 0; k < known[i].n; k++)
+            snprintf(text[k], sizeof text[k], "%s", known[i].range[k]);
+        const tsr_strings flexible = {known[i].n, item};
+        sample_prior_table(&f.table);
+        sample_chain(sequence, &flexible, &f.table, &f.t, &f.c);
+        assert_int_equal(tsr_tails_alone(f.t), known[i].alone);
+        close_fixture(&f);
+    }
+}
+
 static void all_values(const fixture *f, double value[16])
 {
     tsr_pose pose;
@@ -145,8 +170,8 @@ static void sees_six(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(finds),
-                                       cmocka_unit_test(sees_no_rigid_motion),
-                                       cmocka_unit_test(sees_six)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds), cmocka_unit_test(tails_alone),
+        cmocka_unit_test(sees_no_rigid_motion), cmocka_unit_test(sees_six)};
     return cmocka_run_group_tests_name("pose", tests, NULL, NULL);
 }

@@ -48,9 +48,26 @@ static void shell(void **state)
                      TSR_SHELL_SIZE / 8 * 4 + 2);
 }
 
+static void paragraphs(void **state)
+{
+    (void)state;
+    int n;
+    char **text;
+    tsr_words w;
+    tsr_words_begin(&w);
+    tsr_words_say(&w, "\none\n\ntwo of it\n");
+    assert_int_equal(tsr_words_paragraphs(&w, &n, &text, NULL), TSR_OK);
+    assert_int_equal(n, 2);
+    assert_string_equal(text[0], "one");
+    assert_string_equal(text[1], "two of it");
+    tsr_paragraphs_free(n, text);
+    tsr_paragraphs_free(0, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(excerpt),
-                                       cmocka_unit_test(shell)};
+                                       cmocka_unit_test(shell),
+                                       cmocka_unit_test(paragraphs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
