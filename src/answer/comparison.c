@@ -34,16 +34,17 @@ static uint64_t sum_data(tsr_trace_reader *trace)
     return sum;
 }
 
-static tsr_status read_run(const char *path, tsr_compared *r, tsr_log *log,
-                           tsr_err *err)
+tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
+                              tsr_log *log, tsr_err *err)
 {
-    r->directory = path;
-    TSR_TRY(tsr_past_run_open(path, &r->past, log, err));
-    TSR_TRY(tsr_summary_make(r->past.trace, &r->summary, err));
-    TSR_TRY(tsr_summary_add_evidence(r->summary, r->past.trace, err));
-    r->data = sum_data(r->past.trace);
-    return tsr_verdict_make(&r->past, r->summary, -1,
-                            tsr_arrangements_threshold, &r->verdict, err);
+    tsr_compared *r = &comparison->run[comparison->n++];
+    r->directory = directory;
+    tsr_status status = tsr_past_run_open(directory, &r->past, log, err);
+    TSR_THEN(status,
+             tsr_verdict_of_run(&r->past, &r->summary, &r->verdict, err));
+    if (status == TSR_OK)
+        r->data = sum_data(r->past.trace);
+    return status == TSR_OK ? status : tsr_wrap(err, status, "'%s'", directory);
 }
 
 /* ---- overlap ---- */
@@ -121,14 +122,10 @@ static tsr_status find_overlaps(tsr_comparison *c, tsr_err *err)
 tsr_status tsr_comparison_make(int n, const char *const *directory,
                                tsr_comparison *out, tsr_log *log, tsr_err *err)
 {
-    tsr_comparison *c = out;
-    *c = (tsr_comparison){.n = n};
-    for (int i = 0; i < n; i++) {
-        tsr_status status = read_run(directory[i], &c->run[i], log, err);
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "'%s'", directory[i]);
-    }
-    return find_overlaps(c, err);
+    *out = (tsr_comparison){.n = 0};
+    for (int i = 0; i < n; i++)
+        TSR_TRY(tsr_comparison_add(out, directory[i], log, err));
+    return find_overlaps(out, err);
 }
 
 void tsr_comparison_clear(tsr_comparison *comparison)
@@ -149,10 +146,16 @@ static int is_same_data(const tsr_comparison *c, int a, int b)
     return c->run[a].data == c->run[b].data && c->run[a].verdict->has_data;
 }
 
-/* The log evidence of run b above that of a; NaN where one is not known, or
- * they saw other data. */
-void tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
-                       double *error)
+/* What a difference between the two says. */
+static tsr_gain judge(const tsr_comparison *c, int a, int b, double gain,
+                      double error)
+{
+    return tsr_gain_judge(gain, error,
+                          fmin(c->run[a].verdict->ess, c->run[b].verdict->ess));
+}
+
+tsr_gain tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
+                           double *error)
 {
     const tsr_evidence *x = &c->run[a].summary->evidence;
     const tsr_evidence *y = &c->run[b].summary->evidence;
@@ -160,23 +163,25 @@ void tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
         is_same_data(c, a, b) && x->n_temp > 1 && y->n_temp > 1;
     *gain = is_known ? y->log - x->log : (double)NAN;
     *error = is_known ? hypot(x->error, y->error) : (double)NAN;
+    return judge(c, a, b, *gain, *error);
 }
 
-void tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
-                  double *error)
+tsr_gain tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
+                      double *error)
 {
     *gain = *error = (double)NAN;
     if (is_same_data(c, a, b))
         (void)tsr_loo_compare(&c->run[a].verdict->loo, &c->run[b].verdict->loo,
                               gain, error);
+    return judge(c, a, b, *gain, *error);
 }
 
-typedef void gain_function(const tsr_comparison *, int, int, double *,
-                           double *);
-
-static int counts(double gain, double error)
+void tsr_gain_print(FILE *out, int width, double gain, double error)
 {
-    return gain > fmax(1.0, 2.0 * error);
+    char text[48] = "";
+    if (isfinite(gain))
+        snprintf(text, sizeof text, "%.1f +- %.1f", gain, error);
+    fprintf(out, "  %*s", width, text);
 }
 
 /* ---- sentences ---- */
@@ -189,20 +194,22 @@ static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
     for (int b = 0; b < c->n; b++) {
         int n = 0, n_clear = 0, is_best = 1, nearest = -1;
         double least = HUGE_VAL, least_error = 0.0;
+        tsr_gain says = TSR_GAIN_UNKNOWN;
         for (int a = 0; a < c->n; a++) {
             double gain, error;
             if (a == b)
                 continue;
-            gain_of(c, a, b, &gain, &error);
+            const tsr_gain one = gain_of(c, a, b, &gain, &error);
             if (!isfinite(gain))
                 continue;
             n++;
-            n_clear += counts(gain, error);
+            n_clear += one == TSR_GAIN_CLEAR;
             is_best &= gain > 0.0 || (gain == 0.0 && b < a);
             if (gain < least) {
                 least = gain;
                 least_error = error;
                 nearest = a;
+                says = one;
             }
         }
         if (n == 0 || !is_best)
@@ -212,7 +219,10 @@ static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
                       "above run %d: %s. ",
                       b + 1, what, least, least_error, nearest + 1,
                       n_clear == n ? "the data prefer it"
-                                   : "too little to prefer it by");
+                      : says == TSR_GAIN_UNDECIDED
+                          ? "undecided, as long as it lies within two errors "
+                            "or a run has fewer than 100 effective draws"
+                          : "too little to prefer it by");
     }
 }
 
@@ -352,10 +362,7 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
     tsr_json_integer(j, "states", r->verdict->n_state);
     tsr_json_truth(j, "same_data_as_first", is_same_data(c, 0, i));
     tsr_json_truth(j, "converged", r->verdict->advice.is_converged);
-    if (r->summary->evidence.n_temp > 1)
-        tsr_evidence_put(&r->summary->evidence, "evidence", j);
-    else
-        tsr_json_text(j, "evidence", NULL);
+    tsr_evidence_put(&r->summary->evidence, "evidence", j);
     tsr_evidence_gain(c, 0, i, &gain, &error);
     tsr_json_number(j, "evidence_gain", gain);
     tsr_json_number(j, "evidence_gain_error", error);
@@ -366,13 +373,8 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
     tsr_json_object(j, "parameters");
     for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
         const tsr_summary_item *item = tsr_summary_find(r->summary, name);
-        if (item == NULL)
-            continue;
-        tsr_json_object(j, name);
-        tsr_json_number(j, "mean", item->value.mean);
-        tsr_json_number(j, "q5", item->value.q5);
-        tsr_json_number(j, "q95", item->value.q95);
-        tsr_json_close(j);
+        if (item != NULL)
+            tsr_verdict_put_interval(j, name, &item->value);
     }
     tsr_json_close(j);
     tsr_json_array(j, "curves");

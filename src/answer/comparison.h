@@ -1,5 +1,5 @@
 /* Runs side by side, from their folders: numbers, and the sentences that rest
- * on them. Nothing here prints. */
+ * on them. */
 #ifndef TSR_ANSWER_COMPARISON_H
 #define TSR_ANSWER_COMPARISON_H
 
@@ -39,12 +39,19 @@ tsr_status tsr_comparison_make(int n, const char *const *directory,
                                tsr_comparison *out, tsr_log *log, tsr_err *err);
 void tsr_comparison_clear(tsr_comparison *comparison);
 
+/* Adds a run, at most TSR_MOST_COMPARED, without overlaps. Errors: as above. */
+tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
+                              tsr_log *log, tsr_err *err);
+
 /* The log evidence of run b above that of a, and the expected log predictive
  * density, in nat with one standard deviation; NaN where one is not known, or
- * the two saw other data. */
-typedef void tsr_gain_function(const tsr_comparison *comparison, int a, int b,
-                               double *gain, double *error);
+ * the two saw other data. Returns what that says. */
+typedef tsr_gain tsr_gain_function(const tsr_comparison *comparison, int a,
+                                   int b, double *gain, double *error);
 tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
+
+/* "  2.1 +- 0.4", as a cell of a table; blanks for NaN. */
+void tsr_gain_print(FILE *out, int width, double gain, double error);
 
 /* Sentence k < TSR_N_COMPARED_SENTENCE, "" where it has nothing to say. Caller
  * frees. NULL: TSR_E_NOMEM. */

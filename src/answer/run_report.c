@@ -34,23 +34,6 @@ static void print_chi2(FILE *out, const tsr_summary *summary,
     }
 }
 
-void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
-                         tsr_log *log)
-{
-    static const char *const name[] = {"c1", "c2"};
-    for (int k = 0; k < TSR_N_CONTRAST; k++) {
-        double end;
-        const int side = tsr_verdict_bound(config, summary, k, &end);
-        if (side != 0)
-            tsr_warn(log,
-                     "%s piles up at the %s end of its prior, %g: the data ask "
-                     "for what it should not have to give (a missing part, "
-                     "another oligomer, more flexibility, a wrong buffer); "
-                     "contrast.%s_range widens it",
-                     name[k], side < 0 ? "lower" : "upper", end, name[k]);
-    }
-}
-
 /* The variable that converged least; NULL where none has an R-hat. */
 static const tsr_summary_item *find_worst(const tsr_summary *summary)
 {
@@ -64,31 +47,17 @@ static const tsr_summary_item *find_worst(const tsr_summary *summary)
     return worst;
 }
 
-/* The fewest effective draws of any variable; NULL where there are none. */
-static const tsr_summary_item *find_slowest(const tsr_summary *summary)
-{
-    const tsr_summary_item *slowest = NULL;
-    double least = HUGE_VAL;
-    for (int i = 0; i < summary->n; i++) {
-        const tsr_convergence *v = &summary->item[i].value;
-        const double ess = fmin(v->ess_bulk, v->ess_tail);
-        if (ess < least)
-            least = ess, slowest = &summary->item[i];
-    }
-    return slowest;
-}
-
 static void print_convergence(const tsr_summary *summary, FILE *out)
 {
+    double ess;
     const tsr_summary_item *worst = find_worst(summary);
-    const tsr_summary_item *slowest = find_slowest(summary);
+    const tsr_summary_item *slowest = tsr_summary_slowest(summary, &ess);
     if (worst == NULL) {
         fprintf(out, "  %-14s too few draws to tell\n", "R-hat");
         return;
     }
     if (slowest != NULL)
-        fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective",
-                fmin(slowest->value.ess_bulk, slowest->value.ess_tail),
+        fprintf(out, "  %-14s %.0f (%s, the fewest)\n", "effective", ess,
                 slowest->name);
     fprintf(out, "  %-14s %.2f (%s, the largest)\n", "R-hat", worst->value.rhat,
             worst->name);
@@ -125,15 +94,13 @@ static void put_interval(tsr_json *j, const char *name, double start,
 static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                             const tsr_summary *summary)
 {
+    double ess;
     const tsr_summary_item *worst = find_worst(summary);
-    const tsr_summary_item *slowest = find_slowest(summary);
+    const tsr_summary_item *slowest = tsr_summary_slowest(summary, &ess);
     tsr_json_truth(j, "converged", verdict->advice.is_converged);
     tsr_json_number(j, "rhat", worst == NULL ? (double)NAN : worst->value.rhat);
     tsr_json_text(j, "rhat_of", worst == NULL ? NULL : worst->name);
-    tsr_json_number(j, "ess",
-                    slowest == NULL ? (double)NAN
-                                    : fmin(slowest->value.ess_bulk,
-                                           slowest->value.ess_tail));
+    tsr_json_number(j, "ess", slowest == NULL ? (double)NAN : ess);
     tsr_json_text(j, "ess_of", slowest == NULL ? NULL : slowest->name);
 }
 
@@ -205,13 +172,8 @@ tsr_status tsr_run_report(const tsr_session *s, int is_json, FILE *out,
     tsr_verdict *verdict = NULL;
     tsr_status status =
         tsr_past_run_open(s->config->output.directory, &past, s->log, err);
-    TSR_THEN(status, tsr_summary_make(past.trace, &summary, err));
-    TSR_THEN(status, tsr_summary_add_evidence(summary, past.trace, err));
-    TSR_THEN(status,
-             tsr_verdict_make(&past, summary, -1, tsr_arrangements_threshold,
-                              &verdict, err));
+    TSR_THEN(status, tsr_verdict_of_run(&past, &summary, &verdict, err));
     if (status == TSR_OK) {
-        tsr_run_tell_bounds(s->config, summary, s->log);
         tell_advice(s->config, &verdict->advice, s->log);
         status =
             (is_json ? print_json : print_table)(s, summary, verdict, out, err);

@@ -5,10 +5,6 @@
 #include "analysis/summary.h"
 #include "session/run_session.h"
 
-/* Warns where c1 or c2 lies against an end of its prior. */
-void tsr_run_tell_bounds(const tsr_config *config, const tsr_summary *summary,
-                         tsr_log *log);
-
 /* The verdict, and the table at the end of a run, from its folder; where it has
  * not converged, a warning with the line that goes on. As JSON: converged,
  * rhat, ess and of which variables, directory, n_chain, n_draw, steps, seconds,

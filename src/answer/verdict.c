@@ -369,27 +369,28 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
 
 /* ---- what is left open ---- */
 
-int tsr_verdict_bound(const tsr_config *config, const tsr_summary *summary,
-                      int which, double *end)
-{
-    const double edge = 0.01;
-    const double *range =
-        which == TSR_C1 ? config->contrast.c1_range : config->contrast.c2_range;
-    const tsr_summary_item *item =
-        tsr_summary_find(summary, which == TSR_C1 ? "c1" : "c2");
-    const double width = edge * (range[1] - range[0]);
-    if (item == NULL || item->flaw == TSR_FLAW_NOT_FINITE ||
-        !(item->value.sd > 0.0))
-        return 0;
-    const int is_low = item->value.q5 < range[0] + width;
-    *end = range[is_low ? 0 : 1];
-    return is_low ? -1 : item->value.q95 > range[1] - width ? 1 : 0;
-}
-
 static void leave_open(tsr_verdict *v, tsr_verdict_open what)
 {
     if (v->n_open < TSR_MOST_OPEN)
         v->open[v->n_open++] = what;
+}
+
+/* Does c1 or c2 lie against an end of its prior, a twentieth of the draws in
+ * the last hundredth of its range? */
+static void judge_bound(tsr_verdict *v, const tsr_summary *summary,
+                        const char *name, const double range[2])
+{
+    const tsr_summary_item *item = tsr_summary_find(summary, name);
+    const double edge = 0.01 * (range[1] - range[0]);
+    if (item == NULL || item->flaw == TSR_FLAW_NOT_FINITE ||
+        !(item->value.sd > 0.0))
+        return;
+    const int is_low = item->value.q5 < range[0] + edge;
+    if (is_low || item->value.q95 > range[1] - edge)
+        leave_open(v, (tsr_verdict_open){.kind = TSR_OPEN_BOUND,
+                                         .variable = name,
+                                         .value = range[!is_low],
+                                         .is_low = is_low});
 }
 
 /* A weight under a flat prior on n weights that add up to 1 has the variance
@@ -414,15 +415,9 @@ static void judge_weights(tsr_verdict *v, const tsr_summary *summary)
 static void find_open(tsr_verdict *v, const tsr_past_run *run,
                       const tsr_summary *summary)
 {
-    static const char *const name[] = {"c1", "c2"};
-    for (int k = 0; run->has_config && k < TSR_N_CONTRAST; k++) {
-        double end;
-        const int side = tsr_verdict_bound(&run->config, summary, k, &end);
-        if (side != 0)
-            leave_open(v, (tsr_verdict_open){.kind = TSR_OPEN_BOUND,
-                                             .variable = name[k],
-                                             .value = end,
-                                             .is_low = side < 0});
+    if (run->has_config) {
+        judge_bound(v, summary, "c1", run->config.contrast.c1_range);
+        judge_bound(v, summary, "c2", run->config.contrast.c2_range);
     }
     judge_weights(v, summary);
     for (int i = 0; v->arrangements != NULL && i < v->arrangements->n; i++) {
@@ -477,6 +472,7 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     v->rg = value_of(summary, "rg");
     v->d_max = value_of(summary, "d_max");
     v->evidence = summary->evidence;
+    (void)tsr_summary_slowest(summary, &v->ess);
     v->directory = run->directory != NULL ? strdup(run->directory) : NULL;
     tsr_status status = run->directory != NULL && v->directory == NULL
                             ? tsr_no_memory(err)
@@ -493,4 +489,13 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     else
         tsr_verdict_free(v);
     return status;
+}
+
+tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
+                              tsr_verdict **verdict, tsr_err *err)
+{
+    TSR_TRY(tsr_summary_make(run->trace, summary, err));
+    TSR_TRY(tsr_summary_add_evidence(*summary, run->trace, err));
+    return tsr_verdict_make(run, *summary, -1, tsr_arrangements_threshold,
+                            verdict, err);
 }

@@ -2,9 +2,9 @@
  * of its folder, and the sentences that rest on them. Every command that tells
  * of a run begins with these.
  *
- * In the order in which a reader asks: does the model as it is fit, and do the
- * draws; what moves, and how far; how large is the molecule; which arrangements
- * of its domains fit; what did the data leave open; may one believe the run. */
+ * In the order in which a reader asks: do the draws fit; what moves, and how
+ * far; how large is the molecule; which arrangements of its domains fit; what
+ * did the data leave open; may one believe the run. */
 #ifndef TSR_ANSWER_VERDICT_H
 #define TSR_ANSWER_VERDICT_H
 
@@ -23,7 +23,8 @@ typedef struct {
     char name[96];  /* its file */
     int is_neutron; /* 1: not of X-rays; what they see depends on the solvent */
     int n;          /* points */
-    /* The first conformation, rigid; n_point 0: the run did not store it. */
+    /* The first conformation, rigid, by the bodies of the run; n_point 0: the
+     * run did not store it. */
     tsr_profile_fit rigid;
     /* The mean curve of the draws. */
     double chi2; /* per point; NaN: not known */
@@ -106,6 +107,7 @@ typedef struct {
     tsr_verdict_motion motion[TSR_MOST_MOTIONS];
     tsr_arrangements *arrangements; /* NULL: no two domains move */
     tsr_evidence evidence;
+    double ess; /* effective draws of the slowest variable */
     tsr_loo loo;
     int n_open;
     tsr_verdict_open open[TSR_MOST_OPEN];
@@ -122,11 +124,16 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
                             tsr_err *err);
 void tsr_verdict_free(tsr_verdict *verdict);
 
+/* The same with the usual arrangements, and the summary, with the evidence,
+ * that it rests on; the caller frees both, also after an error. Errors: also
+ * those of tsr_summary_make and tsr_summary_add_evidence. */
+tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
+                              tsr_verdict **verdict, tsr_err *err);
+
 /* The sentences: paragraphs [*n], most important first, which the caller frees
- * with tsr_verdict_sentences_free. Errors: TSR_E_NOMEM. */
+ * with tsr_paragraphs_free. Errors: TSR_E_NOMEM. */
 tsr_status tsr_verdict_sentences(const tsr_verdict *verdict, int *n,
                                  char ***text, tsr_err *err);
-void tsr_verdict_sentences_free(int n, char **text);
 
 /* The sentences, wrapped, to be read; and the advice as a line of its own where
  * the run has not converged. Errors: TSR_E_NOMEM. */
@@ -161,15 +168,15 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value);
 
+/* chi2, reduced_chi2, cormap_p, c1, c2, scale, background */
+void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit);
+
 /* Whether a fit is as good as its errors let one expect: residuals change their
  * sign as by chance (p of CorMap at least 0.01) and are not much larger than
  * the errors (reduced chi2 at most 1.5). */
 int tsr_verdict_fits(double reduced_chi2, double cormap_p);
 
-/* Do c1 or c2 (which: TSR_C1, TSR_C2) lie against an end of their prior, a
- * twentieth of the draws in the last hundredth of its range? Returns -1 for the
- * lower end, 1 for the upper, 0 for neither; *end where. */
-int tsr_verdict_bound(const tsr_config *config, const tsr_summary *summary,
-                      int which, double *end);
+/* Why it is, or is not: a clause on its residuals. */
+const char *tsr_verdict_why(double reduced_chi2, double cormap_p);
 
 #endif

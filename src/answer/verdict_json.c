@@ -13,18 +13,15 @@ void tsr_verdict_put_interval(tsr_json *json, const char *name,
     tsr_json_close(json);
 }
 
-static void put_rigid(tsr_json *j, const tsr_profile_fit *f)
+void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit)
 {
-    tsr_json_object(j, "rigid");
-    tsr_json_truth(j, "fits", tsr_verdict_fits(f->reduced_chi2, f->cormap_p));
-    tsr_json_number(j, "chi2", f->chi2);
-    tsr_json_number(j, "reduced_chi2", f->reduced_chi2);
-    tsr_json_number(j, "cormap_p", f->cormap_p);
-    tsr_json_number(j, "c1", f->c1);
-    tsr_json_number(j, "c2", f->c2);
-    tsr_json_number(j, "scale", f->scale);
-    tsr_json_number(j, "background", f->background);
-    tsr_json_close(j);
+    tsr_json_number(json, "chi2", fit->chi2);
+    tsr_json_number(json, "reduced_chi2", fit->reduced_chi2);
+    tsr_json_number(json, "cormap_p", fit->cormap_p);
+    tsr_json_number(json, "c1", fit->c1);
+    tsr_json_number(json, "c2", fit->c2);
+    tsr_json_number(json, "scale", fit->scale);
+    tsr_json_number(json, "background", fit->background);
 }
 
 static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
@@ -32,9 +29,11 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
     tsr_json_object(j, NULL);
     tsr_json_text(j, "curve", c->name);
     tsr_json_integer(j, "n_points", c->n);
-    if (c->rigid.n_point > 0)
-        put_rigid(j, &c->rigid);
-    else
+    if (c->rigid.n_point > 0) {
+        tsr_json_object(j, "rigid");
+        tsr_verdict_put_fit(j, &c->rigid);
+        tsr_json_close(j);
+    } else
         tsr_json_text(j, "rigid", NULL);
     tsr_json_truth(j, "fits", tsr_verdict_fits(c->chi2, c->cormap_p));
     tsr_json_number(j, "chi2", c->chi2);
@@ -96,7 +95,7 @@ static void put_domains(tsr_json *j, const tsr_verdict *v)
         tsr_json_object(j, NULL);
         tsr_json_text(j, "residues", name);
         tsr_json_truth(j, "superposed_on", k == a->fixed);
-        tsr_json_array(j, "strays"); /* of each state */
+        tsr_json_array(j, "rms_displacement"); /* of each state */
         for (int s = 0; s < a->n_state; s++)
             tsr_json_number(j, NULL, a->moves[s * a->domains->n_domain + k]);
         tsr_json_close(j);
@@ -188,7 +187,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
     for (int i = 0; i < n; i++)
         tsr_json_text(json, NULL, text[i]);
     tsr_json_close(json);
-    tsr_verdict_sentences_free(n, text);
+    tsr_paragraphs_free(n, text);
     tsr_json_integer(json, "states", v->n_state);
     tsr_json_array(json, "curves");
     for (int k = 0; k < v->n_curve; k++)
@@ -200,10 +199,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
     tsr_verdict_put_interval(json, "d_max", &v->d_max);
     put_motion(json, v);
     put_arrangements(json, v);
-    if (v->evidence.n_temp > 1)
-        tsr_evidence_put(&v->evidence, "evidence", json);
-    else
-        tsr_json_text(json, "evidence", NULL);
+    tsr_evidence_put(&v->evidence, "evidence", json);
     tsr_loo_put(&v->loo, "loo", json);
     put_open(json, v);
     tsr_advice_put(&v->advice, json);

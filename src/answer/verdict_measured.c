@@ -178,7 +178,7 @@ static void say_map(const tsr_verdict_measured *m, tsr_words *w)
         say_unexplained(m, w);
     else
         tsr_words_say(w, " How high noise would let it be is not known: "
-                         "half-maps or a mask would tell.");
+                         "half-maps or a mask would show it.");
     if (m->draws.rhat > 1.1)
         tsr_words_say(w,
                       " Chains do not agree on it (R-hat %.2f): where all "
@@ -241,7 +241,7 @@ void tsr_verdict_say_moved(const tsr_verdict *verdict, tsr_words *words)
         const tsr_verdict_moved *m = &v->moved[k];
         tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
         tsr_words_say(words,
-                      "%s%s has turned by %s degrees, its centre comes from "
+                      "%s%s has turned by %s degrees, its centre moved from "
                       "%.1f to %s Angstrom",
                       k > 0 ? "; " : "", name,
                       tsr_verdict_interval(&m->turn, turn), m->start,

@@ -50,7 +50,7 @@ static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
                          "so what follows may still change.");
 }
 
-static const char *why(double reduced_chi2, double cormap_p)
+const char *tsr_verdict_why(double reduced_chi2, double cormap_p)
 {
     return tsr_verdict_fits(reduced_chi2, cormap_p)
                ? "residuals change their sign as by chance and are no larger "
@@ -63,36 +63,28 @@ static const char *why(double reduced_chi2, double cormap_p)
                  "for longer than by chance";
 }
 
-static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
-{
-    const tsr_profile_fit *f = &c->rigid;
-    char at[64];
-    if (f->n_point == 0)
-        return;
-    tsr_profile_bounds_text(f, at, sizeof at);
-    tsr_words_say(w,
-                  "The structure as it was given, kept rigid, under the run's "
-                  "forward model, %s %s: chi2 %.3g, CorMap p %.2g (%s), with "
-                  "what the run infers of scale, background, c1 and c2 at its "
-                  "best, c1 %.3f and c2 %.2f%s.",
-                  tsr_verdict_fits(f->reduced_chi2, f->cormap_p)
-                      ? "fits"
-                      : "does not fit",
-                  c->name, f->chi2, f->cormap_p,
-                  why(f->reduced_chi2, f->cormap_p), f->c1, f->c2, at);
-}
-
 static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (!isfinite(c->chi2))
         return;
     const int is_good = tsr_verdict_fits(c->chi2, c->cormap_p);
     tsr_words_say(w,
-                  "%sThe structures that were drawn %s: their mean curve has "
+                  "The structures that were drawn %s %s: their mean curve has "
                   "chi2 %.3g, CorMap p %.2g (%s).",
-                  c->rigid.n_point > 0 ? " " : "",
-                  is_good ? "fit" : "do not fit", c->chi2, c->cormap_p,
-                  why(c->chi2, c->cormap_p));
+                  is_good ? "fit" : "do not fit", c->name, c->chi2, c->cormap_p,
+                  tsr_verdict_why(c->chi2, c->cormap_p));
+}
+
+/* A number to compare that of the draws with. Whether the rigid model fits is
+ * said by profile and solve, of all atoms. */
+static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
+{
+    if (c->rigid.n_point > 0 && isfinite(c->chi2))
+        tsr_words_say(w,
+                      " By the same bodies the structure as it was given, kept "
+                      "rigid, has chi2 %.3g (for all atoms see tessera "
+                      "profile).",
+                      c->rigid.chi2);
 }
 
 static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
@@ -121,35 +113,34 @@ static void say_fit(const tsr_verdict *v, tsr_words *w)
     for (int k = 0; k < v->n_curve; k++) {
         if (k > 0)
             tsr_words_say(w, "\n");
-        say_rigid(&v->curve[k], w);
         say_draws(&v->curve[k], w);
+        say_rigid(&v->curve[k], w);
         say_noise(&v->curve[k], w);
     }
 }
 
-/* How far each domain strays, of one state. */
-static void say_strays(const tsr_verdict *v, int s, tsr_words *w)
+/* How far each domain moves about its mean place, of one state. */
+static void say_spread(const tsr_verdict *v, int s, tsr_words *w)
 {
     const tsr_arrangements *a = v->arrangements;
     const tsr_domains *d = a->domains;
     char name[120];
     tsr_domain_name(v->atoms, &d->domain[a->fixed], sizeof name, name);
-    tsr_words_say(w, " Superposed on %s, ", name);
+    tsr_words_say(w, " When draws are superposed on %s", name);
     if (a->n_state > 1)
-        tsr_words_say(w, "in state %d ", s + 1);
-    for (int k = 0, n = 0; k < d->n_domain; k++) {
+        tsr_words_say(w, " of state %d", s + 1);
+    for (int k = 0; k < d->n_domain; k++) {
         if (k == a->fixed)
             continue;
         tsr_domain_name(v->atoms, &d->domain[k], sizeof name, name);
         const double by = a->moves[s * d->n_domain + k];
-        tsr_words_say(w, "%s%s strays by %.*f Angstrom", n++ > 0 ? ", " : "",
-                      name,
+        tsr_words_say(w, ", %s moves by %.*f Angstrom", name,
                       by < 1.0    ? 2
                       : by < 10.0 ? 1
                                   : 0,
                       by);
     }
-    tsr_words_say(w, " (root mean square) about its mean place.");
+    tsr_words_say(w, " about its mean place (root mean square).");
 }
 
 static void say_motion(const tsr_verdict *v, tsr_words *w)
@@ -174,7 +165,7 @@ static void say_motion(const tsr_verdict *v, tsr_words *w)
     for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
                     s < v->arrangements->n_state;
          s++)
-        say_strays(v, s, w);
+        say_spread(v, s, w);
 }
 
 static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
@@ -303,10 +294,11 @@ static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
 static void say_bound(const tsr_verdict_open *o, tsr_words *w)
 {
     tsr_words_say(w,
-                  "%s, which piles up at the %s end of its prior, %g (a "
-                  "missing part, another oligomer, more flexibility or a "
-                  "wrong buffer would do that)",
-                  o->variable, o->is_low ? "lower" : "upper", o->value);
+                  "%s, which piles up at the %s end of its prior, %g (because "
+                  "of a missing part, another oligomer, more flexibility or a "
+                  "wrong buffer; contrast.%s_range widens it)",
+                  o->variable, o->is_low ? "lower" : "upper", o->value,
+                  o->variable);
 }
 
 static void say_open(const tsr_verdict *v, tsr_words *w)
@@ -380,50 +372,16 @@ static void (*const say[])(const tsr_verdict *,
                                            say_convergence};
 enum { N_SAY = sizeof say / sizeof *say };
 
-void tsr_verdict_sentences_free(int n, char **text)
-{
-    for (int i = 0; text != NULL && i < n; i++)
-        free(text[i]);
-    free(text);
-}
-
-/* Adds the paragraphs of what was said to the list; 0: out of memory. */
-static int add_paragraphs(char *said, char ***list, int *n)
-{
-    char *rest;
-    for (char *one = strtok_r(said, "\n", &rest); one != NULL;
-         one = strtok_r(NULL, "\n", &rest)) {
-        char **more = realloc(*list, (size_t)(*n + 1) * sizeof *more);
-        if (more == NULL)
-            return 0;
-        *list = more;
-        more[*n] = strdup(one);
-        if (more[*n] == NULL)
-            return 0;
-        ++*n;
-    }
-    return 1;
-}
-
 tsr_status tsr_verdict_sentences(const tsr_verdict *verdict, int *n,
                                  char ***text, tsr_err *err)
 {
-    int count = 0, is_good = 1;
-    char **list = NULL;
-    for (int i = 0; i < N_SAY && is_good; i++) {
-        tsr_words w;
-        tsr_words_begin(&w);
+    tsr_words w;
+    tsr_words_begin(&w);
+    for (int i = 0; i < N_SAY; i++) {
         say[i](verdict, &w);
-        char *said = tsr_words_end(&w);
-        is_good = said != NULL && add_paragraphs(said, &list, &count);
-        free(said);
+        tsr_words_say(&w, "\n");
     }
-    *n = is_good ? count : 0;
-    *text = is_good ? list : NULL;
-    if (is_good)
-        return TSR_OK;
-    tsr_verdict_sentences_free(count, list);
-    return tsr_fail(err, TSR_E_NOMEM, "no memory for a verdict");
+    return tsr_words_paragraphs(&w, n, text, err);
 }
 
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
@@ -434,7 +392,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
     TSR_TRY(tsr_verdict_sentences(verdict, &n, &text, err));
     for (int i = 0; i < n; i++)
         tsr_text_wrap(out, 0, 0, "", text[i]);
-    tsr_verdict_sentences_free(n, text);
+    tsr_paragraphs_free(n, text);
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
         fprintf(out, "To go on:\n    %s\n", advice);

@@ -33,8 +33,9 @@ typedef struct {
 tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
                            tsr_err *err);
 
-/* What says of a command which of its curves are of neutrons. */
-#define TSR_INIT_SANS_OPTIONS                                                 \
+/* What says of a command which of its curves are of neutrons, and what else was
+ * measured. */
+#define TSR_INIT_DATA_OPTIONS                                                 \
     {.name = "sans",                                                          \
      .argument = "FILE=X",                                                    \
      .repeats = 1,                                                            \
@@ -44,10 +45,19 @@ tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
          .argument = "X",                                                     \
          .doc = "of neutrons: the share of the backbone's amide hydrogens "   \
                 "that exchange; default 0.9"},                                \
+        {.name = "deuterated",                                                \
+         .argument = "CHAIN=X",                                               \
+         .repeats = 1,                                                        \
+         .doc = "of neutrons: a chain that was grown with deuterium; "        \
+                "without X all of it"},                                       \
+        {.name = "map",                                                       \
+         .argument = "MAP",                                                   \
+         .doc = "a density map that the model lies in and is to be fitted "   \
+                "to; all of the model may bend, or what links rigid parts "   \
+                "if the resolution is above 8 Angstrom"},                     \
     {                                                                         \
-        .name = "deuterated", .argument = "CHAIN=X", .repeats = 1,            \
-        .doc = "of neutrons: a chain that was grown with deuterium; "         \
-               "without X all of it"                                          \
+        .name = "resolution", .letter = 'r', .argument = "R",                 \
+        .doc = "resolution of the map in Angstrom"                            \
     }
 
 /* The curves of a command: its arguments, of X-rays, then those of --sans. */
@@ -68,9 +78,9 @@ tsr_status tsr_init_curves_read(const tsr_args *args, int n,
                                 tsr_init_curves *curves, tsr_err *err);
 void tsr_init_curves_clear(tsr_init_curves *curves);
 
-/* What says the same to init: word out, with room for twice as many words as
- * there are options. Returns how many. */
-int tsr_init_curves_words(const tsr_args *args, const char **word);
+/* These options, as init takes them: word out, with room for twice as many
+ * words as there are options. Returns how many. */
+int tsr_init_data_words(const tsr_args *args, const char **word);
 
 /* Whether what a configuration says of neutrons (NULL: of X-rays) suits curve
  * k. */

@@ -24,22 +24,6 @@ static const tsr_option options[] = {
 
 /* ---- tables ---- */
 
-static const char *interval(const tsr_convergence *v, char text[64])
-{
-    const int n =
-        v->sd > 0.0 ? (int)fmin(fmax(-floor(log10(v->sd)), 0.0), 3.0) : 1;
-    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, v->mean, n, v->q5, n, v->q95);
-    return text;
-}
-
-static void print_gain(FILE *out, int width, double gain, double error)
-{
-    char text[48] = "";
-    if (isfinite(gain))
-        snprintf(text, sizeof text, "%.1f +- %.1f", gain, error);
-    fprintf(out, "  %*s", width, text);
-}
-
 static void print_models(const tsr_comparison *c, FILE *out)
 {
     fprintf(out, "\n  %-3s %6s  %16s  %13s  %16s  %13s  %s\n", "run", "states",
@@ -50,14 +34,14 @@ static void print_models(const tsr_comparison *c, FILE *out)
         const tsr_evidence *e = &c->run[i].summary->evidence;
         double gain = (double)NAN, error = (double)NAN;
         fprintf(out, "  %-3d %6d", i + 1, v->n_state);
-        print_gain(out, 16, e->n_temp > 1 ? e->log : gain, e->error);
+        tsr_gain_print(out, 16, e->n_temp > 1 ? e->log : gain, e->error);
         if (i > 0)
             tsr_evidence_gain(c, 0, i, &gain, &error);
-        print_gain(out, 13, gain, error);
-        print_gain(out, 16, v->loo.elpd, v->loo.error);
+        tsr_gain_print(out, 13, gain, error);
+        tsr_gain_print(out, 16, v->loo.elpd, v->loo.error);
         if (i > 0)
             tsr_loo_gain(c, 0, i, &gain, &error);
-        print_gain(out, 13, gain, error);
+        tsr_gain_print(out, 13, gain, error);
         fprintf(out, "  %s\n", v->advice.is_converged ? "yes" : "no");
     }
 }
@@ -76,7 +60,7 @@ static void print_parameters(const tsr_comparison *c, FILE *out)
                 tsr_summary_find(c->run[i].summary, name);
             char text[64] = "-";
             if (item != NULL && isfinite(item->value.mean))
-                interval(&item->value, text);
+                tsr_verdict_interval(&item->value, text);
             fprintf(out, "  %-22s", text);
         }
         fputc('\n', out);

@@ -21,19 +21,10 @@ static const tsr_option options[] = {
      .argument = "JSON",
      .doc = "predicted aligned errors of the model, AlphaFold 2 or 3; without "
             "it those that lie beside the model are used"},
-    {.name = "map",
-     .argument = "MAP",
-     .doc = "a density map that the model lies in and is to be fitted to; all "
-            "of the model may bend, or what links rigid parts if the "
-            "resolution is above 8 Angstrom"},
-    {.name = "resolution",
-     .letter = 'r',
-     .argument = "R",
-     .doc = "resolution of the map in Angstrom"},
     {.name = "picture",
      .argument = "SVG",
      .doc = "where the picture goes, also without --output"},
-    TSR_INIT_SANS_OPTIONS,
+    TSR_INIT_DATA_OPTIONS,
     TSR_OPTION_FORCE,
     {0}};
 
@@ -110,13 +101,15 @@ void tsr_init_curves_clear(tsr_init_curves *curves)
     *curves = (tsr_init_curves){.n = 0};
 }
 
-int tsr_init_curves_words(const tsr_args *args, const char **word)
+int tsr_init_data_words(const tsr_args *args, const char **word)
 {
-    static const char *const names[] = {"sans", "exchange", "deuterated"};
-    static const char *const typed[] = {"--sans", "--exchange", "--deuterated"};
+    static const char *const names[] = {"sans", "exchange", "deuterated", "map",
+                                        "resolution"};
+    static const char *const typed[] = {"--sans", "--exchange", "--deuterated",
+                                        "--map", "--resolution"};
     const char *const *value;
     int n = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         const int n_value = tsr_args_values(args, names[i], &value);
         for (int k = 0; k < n_value; k++) {
             word[n++] = typed[i];

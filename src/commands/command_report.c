@@ -383,11 +383,7 @@ static tsr_status find_answer(const tsr_past_run *run, tsr_verdict **verdict,
                               tsr_err *err)
 {
     tsr_summary *summary = NULL;
-    tsr_status status = tsr_summary_make(run->trace, &summary, err);
-    TSR_THEN(status, tsr_summary_add_evidence(summary, run->trace, err));
-    TSR_THEN(status,
-             tsr_verdict_make(run, summary, -1, tsr_arrangements_threshold,
-                              verdict, err));
+    tsr_status status = tsr_verdict_of_run(run, &summary, verdict, err);
     TSR_THEN(status, tsr_verdict_sentences(*verdict, n_said, said, err));
     if (status == TSR_OK) {
         *advice = tsr_advice_text(&(*verdict)->advice);
@@ -494,7 +490,7 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     free(map);
     tsr_map_models_clear(&models);
     free(density.item);
-    tsr_verdict_sentences_free(n_said, said);
+    tsr_paragraphs_free(n_said, said);
     free(advice);
     free(methods);
     free(data);

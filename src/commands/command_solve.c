@@ -1,16 +1,18 @@
 /* tessera solve: from a model and curves to an answer, by the other commands:
  * init, the fit of profile, run or resume for 1, 2, ... states, report. What
  * each of them leaves in its folder is all that is remembered, so that the same
- * command goes on where it was stopped. */
+ * command goes on where it was stopped. The verdict so far is kept there, too:
+ * verdict.json and verdict.txt are written anew whenever a part of it is known.
+ */
 #include "commands/command.h"
 #include "commands/solve_report.h"
 
-#include "core/interrupt.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "files/lock.h"
 #include "likelihood/term_saxs.h"
-#include "session/past_run.h"
+#include "molecule/rigid_pose.h"
+#include "posterior/setup.h"
 #include "session/run_directory.h"
 #include "session/run_place.h"
 
@@ -41,7 +43,9 @@ static const tsr_option options[] = {
      .argument = "DEVICE",
      .doc = "instead of device.use, as of run"},
     {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
-    TSR_INIT_SANS_OPTIONS,
+    TSR_INIT_DATA_OPTIONS,
+    {.name = "sample",
+     .doc = "also where the model fits as it is and tails alone are flexible"},
     {.name = "json", .doc = "the verdict as one JSON object"},
     {0}};
 
@@ -53,39 +57,35 @@ typedef struct {
     tsr_log *log;
     tsr_init_curves curves;
     int n_input;
-    const char **input;     /* [n_input] model, curves */
+    const char **input;     /* [n_input] model, curves; map, NULL */
     char *directory, *file; /* file: the configuration */
-    char *page;
+    char *page, *again;
     tsr_lock *lock;
     tsr_config config;
-    tsr_past_run first; /* the run of one state */
     tsr_profile_result *rigid;
     tsr_saxs **saxs;
-    tsr_solve_run run[MOST_STATES];
+    char *run[MOST_STATES]; /* folders */
+    tsr_comparison runs;
     tsr_solve solve;
 } work;
 
 static void clear(work *w)
 {
     for (int k = 0; k + 1 < w->n_input; k++) {
-        if (w->rigid != NULL) {
-            tsr_profile_structure_clear(&w->rigid[k].structure);
-            free(w->rigid[k].curve);
-        }
+        if (w->rigid != NULL)
+            tsr_profile_result_clear(&w->rigid[k]);
         if (w->saxs != NULL)
             tsr_saxs_free(w->saxs[k]);
     }
-    for (int k = 0; k < MOST_STATES; k++) {
-        tsr_verdict_free(w->run[k].verdict);
-        tsr_summary_free(w->run[k].summary);
-        free(w->run[k].directory);
-    }
+    tsr_comparison_clear(&w->runs);
+    for (int k = 0; k < MOST_STATES; k++)
+        free(w->run[k]);
     free(w->rigid);
     free(w->saxs);
     free(w->page);
+    free(w->again);
     free(w->file);
     free(w->directory);
-    tsr_past_run_clear(&w->first);
     tsr_config_clear(&w->config);
     tsr_init_curves_clear(&w->curves);
     free(w->input);
@@ -106,7 +106,9 @@ static tsr_status call(work *w, const tsr_command *command, int n,
 {
     tsr_args *args = NULL;
     TSR_TRY(tsr_args_parse(&command->usage, n, word, &args, err));
+    tsr_log_set_brief(w->log, command != &tsr_command_init);
     tsr_status status = command->run(args, out, w->log, err);
+    tsr_log_set_brief(w->log, 0);
     tsr_args_free(args);
     tsr_log_close(w->log); /* what follows is of another run */
     return status == TSR_E_NO ? TSR_OK : status; /* not converged: told below */
@@ -125,7 +127,7 @@ static char *default_directory(const char *model)
 /* The words of init. */
 static int init_words(const work *w, const char **word)
 {
-    int n = 2 + tsr_init_curves_words(w->args, word + 2);
+    int n = 2 + tsr_init_data_words(w->args, word + 2);
     word[0] = "--output";
     word[1] = w->file;
     word[n++] = "--";
@@ -139,7 +141,7 @@ static tsr_status write_config(work *w, tsr_err *err)
     int n_folder = 0;
     const size_t most = (size_t)(w->n_input + w->curves.n_deuterated);
     TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
-    const char **word = calloc(2 * most + 8, sizeof *word);
+    const char **word = calloc(2 * most + 12, sizeof *word);
     tsr_status status = word == NULL ? tsr_no_memory(err) : TSR_OK;
     if (status == TSR_OK)
         status =
@@ -154,9 +156,9 @@ static tsr_status write_config(work *w, tsr_err *err)
     return status;
 }
 
-/* The entry of `data:` with that curve; NULL: there is none. */
-static const tsr_term_options *find_curve(const tsr_config *config,
-                                          const char *path)
+/* The entry of `data:` with that file; NULL: there is none. */
+static const tsr_term_options *find_data(const tsr_config *config,
+                                         const char *path)
 {
     const tsr_term_options *data = config->data.item;
     for (int k = 0; k < config->data.n; k++) {
@@ -167,25 +169,29 @@ static const tsr_term_options *find_curve(const tsr_config *config,
     return NULL;
 }
 
-/* A folder answers for one model and its curves. */
+/* A folder answers for one model and what was measured of it. */
 static tsr_status check_inputs(const work *w, tsr_err *err)
 {
-    for (int k = 0; k < w->n_input; k++) {
+    for (int k = 0; w->input[k] != NULL; k++) {
         if (!exists(w->input[k]))
             return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s'",
                             w->input[k]);
         if (k == 0 ? tsr_file_is_same(w->config.structure.file, w->input[0])
-                   : find_curve(&w->config, w->input[k]) != NULL)
+                   : find_data(&w->config, w->input[k]) != NULL)
             continue;
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s' is of another %s than '%s'; choose another "
                         "folder with --output DIR",
-                        w->file, k == 0 ? "model" : "curve", w->input[k]);
+                        w->file,
+                        k == 0           ? "model"
+                        : k < w->n_input ? "curve"
+                                         : "map",
+                        w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
         if (!tsr_init_curves_suit(
                 &w->curves, k,
-                tsr_saxs_neutron(find_curve(&w->config, w->curves.path[k]))))
+                tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
             return tsr_fail(err, TSR_E_USAGE,
                             "'%s' has '%s' in another solvent, of another kind "
                             "or sample; change it there, or choose another "
@@ -231,42 +237,33 @@ static const char *one_device(const work *w)
                : device;
 }
 
-/* neutron: NULL of X-rays. */
-static tsr_status compute(work *w, tsr_profile_bodies bodies,
-                          const tsr_neutron *neutron, double q_max,
+/* All atoms, or of a model that lacks some, as a run writes it, bodies; these
+ * have no tables for neutrons (NULL: X-rays). */
+static tsr_status compute(work *w, const tsr_neutron *neutron, double q_max,
                           tsr_profile_structure *to, tsr_err *err)
 {
-    tsr_profile_maker *maker = NULL;
-    const tsr_profile_spec spec = {.bodies = bodies,
-                                   .method = TSR_METHOD_AUTO,
-                                   .solvent = TSR_SOLVENT_LAYER,
-                                   .density = w->config.solvent.density,
-                                   .neutron = neutron,
-                                   .device = one_device(w),
-                                   .q_max_inv_ang = q_max};
-    tsr_status status = tsr_profile_maker_new(&spec, w->log, &maker, err);
-    TSR_THEN(status, tsr_profile_compute(maker, w->input[0], to, err));
-    tsr_profile_maker_free(maker);
-    return status;
-}
-
-/* All atoms, or of a model that lacks some, as a run writes it, bodies; these
- * have no tables for neutrons. */
-static tsr_status compute_model(work *w, const tsr_neutron *neutron,
-                                double q_max, tsr_profile_structure *to,
-                                tsr_err *err)
-{
+    static const char *const name[] = {"atoms", "two"};
     tsr_err local = {.status = TSR_OK};
-    tsr_status status =
-        compute(w, TSR_PROFILE_ATOMS, neutron, q_max, to, &local);
-    w->solve.bodies = "atoms";
-    if (status == TSR_E_DATA && neutron == NULL) {
-        tsr_info(w->log, "the rigid fit is of two bodies a residue: the model "
-                         "does not have all atoms");
-        tsr_debug(w->log, "%s", local.message);
+    tsr_status status = TSR_E_DATA;
+    for (int two = 0; two < 2 && status == TSR_E_DATA; two++) {
+        tsr_profile_maker *maker = NULL;
+        const tsr_profile_spec spec = {.bodies = two ? TSR_PROFILE_TWO
+                                                     : TSR_PROFILE_ATOMS,
+                                       .method = TSR_METHOD_AUTO,
+                                       .solvent = TSR_SOLVENT_LAYER,
+                                       .density = w->config.solvent.density,
+                                       .neutron = neutron,
+                                       .device = one_device(w),
+                                       .q_max_inv_ang = q_max};
+        if (two && neutron != NULL)
+            break;
+        w->solve.bodies = name[two];
         tsr_profile_structure_clear(to);
-        w->solve.bodies = "two";
-        return compute(w, TSR_PROFILE_TWO, NULL, q_max, to, err);
+        status = tsr_profile_maker_new(&spec, w->log, &maker, &local);
+        TSR_THEN(status, tsr_profile_compute(maker, w->input[0], to, &local));
+        tsr_profile_maker_free(maker);
+        if (status != TSR_OK)
+            tsr_debug(w->log, "rigid fit by %s: %s", name[two], local.message);
     }
     return status == TSR_OK ? status
                             : tsr_fail(err, status, "%s", local.message);
@@ -275,38 +272,30 @@ static tsr_status compute_model(work *w, const tsr_neutron *neutron,
 /* The model against a curve, over the points that the runs see. */
 static tsr_status fit_curve(work *w, int k, tsr_err *err)
 {
-    const tsr_term_options *entry = find_curve(&w->config, w->input[k + 1]);
+    const tsr_term_options *entry = find_data(&w->config, w->input[k + 1]);
     const tsr_saxs_options *o = (const void *)entry;
     tsr_profile_result *r = &w->rigid[k];
-    const tsr_partials *p = &r->structure.partials;
-    tsr_partial_curves curves = {0};
     tsr_profile_fit_options how = tsr_profile_fit_defaults;
     const tsr_neutron_options *of = tsr_saxs_neutron(entry);
     tsr_neutron neutron;
     if (of != NULL) {
         TSR_TRY(tsr_neutron_make(of, &neutron, err));
-        how.c1[0] = how.c1[1] = 1.0; /* as of a run */
+        how.c1[0] = how.c1[1] = 1.0; /* as of profile and of runs */
     }
     how.fit_background = o->background.word == 0; /* infer */
     how.background = o->background.word < 0 ? o->background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
-    const tsr_saxs *s = w->saxs[k];
     TSR_TRY(tsr_saxs_resolve(w->saxs[k], &o->resolution, NULL, err));
-    TSR_TRY(compute_model(w, of != NULL ? &neutron : NULL, tsr_saxs_q_max(s),
-                          &r->structure, err));
-    r->n_comp = p->n_comp;
-    r->curve = calloc((size_t)s->n, sizeof *r->curve);
-    TSR_TRY(tsr_allocated(r->curve, err));
-    TSR_TRY(tsr_partial_curves_of(p, s, &curves, err));
-    tsr_status status = tsr_profile_fit_make(&curves, s->intensity, s->sigma,
-                                             &how, &r->fit, r->curve, err);
-    tsr_partial_curves_clear(&curves);
-    TSR_THEN(status,
-             tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
-                                  &r->rg_guinier, &r->i0, err));
+    TSR_TRY(compute(w, of != NULL ? &neutron : NULL, tsr_saxs_q_max(w->saxs[k]),
+                    &r->structure, err));
+    r->n_comp = r->structure.partials.n_comp;
+    TSR_TRY(tsr_profile_fit_data(&how, w->saxs[k], r, err));
+    TSR_TRY(tsr_contrast_guinier(&r->structure.partials, r->fit.c1, r->fit.c2,
+                                 r->structure.rg_ang, &r->rg_guinier, &r->i0,
+                                 err));
     r->i0 *= r->fit.scale;
-    return status;
+    return tsr_profile_check_rg(r, w->saxs[k], w->log, err);
 }
 
 /* rigid.fit and its picture, rigid-2.fit for a second curve. */
@@ -329,17 +318,68 @@ static tsr_status fit_rigid(work *w, tsr_err *err)
 {
     const size_t n = (size_t)w->n_input - 1;
     tsr_status status = TSR_OK;
-    w->rigid = calloc(n, sizeof *w->rigid);
-    w->saxs = calloc(n, sizeof *w->saxs);
+    w->rigid = calloc(n + 1, sizeof *w->rigid);
+    w->saxs = calloc(n + 1, sizeof *w->saxs);
     if (w->rigid == NULL || w->saxs == NULL)
         return tsr_no_memory(err);
+    tsr_log_set_brief(w->log, 1);
     for (int k = 0; k < (int)n && status == TSR_OK; k++) {
         status = fit_curve(w, k, err);
         TSR_THEN(status, write_fit(w, k, err));
     }
+    tsr_log_set_brief(w->log, 0);
     w->solve.n_curve = (int)n;
     w->solve.rigid = w->rigid;
     w->solve.saxs = w->saxs;
+    return status;
+}
+
+/* What may move, as a run takes it from the configuration. Tails alone that
+ * curves do not ask for are sampled where that is wanted, or has begun. */
+static tsr_status find_motion(work *w, tsr_err *err)
+{
+    tsr_setup setup = {0};
+    tsr_solve *s = &w->solve;
+    char *begun = tsr_words_of("%s/1", w->directory);
+    tsr_status status = tsr_allocated(begun, err);
+    w->config.prior.clash = TSR_CLASH_NONE; /* no matter here, and slow */
+    TSR_THEN(status, tsr_setup_read(&w->config, 0, NULL, &setup, err));
+    if (status == TSR_OK) {
+        s->is_still = w->config.structure.still;
+        s->flexible = &w->config.structure.flexible;
+        s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
+                       tsr_solve_fits(s) && tsr_tails_alone(setup.topology) &&
+                       tsr_args_count(w->args, "sample") == 0 && !exists(begun);
+        w->again = tsr_args_command(
+            w->args, s->is_enough ? "tessera solve --sample" : "tessera solve");
+        s->again = w->again;
+        status = tsr_allocated(w->again, err);
+    }
+    tsr_setup_clear(&setup);
+    free(begun);
+    return status;
+}
+
+/* The verdict so far, in the folder. */
+static tsr_status keep_verdict(work *w, tsr_err *err)
+{
+    static tsr_status (*const print[])(const tsr_solve *, FILE *, tsr_err *) = {
+        tsr_solve_print_json, tsr_solve_print};
+    static const char *const name[] = {"verdict.json", "verdict.txt"};
+    static const char *const begins[] = {"{\n \"verdict\": [", TSR_SOLVE_MARK};
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < 2 && status == TSR_OK; i++) {
+        const tsr_file_target target = {
+            .maker = "solve", .begins = begins[i], .holds = begins[i]};
+        tsr_file_writer to = {.out = NULL};
+        char *path = tsr_run_directory_file(w->directory, name[i]);
+        status = tsr_allocated(path, err);
+        TSR_THEN(status, tsr_file_check_target(&target, path, err));
+        TSR_THEN(status, tsr_file_begin(&to, path, err));
+        TSR_THEN(status, print[i](&w->solve, to.out, err));
+        status = tsr_file_end(&to, status, err);
+        free(path);
+    }
     return status;
 }
 
@@ -359,131 +399,101 @@ static int common_words(const tsr_args *args, const char **word)
     return n;
 }
 
-static tsr_status begin_run(work *w, const tsr_solve_run *r, tsr_err *err)
+static tsr_status begin_run(work *w, int n_state, tsr_err *err)
 {
     const char *const *set;
     const int n_set = tsr_args_values(w->args, "set", &set);
-    char states[64], limit[64], name[128];
+    char name[128], limit[64], states[64];
+    const char *const own[] = {name, limit, states, "sampler.evidence=true"};
+    enum { FIRST = 2, N_OWN = 4 }; /* before what is set on the command line */
     const char **word = calloc(2 * (size_t)n_set + 18, sizeof *word);
-    int n = 0;
+    int n = common_words(w->args, word);
     TSR_TRY(tsr_allocated(word, err));
-    snprintf(states, sizeof states, "structure.states=%ld", r->states);
+    snprintf(states, sizeof states, "structure.states=%d", n_state);
     snprintf(limit, sizeof limit, "sampler.time_limit=%s",
              tsr_args_value(w->args, "time-limit"));
-    tsr_solve_name_run(w->input[0], r, name, sizeof name);
-    word[n++] = "--output";
-    word[n++] = r->directory;
-    word[n++] = "--set";
-    word[n++] = name;
-    word[n++] = "--set";
-    word[n++] = limit;
-    for (int i = 0; i < n_set; i++) {
+    tsr_solve_name_run(w->input[0], n_state, name, sizeof name);
+    for (int i = 0; i < n_set + N_OWN; i++) {
         word[n++] = "--set";
-        word[n++] = set[i];
+        word[n++] = i < FIRST           ? own[i]
+                    : i < FIRST + n_set ? set[i - FIRST]
+                                        : own[i - n_set];
     }
-    word[n++] = "--set";
-    word[n++] = states;
-    word[n++] = "--set";
-    word[n++] = "sampler.evidence=true";
-    n += common_words(w->args, word + n);
+    word[n++] = "--output";
+    word[n++] = w->run[n_state - 1];
     word[n++] = "--";
     word[n++] = w->file;
-    tsr_info(w->log, "%ld state%s: %s", r->states, r->states == 1 ? "" : "s",
-             r->directory);
     tsr_status status = call(w, &tsr_command_run, n, word, w->none, err);
     free(word);
     return status;
 }
 
-static tsr_status resume_run(work *w, const tsr_solve_run *r, tsr_err *err)
+static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
 {
     const char *word[8];
     int n = common_words(w->args, word);
     word[n++] = "--";
-    word[n++] = r->directory;
+    word[n++] = directory;
     return call(w, &tsr_command_resume, n, word, w->none, err);
 }
 
 /* A run keeps the configuration that it began with, so runs that are compared
  * may have two where the file was changed in between. */
-static void tell_changed(const work *w, const tsr_solve_run *r)
+static void tell_changed(const work *w, const char *directory)
 {
     struct stat file, run;
-    char *path = tsr_run_directory_file(r->directory, "config.yaml");
+    char *path = tsr_run_directory_file(directory, "config.yaml");
     if (path != NULL && stat(w->file, &file) == 0 && stat(path, &run) == 0 &&
         file.st_mtime > run.st_mtime)
         tsr_warn(w->log,
                  "%s was changed after the run in %s began, which keeps what "
                  "it began with; take that folder away to begin it anew",
-                 w->file, r->directory);
+                 w->file, directory);
     free(path);
 }
 
 /* Runs that are finished stay as they are. */
-static tsr_status bring_to_end(work *w, const tsr_solve_run *r, tsr_err *err)
+static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
 {
+    const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
     tsr_run_checkpoint at = {0};
-    if (tsr_run_directory_expect(r->directory, NULL) != TSR_OK)
-        return begin_run(w, r, err);
-    tell_changed(w, r);
+    if (tsr_run_directory_expect(directory, NULL) != TSR_OK) {
+        tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
+        return begin_run(w, n_state, err);
+    }
+    tell_changed(w, directory);
     const int is_finished =
-        tsr_run_checkpoint_read(r->directory, 0, &at, NULL) == TSR_OK &&
+        tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
         at.place.is_finished;
     tsr_run_checkpoint_clear(&at);
-    if (!is_finished)
-        return resume_run(w, r, err);
-    tsr_info(w->log, "%s is finished", r->directory);
-    return TSR_OK;
-}
-
-static tsr_status read_run(work *w, tsr_solve_run *r, tsr_err *err)
-{
-    tsr_past_run past = {.trace = NULL};
-    tsr_status status = tsr_past_run_open(r->directory, &past, w->log, err);
-    TSR_THEN(status, tsr_summary_make(past.trace, &r->summary, err));
-    TSR_THEN(status, tsr_summary_add_evidence(r->summary, past.trace, err));
-    TSR_THEN(status,
-             tsr_verdict_make(&past, r->summary, -1, tsr_arrangements_threshold,
-                              &r->verdict, err));
-    if (status == TSR_OK) {
-        tsr_solve_interval(r->summary, "chi2", &r->chi2);
-        tsr_solve_interval(r->summary, "rg", &r->rg);
-        r->n_draw = past.n_draw;
-    }
-    if (status != TSR_OK || r->states > 1) {
-        tsr_past_run_clear(&past);
-        return status;
-    }
-    w->first = past; /* its configuration says what moves */
-    w->solve.flexible = &w->first.config.structure.flexible;
-    return TSR_OK;
+    tsr_info(w->log, "%d state%s: %s %s", n_state, s, directory,
+             is_finished ? "is finished" : "goes on");
+    return is_finished ? TSR_OK : resume_run(w, directory, err);
 }
 
 /* One run more, as long as the data ask for it. */
 static tsr_status run_states(work *w, long most, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
-    s->run = w->run;
     for (int k = 0; k < most; k++) {
-        tsr_solve_run *r = &w->run[k];
         double gain, error;
-        r->states = k + 1;
-        r->directory = tsr_words_of("%s/%d", w->directory, k + 1);
-        TSR_TRY(tsr_allocated(r->directory, err));
-        tsr_status status = bring_to_end(w, r, err);
+        w->run[k] = tsr_words_of("%s/%d", w->directory, k + 1);
+        TSR_TRY(tsr_allocated(w->run[k], err));
+        tsr_status status = bring_to_end(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
-                            "interrupted in the run of %ld state%s; the same "
+                            "interrupted in the run of %d state%s; the same "
                             "command goes on",
-                            r->states, r->states == 1 ? "" : "s");
-        TSR_THEN(status, read_run(w, r, err));
+                            k + 1, k == 0 ? "" : "s");
         if (status != TSR_OK)
-            return tsr_wrap(err, status, "'%s'", r->directory);
-        s->n_run = k + 1;
-        if (k > 0 && !tsr_solve_gain(r - 1, r, &gain, &error))
-            break;
-        s->chosen = k;
-        if (!isfinite(r->summary->evidence.log))
+            return tsr_wrap(err, status, "'%s'", w->run[k]);
+        TSR_TRY(tsr_comparison_add(&w->runs, w->run[k], w->log, err));
+        if (k > 0)
+            s->says = tsr_evidence_gain(&w->runs, k - 1, k, &gain, &error);
+        if (k == 0 || s->says == TSR_GAIN_CLEAR)
+            s->chosen = k;
+        TSR_TRY(keep_verdict(w, err));
+        if (s->chosen < k || !isfinite(w->runs.run[k].verdict->evidence.log))
             break; /* nothing to compare the next one with */
     }
     return TSR_OK;
@@ -491,7 +501,7 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
 
 static tsr_status write_report(work *w, tsr_err *err)
 {
-    const char *directory = w->run[w->solve.chosen].directory;
+    const char *directory = w->run[w->solve.chosen];
     const char *const word[] = {"--", directory};
     TSR_TRY(call(w, &tsr_command_report, 2, word, w->none, err));
     w->page = tsr_run_directory_file(directory, "report.html");
@@ -501,17 +511,34 @@ static tsr_status write_report(work *w, tsr_err *err)
 
 static tsr_status solve_all(work *w, long most, tsr_err *err)
 {
+    const int is_json = tsr_args_count(w->args, "json") > 0;
+    tsr_solve *s = &w->solve;
     TSR_TRY(make_config(w, err));
-    w->solve.directory = w->directory;
-    w->solve.model = w->input[0];
+    s->directory = w->directory;
+    s->model = w->input[0];
+    s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
-    if (!w->config.structure.still) {
-        TSR_TRY(run_states(w, most, err));
-        TSR_TRY(write_report(w, err));
+    TSR_TRY(find_motion(w, err));
+    s->is_finished = s->is_still || s->is_enough;
+    TSR_TRY(keep_verdict(w, err));
+    if (!is_json)
+        TSR_TRY(tsr_solve_print_model(s, w->out, err));
+    fflush(w->out); /* the runs take their time */
+    tsr_status status = s->is_finished ? TSR_OK : run_states(w, most, err);
+    if (status == TSR_OK && !s->is_finished) {
+        s->is_finished = 1;
+        status = write_report(w, err);
+        TSR_THEN(status, keep_verdict(w, err));
     }
-    return tsr_args_count(w->args, "json") > 0
-               ? tsr_solve_print_json(&w->solve, w->out, err)
-               : tsr_solve_print(&w->solve, w->out, err);
+    if (status != TSR_OK && status != TSR_E_INTERRUPTED)
+        return status;
+    /* What is finished is told also where a signal ended the rest. */
+    const tsr_status printed =
+        (is_json ? tsr_solve_print_json : tsr_solve_print_runs)(s, w->out,
+                                                                NULL);
+    return status != TSR_OK    ? status
+           : printed != TSR_OK ? tsr_no_memory(err)
+                               : TSR_OK;
 }
 
 /* The model and all curves. */
@@ -521,16 +548,18 @@ static tsr_status take_inputs(work *w, tsr_err *err)
     const int n = tsr_args_arguments(w->args, &argument);
     TSR_TRY(
         tsr_init_curves_read(w->args, n - 1, argument + 1, &w->curves, err));
-    if (w->curves.n == 0)
+    if (w->curves.n == 0 && tsr_args_count(w->args, "map") == 0)
         return tsr_fail(err, TSR_E_USAGE,
-                        "expected MODEL CURVE..., or MODEL --sans FILE=X");
+                        "expected MODEL CURVE..., MODEL --sans FILE=X, or "
+                        "MODEL --map MAP --resolution R");
     w->n_input = w->curves.n + 1;
-    w->input = calloc((size_t)w->n_input, sizeof *w->input);
+    w->input = calloc((size_t)w->n_input + 2, sizeof *w->input);
     if (w->input == NULL)
         return tsr_no_memory(err);
     w->input[0] = argument[0];
     for (int k = 0; k < w->curves.n; k++)
         w->input[k + 1] = w->curves.path[k];
+    w->input[w->n_input] = tsr_args_value(w->args, "map");
     return TSR_OK;
 }
 
@@ -561,14 +590,18 @@ const tsr_command tsr_command_solve = {
               .max_arguments = -1,
               .options = options,
               .about =
-                  "CURVEs are of X-rays; those of neutrons come by --sans. "
+                  "CURVEs are of X-rays; those of neutrons come by --sans, a "
+                  "density map by --map. "
                   "Writes DIR/solve.yaml as init does, or takes the one that "
-                  "is there; fits the model as it is to the curves, all "
-                  "atoms; then samples with 1, 2, ... states in DIR/1, DIR/2, "
-                  "..., each until converged or out of time, as long as the "
-                  "log evidence grows by more than two standard deviations "
-                  "and 1 nat. Ends with a verdict, the table that it rests "
-                  "on, and the report of the run that the data ask for.\n\n"
+                  "is there; fits the model as it is to the curves, all atoms, "
+                  "as profile does. Where it fits and tails alone are flexible "
+                  "it stops there (--sample goes on). Else it samples with 1, "
+                  "2, ... states in DIR/1, DIR/2, ..., each until converged or "
+                  "out of time, as long as the log evidence grows by more than "
+                  "two standard deviations and 1 nat. Ends with a verdict, the "
+                  "table that it rests on, and the report of the run that the "
+                  "data ask for; DIR/verdict.txt and verdict.json hold the "
+                  "verdict, also while runs go on.\n\n"
                   "The same command goes on after Ctrl-C, a kill, or "
                   "'tessera resume' of one of the runs: what is finished is "
                   "not repeated. A run keeps the settings that it began with; "

@@ -1,5 +1,4 @@
 /* tessera summary DIR */
-#include "answer/run_report.h"
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "session/past_run.h"
@@ -102,8 +101,6 @@ static tsr_status summary(const tsr_args *args, FILE *out, tsr_log *log,
                  n_hidden);
     if (status == TSR_OK)
         tell_flaws(made, log, &is_damaged);
-    if (status == TSR_OK && run.has_config)
-        tsr_run_tell_bounds(&run.config, made, log);
     if (is_damaged)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' is damaged: what could be read is above",

@@ -66,7 +66,7 @@ const tsr_field tsr_sampler_fields[] = {
         BOOL, "evidence", tsr_sampler_options, evidence, .initial = "false",
         .doc =
             "temperatures and t_max that are auto reach the prior, so that the "
-            "marginal likelihood can be told (tessera summary)"),
+            "marginal likelihood can be computed (tessera summary)"),
     TSR_FIELD(INT, "swap_every", tsr_sampler_options, swap_every,
               .unit = "steps", .initial = "3", .min = 1, .max = 1e9,
               .doc = "between offers of an exchange"),

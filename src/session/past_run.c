@@ -148,7 +148,7 @@ static const char *where_it_stands(const tsr_past_run *run,
     if (run->directory == NULL)
         snprintf(text, room, "a trace alone does not say whether it goes on");
     else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
-        snprintf(text, room, "whether it goes on cannot be told");
+        snprintf(text, room, "whether it goes on is not known");
     else if (holder.is_held)
         snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
                  tsr_text_excerpt(holder.host, word));

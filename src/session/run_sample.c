@@ -323,8 +323,8 @@ static void tell_population(const tsr_session *s, double seconds)
     if (found.n_level == 0) {
         if (s->config->sampler.evidence && t->likelihood != NULL)
             tsr_warn(s->log,
-                     "sampler.evidence: no log evidence can be told, since the "
-                     "chains do not start from the prior (%s)",
+                     "sampler.evidence: no log evidence can be computed, as "
+                     "the chains do not start from the prior (%s)",
                      tsr_likelihood_least_beta(t->likelihood) > 0.0
                          ? "scale and background are sampled, under flat priors"
                      : t->n_start > 0 ? "structure.starts says where"

@@ -178,7 +178,7 @@ expect "fewer than 16 replicas are no population" 0 "" "$program" run good.yaml 
     --output few --set sampler.chains=3 --set sampler.temperatures=5 \
     --set sampler.warmup=20 --set sampler.draws=4
 check "and start from the structure" grep -q "start: file" few/config.yaml
-expect "evidence under flat priors" 0 "no log evidence can be told" \
+expect "evidence under flat priors" 0 "no log evidence can be computed" \
     "$program" run curve.yaml --output flat --set sampler.evidence=true \
     --set data.0.noise.model=student --set sampler.draws=2 \
     --set sampler.warmup=4 --set sampler.chains=2 --set sampler.temperatures=2

@@ -150,7 +150,7 @@ few="--set sampler.warmup=20 --set sampler.chains=1 --set sampler.thin=1"
 few="$few --set sampler.temperatures=4 --set sampler.draws=20"
 few="$few --set model_error.conformations=3 --set device.use=reference"
 solve() { # OPTION...
-    "$program" solve $complex --sans "$@" --states 1 -o solved $few
+    "$program" solve $complex --sans "$@" --states 1 -o solved --sample $few
 }
 expect "solve" 0 "" solve sans.dat=0.42 --deuterated A
 check "fits neutrons by neutrons" \

@@ -22,8 +22,15 @@ for file in solve.yaml solve.svg rigid.fit rigid.svg 1/trace.h5 2/trace.h5; do
     check "it leaves $file" test -s runs/model/$file
 done
 has "the rigid fit comes first" '^The model as it is, rigid, fits exp.dat' out.txt
-has "what moves" '^What moves: A:51-64' out.txt
-has "what is not converged" '^Not converged: the run of 1 state' out.txt
+has "what moves" '^What can move: A:51-64' out.txt
+has "what is not converged" '^Not converged, so this may change: 1 state \(' out.txt
+has "so few draws decide nothing" '^Undecided whether the data ask for 2 states or 1' out.txt
+has "states are not conformations" 'States are not' out.txt
+check "one statement on the rigid model" \
+    test "$(grep -cE 'rigid.*(fits|does not fit)' out.txt)" -eq 1
+check "the first screen is of the protein" \
+    sh -c '! grep -qE "engine|pthread|host time|grid:" err.txt'
+has "the engine is in the run's log" "engine: .*precision" runs/model/1/run.log
 check "the report is there" test -s "$(sed -n 's/^report: //p' out.txt)"
 has "under the model's name" '<h1>model.pdb with [12] state' \
     "$(sed -n 's/^report: //p' out.txt)"
@@ -31,15 +38,23 @@ has "the runs have the evidence" 'evidence: true' runs/model/1/config.yaml
 has "and as many states" 'states: 2' runs/model/2/config.yaml
 check "a run's log is its own" sh -c '! grep -q model/2 runs/model/1/run.log'
 
+# ---- the verdict is kept, as it was printed ----
+for file in verdict.txt verdict.json; do
+    check "$file" test -s runs/model/$file
+done
+sed -n '/^The model as/,$p' out.txt >said.txt
+check "the text is what was printed" \
+    sh -c 'sed -n "3,\$p" runs/model/verdict.txt | cmp -s - said.txt'
 # ---- again: nothing is repeated, and the numbers are those of the runs ----
 cksum runs/model/*/trace.h5 >before.txt
 expect "again" 0 "runs/model/2 is finished" \
     "$program" solve model.pdb exp.dat --states 2 --json
 cp out.txt solve.json
+check "and in verdict.json" cmp -s out.txt runs/model/verdict.json
 cksum runs/model/*/trace.h5 >after.txt
 check "runs stay as they were" cmp -s before.txt after.txt
 for k in 1 2; do "$program" summary runs/model/$k --json >$k.json 2>err.txt; done
-"$program" profile model.pdb --data exp.dat --bodies two --background fit --json >rigid.json \
+"$program" profile model.pdb --data exp.dat --bodies two --json >rigid.json \
     2>err.txt
 cat >judge.py <<END
 import json
@@ -59,12 +74,17 @@ one, two = s["runs"]
 gain = two["evidence"]["log"] - one["evidence"]["log"]
 error = (one["evidence"]["error"] ** 2 + two["evidence"]["error"] ** 2) ** 0.5
 assert near(two["gain"], gain) and near(two["gain_error"], error), two
-counts = gain > max(1, 2 * error)
-assert two["gain_counts"] is counts and s["states"] == 1 + counts, s
+assert min(one["ess"], two["ess"]) < 100, s
+assert two["gain_counts"] is False and s["states"] == 1, s
+assert s["undecided"] is True and two["probability"] is None, s
+assert s["finished"] is True and s["converged"] is False, s
+for name in ("rg", "d_max"):
+    assert s[name] == one[name] == s["answer"][name], (name, s[name])
 assert s["flexible"] == ["A:51-64"] and s["bodies"] == "two", s
-start = "tessera resume runs/model/%d --draws " % s["states"]
-assert s["more"].startswith(start), s["more"]
-assert len(s["verdict"]) == 5 and "may change" in s["verdict"][2], s["verdict"]
+least = min(s["runs"], key=lambda run: run["ess"])["states"]
+assert s["more"].startswith("tessera resume runs/model/%d --draws " % least), s
+assert len(s["verdict"]) == 4 and "may change" in s["verdict"][3], s["verdict"]
+assert "Longer runs would decide" in s["verdict"][2], s["verdict"]
 assert 0 < s["more_seconds"] < 1000, s["more_seconds"]
 rigid = json.load(open("rigid.json"))["structures"][0]
 for key in ("chi2", "reduced_chi2", "cormap_p", "c1", "c2", "scale",
@@ -76,7 +96,8 @@ END
 check "the numbers are those of the runs" "$python" judge.py
 
 # ---- the advice can be typed ----
-expect "one draw more" 0 "" "$program" $(cat more.txt) 61
+sed 's/2 --draws/1 --draws/' more.txt >one.txt
+expect "one draw more" 0 "" "$program" $(cat one.txt) 61
 expect "is judged anew" 0 "is finished" \
     "$program" solve model.pdb exp.dat --states 2 --json
 has "with that draw" '"n_draw": 61' out.txt
@@ -93,11 +114,38 @@ kill -INT $pid
 ended
 check "an interrupted one ends with 75" test $? -eq 75
 has "and says how it goes on" "interrupted in the run of 1 state; the same" err.txt
+has "what is known is printed" '^The model as it is, rigid, fits exp.dat' out.txt
+has "with the command that goes on" "^    tessera solve model.pdb exp.dat -o stopped" \
+    out.txt
+check "and stands in the folder" "$python" -c 'import json
+s = json.load(open("stopped/verdict.json"))
+assert s["rigid"][0]["fits"] is True and s["runs"] == [], s
+assert s["finished"] is False and s["flexible"] == ["A:51-64"], s
+assert s["more"].startswith("tessera solve model.pdb exp.dat -o stopped"), s'
 sed -i 's/time_limit: 1000/time_limit: 0.1/' stopped/1/config.yaml
-expect "goes on, until its time is over" 0 "resumed from the checkpoint" \
+expect "goes on, until its time is over" 0 "1 state: stopped/1 goes on" \
     "$program" solve model.pdb exp.dat -o stopped --states 1
+has "from its checkpoint" "resumed from the checkpoint" stopped/1/run.log
 has "with a verdict" '^Whether the data ask for more than one state was not' out.txt
 has "its time was over" "the time limit is over" stopped/1/run.log
+# A second number of states that is stopped: the first one's verdict is told.
+background "$program" solve model.pdb exp.dat -o stopped --states 2 \
+    --time-limit 1000 $few --set sampler.draws=1000000 \
+    --set output.checkpoint_every=0 --set sampler.until=null
+has_second() {
+    "$program" status stopped/2 2>/dev/null | grep -q "sampling *[1-9]"
+}
+wait_until has_second
+kill -INT $pid
+ended
+check "interrupted in the second" test $? -eq 75
+has "the first is told" '^The run of 1 state, stopped/1:' out.txt
+has "as is what is open" 'more than one state is not known yet' out.txt
+check "and kept" "$python" -c 'import json
+s = json.load(open("stopped/verdict.json"))
+assert [r["states"] for r in s["runs"]] == [1] and s["states"] == 1, s
+assert s["finished"] is False and s["report"] is None, s'
+rm -r stopped/2
 expect "its folder is no run's" 66 "folder of a solve.*tessera solve MODEL" \
     "$program" resume stopped
 
@@ -107,13 +155,43 @@ sed 's/^  flexible.*/  still: true/; /^    - "A:/d' stopped/solve.yaml \
     >edited/solve.yaml
 expect "nothing flexible" 0 "going on with edited/solve.yaml" \
     "$program" solve model.pdb exp.dat -o edited
-check "ends with the rigid fit" sh -c 'tr "\n" " " <out.txt |
-    grep -q "nothing to sample: the rigid fit is the answer"'
+has "ends with the rigid fit" "so there is nothing to" out.txt
+check "which fits, so that nothing need be tried" \
+    sh -c '! grep -q "may be tried" out.txt'
 check "and without a run" test ! -e edited/1
+check "its verdict is kept" test -s edited/verdict.txt
 expect "as JSON" 0 "" "$program" solve model.pdb exp.dat -o edited --json
 check "with no run in it" "$python" -c 'import json
 s = json.load(open("out.txt"))
 assert s["runs"] == [] and s["flexible"] == [] and s["report"] is None, s'
+mkdir worse
+sed 's/exp.dat/worse.dat/' edited/solve.yaml >worse/solve.yaml
+awk '!/^#/ {print $1, $2 * (1 + 3 * $1), $3}' exp.dat >worse.dat
+expect "nothing flexible, and no fit" 0 "" \
+    "$program" solve model.pdb worse.dat -o worse
+check "says what may be tried" \
+    sh -c 'tr "\n" " " <out.txt | grep -q "What may be tried: residues"'
+check "and no more than that" sh -c '! grep -q "is the answer" out.txt'
+
+# ---- tails alone, of a model that fits ----
+mkdir tails
+sed 's/A:51-64/A:1-5/' stopped/solve.yaml >tails/solve.yaml
+expect "tails alone" 0 "" \
+    "$program" solve model.pdb exp.dat -o tails --states 1 $few
+has "are not sampled where the model fits" "^Only tails are flexible: A:1-5" out.txt
+check "and there is no run" test ! -e tails/1
+check "the command that samples them" "$python" -c 'import json
+s = json.load(open("tails/verdict.json"))
+assert s["finished"] is True and s["runs"] == [], s
+open("more.txt", "w").write(s["more"].split(" ", 1)[1])'
+has "is printed" "^    tessera $(cat more.txt)$" out.txt
+expect "and can be typed" 0 "1 state: tails/1" "$program" $(cat more.txt)
+has "then they are" "^The run of 1 state, tails/1:" out.txt
+expect "and again without --sample" 0 "tails/1 is finished" \
+    "$program" solve model.pdb exp.dat -o tails --states 1
+sed 's/exp.dat/worse.dat/' tails/solve.yaml >worse/solve.yaml
+expect "where the model does not fit they are sampled" 0 "1 state: worse/1" \
+    "$program" solve model.pdb worse.dat -o worse --states 1 $few
 touch -d "+1 minute" stopped/solve.yaml
 expect "a change after the run began" 0 "solve.yaml was changed after the run" \
     "$program" solve model.pdb exp.dat -o stopped --states 1
@@ -126,8 +204,29 @@ expect "two curves" 0 "" "$program" solve model.pdb exp.dat other.dat -o two \
 check "each has its rigid fit" test -s two/rigid-2.fit
 has "of which both are told" 'fits other.dat' out.txt
 
+# ---- a density map ----
+awk '/^ATOM/ {n++; for (c = 0; c < 3; c++) x[c] += substr($0, 31 + 8 * c, 8)}
+    END {print "object 1 class gridpositions counts 30 30 30"
+        print "origin", x[0] / n - 58, x[1] / n - 58, x[2] / n - 58
+        print "delta 4 0 0\ndelta 0 4 0\ndelta 0 0 4"
+        print "object 3 class array type double rank 0 items 27000 data follows"
+        for (i = 0; i < 27000; i++) print 0}' model.pdb >zero.dx
+grep -v "^ATOM.* SC " model.pdb >backbone.pdb
+"$program" map simulate backbone.pdb --like zero.dx --resolution 12 \
+    --device reference --output map.mrc >map.txt 2>&1
+expect "curve and map" 0 "" "$program" solve model.pdb exp.dat --map map.mrc \
+    --resolution 12 -o mapped --states 1 $few --set device.use=reference
+has "the map is fitted to" "kind: map" mapped/solve.yaml
+has "and told of" "map.mrc: .*correlation" mapped/verdict.txt
+expect "a map without its resolution" 64 "resolution R" \
+    "$program" solve model.pdb exp.dat --map map.mrc -o none
+check "leaves no folder either" test ! -e none
+expect "another map" 64 "is of another map than 'other.mrc'" sh -c \
+    'cp map.mrc other.mrc; "$@"' sh "$program" solve model.pdb exp.dat \
+    --map other.mrc --resolution 12 -o mapped
+
 # ---- wrong inputs ----
-expect "no curve" 64 "expected MODEL CURVE" "$program" solve model.pdb
+expect "no curve" 64 "expected MODEL CURVE.*MODEL --map" "$program" solve model.pdb
 expect "a model that is not there" 66 "cannot open 'no.pdb'" \
     "$program" solve no.pdb exp.dat -o no
 check "leaves no folder" test ! -e no
@@ -135,6 +234,11 @@ expect "another curve" 64 "'edited/solve.yaml' is of another curve than 'other.d
     "$program" solve model.pdb other.dat -o edited
 expect "another model" 64 "is of another model than 'other.pdb'" \
     "$program" solve other.pdb exp.dat -o edited
+mkdir own
+echo "my own words" >own/verdict.txt
+expect "a verdict of somebody else" 64 "verdict.txt.*not from tessera solve" \
+    "$program" solve model.pdb exp.dat -o own
+check "is kept" grep -q "my own words" own/verdict.txt
 expect "the folder of a run" 78 "holds a run already" \
     "$program" solve model.pdb exp.dat -o runs/model/1
 expect "no states" 64 "states" "$program" solve model.pdb exp.dat --states 0
