@@ -138,17 +138,14 @@ static uint64_t local_bytes(const tsr_page_tile_engine *e)
     return reals * e->real_size + tile / 2 * sizeof(uint32_t);
 }
 
-static tsr_page_tile_memory memory_of(const tsr_page_tile_engine *e,
-                                      int max_proposal)
+static tsr_page_tile_memory memory_of(const tsr_page_tile_engine *e)
 {
     uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
     uint64_t row = (uint64_t)e->shape.row * e->real_size;
-    return (tsr_page_tile_memory){
-        .per_system = 2 * (uint64_t)e->shape.n_block * block +
-                      2 * (uint64_t)e->shape.n_tile * row,
-        .shared = factor_count(e) * e->real_size,
-        .per_batch = TSR_EXCHANGE_UNIT *
-                     (uint64_t)tsr_exchange_size_of(e, max_proposal)};
+    return (tsr_page_tile_memory){.per_system =
+                                      2 * (uint64_t)e->shape.n_block * block +
+                                      2 * (uint64_t)e->shape.n_tile * row,
+                                  .shared = factor_count(e) * e->real_size};
 }
 
 static uint64_t memory_limit(const tsr_page_tile_engine *e)
@@ -161,7 +158,7 @@ static uint64_t memory_limit(const tsr_page_tile_engine *e)
 /* Systems that there is room for: all tiles are in one buffer. */
 static uint64_t most_systems(const tsr_page_tile_engine *e)
 {
-    tsr_page_tile_memory m = memory_of(e, 1);
+    tsr_page_tile_memory m = memory_of(e);
     uint64_t tiles = 2 * (uint64_t)e->shape.n_tile;
     uint64_t most = memory_limit(e),
              room = most > m.shared ? most - m.shared : 0;
@@ -175,7 +172,6 @@ static uint64_t most_systems(const tsr_page_tile_engine *e)
 tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
                                        const tsr_device *device,
                                        const tsr_page_tile_options *options,
-                                       int max_proposal,
                                        tsr_page_tile_memory *out, tsr_err *err)
 {
     tsr_page_tile_engine e = {0};
@@ -183,7 +179,7 @@ tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
     TSR_TRY(tsr_page_tile_resolve(&device->info, spec->n_body, options,
                                   &e.options, err));
     describe_shape(&e, spec, device);
-    *out = memory_of(&e, max_proposal);
+    *out = memory_of(&e);
     out->most_systems = most_systems(&e);
     return TSR_OK;
 }
@@ -192,7 +188,7 @@ static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
     const tsr_device_info *info = &e->device->info;
-    tsr_page_tile_memory m = memory_of(e, 1);
+    tsr_page_tile_memory m = memory_of(e);
     if (e->shape.n_block > MAX_BLOCKS)
         return tsr_fail(err, TSR_E_DEVICE,
                         "page-tile engine: %d bodies make %d blocks of %d; at "
@@ -317,7 +313,7 @@ static void pack_form_factors(const tsr_page_tile_engine *e,
 static tsr_status make_buffers(tsr_page_tile_engine *e,
                                const tsr_engine_spec *spec, tsr_err *err)
 {
-    tsr_page_tile_memory m = memory_of(e, 1);
+    tsr_page_tile_memory m = memory_of(e);
     size_t n = (size_t)e->base.n_system;
     size_t cache =
         n * 2 * (size_t)e->shape.n_tile * (size_t)e->shape.row * e->real_size;
@@ -504,8 +500,8 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
         if (e->options.variant == TSR_PAGE_TILE_SIMD)
             e->base.type = &simd_type;
         describe_shape(e, spec, device);
-        e->base.system_bytes = (double)memory_of(e, 1).per_system;
-        e->base.shared_bytes = (double)memory_of(e, 1).shared;
+        e->base.system_bytes = (double)memory_of(e).per_system;
+        e->base.shared_bytes = (double)memory_of(e).shared;
         e->base.most_systems = (double)most_systems(e);
         status = fits(e, err);
     }

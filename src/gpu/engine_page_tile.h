@@ -68,16 +68,14 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     const tsr_page_tile_options *options,
                                     tsr_engine **out, tsr_err *err);
 
-/* What systems and one batch take on the device, bytes, and how many systems
- * there is room for. */
+/* What systems take on the device, bytes, and how many there is room for. */
 typedef struct {
-    uint64_t per_system, shared, per_batch, most_systems;
+    uint64_t per_system, shared, most_systems;
 } tsr_page_tile_memory;
 
 tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
                                        const tsr_device *device,
                                        const tsr_page_tile_options *options,
-                                       int max_proposal,
                                        tsr_page_tile_memory *out, tsr_err *err);
 
 /* Time of the batch's last submit on the device, microseconds; NAN unless the

@@ -582,7 +582,7 @@ double tsr_engine_room(const tsr_engine_spec *spec, const tsr_device *device,
     tsr_wave_engine e = {.device = device};
     float *direction = NULL;
     if (tsr_engine_choose(spec, &device->info, choice) == TSR_ENGINE_TILES)
-        return tsr_page_tile_memory_needed(spec, device, NULL, 1, &m, NULL) ==
+        return tsr_page_tile_memory_needed(spec, device, NULL, &m, NULL) ==
                        TSR_OK
                    ? (double)m.most_systems
                    : 0.0;

@@ -23,8 +23,7 @@ static void limit(void **state)
                             .n_system = N_SYSTEM,
                             .type = type,
                             .form_factor = factor};
-    must(tsr_page_tile_memory_needed(&spec, device, NULL, 1, &memory, &err),
-         &err);
+    must(tsr_page_tile_memory_needed(&spec, device, NULL, &memory, &err), &err);
     /* a second component makes three pairs: tiles take thrice as much */
     double two[2 * N_Q];
     tsr_page_tile_memory more;
@@ -33,8 +32,7 @@ static void limit(void **state)
     memcpy(two + N_Q, factor, sizeof factor);
     pair.n_comp = 2;
     pair.form_factor = two;
-    must(tsr_page_tile_memory_needed(&pair, device, NULL, 1, &more, &err),
-         &err);
+    must(tsr_page_tile_memory_needed(&pair, device, NULL, &more, &err), &err);
     assert_true(more.per_system > memory.per_system &&
                 more.per_system < 3 * memory.per_system);
     assert_true((more.per_system - memory.per_system) % 2 == 0);
