@@ -7,7 +7,6 @@
 #include "session/run_directory.h"
 #include "session/run_session.h"
 
-#include "core/text.h"
 #include "store/trace.h"
 
 #include <errno.h>
@@ -129,19 +128,6 @@ static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
     return status;
 }
 
-/* Behind every step of the set-up. */
-static tsr_status check_stop(tsr_status status, const char *directory,
-                             tsr_err *err)
-{
-    char word[TSR_SHELL_SIZE];
-    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
-        return status;
-    return tsr_fail(err, TSR_E_INTERRUPTED,
-                    "interrupted before the first draw; to go on: tessera "
-                    "resume %s",
-                    tsr_text_shell(directory, word));
-}
-
 /* The checkpoint to go on from; *is_new: there is none, since the run was
  * stopped before its first one, and it begins with config.yaml and input/. */
 static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
@@ -189,8 +175,8 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
 static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
                         int is_json, FILE *out, tsr_err *err)
 {
-    tsr_status status = check_stop(tsr_session_prepare(s, err),
-                                   s->config->output.directory, err);
+    tsr_status status =
+        tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
     if (status == TSR_E_INTERRUPTED)
         return status;
     if (status != TSR_OK)
@@ -241,15 +227,16 @@ static tsr_status resume(const tsr_args *args, FILE *out, tsr_log *log,
                                       tsr_until_parse(config.sampler.until,
                                                       &session.until, err),
                                       err));
-    TSR_THEN(status, check_stop(tsr_setup_read(&config, 1, log, &setup, err),
-                                directory, err));
+    TSR_THEN(status,
+             tsr_session_check_stop(
+                 &session, tsr_setup_read(&config, 1, log, &setup, err), err));
     tsr_interrupt_hold(1);
     TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
                                       &setup, err));
     if (session.lock != NULL)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
     tsr_interrupt_hold(0);
-    status = check_stop(status, directory, err);
+    status = tsr_session_check_stop(&session, status, err);
     session.is_resumed = !is_new;
     TSR_THEN(status, go_on(&session, &at, is_new,
                            tsr_args_count(args, "json") > 0, out, err));

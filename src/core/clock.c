@@ -9,3 +9,11 @@ double tsr_clock_s(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+void tsr_clock_utc(char text[40])
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(text, 40, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+}

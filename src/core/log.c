@@ -4,13 +4,14 @@
  * drawn again. */
 #include "core/log.h"
 
+#include "core/clock.h"
+#include "core/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct tsr_log {
@@ -154,12 +155,9 @@ static void write_file(tsr_log *log, tsr_log_level level, const char *text)
     FILE *file = log->file != NULL ? log->file : log->hold;
     if (file == NULL)
         return;
-    char when[32] = "";
-    time_t now = time(NULL);
-    struct tm utc;
-    if (gmtime_r(&now, &utc) != NULL)
-        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    fprintf(file, "%s %s: %s\n", when, level_name(level), text);
+    char when[40];
+    tsr_clock_utc(when);
+    fprintf(file, "%.19sZ %s: %s\n", when, level_name(level), text);
     fflush(file);
 }
 
@@ -167,32 +165,20 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
 {
     if (log == NULL)
         return;
-    /* A message of any length; cut only where there is no memory for it. */
-    char brief[1024], *text = brief;
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(brief, sizeof brief, format, args);
+    char *text = tsr_words_list(format, args); /* NULL: lost */
     va_end(args);
-    if (n >= 0 && (size_t)n >= sizeof brief) {
-        char *whole = malloc((size_t)n + 1);
-        if (whole != NULL) {
-            vsnprintf(whole, (size_t)n + 1, format, again);
-            text = whole;
-        }
-    }
-    va_end(again);
-    if (n >= 0) {
-        pthread_mutex_lock(&log->mutex);
-        if (log->stream != NULL && level <= log->level &&
-            !(level == TSR_LOG_INFO && log->is_brief))
-            write_stream(log, level, text);
-        if (level <= TSR_LOG_INFO)
-            write_file(log, level, text);
-        pthread_mutex_unlock(&log->mutex);
-    }
-    if (text != brief)
-        free(text);
+    if (text == NULL)
+        return;
+    pthread_mutex_lock(&log->mutex);
+    if (log->stream != NULL && level <= log->level &&
+        !(level == TSR_LOG_INFO && log->is_brief))
+        write_stream(log, level, text);
+    if (level <= TSR_LOG_INFO)
+        write_file(log, level, text);
+    pthread_mutex_unlock(&log->mutex);
+    free(text);
 }
 
 void tsr_log_set_brief(tsr_log *log, int is_brief)

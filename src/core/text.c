@@ -246,14 +246,20 @@ tsr_status tsr_words_paragraphs(tsr_words *words, int *n, char ***text,
     return tsr_no_memory(err);
 }
 
+char *tsr_words_list(const char *format, va_list list)
+{
+    tsr_words words;
+    tsr_words_begin(&words);
+    if (words.out != NULL)
+        vfprintf(words.out, format, list);
+    return tsr_words_end(&words);
+}
+
 char *tsr_words_of(const char *format, ...)
 {
     va_list list;
-    tsr_words words;
-    tsr_words_begin(&words);
     va_start(list, format);
-    if (words.out != NULL)
-        vfprintf(words.out, format, list);
+    char *text = tsr_words_list(format, list);
     va_end(list);
-    return tsr_words_end(&words);
+    return text;
 }

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80, TSR_SHELL_SIZE = 4352 };
@@ -74,5 +75,6 @@ void tsr_paragraphs_free(int n, char **text);
 
 /* One sentence at once. */
 char *tsr_words_of(const char *format, ...) TSR_PRINTF(1, 2);
+char *tsr_words_list(const char *format, va_list list) TSR_PRINTF(1, 0);
 
 #endif

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "files/lock.h"
 
+#include "core/clock.h"
 #include "core/text.h"
 #include "files/file.h"
 
@@ -96,14 +97,11 @@ static void read_holder(int fd, tsr_lock_holder *holder)
 
 static int write_holder(int fd)
 {
-    char host[128] = "", since[40] = "", text[512];
-    const time_t now = time(NULL);
-    struct tm utc;
+    char host[128] = "", since[40], text[512];
 
     if (gethostname(host, sizeof host - 1) != 0)
         host[0] = '\0';
-    if (gmtime_r(&now, &utc) != NULL)
-        strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+    tsr_clock_utc(since);
     const int n = snprintf(text, sizeof text, "host %s\npid %ld\nsince %s\n",
                            host, (long)getpid(), since);
     if (ftruncate(fd, 0) != 0)

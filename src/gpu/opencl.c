@@ -3,7 +3,8 @@
  * compiler's whole log where it fails. */
 #include "gpu/opencl.h"
 
-#include <errno.h>
+#include "files/file.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,30 +100,12 @@ static uint64_t fnv1a(uint64_t hash, const char *text, size_t size)
     return hash;
 }
 
+/* why: the environment variable that names the file. */
 static tsr_status read_text(const char *path, const char *why, char **text,
                             size_t *size, tsr_err *err)
 {
-    FILE *in = NULL;
-    long length;
-    *text = NULL;
-    in = fopen(path, "rb");
-    if (in == NULL || fseek(in, 0, SEEK_END) || (length = ftell(in)) < 0 ||
-        fseek(in, 0, SEEK_SET))
-        goto fail;
-    *text = malloc((size_t)length + 1);
-    if (*text == NULL || fread(*text, 1, (size_t)length, in) != (size_t)length)
-        goto fail;
-    (*text)[length] = '\0';
-    *size = (size_t)length;
-    fclose(in);
-    return TSR_OK;
-fail:
-    if (in != NULL)
-        fclose(in);
-    free(*text);
-    *text = NULL;
-    return tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s' (%s): %s", path, why,
-                    strerror(errno));
+    const tsr_status status = tsr_file_read(path, text, size, err);
+    return status == TSR_OK ? TSR_OK : tsr_wrap(err, TSR_E_NOINPUT, "%s", why);
 }
 
 const char *tsr_program_folder(void)

@@ -222,30 +222,10 @@ static tsr_status read_all(tsr_table_reader *r, tsr_prior_table *table,
     return TSR_OK;
 }
 
-/* 1 where the file has the format before this one. */
-static int is_old(const char *path)
-{
-    static const char old[] = "#: tessera prior 1\n";
-    char line[sizeof old] = "";
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return 0;
-    int same =
-        fgets(line, (int)sizeof line, file) != NULL && strcmp(line, old) == 0;
-    fclose(file);
-    return same;
-}
-
 tsr_status tsr_prior_table_read(const char *path, tsr_prior_table **out,
                                 tsr_err *err)
 {
     *out = NULL;
-    if (is_old(path))
-        return tsr_fail(err, TSR_E_DATA,
-                        "%s:1: a prior without torsions, of an older tessera "
-                        "(expected '#: %s'); make it again with 'tessera train "
-                        "priors DIR...'",
-                        path, tsr_prior_table_format);
     tsr_table_reader r;
     tsr_status s = tsr_table_open(&r, path, tsr_prior_table_format, err);
     if (s != TSR_OK)

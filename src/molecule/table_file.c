@@ -2,9 +2,10 @@
 #define TSR_TABLE_FILE_ITSELF
 #include "molecule/table_file.h"
 
+#include "core/text.h"
+
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,17 +170,12 @@ void tsr_table_close(tsr_table_reader *reader)
 
 tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
     va_list args;
     va_start(args, format);
-    int bad = out == NULL || vfprintf(out, format, args) < 0;
+    char *text = tsr_words_list(format, args);
     va_end(args);
-    if (out == NULL || fclose(out) != 0 || bad) {
-        free(text);
+    if (text == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
-    }
     free(*source);
     *source = text;
     return TSR_OK;

@@ -18,15 +18,6 @@
 
 enum { N_SHOWN = 4 };
 
-static int has_file(const char *directory, const char *name)
-{
-    struct stat info;
-    char *path = tsr_run_directory_file(directory, name);
-    int is_there = path != NULL && stat(path, &info) == 0;
-    free(path);
-    return is_there;
-}
-
 /* ---- folders without a trace ---- */
 
 /* The last line of run.log into `line`, without the time; "" where there is
@@ -63,7 +54,7 @@ static tsr_status foreign_folder(const char *directory, tsr_err *err)
         if (entry->d_name[0] == '.')
             continue;
         snprintf(inside, sizeof inside, "%s/%s", directory, entry->d_name);
-        if (run[0] == '\0' && has_file(inside, "trace.h5"))
+        if (run[0] == '\0' && tsr_run_directory_has(inside, "trace.h5"))
             memcpy(run, inside, sizeof run);
         if (n++ < N_SHOWN)
             snprintf(list + used, sizeof list - used, "%s%.50s",
@@ -90,7 +81,7 @@ static tsr_status foreign_folder(const char *directory, tsr_err *err)
 static tsr_status no_trace(const char *directory, tsr_err *err)
 {
     char line[TSR_EXCERPT_SIZE];
-    if (!has_file(directory, "config.yaml"))
+    if (!tsr_run_directory_has(directory, "config.yaml"))
         return foreign_folder(directory, err);
     last_words(directory, line);
     return tsr_fail(err, TSR_E_NOINPUT,
@@ -112,8 +103,9 @@ static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
     tsr_err local;
     tsr_status status = tsr_trace_open(run->trace_path, &run->trace, &local);
     if (status != TSR_OK) {
-        const int can_repeat = status == TSR_E_DATA && run->directory != NULL &&
-                               has_file(run->directory, "config.yaml");
+        const int can_repeat =
+            status == TSR_E_DATA && run->directory != NULL &&
+            tsr_run_directory_has(run->directory, "config.yaml");
         return tsr_fail(err, status, "%.1800s%s", local.message,
                         can_repeat ? "; config.yaml beside it repeats the run: "
                                      "tessera run"
@@ -152,7 +144,7 @@ static const char *where_it_stands(const tsr_past_run *run,
     else if (holder.is_held)
         snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
                  tsr_text_excerpt(holder.host, word));
-    else if (has_file(run->directory, "checkpoint.h5"))
+    else if (tsr_run_directory_has(run->directory, "checkpoint.h5"))
         snprintf(text, room, "it was stopped; to go on: tessera resume %s",
                  tsr_text_shell(run->directory, word));
     else
@@ -234,7 +226,7 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
                         strerror(errno));
     if (is_folder(path)) {
-        if (!has_file(path, "trace.h5"))
+        if (!tsr_run_directory_has(path, "trace.h5"))
             return no_trace(path, err);
         run->directory = strdup(path);
         run->trace_path = tsr_run_directory_file(path, "trace.h5");

@@ -22,6 +22,15 @@ char *tsr_run_directory_file(const char *directory, const char *name)
     return tsr_words_of("%s/%s", directory, name);
 }
 
+int tsr_run_directory_has(const char *directory, const char *name)
+{
+    struct stat info;
+    char *path = tsr_run_directory_file(directory, name);
+    const int is_there = path != NULL && stat(path, &info) == 0;
+    free(path);
+    return is_there;
+}
+
 /* Whatever a run may write, now or later, by patterns (fnmatch): how many
  * chains it will have is not known when a folder is looked at first. */
 static const struct {
@@ -88,24 +97,17 @@ static tsr_status check_unused(const char *directory, int has_lock,
         TSR_TRY(find_written(directory, 1, &k, name, err));
     if (k == N_WRITTEN)
         return TSR_OK;
-    if (k == CONFIG)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "output.directory: '%s' holds a run already (%s); "
-                        "'tessera resume' goes on with one that was stopped; "
-                        "or choose another folder with --output DIR, or take "
-                        "that one away",
-                        directory, name);
-    if (written[k].is_runs_alone)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "output.directory: '%s' holds a run already (%s); "
-                        "choose another with --output DIR, or take that "
-                        "one away",
-                        directory, name);
-    return tsr_fail(err, TSR_E_CONFIG,
-                    "output.directory: '%s' holds a file '%s', which "
-                    "the run would replace; choose another folder with "
-                    "--output DIR, or rename that file",
-                    directory, name);
+    return tsr_fail(
+        err, TSR_E_CONFIG,
+        written[k].is_runs_alone
+            ? "output.directory: '%s' holds a run already (%s); %schoose "
+              "another folder with --output DIR, or take that one away"
+            : "output.directory: '%s' holds a file '%s', which the run would "
+              "replace; %schoose another folder with --output DIR, or rename "
+              "that file",
+        directory, name,
+        k == CONFIG ? "'tessera resume' goes on with one that was stopped; or "
+                    : "");
 }
 
 static tsr_status check_writable(const char *directory, tsr_err *err)
@@ -134,13 +136,8 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
     if (stat(directory, &info) != 0)
         return tsr_fail(err, TSR_E_NOINPUT, "there is no folder '%s'",
                         directory);
-    char *path = tsr_run_directory_file(directory, "config.yaml");
-    TSR_TRY(tsr_allocated(path, err));
-    int is_run = S_ISDIR(info.st_mode) && stat(path, &info) == 0;
-    free(path);
-    path = tsr_run_directory_file(directory, "solve.yaml");
-    const int is_solve = path != NULL && stat(path, &info) == 0;
-    free(path);
+    const int is_run = tsr_run_directory_has(directory, "config.yaml");
+    const int is_solve = tsr_run_directory_has(directory, "solve.yaml");
     if (!is_run && is_solve)
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is the folder of a solve: the command that made "

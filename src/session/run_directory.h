@@ -48,6 +48,9 @@ tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err);
 /* directory/name, caller frees; NULL: out of memory. */
 char *tsr_run_directory_file(const char *directory, const char *name);
 
+/* Is a file of that name there? */
+int tsr_run_directory_has(const char *directory, const char *name);
+
 /* Writes model.pdb. Errors: TSR_E_IO. */
 tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                                   tsr_err *err);

@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/interrupt.h"
+#include "core/text.h"
 #include "files/file.h"
 #include "session/run_directory.h"
 #include "session/run_tell.h"
@@ -420,11 +421,17 @@ tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
 
 /* ---- the end ---- */
 
-/* Behind every step of the set-up. */
-static tsr_status check_stop(tsr_status status, tsr_err *err)
+tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
+                                  tsr_err *err)
 {
+    char word[TSR_SHELL_SIZE];
     if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
         return status;
+    if (session->lock != NULL) /* it is resumed */
+        return tsr_fail(
+            err, TSR_E_INTERRUPTED,
+            "interrupted before the first draw; to go on: tessera resume %s",
+            tsr_text_shell(session->config->output.directory, word));
     if (status == TSR_OK)
         tsr_fail(err, TSR_E_INTERRUPTED, "interrupted before the first draw");
     return tsr_wrap(err, TSR_E_INTERRUPTED,
@@ -440,13 +447,15 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
         c, tsr_run_directory_check(c->output.directory, err), err));
     TSR_TRY(tsr_config_blame(
         c, tsr_until_parse(c->sampler.until, &s->until, err), err));
-    return check_stop(tsr_setup_read(c, 1, s->log, s->setup, err), err);
+    return tsr_session_check_stop(
+        s, tsr_setup_read(c, 1, s->log, s->setup, err), err);
 }
 
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
-    tsr_status status = check_stop(tsr_session_prepare(s, err), err);
+    tsr_status status =
+        tsr_session_check_stop(s, tsr_session_prepare(s, err), err);
     TSR_THEN(status, tsr_session_begin(s, err));
     if (status != TSR_OK)
         return status;

@@ -68,6 +68,11 @@ tsr_track_options tsr_session_track_options(const tsr_config *config);
  * those of tsr_setup_read; TSR_E_INTERRUPTED. */
 tsr_status tsr_session_read(tsr_session *session, tsr_err *err);
 
+/* Behind every step of the set-up: TSR_E_INTERRUPTED, and how to go on, where a
+ * stop is asked for; else `status`. */
+tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
+                                  tsr_err *err);
+
 /* From a session with engines to the last draw: the folder, warm-up, draws, the
  * last checkpoint. Errors: those of what follows. */
 tsr_status tsr_session_run(tsr_session *session, tsr_err *err);

@@ -2,6 +2,7 @@
  * of a table of fields. Sealing and replacing it is checkpoint_file.c. */
 #include "store/checkpoint.h"
 
+#include "core/clock.h"
 #include "store/checkpoint_file.h"
 #include "store/hdf5_object.h"
 
@@ -73,7 +74,7 @@ static tsr_status describe(hid_t file, const char *config_hash, tsr_err *err)
     const int version = TSR_CHECKPOINT_FORMAT;
     char created_at[40];
 
-    tsr_hdf5_now(created_at);
+    tsr_clock_utc(created_at);
     TSR_TRY(tsr_hdf5_text(file, "format", format_name, err));
     TSR_TRY(tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT, &version,
                                err));

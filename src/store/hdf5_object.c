@@ -73,15 +73,6 @@ void tsr_hdf5_close(hid_t id)
 
 /* ---- attributes ---- */
 
-void tsr_hdf5_now(char text[40])
-{
-    const time_t now = time(NULL);
-    struct tm utc;
-
-    gmtime_r(&now, &utc);
-    strftime(text, 40, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
-}
-
 hid_t tsr_hdf5_text_type(void)
 {
     hid_t type = H5Tcopy(H5T_C_S1);

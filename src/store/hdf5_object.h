@@ -29,9 +29,6 @@ void tsr_hdf5_close(hid_t id);
 
 /* ---- attributes ---- */
 
-/* "2026-11-22T06:30:00+00:00": now, as ISO 8601 has it. */
-void tsr_hdf5_now(char text[40]);
-
 /* UTF-8 of variable length; caller closes; < 0 with HDF5's error stack. */
 hid_t tsr_hdf5_text_type(void);
 

@@ -2,6 +2,7 @@
  * dimension scales and data sets from it. */
 #include "store/trace_layout.h"
 
+#include "core/clock.h"
 #include "store/hdf5_object.h"
 #include "store/netcdf4.h"
 
@@ -306,7 +307,7 @@ tsr_status tsr_trace_layout_make(hid_t file, int n_chain, int n_variable,
         .n_chain = n_chain, .n_variable = n_variable, .variable = variable};
     char created_at[40];
 
-    tsr_hdf5_now(created_at);
+    tsr_clock_utc(created_at);
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
         draw[g] = -1;
     for (int v = 0; v < n_variable; v++)
