@@ -107,7 +107,7 @@ static void write_contacts(FILE *file, const file_size *size)
     for (int chain = 0; chain < side * side; chain++)
         for (int i = 0; i < size->n_crowd; i++) {
             double at[3] = {2.5 * i, 9.0 * (chain % side),
-                            6000.0 + 9.0 * (double)(chain / side)};
+                            1000.0 + 9.0 * (double)(chain / side)};
             put_residue(file, &serial, i % TSR_N_AMINO, (char)('B' + chain),
                         i + 1, at, nothing);
         }
@@ -313,7 +313,7 @@ static void bad_files(void **state)
         const char *after, *old, *new, *message;
     } spoil[] = {
         {"", "tessera prior 2", "tessera prior 3", "tessera prior 2"},
-        {"", "tessera prior 2", "tessera prior 1", "tessera train priors"},
+        {"", "tessera prior 2", "tessera prior 1", "tessera train"},
         {"#: torsion", " general", " Gly", "torsion general"},
         {"#: torsion", " general ", " general -", "count"},
         {"#: torsion", " general ", " general 1.5 ", "follows"},
