@@ -12,9 +12,10 @@
 
 static const double rare = 0.01, poor = 1.5;
 
-int tsr_verdict_fits(double reduced_chi2, double cormap_p)
+int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise)
 {
-    return cormap_p >= rare && reduced_chi2 <= poor;
+    const double level = fmax(1.0, noise); /* NaN: 1 */
+    return !(cormap_p < rare) && reduced_chi2 <= poor * level * level;
 }
 
 static const tsr_convergence unknown = {.mean = (double)NAN,
@@ -119,8 +120,9 @@ static tsr_status judge_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
     }
     if (rows > 0 && status == TSR_OK) {
         c->chi2 = sum / j->n;
-        c->cormap_p =
-            tsr_cormap_p(j->n, tsr_cormap_longest_run(j->n, curve.value));
+        if (!c->noise.is_shared)
+            c->cormap_p =
+                tsr_cormap_p(j->n, tsr_cormap_longest_run(j->n, curve.value));
     }
     free(curve.value);
     free(background.value);
@@ -185,6 +187,8 @@ static tsr_status judge_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
     snprintf(name, sizeof name, "noise_scale%s", j->suffix);
     c->noise_scale = value_of(j->summary, name);
     c->n = j->n;
+    c->noise = tsr_saxs_noise_make(j->n, j->q, j->intensity, j->sigma);
+    tsr_profile_fit_judge(&c->rigid, &c->noise);
     TSR_TRY(judge_mean(j, c, err));
     return judge_guinier(j, rg.mean, c, err);
 }

@@ -9,12 +9,12 @@
 #define TSR_ANSWER_VERDICT_H
 
 #include "analysis/arrangements.h"
-#include "analysis/guinier.h"
 #include "analysis/loo.h"
 #include "analysis/summary.h"
 #include "answer/advice.h"
 #include "core/text.h"
 #include "likelihood/term_saxs.h"
+#include "scattering/guinier.h"
 #include "scattering/profile_fit.h"
 #include "session/past_run.h"
 
@@ -27,8 +27,9 @@ typedef struct {
      * run did not store it. */
     tsr_profile_fit rigid;
     /* The mean curve of the draws. */
-    double chi2; /* per point; NaN: not known */
-    double cormap_p;
+    double chi2;           /* per point; NaN: not known */
+    double cormap_p;       /* NaN: neighbours share noise */
+    tsr_saxs_noise noise;  /* of the data, by neighbours */
     tsr_convergence draws; /* chi2 of each */
     /* s in sigma = s sigma_exp; mean NaN: it was not inferred. */
     tsr_convergence noise_scale;
@@ -171,12 +172,13 @@ void tsr_verdict_put_interval(tsr_json *json, const char *name,
 /* chi2, reduced_chi2, cormap_p, c1, c2, scale, background */
 void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit);
 
-/* Whether a fit is as good as its errors let one expect: residuals change their
- * sign as by chance (p of CorMap at least 0.01) and are not much larger than
- * the errors (reduced chi2 at most 1.5). */
-int tsr_verdict_fits(double reduced_chi2, double cormap_p);
+/* Whether a fit is as good as the noise lets one expect: residuals change their
+ * sign as by chance (p of CorMap at least 0.01, or NaN) and are not much larger
+ * than the noise: reduced chi2 at most 1.5, times the square of the noise by
+ * neighbours (in sigma) where that is above 1. */
+int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise);
 
 /* Why it is, or is not: a clause on its residuals. */
-const char *tsr_verdict_why(double reduced_chi2, double cormap_p);
+const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise);
 
 #endif

@@ -35,11 +35,14 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
         tsr_json_close(j);
     } else
         tsr_json_text(j, "rigid", NULL);
-    tsr_json_truth(j, "fits", tsr_verdict_fits(c->chi2, c->cormap_p));
+    tsr_json_truth(j, "fits",
+                   tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level));
     tsr_json_number(j, "chi2", c->chi2);
     tsr_json_number(j, "cormap_p", c->cormap_p);
     tsr_verdict_put_interval(j, "chi2_of_draws", &c->draws);
     tsr_verdict_put_interval(j, "noise_scale", &c->noise_scale);
+    tsr_json_number(j, "noise_by_neighbours", c->noise.next);
+    tsr_json_truth(j, "neighbours_share_noise", c->noise.is_shared);
     tsr_json_number(j, "rg_guinier_data", c->guinier.rg);
     tsr_json_number(j, "rg_guinier_data_error", c->guinier.error);
     tsr_json_numbers(j, "guinier_q_range", 2, c->guinier.q);

@@ -50,29 +50,34 @@ static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
                          "so what follows may still change.");
 }
 
-const char *tsr_verdict_why(double reduced_chi2, double cormap_p)
+const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise)
 {
-    return tsr_verdict_fits(reduced_chi2, cormap_p)
-               ? "residuals change their sign as by chance and are no larger "
-                 "than the errors let them be"
-           : tsr_verdict_fits(reduced_chi2, 1.0)
-               ? "residuals keep their sign for longer than by chance"
-           : tsr_verdict_fits(0.0, cormap_p)
-               ? "residuals are larger than the errors"
-               : "residuals are larger than the errors, and keep their sign "
-                 "for longer than by chance";
+    static const char *const text[2][3] = {
+        {"residuals are no larger than the noise",
+         "residuals change their sign as by chance and are no larger than the "
+         "noise",
+         "residuals keep their sign for longer than by chance"},
+        {"residuals are larger than the noise",
+         "residuals are larger than the noise",
+         "residuals are larger than the noise, and keep their sign for longer "
+         "than by chance"}};
+    return text[!tsr_verdict_fits(reduced_chi2, 1.0, noise)]
+               [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
 }
 
 static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
 {
+    const double noise = c->noise.level;
+    char cormap[48];
     if (!isfinite(c->chi2))
         return;
-    const int is_good = tsr_verdict_fits(c->chi2, c->cormap_p);
-    tsr_words_say(w,
-                  "The structures that were drawn %s %s: their mean curve has "
-                  "chi2 %.3g, CorMap p %.2g (%s).",
-                  is_good ? "fit" : "do not fit", c->name, c->chi2, c->cormap_p,
-                  tsr_verdict_why(c->chi2, c->cormap_p));
+    tsr_words_say(
+        w,
+        "The structures that were drawn %s %s: their mean curve has chi2 "
+        "%.3g%s (%s).",
+        tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
+        c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
+        tsr_verdict_why(c->chi2, c->cormap_p, noise));
 }
 
 /* A number to compare that of the draws with. Whether the rigid model fits is
@@ -87,25 +92,20 @@ static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
                       c->rigid.chi2);
 }
 
+/* How large the residuals are, and which part of them is noise. */
 static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
 {
-    const double much = 1.2;
     const tsr_convergence *s = &c->noise_scale;
     char text[64];
-    if (!isfinite(s->mean))
-        return;
-    tsr_words_say(w, " The scatter is %s times the stated errors",
-                  tsr_verdict_interval(s, text));
-    if (s->mean > much && s->q5 > 1.0)
-        tsr_words_say(w, ": these are too small, or the model misses "
-                         "something.");
-    else if (s->mean < 1.0 / much && s->q95 < 1.0)
-        tsr_words_say(w, ": these are too large, so that a low chi2 says "
-                         "little.");
-    else
-        tsr_words_say(w, s->q5 <= 1.0 && s->q95 >= 1.0
-                             ? ", as it should be."
-                             : ", near what it should be.");
+    const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
+    if (isfinite(s->mean))
+        tsr_words_say(w, " The residuals are %s times the stated errors%s.",
+                      tsr_verdict_interval(s, text),
+                      isnan(c->noise.next)
+                          ? "; neighbouring points do not tell noise from "
+                            "misfit here"
+                          : "");
+    (void)tsr_saxs_noise_say(&c->noise, residual, w);
 }
 
 static void say_fit(const tsr_verdict *v, tsr_words *w)

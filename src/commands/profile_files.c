@@ -279,6 +279,7 @@ static tsr_status write_picture(const tsr_profile_output *o, const char *path,
     const tsr_profile_fit *fit = &r->fit;
     const tsr_saxs *saxs = o->saxs;
     char title[256], subtitle[256], contrast[96] = "", label[64] = "computed";
+    char cormap[48];
     int n_below = 0;
     for (int k = 0; k < saxs->n; k++)
         n_below += saxs->intensity[k] <= 0.0;
@@ -293,8 +294,10 @@ static tsr_status write_picture(const tsr_profile_output *o, const char *path,
     snprintf(title, sizeof title, "%.60s fitted to %.60s",
              short_name(r->structure.path), short_name(saxs->path));
     snprintf(subtitle, sizeof subtitle,
-             "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g \xc2\xb7 CorMap p %.2g%s",
-             fit->chi2, fit->reduced_chi2, fit->cormap_p, contrast);
+             "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g%s%s", fit->chi2,
+             fit->reduced_chi2,
+             tsr_cormap_text(" \xc2\xb7 CorMap p ", fit->cormap_p, cormap),
+             contrast);
     const tsr_fit_figure picture = {.n = saxs->n,
                                     .q = saxs->q,
                                     .intensity = saxs->intensity,

@@ -28,6 +28,7 @@ tsr_status tsr_profile_fit_data(const tsr_profile_fit_options *options,
     tsr_status status = tsr_allocated(r->curve, err);
     TSR_THEN(status, tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
                                           options, &r->fit, r->curve, err));
+    tsr_profile_fit_judge(&r->fit, &saxs->noise);
     tsr_partial_curves_clear(&curves);
     return status;
 }
@@ -124,8 +125,10 @@ static void print_fits(FILE *out, int n, const tsr_profile_result *result,
     for (int i = 0; i < n; i++) {
         const tsr_profile_result *r = &result[i];
         const tsr_profile_fit *f = &r->fit;
-        fprintf(out, "%-*s %8.3f %8.3f %8.2g ", width, name_of(n, result, i),
-                f->chi2, f->reduced_chi2, f->cormap_p);
+        char cormap[48];
+        fprintf(out, "%-*s %8.3f %8.3f %8s ", width, name_of(n, result, i),
+                f->chi2, f->reduced_chi2,
+                tsr_cormap_text("", f->cormap_p, cormap));
         if (r->n_comp == 3)
             fprintf(out, "%7.4f%s %6.3f %6.3f%s %6.4f", f->c1, mark(f->c1_at),
                     radius(r), f->c2, mark(f->c2_at), contrast(r));
@@ -243,6 +246,8 @@ void tsr_profile_print_json(FILE *out, int n, const tsr_profile_result *result,
         tsr_json_integer(&j, "n_points", saxs->n);
         tsr_json_number(&j, "rg_data", saxs->rg_guinier);
         tsr_json_number(&j, "i0_data", saxs->i0_guinier);
+        tsr_json_number(&j, "noise_by_neighbours", saxs->noise.next);
+        tsr_json_truth(&j, "neighbours_share_noise", saxs->noise.is_shared);
     }
     tsr_json_array(&j, "structures");
     for (int i = 0; i < n; i++) {

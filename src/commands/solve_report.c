@@ -11,7 +11,7 @@
 
 static int is_good(const tsr_profile_fit *fit)
 {
-    return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p);
+    return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p, fit->noise);
 }
 
 int tsr_solve_fits(const tsr_solve *solve)
@@ -66,20 +66,22 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
         const tsr_profile_result *r = &s->rigid[k];
         const tsr_profile_fit *f = &r->fit;
         const tsr_saxs *saxs = s->saxs[k];
-        char at[64];
+        char at[64], cormap[48];
         tsr_profile_bounds_text(f, at, sizeof at);
         tsr_words_say(
             w,
-            "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g, CorMap p "
-            "%.2g (%s), of %s, over %d points of q %.3f to %.3f, with scale, "
+            "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g%s (%s), of "
+            "%s, over %d points of q %.3f to %.3f, with scale, "
             "background, c1 %.3f and c2 %.2f at their best%s.",
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
-            tsr_text_file_name(saxs->path), f->reduced_chi2, f->cormap_p,
-            tsr_verdict_why(f->reduced_chi2, f->cormap_p),
+            tsr_text_file_name(saxs->path), f->reduced_chi2,
+            tsr_cormap_text(", CorMap p ", f->cormap_p, cormap),
+            tsr_verdict_why(f->reduced_chi2, f->cormap_p, f->noise),
             strcmp(s->bodies, "atoms") == 0
                 ? "all atoms"
                 : "two bodies a residue, as atoms are missing",
             saxs->n, saxs->q[0], saxs->q[saxs->n - 1], f->c1, f->c2, at);
+        (void)tsr_saxs_noise_say(&saxs->noise, sqrt(f->reduced_chi2), w);
         if (isfinite(saxs->rg_guinier) && isfinite(r->rg_guinier))
             tsr_words_say(w,
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
@@ -310,6 +312,7 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
         tsr_json_text(j, "curve", s->saxs[k]->path);
         tsr_json_truth(j, "fits", is_good(&r->fit));
         tsr_verdict_put_fit(j, &r->fit);
+        tsr_json_number(j, "noise_by_neighbours", s->saxs[k]->noise.next);
         tsr_json_number(j, "rg_guinier", r->rg_guinier);
         tsr_json_number(j, "rg_guinier_data", s->saxs[k]->rg_guinier);
         tsr_json_close(j);

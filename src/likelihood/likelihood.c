@@ -128,8 +128,10 @@ static void number_terms(tsr_likelihood *l)
         tsr_term *term = l->term[d];
         term->first = l->n_parameter;
         l->n_parameter += term->n_parameter;
-        for (int e = 0; e < d; e++)
-            term->ordinal += tsr_term_is_alike(l->term[e]->type, term->type);
+        int e = d - 1;
+        while (e >= 0 && !tsr_term_is_alike(l->term[e]->type, term->type))
+            e--;
+        term->ordinal = e < 0 ? 0 : l->term[e]->ordinal + 1;
     }
 }
 

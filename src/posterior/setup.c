@@ -166,16 +166,19 @@ static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
     return tsr_structure_check_pdb(s->model, err);
 }
 
+/* Of the first entries alone, since the pairs grow with the square. */
 static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
 {
+    const int most = 1000;
     char **own = tsr_config_data_file(config, d);
-    for (int e = 0; own != NULL && *own != NULL && e < d; e++) {
+    for (int e = 0; own != NULL && *own != NULL && e < d && d < most; e++) {
         char **other = tsr_config_data_file(config, e);
-        if (other != NULL && *other != NULL && strcmp(*own, *other) == 0)
-            tsr_warn(log,
-                     "data.%d and data.%d are the same file, '%s': it counts "
-                     "twice",
-                     e, d, *own);
+        if (other == NULL || *other == NULL || strcmp(*own, *other) != 0)
+            continue;
+        tsr_warn(log,
+                 "data.%d and data.%d are the same file, '%s': it counts twice",
+                 e, d, *own);
+        return;
     }
 }
 

@@ -3,7 +3,7 @@
  * who measure SAXS judge size and compactness at a glance. */
 #include "report/report_sections.h"
 
-#include "analysis/guinier.h"
+#include "scattering/guinier.h"
 #include "scattering/profile_fit.h"
 
 #include <math.h>
@@ -190,9 +190,11 @@ static void start_words(tsr_report *r, const data_set *d)
     fputs(".</p>\n", out);
 }
 
-static void fit_words(tsr_report *r, data_set *d, int n_point)
+static void fit_words(tsr_report *r, data_set *d)
 {
-    const double poor = 2.0; /* chi-square per point */
+    const double poor = 2.0; /* chi-square per point, in units of the noise */
+    const double level = fmax(
+        1.0, tsr_saxs_noise_make(d->n, d->q, d->intensity, d->sigma).level);
     double chi2 = 0.0;
     int n_inside = 0, n_band = 0;
     for (int k = 0; k < d->n; k++) {
@@ -214,38 +216,18 @@ static void fit_words(tsr_report *r, data_set *d, int n_point)
                    "points.",
                    chi2 / d->n, d->n);
     start_words(r, d);
-    if (chi2 / d->n > poor)
+    if (chi2 / d->n > poor * level * level)
         tsr_page_words(r->page,
                        "<b class=\"no\">The model does not reach these data "
-                       "within their errors.</b> Whatever converged below "
+                       "within their noise.</b> Whatever converged below "
                        "describes a model that does not fit: look at what is "
                        "flexible, at <code>structure.states</code>, at the "
                        "background and at the range of q, or at the data.");
-    if (d->n == n_point) {
-        const int run = tsr_cormap_longest_run(d->n, d->scratch);
-        const double p = tsr_cormap_p(d->n, run);
-        tsr_page_words(r->page,
-                       "Its longest run of residuals of one sign has %d points "
-                       "(CorMap p&nbsp;= %.3g): %s",
-                       run, p,
-                       p < 0.01 ? "rarer than chance alone makes it, so look "
-                                  "where the residuals keep their sign."
-                                : "no more than chance makes.");
-    }
     if (n_band > 0)
         tsr_page_words(r->page,
                        "%.0f&nbsp;%% of the measured points lie in the wide "
                        "band; 90&nbsp;%% should.",
                        100.0 * n_inside / n_band);
-    char name[32];
-    snprintf(name, sizeof name, "noise_scale%s", d->suffix);
-    const tsr_summary_item *scale =
-        tsr_summary_find(r->diagnosis->summary, name);
-    if (scale != NULL && isfinite(scale->value.mean))
-        tsr_page_words(r->page,
-                       "The noise is %.2f times the stated errors (5 to "
-                       "95&nbsp;%%: %.2f to %.2f).",
-                       scale->value.mean, scale->value.q5, scale->value.q95);
 }
 
 /* ---- Guinier and Kratky ---- */
@@ -387,7 +369,7 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
             TSR_THEN(status,
                      tsr_page_figure(report->page, fit_figure(&d), err));
             if (status == TSR_OK) {
-                fit_words(report, &d, report->diagnosis->curve[i]->n_point);
+                fit_words(report, &d);
                 status = guinier(report, &d, err);
             }
         }

@@ -285,10 +285,8 @@ double tsr_component_scale(double c1, double radius_ang, double q_inv_ang)
 double tsr_component_intensity(const double *partial, size_t stride, double g,
                                double c2)
 {
-    const double c[TSR_N_COMP] = {1.0, -g, c2};
-    double sum = 0.0;
-    for (int a = 0; a < TSR_N_COMP; a++)
-        for (int b = a; b < TSR_N_COMP; b++, partial += stride)
-            sum += (a == b ? 1.0 : 2.0) * c[a] * c[b] * *partial;
-    return sum;
+    const double *p = partial; /* 00 01 02 11 12 22 */
+    return p[0] - 2.0 * g * p[stride] + 2.0 * c2 * p[2 * stride] +
+           g * g * p[3 * stride] - 2.0 * g * c2 * p[4 * stride] +
+           c2 * c2 * p[5 * stride];
 }

@@ -51,6 +51,14 @@ double tsr_cormap_p(int n, int run)
     return result;
 }
 
+const char *tsr_cormap_text(const char *before, double p, char text[48])
+{
+    text[0] = '\0';
+    if (!isnan(p))
+        snprintf(text, 48, "%s%.2g", before, p);
+    return text;
+}
+
 const tsr_profile_fit_options tsr_profile_fit_defaults = {.c1 = {0.95, 1.05},
                                                           .c2 = {0.0, 4.0}};
 
@@ -309,6 +317,13 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
     return tsr_profile_fit_joint(1, &data, has_contrast ? options->c1 : none[0],
                                  has_contrast ? options->c2 : none[1],
                                  predict_one, &own, err);
+}
+
+void tsr_profile_fit_judge(tsr_profile_fit *fit, const tsr_saxs_noise *noise)
+{
+    fit->noise = noise->level;
+    if (noise->is_shared)
+        fit->cormap_p = (double)NAN;
 }
 
 void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,

@@ -30,7 +30,8 @@ typedef struct {
     double chi2;      /* sum of squares over n_point */
     double reduced_chi2; /* over n_point - n_parameter; NaN where that is 0 */
     int longest_run;     /* of residuals of one sign */
-    double cormap_p;
+    double cormap_p; /* NaN: neighbours share noise, CorMap does not apply */
+    double noise;    /* of the data, in sigma (tsr_saxs_noise.level) */
 } tsr_profile_fit;
 
 /* curves at the n points of the data; intensity, sigma [n]; curve [n] out:
@@ -65,6 +66,10 @@ tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
                                  tsr_profile_predict predict, void *context,
                                  tsr_err *err);
 
+/* What the noise of the data, known by neighbours, says of a fit: sets noise,
+ * and takes CorMap's p back where it does not apply. */
+void tsr_profile_fit_judge(tsr_profile_fit *fit, const tsr_saxs_noise *noise);
+
 /* " (c1 at its lower bound)", or empty; text [size] out. */
 void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,
                              size_t size);
@@ -79,5 +84,8 @@ int tsr_cormap_longest_run(int n, const double *residual);
  * `run` or more; exact, by recursion (Schilling 1990, Coll. Math. J. 21, 196).
  * Cost: O(n). */
 double tsr_cormap_p(int n, int run);
+
+/* `before` and p, or nothing where p is NaN; text [48]. */
+const char *tsr_cormap_text(const char *before, double p, char text[48]);
 
 #endif

@@ -4,45 +4,18 @@
 #include "scattering/saxs.h"
 
 #include "files/file.h"
+#include "scattering/guinier.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIN_ROWS = 5, MIN_GUINIER = 5 };
+enum { MIN_ROWS = 5, LINES = 64 };
 
 const char *tsr_q_unit_name(tsr_q_unit unit)
 {
     return unit == TSR_Q_INV_NM ? "1/nm" : "1/Angstrom";
-}
-
-/* q must be finite, at least 0 and in order: checked for every row of the
- * table, before any is left out, so that line numbers mean something. */
-static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
-                             tsr_err *err)
-{
-    for (int i = 0; i < table->n; i++) {
-        const tsr_saxs_row *row = &table->row[i];
-        if (!isfinite(row->value[0]))
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q is not a finite number; remove "
-                            "the line",
-                            path, row->line);
-        if (row->value[0] < 0)
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q = %g is negative; remove the "
-                            "line",
-                            path, row->line, row->value[0]);
-        if (i > 0 && row->value[0] < row[-1].value[0])
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', line %ld: q = %g comes after q = %g of line "
-                            "%ld; sort the rows by q, and give one curve a "
-                            "file",
-                            path, row->line, row->value[0], row[-1].value[0],
-                            row[-1].line);
-    }
-    return TSR_OK;
 }
 
 /* What cannot be measured so is left out, whichever way a program writes it. */
@@ -51,24 +24,38 @@ static int is_usable(const double value[3])
     return isfinite(value[1]) && isfinite(value[2]) && value[2] > 0.0;
 }
 
-/* Sums of squares of I / sigma, and of what fits them, must stay far from
- * overflow; no detector counts in such units. */
-static tsr_status check_size(const char *path, const tsr_saxs_table *table,
+/* q must be finite, at least 0 and in order: checked for every row of the
+ * table, before any is left out, so that line numbers mean something. Sums of
+ * squares of I / sigma, and of what fits them, must stay far from overflow; no
+ * detector counts in such units. */
+static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
                              tsr_err *err)
 {
     const double most = 1e50;
     for (int i = 0; i < table->n; i++) {
         const tsr_saxs_row *row = &table->row[i];
-        double sigma = row->value[2];
-        if (!is_usable(row->value)) /* will be dropped */
-            continue;
-        if (fabs(row->value[1]) > most || sigma > most || sigma < 1.0 / most)
+        const double *v = row->value;
+        if (!isfinite(v[0]) || v[0] < 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: q = %g is %s; remove the line",
+                            path, row->line, v[0],
+                            isfinite(v[0]) ? "negative"
+                                           : "not a finite number");
+        if (i > 0 && v[0] < row[-1].value[0])
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: q = %g comes after q = %g of line "
+                            "%ld; sort the rows by q, give one curve a file, "
+                            "and begin headers with '#'",
+                            path, row->line, v[0], row[-1].value[0],
+                            row[-1].line);
+        if (is_usable(v) &&
+            (fabs(v[1]) > most || v[2] > most || v[2] < 1.0 / most))
             return tsr_fail(err, TSR_E_DATA,
                             "'%s', line %ld: I = %g, sigma = %g; expected I up "
                             "to %g and sigma from %g to %g: give the curve in "
                             "another unit",
-                            path, row->line, row->value[1], sigma, most,
-                            1.0 / most, most);
+                            path, row->line, v[1], v[2], most, 1.0 / most,
+                            most);
     }
     return TSR_OK;
 }
@@ -123,20 +110,34 @@ static tsr_status model_sigma(tsr_saxs_table *table, const char *path,
     return TSR_OK;
 }
 
-/* Copies the rows that stay and counts the others. */
+/* Adds a line to those that are named, of which it is the n-th. */
+static void name_line(char lines[LINES], int n, long line)
+{
+    const int most = 5;
+    const size_t used = strlen(lines);
+    if (n <= most)
+        snprintf(lines + used, LINES - used, "%s%ld", n > 1 ? ", " : "", line);
+    else if (n == most + 1)
+        snprintf(lines + used, LINES - used, ", ...");
+}
+
+/* Copies the rows that stay, counts the others and names their lines: those
+ * without a usable sigma, and repeated q. */
 static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
-                      double factor, const double *q_range)
+                      double factor, const double *q_range,
+                      char lines[2][LINES])
 {
     double last = -1;
     for (int i = 0; i < table->n; i++) {
         const double *value = table->row[i].value;
         if (!is_usable(value)) {
-            saxs->n_dropped_sigma++;
+            name_line(lines[0], ++saxs->n_dropped_sigma, table->row[i].line);
             continue;
         }
         double q = value[0] * factor;
         if (q == last) {
-            saxs->n_dropped_duplicate++;
+            name_line(lines[1], ++saxs->n_dropped_duplicate,
+                      table->row[i].line);
             continue;
         }
         last = q;
@@ -154,75 +155,77 @@ static void keep_rows(tsr_saxs *saxs, const tsr_saxs_table *table,
     }
 }
 
-/* Weighted straight line ln I = ln I0 - q^2 Rg^2 / 3 through the points of
- * positive q and I below index `end`; the weight is (I/sigma)^2. Returns the
- * number of points, and Rg^2 and ln I0 where there are enough. */
-static int fit_line(const tsr_saxs *saxs, int end, double *rg2, double *ln_i0)
+/* Guinier's law from the first points on; a start too noisy to give points and
+ * Rg that agree is doubled. */
+static tsr_status fit_guinier(tsr_saxs *saxs, tsr_err *err)
 {
-    double s = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-    int n = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        /* Second pass about the weighted means: no cancellation. */
-        double mx = pass ? sx / s : 0, my = pass ? sy / s : 0;
-        for (int i = 0; i < end; i++) {
-            if (!(saxs->q[i] > 0) || !(saxs->intensity[i] > 0))
-                continue;
-            double x = saxs->q[i] * saxs->q[i], y = log(saxs->intensity[i]);
-            double snr = saxs->intensity[i] / saxs->sigma[i];
-            if (pass == 0) {
-                s += snr * snr;
-                sx += snr * snr * x;
-                sy += snr * snr * y;
-                n++;
-            } else {
-                sxx += snr * snr * (x - mx) * (x - mx);
-                sxy += snr * snr * (x - mx) * (y - my);
-            }
-        }
-        if (n < MIN_GUINIER || !(s > 0) || !isfinite(s))
-            return 0;
-    }
-    *rg2 = -3 * sxy / sxx;
-    *ln_i0 = sy / s + *rg2 / 3 * sx / s;
-    return isfinite(*rg2) && isfinite(*ln_i0) ? n : 0;
-}
-
-static int count_below(const tsr_saxs *saxs, double q)
-{
-    int n = 0;
-    while (n < saxs->n && saxs->q[n] <= q)
-        n++;
-    return n;
-}
-
-/* Guinier 1939, with the usual limit q Rg < 1.3 for a globular particle: fit,
- * take the window that the Rg allows, fit again until the window stays; after
- * some rounds it may only shrink, so that it does. Starts from the first
- * points; a start too noisy to slope downwards is doubled. */
-static void fit_guinier(tsr_saxs *saxs)
-{
+    tsr_guinier g;
     saxs->rg_guinier = saxs->i0_guinier = (double)NAN;
-    saxs->n_guinier = 0;
-    for (int start = MIN_GUINIER; start <= saxs->n; start *= 2) {
-        for (int end = start, next, round = 0;; end = next, round++) {
-            double rg2 = 0, ln_i0 = 0;
-            int n = fit_line(saxs, end, &rg2, &ln_i0);
-            if (n == 0 || !(rg2 > 0))
-                break;
-            double rg = sqrt(rg2);
-            next = count_below(saxs, 1.3 / rg);
-            if (next == end || (round > 20 && next > end)) {
-                saxs->rg_guinier = rg;
-                saxs->i0_guinier = exp(ln_i0);
-                saxs->n_guinier = n;
-                return;
-            }
-        }
+    for (int i = MIN_ROWS; i <= saxs->n && saxs->n_guinier == 0; i *= 2) {
+        TSR_TRY(tsr_guinier_fit(saxs->n, saxs->q, saxs->intensity, saxs->sigma,
+                                0.0, 1.3 / saxs->q[i - 1], &g, err));
+        if (g.n == 0 || g.q[1] * g.rg > 1.35)
+            continue;
+        saxs->rg_guinier = g.rg;
+        saxs->i0_guinier = g.i0;
+        saxs->n_guinier = g.n;
     }
+    return TSR_OK;
+}
+
+/* Units and columns that no curve of a molecule has. */
+static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
+{
+    const int n = saxs->n, part = n / 4 > MIN_ROWS ? n / 4 : MIN_ROWS;
+    const double *i = saxs->intensity, end = saxs->q[n - 1];
+    int n_below = 0, n_buried = 0;
+    double first = 0.0, last = 0.0;
+    if (!(end > 1e-4 && end < 100.0))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': q ends at %g 1/Angstrom, which no instrument "
+                        "measures; give q = 4 pi sin(theta) / lambda in "
+                        "1/Angstrom or 1/nm",
+                        saxs->path, end);
+    for (int k = 0; k < n; k++) {
+        n_below += i[k] < -5.0 * saxs->sigma[k];
+        n_buried += k < part && saxs->sigma[k] > 3.0 * fabs(i[k]);
+        first += k < part ? i[k] : 0.0;
+        last += k >= n - part ? i[k] : 0.0;
+    }
+    if (n_buried > 0.7 * part)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': sigma is more than three times I at %d of the "
+                        "%d points of lowest q; give q, I, sigma in this "
+                        "order, and I itself where it is a logarithm",
+                        saxs->path, n_buried, part);
+    if (n_below > 0.05 * n ||
+        (saxs->q[0] < 0.05 && end > 0.25 && last > 0.2 * first))
+        tsr_warn(log,
+                 "%s: I is some %.3g at low q, %.3g at high q, and below -5 "
+                 "sigma at %d points: give I itself where it is a logarithm, "
+                 "or check the subtraction of the buffer",
+                 saxs->path, first / part, last / part, n_below);
+    return TSR_OK;
+}
+
+/* The noise by neighbours. A model of sigma is not blamed. */
+static tsr_status report_noise(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
+{
+    tsr_words w;
+    tsr_words_begin(&w);
+    const int is_odd = tsr_saxs_noise_say(&saxs->noise, (double)NAN, &w);
+    char *text = tsr_words_end(&w);
+    if (text != NULL && text[0] != '\0')
+        tsr_log_write(log,
+                      is_odd && !saxs->sigma_is_modelled ? TSR_LOG_WARNING
+                                                         : TSR_LOG_INFO,
+                      "%s:%s", saxs->path, text);
+    free(text);
+    return tsr_allocated(text, err);
 }
 
 static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
-                   const double *q_range, tsr_log *log)
+                   const double *q_range, char lines[2][LINES], tsr_log *log)
 {
     const char *path = saxs->path;
     tsr_info(log, "%s: %d points, q = %.5g to %.5g 1/Angstrom", path, saxs->n,
@@ -233,16 +236,17 @@ static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
                  path, table->n_unused, table->first_unused);
     if (saxs->n_dropped_sigma > 0)
         tsr_warn(log,
-                 "%s: %d rows dropped, sigma <= 0, or I or sigma not a number",
-                 path, saxs->n_dropped_sigma);
+                 "%s: %d rows dropped, sigma <= 0, or I or sigma not a number "
+                 "(line %s)",
+                 path, saxs->n_dropped_sigma, lines[0]);
     if (table->has_index)
         tsr_warn(log,
                  "%s: column 1 counts the rows: the columns are read as index, "
                  "q, I%s",
                  path, table->has_sigma ? ", sigma" : "");
     if (saxs->n_dropped_duplicate > 0)
-        tsr_warn(log, "%s: %d rows dropped, q repeats", path,
-                 saxs->n_dropped_duplicate);
+        tsr_warn(log, "%s: %d rows dropped, q repeats (line %s)", path,
+                 saxs->n_dropped_duplicate, lines[1]);
     if (saxs->n_negative > 0)
         tsr_info(log, "%s: %d points with I <= 0, kept", path,
                  saxs->n_negative);
@@ -275,20 +279,24 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
                        const double *q_range, tsr_log *log, tsr_err *err)
 {
     const char *path = saxs->path;
-    TSR_TRY(check_rows(path, table, err));
+    char lines[2][LINES] = {"", ""};
+    const tsr_saxs_row *top = table->row;
     if (!table->has_sigma) {
         saxs->sigma_is_modelled = 1;
         TSR_TRY(model_sigma(table, path, log, err));
     }
-    TSR_TRY(check_size(path, table, err));
+    TSR_TRY(check_rows(path, table, err));
     double factor = decide_unit(saxs, table, unit, log);
-    keep_rows(saxs, table, factor, q_range);
+    keep_rows(saxs, table, factor, q_range, lines);
     if (saxs->n_dropped_sigma == table->n)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': sigma <= 0 in every row (first: line %ld); if "
-                        "the third column is not sigma, remove it and sigma "
-                        "is modelled",
-                        path, table->row[0].line);
+                        "'%s': no row can be used (first: line %ld, I = %g, "
+                        "sigma = %g); %s",
+                        path, top->line, top->value[1], top->value[2],
+                        isfinite(top->value[1])
+                            ? "if the third column is not sigma, remove it and "
+                              "sigma is modelled"
+                            : "give q, I, sigma as numbers");
     if (saxs->n < MIN_ROWS)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': %d usable rows, at least %d are needed (table "
@@ -298,9 +306,12 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
                         path, saxs->n, MIN_ROWS, table->n, table->row[0].line,
                         saxs->n_dropped_sigma, saxs->n_dropped_duplicate,
                         saxs->n_outside);
-    fit_guinier(saxs);
-    report(saxs, table, q_range, log);
-    return TSR_OK;
+    TSR_TRY(check_curve(saxs, log, err));
+    TSR_TRY(fit_guinier(saxs, err));
+    saxs->noise =
+        tsr_saxs_noise_make(saxs->n, saxs->q, saxs->intensity, saxs->sigma);
+    report(saxs, table, q_range, lines, log);
+    return report_noise(saxs, log, err);
 }
 
 tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,

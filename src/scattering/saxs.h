@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
+#include "core/text.h"
 #include "scattering/resolution.h"
 
 #include <stddef.h>
@@ -16,6 +17,28 @@ typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
 
 /* "1/nm" or "1/Angstrom". */
 const char *tsr_q_unit_name(tsr_q_unit unit);
+
+/* The noise of a curve in units of sigma, by the distance of each point from a
+ * smooth line through its neighbours (saxs_noise.c): 1 on average for
+ * independent noise of sigma, near 0 for a smoothed curve. NaN: fewer than some
+ * 44 points, or a curve that is not smooth from point to point. */
+typedef struct {
+    int n;               /* points */
+    double next, second; /* among all points, and among every second one */
+    double level;        /* the noise in all: the larger where is_shared */
+    int is_shared;       /* neighbours share noise (smoothed, finer than the
+                            resolution): CorMap does not apply */
+} tsr_saxs_noise;
+
+tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
+                                   const double *intensity,
+                                   const double *sigma);
+
+/* Sentences on the noise, each behind a blank, and on which part of a model's
+ * residuals is misfit: residual is their size in sigma (NaN: no model). Nothing
+ * where the noise is not known. Returns whether sigma is far from the noise. */
+int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
+                       tsr_words *words);
 
 typedef struct {
     char *path;
@@ -29,7 +52,8 @@ typedef struct {
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
     int sigma_is_modelled; /* two columns: sigma stated, not measured */
-    int n_dropped_sigma;   /* rows with sigma <= 0, or I or sigma not finite */
+    tsr_saxs_noise noise;
+    int n_dropped_sigma; /* rows with sigma <= 0, or I or sigma not finite */
     int n_dropped_duplicate;
     int n_negative;    /* rows with I <= 0, kept */
     int n_outside;     /* rows outside q_range */
@@ -42,7 +66,8 @@ typedef struct {
  * q_max > 1 means 1/nm. q_range [2] in 1/Angstrom keeps rows inside it; NULL
  * keeps all. Two columns: sigma = 0.03 I(q) + 0.003 max I, stated in the log.
  * Refused, naming file and line: no table, q that is NaN or unsorted, fewer
- * than 5 rows left, I or sigma of more than 50 digits (TSR_E_DATA), missing
+ * than 5 rows left, I or sigma of more than 50 digits, sigma above I at low q
+ * (swapped columns), q that no instrument measures (TSR_E_DATA), missing
  * file (TSR_E_NOINPUT). Rows with sigma <= 0, with I or sigma that is no finite
  * number and repeated q are dropped and counted; I <= 0 is kept and counted.
  * What was decided is written to `log` (NULL: silent). */

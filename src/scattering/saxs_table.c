@@ -13,8 +13,11 @@ typedef enum { LINE_TEXT, LINE_ROW, LINE_BROKEN } line_kind;
 typedef struct {
     tsr_saxs_row *row;
     int n, room;
-    long *broken; /* lines that begin as rows and hold something else */
-    int n_broken, broken_room;
+} row_list;
+
+typedef struct {
+    row_list row;
+    row_list broken; /* lines that begin as rows and hold something else */
 } line_list;
 
 static const char separators[] = " \t\r\v\f,;\"\x1a";
@@ -116,7 +119,7 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
     return n_number >= 2 ? LINE_BROKEN : LINE_TEXT;
 }
 
-static int add_row(line_list *list, const tsr_saxs_row *row)
+static int add_row(row_list *list, const tsr_saxs_row *row)
 {
     if (list->n == list->room) {
         int room = list->room > 0 ? 2 * list->room : 512;
@@ -128,20 +131,6 @@ static int add_row(line_list *list, const tsr_saxs_row *row)
         list->room = room;
     }
     list->row[list->n++] = *row;
-    return 1;
-}
-
-static int add_broken(line_list *list, long line)
-{
-    if (list->n_broken == list->broken_room) {
-        int room = list->broken_room > 0 ? 2 * list->broken_room : 16;
-        long *more = realloc(list->broken, (size_t)room * sizeof *list->broken);
-        if (more == NULL)
-            return 0;
-        list->broken = more;
-        list->broken_room = room;
-    }
-    list->broken[list->n_broken++] = line;
     return 1;
 }
 
@@ -161,9 +150,8 @@ static int list_lines(const char *text, size_t size, line_list *list)
         const char *stop = line_end(p, end);
         tsr_saxs_row row = {.line = number};
         line_kind kind = read_line(p, (size_t)(stop - p), &row);
-        if (kind == LINE_ROW && !add_row(list, &row))
-            return 0;
-        if (kind == LINE_BROKEN && !add_broken(list, number))
+        if (kind != LINE_TEXT &&
+            !add_row(kind == LINE_ROW ? &list->row : &list->broken, &row))
             return 0;
         p = stop + 1;
     }
@@ -175,19 +163,20 @@ static int columns(const tsr_saxs_row *row)
     return row->width < 3 ? row->width : 3;
 }
 
+enum { MIN_TABLE = 5, MOST_BESIDE = 4 };
+
 /* A few rows at the end that leap away in q are a footer's numbers, which must
  * not decide the unit: after other text by ten of the widest steps so far,
  * without it by ten times the whole range. Returns where the table ends. */
 static int cut_footer(const tsr_saxs_row *row, int from, int to)
 {
-    enum { MIN_TABLE = 5, MAX_FOOTER = 4 };
     double widest = 0.0;
     for (int k = from + 1; k < to; k++) {
         double step = row[k].value[0] - row[k - 1].value[0];
         int is_apart = row[k].line > row[k - 1].line + 1;
         double usual =
             is_apart ? widest : row[k - 1].value[0] - row[from].value[0];
-        if (k - from >= MIN_TABLE && to - k <= MAX_FOOTER && isfinite(step) &&
+        if (k - from >= MIN_TABLE && to - k <= MOST_BESIDE && isfinite(step) &&
             step > 10.0 * usual)
             return k;
         widest = fmax(widest, step);
@@ -198,7 +187,7 @@ static int cut_footer(const tsr_saxs_row *row, int from, int to)
 /* Rows [*from, *to): the longest run of one width, and the rows beside it that
  * have the columns we read and continue q (a flag that some rows lack does not
  * cut a table). */
-static void find_run(const line_list *list, int *from, int *to)
+static void find_run(const row_list *list, int *from, int *to)
 {
     const tsr_saxs_row *row = list->row;
     *from = *to = 0;
@@ -217,11 +206,14 @@ static void find_run(const line_list *list, int *from, int *to)
     while (*from > 0 && columns(&row[*from - 1]) == need &&
            row[*from - 1].value[0] < row[*from].value[0])
         --*from;
+    /* Numbers of a header are beyond the q of the rows. */
+    for (int i = 0; i < MOST_BESIDE && *from + MIN_TABLE < *to; i++)
+        *from += row[*from].value[0] > row[(*from + *to) / 2].value[0];
     *to = cut_footer(row, *from, *to);
 }
 
 /* A row with too few columns must not cut the table unnoticed. */
-static tsr_status check_cut(const char *path, const line_list *list, int from,
+static tsr_status check_cut(const char *path, const row_list *list, int from,
                             int to, tsr_err *err)
 {
     const tsr_saxs_row *row = list->row;
@@ -304,52 +296,57 @@ tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
         text += 3; /* byte order mark */
         size -= 3;
     }
-    line_list list = {0};
+    line_list lines = {0};
+    row_list *list = &lines.row, *broken = &lines.broken;
     tsr_status status = TSR_OK;
-    if (!list_lines(text, size, &list)) {
+    if (!list_lines(text, size, &lines)) {
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
         goto done;
     }
     int from = 0, to = 0;
-    if (list.row != NULL)
-        find_run(&list, &from, &to);
-    if (list.row == NULL || to == 0) {
+    if (list->n > 0)
+        find_run(list, &from, &to);
+    const long first = to > 0 ? list->row[from].line : 0;
+    const long last = to > 0 ? list->row[to - 1].line : 0;
+    for (int i = 0; i < broken->n; i++) {
+        const long line = broken->row[i].line;
+        if ((line > first && line < last) ||
+            (broken->n >= MIN_TABLE && broken->n > to - from)) {
+            status = tsr_fail(err, TSR_E_DATA,
+                              "'%s', line %ld: one of the first three columns "
+                              "is not a number (nor is 3%%: give sigma in "
+                              "units of I); correct the line or remove it",
+                              path, line);
+            goto done;
+        }
+    }
+    if (to == 0) {
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' holds no table: no line has two numbers or "
                           "more; give q, I and sigma in columns",
                           path);
         goto done;
     }
-    status = check_cut(path, &list, from, to, err);
+    status = check_cut(path, list, from, to, err);
     if (status != TSR_OK)
         goto done;
-    long first = list.row[from].line, last = list.row[to - 1].line;
-    for (int i = 0; i < list.n_broken; i++) {
-        if (list.broken[i] > first && list.broken[i] < last) {
-            status = tsr_fail(err, TSR_E_DATA,
-                              "'%s', line %ld: one of the first three columns "
-                              "is not a number; correct the line or remove it",
-                              path, list.broken[i]);
-            goto done;
-        }
-    }
-    table->n_unused = list.n - (to - from);
+    table->n_unused = list->n - (to - from);
     if (table->n_unused > 0)
-        table->first_unused = list.row[from > 0 ? 0 : to].line;
+        table->first_unused = list->row[from > 0 ? 0 : to].line;
     table->n = to - from;
-    table->has_sigma = columns(&list.row[from]) == 3;
+    table->has_sigma = columns(&list->row[from]) == 3;
     table->unit = find_unit(text, size, first);
-    memmove(list.row, list.row + from, (size_t)table->n * sizeof *list.row);
-    table->row = list.row;
-    list.row = NULL;
+    memmove(list->row, list->row + from, (size_t)table->n * sizeof *list->row);
+    table->row = list->row;
+    list->row = NULL;
     if (has_index(table))
         drop_index(table);
     table->has_dq = 1;
     for (int i = 0; i < table->n; i++)
         table->has_dq &= table->row[i].width >= 4;
 done:
-    free(list.row);
-    free(list.broken);
+    free(list->row);
+    free(broken->row);
     return status;
 }
 

@@ -98,6 +98,11 @@ expect "a curve that cannot be written" 74 "half/new" \
     --set structure.sequence=MKTAYIAKQR --set simulate.points=5000
 check "leave nothing" test -z "$(ls half)"
 expect "check" 0 "free torsions" "$program" check good.yaml
+awk '/^data:/ {print "data:"; for (i = 0; i < 300; i++)
+    print "  - {file: good.dat}"; next} {print}' good.yaml >often.yaml
+expect "a file three hundred times" 0 "data.0 and data.299 are the same file" \
+    "$program" check often.yaml
+check "is told once an entry" test "$(grep -c 'same file' err.txt)" -eq 299
 cp out.txt resolved.yaml
 expect "the resolved config is a config" 0 "" "$program" check resolved.yaml
 check "and resolves to itself" cmp -s out.txt resolved.yaml
@@ -407,7 +412,7 @@ sed '20s/ [^ ]*$/ nan/' good.dat >bad.dat
 expect "NaN" 0 "bad.dat: 1 rows dropped, .*not a number" \
     "$program" check bad.yaml
 sed '20s/^[^ ]*/nan/' good.dat >bad.dat
-expect "q that is NaN" 65 "bad.dat.*line 20: q is not a finite" \
+expect "q that is NaN" 65 "bad.dat.*line 20: q = nan is not a finite" \
     "$program" run bad.yaml --output new
 awk '/^#/ {print; next} {line[++n] = $0} END {for (i = 1; i <= n; i++)
     print line[i == 9 ? 12 : i == 12 ? 9 : i]}' good.dat >bad.dat

@@ -84,4 +84,40 @@ grep -v "steps/s" out.txt >second.txt
 check "one seed, one table, whatever the threads" cmp -s first.txt second.txt
 run "two data sets" "model: student" \
     --set data.1.file=good.dat --set data.1.noise.model=relative
+
+# ---- the noise by neighbours: what of the residuals is misfit ----
+says() { # NAME PATTERN
+    check "$1" sh -c "tr '\n' ' ' <out.txt | tr -s ' ' | grep -qE '$2'"
+}
+keeps_quiet() { # NAME PATTERN
+    check "$1" sh -c "! tr '\n' ' ' <out.txt | tr -s ' ' | grep -qE '$2'"
+}
+run "data as they should be" "model: measured"
+says "their noise is that of sigma" "neighbours by (0.[6-9]|1.[0-4])[0-9]* sigma\."
+says "and CorMap counts" "CorMap p [0-9]"
+
+# Without noise and with q = 0, as an indirect transform leaves a curve.
+"$program" profile model.pdb --bodies two --device reference --q-max 0.25 \
+    --n-q 60 -q | awk '!/^#/ {print $1, $2 * 1e-6, 0.02e-6 * $2}' >smooth.dat
+run "a smoothed curve" "model: measured" --set data.0.file=smooth.dat
+says "is called that" "the curve was smoothed or computed, or sigma is too large"
+keeps_quiet "but not as it should be" "should"
+keeps_quiet "and CorMap is no evidence" "CorMap p"
+check "the log warned" grep -q "warning: .*smooth.dat: .*CorMap does not" out/run.log
+expect "as JSON" 0 "" "$program" summary out --json
+check "with its number" "$python" -c 'import json
+c = json.load(open("out.txt"))["verdict"]["curves"][0]
+assert c["noise_by_neighbours"] < 0.1 and c["neighbours_share_noise"] is True, c
+assert c["cormap_p"] is None and c["rigid"]["cormap_p"] is None, c'
+
+# sigma 3.7 times too small: alone, and beside what no structure fits.
+awk '!/^#/ {print $1, $2, $3 / 3.7}' good.dat >small.dat
+run "sigma too small" "model: measured" --set data.0.file=small.dat
+says "is said with the number" "neighbours by [2-5]\.[0-9]* sigma: sigma is [2-5]"
+keeps_quiet "without misfit" "misfit"
+awk '!/^#/ {print $1, $2 * (1 + 0.5 * sin(40 * $1)), $3 / 3.7}' good.dat >off.dat
+run "and a model that misses something" "model: measured" \
+    --set data.0.file=off.dat
+says "parts noise from misfit" \
+    "sigma is [2-5][.0-9]* times too small\. Residuals of the model are [0-9.]+ sigma: what exceeds the noise is misfit"
 exit $bad

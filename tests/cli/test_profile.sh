@@ -115,6 +115,28 @@ assert any('atoms.pdb' in (t.text or '') for t in r.iter(tag + 'text'))"
 expect "a folder" 0 "" profile far_atoms.pdb atoms.pdb --data data.dat -o fits/
 check "gets a fit of each" test -s fits/atoms.fit -a -s fits/far_atoms.svg
 mkdir copy && cp atoms.pdb copy
+# ---- curves that are not q, I, sigma ----
+odd() { # NAME STATUS PATTERN AWK
+    name=$1 want=$2 pattern=$3
+    awk "/^#/ {print; next} $4" data.dat >odd.dat
+    expect "$name" "$want" "$pattern" profile atoms.pdb --data odd.dat
+}
+odd "I and sigma swapped" 65 "sigma is more than three times I at 29 of the 29" \
+    '{print $1, $3, $2}'
+odd "a logarithm" 0 "warning: odd.dat: I is some .*itself where it is a logar" \
+    '{print $1, log($2 * 1e8), 0.1}'
+odd "sigma in another unit" 0 "times too small.* .in another unit than I" \
+    '{srand(n++); print $1, $2 * (1 + 0.02 * rand()), $3 * 1e-4}'
+odd "no number in I" 65 "line 2, I = nan, sigma = .*; give q, I, sigma as num" \
+    '{print $1, "nan", $3}'
+odd "a percentage" 65 "line 2: one of the first three.*give sigma in units of I" \
+    '{print $1, $2, "1%"}'
+odd "a header of numbers" 0 "1 other lines of numbers not used .first: line 2" \
+    'n++ == 0 {print 119, 0.01, 0.3} {print}'
+odd "rows left out" 0 "3 rows dropped, .*.line 3, 5, 7." \
+    '{n++; print $1, $2, n % 2 == 0 && n < 7 ? 0 : $3}'
+odd "q far too small" 65 "q ends at 3e-14 1/Angstrom" '{print $1 * 1e-13, $2, $3}'
+
 expect "two of one name" 64 "same file" profile atoms.pdb copy/atoms.pdb -o fits/
 expect "a bound is told" 0 "warning: .*c2 at its upper bound" \
     profile atoms.pdb --data data.dat --c2 -1:1 -o bound.fit

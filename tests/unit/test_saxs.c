@@ -183,8 +183,8 @@ static void refusals(void **state)
     refused("no numbers here\n205\n", TSR_E_DATA, "no table");
     refused("", TSR_E_DATA, "empty");
     refused("0.1 1 1\n0.2 1 1\n0.3 1 1\n0.4 1 1\n", TSR_E_DATA, "4 usable");
-    refused(ROWS "nan 1 1\n", TSR_E_DATA, "line 6: q is not a finite");
-    refused(ROWS "1e999 1 1\n", TSR_E_DATA, "line 6: q");
+    refused(ROWS "nan 1 1\n", TSR_E_DATA, "line 6: q = nan is not a finite");
+    refused(ROWS "1e999 1 1\n", TSR_E_DATA, "line 6: q = inf");
     refused("-0.01 1 1\n" ROWS, TSR_E_DATA, "line 1: q = -0.01 is negative");
     refused(ROWS "0.045 1 1\n", TSR_E_DATA,
             "line 6: q = 0.045 comes after q = 0.05 of line 5");
@@ -437,6 +437,267 @@ static void real_curves(void **state)
     tsr_saxs_free(two);
 }
 
+/* ---- the noise by neighbours ---- */
+
+enum { NOISY = 600, MOST_NOISY = 2200 };
+
+static double noisy[3][NOISY]; /* q, I, sigma */
+
+static uint32_t noise_seed;
+
+/* Normal, by twelve uniform numbers. */
+static double normal(void)
+{
+    double sum = -6.0;
+    for (int i = 0; i < 12; i++) {
+        noise_seed = noise_seed * 1664525u + 1013904223u;
+        sum += noise_seed / 4294967296.0;
+    }
+    return sum;
+}
+
+/* The curve of a sphere of 60 Angstrom across with noise of sigma, each a sum
+ * over `width` weights of independent numbers; q in unequal steps from 0. */
+static tsr_saxs_noise noise_of(int n, int width, const double *weight,
+                               double stated)
+{
+    double e[NOISY + 8];
+    for (int k = 0; k < n + width; k++)
+        e[k] = normal();
+    for (int k = 0; k < n; k++) {
+        const double q = 0.3 * k / n + 2e-5 * (k % 3), x = 30.0 * q;
+        const double f =
+            x > 0.0 ? 3.0 * (sin(x) - x * cos(x)) / (x * x * x) : 1.0;
+        double sum = 0.0;
+        for (int j = 0; j < width; j++)
+            sum += weight[j] * e[k + j];
+        noisy[0][k] = q;
+        noisy[1][k] = f * f + 0.003;
+        noisy[2][k] = (0.01 * noisy[1][k] + 2e-4) * stated;
+        noisy[1][k] += noisy[2][k] / stated * sum;
+    }
+    return tsr_saxs_noise_make(n, noisy[0], noisy[1], noisy[2]);
+}
+
+static const double white[1] = {1.0}, mean_of_5[5] = {0.2, 0.2, 0.2, 0.2, 0.2};
+
+/* Of 40 curves of 600 points the mean has an error of 0.01, one of 0.06; the
+ * factor is exact, since noise and sigma enter as a ratio. */
+static void noise_of_white_curves(void **state)
+{
+    (void)state;
+    double sum = 0.0;
+    int n_shared = 0;
+    noise_seed = 7;
+    for (int i = 0; i < 40; i++) {
+        const tsr_saxs_noise z = noise_of(NOISY, 1, white, 1.0);
+        sum += z.next / 40;
+        n_shared += z.is_shared;
+        assert_near(z.level, z.next, z.is_shared ? 9.0 : 0.0);
+    }
+    assert_near(sum, 1.0, 0.04);
+    assert_in_range(n_shared, 0, 1);
+    assert_near(noise_of(NOISY, 1, white, 1.0 / 3.7).next, 3.7, 3.7 * 0.24);
+    const tsr_saxs_noise large = noise_of(NOISY, 1, white, 3.0);
+    assert_near(large.next, 1.0 / 3.0, 0.08);
+    assert_int_equal(large.is_shared, 0);
+}
+
+/* A cubic has no scatter, whatever the steps; sigma of each point counts. */
+static void noise_by_exact_weights(void **state)
+{
+    (void)state;
+    double q[NOISY], i[NOISY], sigma[NOISY], sum = 0.0;
+    noise_seed = 11;
+    for (int k = 0; k < NOISY; k++) {
+        q[k] = 0.005 * pow(1.007, k) + 1e-5 * (k % 5);
+        i[k] = 3.0 + q[k] * (20.0 - q[k] * (50.0 - 90.0 * q[k]));
+        sigma[k] = 1e-3;
+    }
+    assert_near(tsr_saxs_noise_make(NOISY, q, i, sigma).next, 0.0, 1e-6);
+    for (int round = 0; round < 40; round++) {
+        double one[NOISY];
+        for (int k = 0; k < NOISY; k++) {
+            sigma[k] = 1e-3 * (1 + k % 4 * (k % 7));
+            one[k] = i[k] + sigma[k] * normal();
+        }
+        sum += tsr_saxs_noise_make(NOISY, q, one, sigma).next / 40;
+    }
+    assert_near(sum, 1.0, 0.04);
+}
+
+/* Smoothed, computed, or with points nearer than the resolution: neighbours
+ * share noise. Too few points, and too few for their precision: not known. */
+static void noise_that_is_shared(void **state)
+{
+    (void)state;
+    static const double none[1] = {0.0}, precise[1] = {1e-4};
+    const double w = 1.0 / sqrt(6.0), resolution[3] = {w, 2 * w, w};
+    noise_seed = 3;
+    tsr_saxs_noise z = noise_of(NOISY, 3, resolution, 1.0);
+    assert_true(z.is_shared);
+    assert_near(z.next, 0.26, 0.06);
+    assert_true(z.level > 2.0 * z.next); /* 1 in all */
+    z = noise_of(NOISY, 5, mean_of_5, 1.0);
+    assert_true(z.is_shared && z.level < 0.5);
+    z = noise_of(NOISY, 1, none, 1.0);
+    assert_true(z.is_shared && z.level < 0.01);
+    assert_true(isnan(noise_of(43, 1, white, 1.0).next));
+    assert_true(noise_of(44, 1, white, 1.0).next > 0.0);
+    z = noise_of(44, 1, precise, 1e-4);
+    assert_true(isnan(z.next) && isnan(z.level) && !z.is_shared);
+}
+
+/* What is said, and that what exceeds the noise is misfit. */
+static void noise_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        tsr_saxs_noise noise;
+        double residual;
+        int is_odd;
+        const char *said, *unsaid;
+    } cases[] = {
+        {{400, 1.0, 1.0, 1.0, 0}, 1.1, 0, "by 1 sigma.", "misfit"},
+        {{400, 1.0, 1.0, 1.0, 0}, 1.5, 0, "are 1.5 sigma: what exc", "too"},
+        {{400, 3.7, 3.6, 3.7, 0}, 34.0, 1, "34 sigma: what exc", "CorMap"},
+        {{400, 3.7, 3.6, 3.7, 0}, 3.9, 1, "sigma is 3.7 times too sm", "misf"},
+        {{400, 2.3, 4.3, 4.3, 1}, 5.0, 1, "2.3 times too small or m", "misf"},
+        {{400, 9e3, 9e3, 9e3, 0}, NAN, 1, "another unit than I", "misfit"},
+        {{400, 0.02, 0.1, 0.1, 1}, 0.1, 1, "smoothed or comp", "misfit"},
+        {{400, 0.02, 0.1, 0.1, 1}, 0.1, 1, "CorMap does not", "misfit"},
+        {{400, 0.4, 0.4, 0.4, 0}, 0.5, 1, "sigma is too large", "smoothed"},
+        {{30, NAN, NAN, NAN, 0}, 5.0, 0, "", "sigma"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tsr_words w;
+        tsr_words_begin(&w);
+        assert_int_equal(
+            tsr_saxs_noise_say(&cases[i].noise, cases[i].residual, &w),
+            cases[i].is_odd);
+        char *text = tsr_words_end(&w);
+        assert_has(text, cases[i].said);
+        if (strstr(text, cases[i].unsaid) != NULL)
+            fail_msg("'%s' has '%s'", text, cases[i].unsaid);
+        free(text);
+    }
+}
+
+/* What was logged of a curve; text [4096]. */
+static void log_of(const char *path, char *text)
+{
+    tsr_saxs *saxs;
+    FILE *stream = tmpfile();
+    tsr_log *log = tsr_log_new(stream, TSR_LOG_WARNING);
+    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, log, &saxs, &err) != TSR_OK)
+        fail_msg("%s", err.message);
+    tsr_saxs_free(saxs);
+    tsr_log_free(log);
+    rewind(stream);
+    text[fread(text, 1, 4095, stream)] = '\0';
+    fclose(stream);
+}
+
+/* Of all real curves, with the bounds of `next`; a warning only where sigma is
+ * wrong (README there). Columns in another order, logarithms and sigma in
+ * another unit are named. */
+static void noise_of_real_curves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double low, high;
+        int is_shared, is_odd;
+    } cases[] = {
+        {"a2m_native/exp.dat", 0.8, 1.25, 0, 0},
+        {"bsa/exp.dat", 0.9, 1.1, 0, 0},
+        {"carbonic_anhydrase/exp.dat", 2.0, 3.0, 1, 1},
+        {"glucose_isomerase/exp.dat", 0.9, 1.25, 0, 0},
+        {"lair1s/exp.dat", 0.5, 0.8, 1, 0},
+        {"lar_fn3_1_2/exp.dat", 0.8, 1.25, 0, 0},
+        {"ligase_multifoxs/exp.dat", 0.8, 1.25, 0, 0},
+        {"lysozyme_2epe/exp.dat", 0.9, 1.4, 0, 0},
+        {"lysozyme_6lyz/exp.dat", 0.3, 0.5, 0, 1},
+        {"lysozyme_raw/exp.dat", 0.9, 1.1, 0, 0},
+        {"mpro_sasdjg5/exp.dat", 0.9, 1.15, 0, 0},
+        {"nup133_3kfo/exp.dat", 0.5, 0.7, 0, 0},
+        {"ribonuclease_a/exp.dat", 2.0, 3.0, 1, 1},
+        {"rpa_multifoxs_synthetic/exp.dat", 0.0, 0.01, 1, 1},
+        {"tim9_10_sasdjq4/exp.dat", 1.0, 1.3, 0, 0},
+        {"xylose_isomerase_consensus/exp.dat", 1.2, 1.5, 0, 0},
+    };
+    static char text[250 * MOST_NOISY];
+    if (!io_have_shared())
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[256], said[4096];
+        snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].name);
+        tsr_saxs *saxs = read_ok(path);
+        if (!(saxs->noise.next > cases[i].low - 1e-9 &&
+              saxs->noise.next < cases[i].high) ||
+            saxs->noise.is_shared != cases[i].is_shared)
+            fail_msg("%s: %g, %g", path, saxs->noise.next, saxs->noise.second);
+        log_of(path, said);
+        if ((said[0] != '\0') != cases[i].is_odd)
+            fail_msg("%s", said);
+        for (int what = 0; what < 3; what++) {
+            size_t used = 0;
+            for (int k = 0; k < saxs->n; k++) {
+                const double y = saxs->intensity[k], s = saxs->sigma[k];
+                if (what == 1 && !(y > 0.0))
+                    continue;
+                used += (size_t)snprintf(text + used, sizeof text - used,
+                                         "%.9g %.9g %.9g\n", saxs->q[k],
+                                         what == 0   ? s
+                                         : what == 1 ? log10(1e-4 * y)
+                                                     : y,
+                                         what == 0   ? y
+                                         : what == 1 ? s / y / log(10.0)
+                                                     : 1e-4 * s);
+            }
+            const int is_exact = saxs->noise.next < 0.01;
+            if (what == 0)
+                refused(text, TSR_E_DATA, "give q, I, sigma in this order");
+            else if (what == 2 && is_exact)
+                continue; /* a computed curve has no noise to compare with */
+            else
+                log_of(io_text("odd.dat", text), said);
+            if (what > 0)
+                assert_has(said, what == 1 ? "where it is a logarithm"
+                                           : "another unit than I");
+        }
+        tsr_saxs_free(saxs);
+    }
+}
+
+/* Each odd table is named with its line, and what to do. */
+static void columns_named(void **state)
+{
+    (void)state;
+    char said[4096];
+    refused("0.1 nan 1\n0.2 nan 1\n0.3 nan 1\n0.4 nan 1\n0.5 nan 1\n",
+            TSR_E_DATA, "line 1, I = nan, sigma = 1); give q, I, sigma as num");
+    refused(
+        "0.1 9 3%\n0.2 8 3%\n0.3 7 3%\n0.4 6 3%\n0.5 5 3%\n", TSR_E_DATA,
+        "line 1: one of the first three columns is not a number (nor is 3%");
+    refused("1 2\n3 4\n0.1 9 3%\n0.2 8 3%\n0.3 7 3%\n0.4 6 3%\n0.5 5 3%\n",
+            TSR_E_DATA, "line 3");
+    refused("1e-14 9 1\n2e-14 8 1\n3e-14 7 1\n4e-14 6 1\n5e-14 5 1\n",
+            TSR_E_DATA, "q ends at 5e-14 1/Angstrom");
+    refused("1e8 9 1\n2e8 8 1\n3e8 7 1\n4e8 6 1\n5e8 5 1\n", TSR_E_DATA,
+            "q ends at 5e+07 1/Angstrom");
+    refused("1 2 words\n", TSR_E_DATA, "no table"); /* one odd line is prose */
+    check_five("205 0.01 0.05\n" ROWS);
+    check_five("205 0.01 0.05\n3 4 5\n" ROWS "25.3 9.1 0.9\n");
+    log_of(io_text("ok.dat", "205 0.01 0.05\n" ROWS), said);
+    assert_has(said, "not used (first: line 1)");
+    log_of(io_text("ok.dat", "# a\n0.005 1 0\n" ROWS "0.05 1 1\n0.06 1 nan\n"),
+           said);
+    assert_has(said, "2 rows dropped, sigma <= 0, or I or sigma not a number "
+                     "(line 2, 9)");
+    assert_has(said, "1 rows dropped, q repeats (line 8)");
+}
+
 /* Damaged files are refused or give a curve that keeps its promises. */
 static void damaged_files(void **state)
 {
@@ -487,6 +748,12 @@ int main(void)
         cmocka_unit_test(written_and_read_back),
         cmocka_unit_test(guinier_of_a_gaussian),
         cmocka_unit_test(real_curves),
+        cmocka_unit_test(noise_of_white_curves),
+        cmocka_unit_test(noise_by_exact_weights),
+        cmocka_unit_test(noise_that_is_shared),
+        cmocka_unit_test(noise_in_words),
+        cmocka_unit_test(noise_of_real_curves),
+        cmocka_unit_test(columns_named),
         cmocka_unit_test(damaged_files),
     };
     return cmocka_run_group_tests(tests, io_setup, io_teardown);

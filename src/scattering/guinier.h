@@ -2,8 +2,8 @@
  * and in computed curves alike, so that the two radii can be compared: both see
  * the water around the molecule, the same points and the same weights, while
  * the Rg of the trace is that of the molecule's mass. */
-#ifndef TSR_ANALYSIS_GUINIER_H
-#define TSR_ANALYSIS_GUINIER_H
+#ifndef TSR_SCATTERING_GUINIER_H
+#define TSR_SCATTERING_GUINIER_H
 
 #include "core/status.h"
 

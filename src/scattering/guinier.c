@@ -1,7 +1,7 @@
 /* A weighted straight line through ln I over q squared. Which points belong to
  * it depends on the Rg that it gives (q Rg below 1.3), so line and points are
  * found in turns until they agree. */
-#include "analysis/guinier.h"
+#include "scattering/guinier.h"
 
 #include <gsl/gsl_fit.h>
 
