@@ -114,6 +114,7 @@ assert c["cormap_p"] is None and c["rigid"]["cormap_p"] is None, c'
 awk '!/^#/ {print $1, $2, $3 / 3.7}' good.dat >small.dat
 run "sigma too small" "model: measured" --set data.0.file=small.dat
 says "is said with the number" "neighbours by [2-5]\.[0-9]* sigma: sigma is [2-5]"
+says "a chi2 of the noise is a fit" "that were drawn fit small.dat: .* chi2 1[0-9]"
 keeps_quiet "without misfit" "misfit"
 awk '!/^#/ {print $1, $2 * (1 + 0.5 * sin(40 * $1)), $3 / 3.7}' good.dat >off.dat
 run "and a model that misses something" "model: measured" \
