@@ -340,3 +340,14 @@ tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
     free(tr.atom);
     return s;
 }
+
+void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
+                            tsr_form_factor_table *table)
+{
+    size_t n = (size_t)table->n_type * (size_t)table->n_q;
+    double *f = table->amplitude, *e = table->excess;
+    for (size_t i = 0; i < n; i++) {
+        f[i] = folded->amplitude[i] + f[n + i];
+        e[i] = folded->excess[i] + 2.0 * e[n + i] - e[3 * n + i];
+    }
+}
