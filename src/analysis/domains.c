@@ -243,3 +243,20 @@ tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
         free(ca);
     return status;
 }
+
+void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
+                     size_t size, char *text)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0, j; i < domain->n_residue && used < size; i = j + 1) {
+        const int *r = domain->residue;
+        const tsr_model_atom *first = &atoms->atom[atoms->ca[r[i]]];
+        for (j = i; j + 1 < domain->n_residue && r[j + 1] == r[j] + 1 &&
+                    atoms->atom[atoms->ca[r[j + 1]]].chain == first->chain;)
+            j++;
+        used += (size_t)snprintf(text + used, size - used, "%s%c:%d-%d",
+                                 i > 0 ? ", " : "", first->chain, first->number,
+                                 atoms->atom[atoms->ca[r[j]]].number);
+    }
+}

@@ -39,4 +39,9 @@ tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
                           tsr_err *err);
 void tsr_domains_free(tsr_domains *domains);
 
+/* "A:1-50, A:65-120": the residues of a domain as the file numbers them; text
+ * [size] out. */
+void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
+                     size_t size, char *text);
+
 #endif

@@ -196,43 +196,35 @@ static tsr_status judge_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
 /* The k-th object of the attribute that the run's start left. */
 static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
 {
-    tsr_json_reader r = {text, text + strlen(text), 0, 0};
-    char key[32];
+    const struct {
+        const char *key;
+        double *real;
+        int *whole;
+    } known[] = {{"n_point", NULL, &fit->n_point},
+                 {"n_parameter", NULL, &fit->n_parameter},
+                 {"scale", &fit->scale, NULL},
+                 {"background", &fit->background, NULL},
+                 {"c1", &fit->c1, NULL},
+                 {"c2", &fit->c2, NULL},
+                 {"c1_at", NULL, &fit->c1_at},
+                 {"c2_at", NULL, &fit->c2_at},
+                 {"chi2", &fit->chi2, NULL},
+                 {"cormap_p", &fit->cormap_p, NULL}};
     *fit = (tsr_profile_fit){.n_point = 0};
-    if (!tsr_json_open(&r, '['))
-        return;
-    for (int i = 0; i < k && tsr_json_entry(&r); i++)
-        tsr_json_skip(&r);
-    if (!tsr_json_entry(&r) || !tsr_json_open(&r, '{'))
-        return;
-    while (tsr_json_member(&r, sizeof key, key)) {
-        double value = (double)NAN;
-        const struct {
-            const char *key;
-            double *real;
-            int *whole;
-        } known[] = {{"n_point", NULL, &fit->n_point},
-                     {"n_parameter", NULL, &fit->n_parameter},
-                     {"scale", &fit->scale, NULL},
-                     {"background", &fit->background, NULL},
-                     {"c1", &fit->c1, NULL},
-                     {"c2", &fit->c2, NULL},
-                     {"c1_at", NULL, &fit->c1_at},
-                     {"c2_at", NULL, &fit->c2_at},
-                     {"chi2", &fit->chi2, NULL},
-                     {"cormap_p", &fit->cormap_p, NULL}};
-        if (!tsr_json_read_number(&r, &value))
-            break;
-        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-            if (strcmp(key, known[i].key) == 0) {
-                if (known[i].real != NULL)
-                    *known[i].real = value;
-                else
-                    *known[i].whole = (int)value;
-            }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        tsr_json_reader r = {text, text + strlen(text), 0, 0};
+        char path[32];
+        double value;
+        snprintf(path, sizeof path, "%d.%s", k, known[i].key);
+        if (!tsr_json_find(&r, path) || !tsr_json_read_number(&r, &value)) {
+            fit->n_point = 0;
+            return;
+        }
+        if (known[i].real != NULL)
+            *known[i].real = value;
+        else
+            *known[i].whole = (int)value;
     }
-    if (r.is_bad)
-        fit->n_point = 0;
     fit->reduced_chi2 =
         fit->n_point > fit->n_parameter
             ? fit->chi2 * fit->n_point / (fit->n_point - fit->n_parameter)
@@ -319,23 +311,6 @@ static void find_motions(tsr_verdict *v, const tsr_past_run *run,
         snprintf(m->where, sizeof m->where, "%s",
                  end != NULL ? doc : item->name);
         free(doc);
-    }
-}
-
-void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
-                     size_t size, char *text)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = 0, j; i < domain->n_residue && used < size; i = j + 1) {
-        const int *r = domain->residue;
-        const tsr_model_atom *first = &atoms->atom[atoms->ca[r[i]]];
-        for (j = i; j + 1 < domain->n_residue && r[j + 1] == r[j] + 1 &&
-                    atoms->atom[atoms->ca[r[j + 1]]].chain == first->chain;)
-            j++;
-        used += (size_t)snprintf(text + used, size - used, "%s%c:%d-%d",
-                                 i > 0 ? ", " : "", first->chain, first->number,
-                                 atoms->atom[atoms->ca[r[j]]].number);
     }
 }
 

@@ -148,11 +148,6 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
 
-/* "A:1-50, A:65-120": the residues of a domain as the file numbers them; text
- * [size] out. */
-void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
-                     size_t size, char *text);
-
 /* Fills measured and moved; arrangements are there. Errors: TSR_E_NOMEM. */
 tsr_status tsr_verdict_measure(tsr_verdict *verdict, const tsr_past_run *run,
                                tsr_err *err);

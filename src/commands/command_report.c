@@ -4,6 +4,7 @@
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "commands/map_models.h"
+#include "commands/solve_report.h"
 #include "likelihood/term_saxs.h"
 #include "maps/map_source.h"
 #include "session/past_run.h"
@@ -11,11 +12,14 @@
 
 #include "core/text.h"
 #include "files/file.h"
+#include "molecule/atoms.h"
 #include "report/report.h"
 #include "report/svg.h"
+#include "scattering/atom_model.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -150,29 +154,6 @@ static tsr_report_data *data_entries(const tsr_past_run *run)
                              data[i].name);
     }
     return data;
-}
-
-/* ---- the start, as it is ---- */
-
-/* What the run kept of it for each curve; [*n], caller frees. */
-static tsr_report_start *read_starts(const tsr_past_run *run,
-                                     const tsr_verdict *verdict, int *n)
-{
-    tsr_report_start *start =
-        calloc((size_t)verdict->n_curve + 1, sizeof *start);
-    *n = start != NULL ? verdict->n_curve : 0;
-    for (int k = 0; k < *n; k++) {
-        char name[64];
-        int n_chain, n_draw;
-        start[k].fit = verdict->curve[k].rigid;
-        tsr_term_variable(tsr_term_of_curves(), k, "rigid", sizeof name, name);
-        if (start[k].fit.n_point > 0 &&
-            tsr_trace_get(run->trace, TSR_TRACE_CONSTANT_DATA, name, &n_chain,
-                          &n_draw, &start[k].n, &start[k].curve,
-                          NULL) != TSR_OK)
-            start[k].n = 0;
-    }
-    return start;
 }
 
 /* ---- density maps ---- */
@@ -360,13 +341,9 @@ static tsr_status check_targets(const char *page, const char *folder,
 
 /* *page and *folder, caller frees both. Errors: TSR_E_IO; TSR_E_USAGE (there
  * is a report of somebody else's). */
-static tsr_status places(const tsr_past_run *run, const char *output,
-                         int is_forced, char **page, char **folder,
-                         tsr_err *err)
+static tsr_status places(const char *base, int is_forced, char **page,
+                         char **folder, tsr_err *err)
 {
-    const char *base = output != NULL           ? output
-                       : run->directory != NULL ? run->directory
-                                                : ".";
     tsr_status status = make_folder(base, err);
     *page = tsr_run_directory_file(base, "report.html");
     *folder = tsr_run_directory_file(base, "report");
@@ -376,21 +353,21 @@ static tsr_status places(const tsr_past_run *run, const char *output,
     return status == TSR_OK ? make_folder(*folder, err) : status;
 }
 
-/* The run's verdict, its sentences, and the line that goes on with it. */
-static tsr_status find_answer(const tsr_past_run *run, tsr_verdict **verdict,
-                              int *n_said, char ***said, char **advice,
-                              int *n_start, tsr_report_start **start,
-                              tsr_err *err)
+/* Of the structure file with its hydrogens, Da; NaN: there is none. */
+static double mass_of(const tsr_past_run *run)
 {
-    tsr_summary *summary = NULL;
-    tsr_status status = tsr_verdict_of_run(run, &summary, verdict, err);
-    TSR_THEN(status, tsr_verdict_sentences(*verdict, n_said, said, err));
-    if (status == TSR_OK) {
-        *advice = tsr_advice_text(&(*verdict)->advice);
-        *start = read_starts(run, *verdict, n_start);
-    }
-    tsr_summary_free(summary);
-    return status;
+    const char *file = run->has_config ? run->config.structure.file : NULL;
+    const double water = 0.334; /* e/A^3: without an effect on the mass */
+    tsr_atoms *atoms = NULL;
+    tsr_atom_model *model = NULL;
+    double mass = (double)NAN;
+    if (file != NULL && tsr_atoms_read(file, &atoms, NULL) == TSR_OK &&
+        tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, water, &model, NULL) ==
+            TSR_OK)
+        mass = model->mass;
+    tsr_atom_model_free(model);
+    tsr_atoms_free(atoms);
+    return mass;
 }
 
 /* Empty where the run has all it was asked for: to end when converged, too. */
@@ -412,18 +389,18 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
     const char *prior_path = tsr_args_value(args, "prior");
+    const char *output = tsr_args_value(args, "output");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
     tsr_verdict *verdict = NULL;
+    tsr_summary *summary = NULL;
     tsr_report_data *data = NULL;
-    tsr_report_start *start = NULL;
     tsr_report_map *map = NULL;
     tsr_map_models models = {.path = NULL};
     densities density = {0};
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
-    char why[TSR_ERR_SIZE] = "", *advice = NULL, **said = NULL;
-    int n_said = 0;
+    char why[TSR_ERR_SIZE] = "", *advice = NULL, *solved = NULL;
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
@@ -431,20 +408,27 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_past_run_open(tsr_args_argument(args), &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
+    const int is_beside = output == NULL && run.directory != NULL;
     TSR_THEN(status,
-             places(&run, tsr_args_value(args, "output"),
+             places(output != NULL ? output
+                    : is_beside    ? run.directory
+                                   : ".",
                     tsr_args_count(args, "force") > 0, &page, &folder, err));
     if (status == TSR_OK) {
         tsr_log_progress(log, "report: conformations");
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
     }
-    TSR_THEN(status, find_answer(&run, &verdict, &n_said, &said, &advice,
-                                 &o.n_start, &start, err));
+    TSR_THEN(status, tsr_verdict_of_run(&run, &summary, &verdict, err));
     if (status == TSR_OK) {
         methods = methods_text(&run);
-        o.n_said = n_said;
-        o.said = said;
+        advice = tsr_advice_text(&verdict->advice);
+        solved = tsr_report_solved(run.directory);
+        o.verdict = verdict;
+        o.solved = solved;
         o.diagnose.advice = advice;
+        o.mass = mass_of(&run);
+        o.file = is_beside ? "model.pdb" : NULL;
+        o.atoms = shape != NULL ? tsr_frames_atoms(frames) : NULL;
         o.frames = frames;
         o.shape = shape;
         o.diagnose.arrangements = verdict->arrangements;
@@ -455,7 +439,6 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
         data = data_entries(&run);
         o.data = data;
         o.n_data = data != NULL ? run.config.data.n : 0;
-        o.start = start;
         density = find_densities(&run);
         o.density = density.item;
         o.n_density = density.n;
@@ -482,15 +465,13 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_verdict_free(verdict);
     tsr_shape_free(shape);
     tsr_frames_free(frames);
-    for (int i = 0; i < o.n_start; i++)
-        free(start[i].curve);
-    free(start);
+    tsr_summary_free(summary);
+    free(solved);
     for (int i = 0; i < o.n_map; i++)
         tsr_map_view_clear(&map[i].view);
     free(map);
     tsr_map_models_clear(&models);
     free(density.item);
-    tsr_paragraphs_free(n_said, said);
     free(advice);
     free(methods);
     free(data);
@@ -498,6 +479,45 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     free(folder);
     tsr_past_run_clear(&prior);
     tsr_past_run_clear(&run);
+    return status;
+}
+
+/* ---- without a run ---- */
+
+tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
+{
+    char *page = NULL, *folder = NULL, *solved = NULL;
+    char *path = tsr_run_directory_file(solve->directory, "verdict.json");
+    size_t size;
+    tsr_report_rigid_fit *fit = calloc((size_t)solve->n_curve + 1, sizeof *fit);
+    tsr_report_options o = {.name = tsr_text_file_name(solve->model),
+                            .vega_directory = getenv("TSR_VEGA_DIR"),
+                            .n_rigid = solve->n_curve,
+                            .rigid = fit,
+                            .mass = (double)NAN,
+                            .atoms = solve->atoms};
+    tsr_status status =
+        path == NULL || fit == NULL ? tsr_no_memory(err) : TSR_OK;
+    for (int k = 0; status == TSR_OK && k < solve->n_curve; k++) {
+        const tsr_profile_result *r = &solve->rigid[k];
+        fit[k] = (tsr_report_rigid_fit){solve->saxs[k],
+                                        r->curve,
+                                        &r->fit,
+                                        r->rg_guinier,
+                                        r->structure.rg_ang,
+                                        r->structure.d_max_ang};
+        o.mass = r->structure.mass;
+        o.file = "rigid.fit";
+    }
+    TSR_THEN(status, tsr_file_read(path, &solved, &size, err));
+    TSR_THEN(status, places(solve->directory, 0, &page, &folder, err));
+    o.solved = solved;
+    TSR_THEN(status, tsr_report_write(NULL, &o, page, folder, log, err));
+    free(fit);
+    free(solved);
+    free(path);
+    free(page);
+    free(folder);
     return status;
 }
 

@@ -64,6 +64,7 @@ typedef struct {
     tsr_config config;
     tsr_profile_result *rigid;
     tsr_saxs **saxs;
+    tsr_model_atoms *atoms;
     char *run[MOST_STATES]; /* folders */
     tsr_comparison runs;
     tsr_solve solve;
@@ -84,6 +85,7 @@ static void clear(work *w)
     free(w->saxs);
     free(w->page);
     free(w->again);
+    tsr_model_atoms_free(w->atoms);
     free(w->file);
     free(w->directory);
     tsr_config_clear(&w->config);
@@ -350,10 +352,13 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        tsr_solve_fits(s) && tsr_tails_alone(setup.topology) &&
                        tsr_args_count(w->args, "sample") == 0 && !exists(begun);
+        w->atoms = tsr_model_atoms_of(setup.model);
+        s->atoms = w->atoms;
         w->again = tsr_args_command(
             w->args, s->is_enough ? "tessera solve --sample" : "tessera solve");
         s->again = w->again;
-        status = tsr_allocated(w->again, err);
+        status = w->atoms == NULL ? tsr_no_memory(err)
+                                  : tsr_allocated(w->again, err);
     }
     tsr_setup_clear(&setup);
     free(begun);
@@ -499,14 +504,19 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
     return TSR_OK;
 }
 
+/* Of the chosen run, or where there is none of the model as it is; it shows the
+ * verdict that is kept. */
 static tsr_status write_report(work *w, tsr_err *err)
 {
-    const char *directory = w->run[w->solve.chosen];
+    const int is_run = w->runs.n > 0;
+    const char *directory = is_run ? w->run[w->solve.chosen] : w->directory;
     const char *const word[] = {"--", directory};
-    TSR_TRY(call(w, &tsr_command_report, 2, word, w->none, err));
     w->page = tsr_run_directory_file(directory, "report.html");
     w->solve.report = w->page;
-    return tsr_allocated(w->page, err);
+    TSR_TRY(tsr_allocated(w->page, err));
+    TSR_TRY(keep_verdict(w, err));
+    return is_run ? call(w, &tsr_command_report, 2, word, w->none, err)
+                  : tsr_report_rigid(&w->solve, w->log, err);
 }
 
 static tsr_status solve_all(work *w, long most, tsr_err *err)
@@ -525,10 +535,9 @@ static tsr_status solve_all(work *w, long most, tsr_err *err)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
     fflush(w->out); /* the runs take their time */
     tsr_status status = s->is_finished ? TSR_OK : run_states(w, most, err);
-    if (status == TSR_OK && !s->is_finished) {
+    if (status == TSR_OK) {
         s->is_finished = 1;
         status = write_report(w, err);
-        TSR_THEN(status, keep_verdict(w, err));
     }
     if (status != TSR_OK && status != TSR_E_INTERRUPTED)
         return status;

@@ -1,13 +1,16 @@
 /* The picture of `tessera init`: a bar a chain, coloured by rigid part, what
  * moves as a thin line, secondary structure above it, and where a prediction
- * tells it, how sure it is, below. */
+ * tells it, how sure it is, below; then the strands that ride on the protein.
+ */
 #include "commands/init_config.h"
 
 #include "core/text.h"
+#include "molecule/atoms.h"
 #include "report/svg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     WIDTH = 900,
@@ -15,6 +18,7 @@ enum {
     RIGHT = 30,
     TOP = 46,
     CHAIN = 88,
+    STRAND = 52,
     CURVE = 20,
     KEY = 20
 };
@@ -134,6 +138,38 @@ static void draw_row(const row *r)
     draw_numbers(r);
 }
 
+/* The next strand from residue *at of the file on whose chain has no bar yet:
+ * how many nucleotides; *at behind it; 0: there is none. */
+static int next_strand(const tsr_structure *s, const tsr_atoms *all, int *at,
+                       const tsr_file_residue **first)
+{
+    while (*at < all->n_residue) {
+        int n = 0, has_bar = 0;
+        *first = &all->residue[*at];
+        for (int i = 0; i < s->n_residue && !has_bar; i++)
+            has_bar = strcmp(s->residue[i].chain, (*first)->chain) == 0;
+        for (;
+             *at < all->n_residue && all->residue[*at].kind == (*first)->kind &&
+             strcmp(all->residue[*at].chain, (*first)->chain) == 0;
+             ++*at)
+            n++;
+        if (!has_bar && (*first)->kind == TSR_MOLECULE_NUCLEOTIDE)
+            return n;
+    }
+    return 0;
+}
+
+static void draw_strand(const row *r, int n, const tsr_file_residue *first)
+{
+    char text[64];
+    tsr_svg_text(r->svg, LEFT - 14, r->y + 5.0, 15.0, TSR_SVG_END, 0,
+                 first->chain);
+    tsr_svg_rect(r->svg, LEFT, r->y - 6.0, n * r->scale, 12.0, "#1b7f7a", 1.0);
+    snprintf(text, sizeof text, "%s, %d nucleotides",
+             first->name[0] == 'D' ? "DNA" : "RNA", n);
+    tsr_svg_text(r->svg, LEFT, r->y + 22.0, 11.0, TSR_SVG_START, 0, text);
+}
+
 static void draw_key(const row *r, double y)
 {
     static const struct {
@@ -158,7 +194,9 @@ static void draw_key(const row *r, double y)
 tsr_status tsr_init_picture(const tsr_init *init, const char *path,
                             tsr_err *err)
 {
-    int n = init->structure->n_residue, n_chain = 0, longest = 1;
+    int n = init->structure->n_residue, n_chain = 0, longest = 1, n_strand = 0;
+    tsr_atoms *all = NULL;
+    const tsr_file_residue *strand;
     char title[256];
     const int is_plain = init->parts->evidence == TSR_EVIDENCE_CONTACTS;
     const int high = CHAIN + (is_plain ? 0 : CURVE);
@@ -167,10 +205,19 @@ tsr_status tsr_init_picture(const tsr_init *init, const char *path,
         longest = length > longest ? length : longest;
         n_chain++;
     }
+    if (tsr_atoms_read(init->model, &all, NULL) == TSR_OK)
+        for (int at = 0, k;
+             (k = next_strand(init->structure, all, &at, &strand)) > 0;
+             n_strand++)
+            longest = k > longest ? k : longest;
     row r = {.init = init,
-             .svg = tsr_svg_new(WIDTH, TOP + n_chain * high + KEY),
+             .svg = tsr_svg_new(WIDTH,
+                                TOP + n_chain * high + n_strand * STRAND + KEY),
              .scale = (double)(WIDTH - LEFT - RIGHT) / longest};
-    TSR_TRY(tsr_allocated(r.svg, err));
+    if (r.svg == NULL) {
+        tsr_atoms_free(all);
+        return tsr_no_memory(err);
+    }
     snprintf(title, sizeof title, "%.120s: parts by %s",
              tsr_text_file_name(init->model),
              tsr_evidence_text(init->parts->evidence));
@@ -181,8 +228,14 @@ tsr_status tsr_init_picture(const tsr_init *init, const char *path,
         r.y = TOP + k * high + 40.0;
         draw_row(&r);
     }
-    draw_key(&r, TOP + n_chain * high + 2.0);
+    r.y = TOP + n_chain * high + 14.0;
+    for (int at = 0, k; n_strand > 0 && (k = next_strand(init->structure, all,
+                                                         &at, &strand)) > 0;
+         r.y += STRAND)
+        draw_strand(&r, k, strand);
+    draw_key(&r, r.y - 12.0);
     tsr_status status = tsr_svg_write(r.svg, path, err);
     tsr_svg_free(r.svg);
+    tsr_atoms_free(all);
     return status;
 }

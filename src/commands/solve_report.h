@@ -16,6 +16,7 @@ typedef struct {
     tsr_saxs *const *saxs;           /* [n_curve] */
     const char *bodies;              /* what scatters in these: atoms, two */
     const tsr_strings *flexible;     /* ranges */
+    const tsr_model_atoms *atoms;    /* the model as a run has it */
     int is_still;                    /* nothing moves */
     int is_enough;   /* the model fits, and tails alone are flexible: they are
                         not sampled */
@@ -40,6 +41,11 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out,
 tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err);
 tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out,
                                 tsr_err *err);
+
+/* The page of the rigid fits where there was no run, DIR/report.html; what is
+ * to be said is read from DIR/verdict.json. Errors: those of tsr_report_write.
+ */
+tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err);
 
 /* `name=`, the title of a run's report: the model's name, where that cannot be
  * mistaken for something else in YAML, and how many states. text [size] out. */

@@ -134,3 +134,25 @@ void tsr_json_skip(tsr_json_reader *reader)
 {
     skip_value(reader, 0);
 }
+
+int tsr_json_find(tsr_json_reader *reader, const char *path)
+{
+    tsr_json_reader *r = reader;
+    char key[64];
+    for (size_t n; *path != '\0'; path += n + (path[n] == '.')) {
+        const int is_list = tsr_json_open(r, '[');
+        long before = is_list ? strtol(path, NULL, 10) : 0;
+        n = strcspn(path, ".");
+        if (!is_list && !tsr_json_open(r, '{'))
+            return 0;
+        for (;; tsr_json_skip(r)) {
+            if (is_list ? !tsr_json_entry(r)
+                        : !tsr_json_member(r, sizeof key, key))
+                return 0;
+            if (is_list ? before-- == 0
+                        : strlen(key) == n && strncmp(key, path, n) == 0)
+                break;
+        }
+    }
+    return tsr_json_peek(r) != '\0';
+}

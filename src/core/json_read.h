@@ -33,6 +33,10 @@ int tsr_json_open(tsr_json_reader *reader, char bracket);
 int tsr_json_member(tsr_json_reader *reader, size_t size, char *key);
 int tsr_json_entry(tsr_json_reader *reader);
 
+/* Moves to what lies under keys and numbers of entries, "runs.0.evidence.log".
+ * 0: there is no such thing, and the reader is of no further use. */
+int tsr_json_find(tsr_json_reader *reader, const char *path);
+
 /* A number; a string, in which a character written as \uXXXX becomes '?'. */
 int tsr_json_read_number(tsr_json_reader *reader, double *value);
 int tsr_json_read_text(tsr_json_reader *reader, size_t size, char *text);

@@ -143,10 +143,11 @@ static void make_parameters(tsr_saxs_term *t)
     tsr_parameter *p = t->term.parameter;
     t->n_noise = t->noise->n_parameter;
     t->noise->parameters(&t->noise_options, p);
-    p[t->n_noise] = linear_parameter(t, "scale", "c in c I(q) + b",
+    p[t->n_noise] = linear_parameter(t, "scale", "scale; c in c I(q) + b",
                                      l->infer_scale, l->scale);
-    p[t->n_noise + 1] = linear_parameter(t, "background", "b in c I(q) + b",
-                                         l->infer_background, l->background);
+    p[t->n_noise + 1] =
+        linear_parameter(t, "background", "background; b in c I(q) + b",
+                         l->infer_background, l->background);
     t->term.n_parameter = t->n_noise + 2;
 }
 

@@ -9,20 +9,20 @@
 enum { LEAST_PART = 4, LEAST_TAIL = 3 };
 
 const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE] = {
-    {"distance", "Angstrom", "distance of their centres"},
-    {"from_x", NULL, "direction to the second in the frame of the first"},
-    {"from_y", NULL, "as from_x"},
-    {"from_z", NULL, "as from_x"},
-    {"to_x", NULL, "direction to the first in the frame of the second"},
-    {"to_y", NULL, "as to_x"},
-    {"to_z", NULL, "as to_x"},
-    {"twist", "rad", "turn of the second about the line of the centres"}};
+    {"distance", "Angstrom", "distance of their centres", 0},
+    {"from_x", NULL, "x", 1},
+    {"from_y", NULL, "y", 1},
+    {"from_z", NULL, "z", 1},
+    {"to_x", NULL, "x", 2},
+    {"to_y", NULL, "y", 2},
+    {"to_z", NULL, "z", 2},
+    {"twist", "rad", "turn of the second about the line of the centres", 0}};
 
 const tsr_pose_variable tsr_tail_variables[TSR_N_TAIL_VALUE] = {
-    {"distance", "Angstrom", "its end-to-end distance"},
-    {"x", NULL, "its direction in the frame of the residue before it"},
-    {"y", NULL, "as x"},
-    {"z", NULL, "as x"}};
+    {"distance", "Angstrom", "its end-to-end distance", 0},
+    {"x", NULL, "direction of its end, x", 0},
+    {"y", NULL, "direction of its end, y", 0},
+    {"z", NULL, "direction of its end, z", 0}};
 
 /* The next rigid part of the list, from residue i on: its first residue, and
  * *last; n_residue where there is none. */

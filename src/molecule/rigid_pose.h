@@ -29,6 +29,8 @@ enum { TSR_N_POSE_VALUE = 8, TSR_N_TAIL_VALUE = 4 };
 
 typedef struct {
     const char *name, *unit, *doc;
+    int seen_from; /* 1, 2: doc is the axis of the direction in which this part
+                      sees the other; 0: no such direction */
 } tsr_pose_variable;
 
 extern const tsr_pose_variable tsr_pose_variables[TSR_N_POSE_VALUE];

@@ -425,12 +425,6 @@ void tsr_figure_print_json(const tsr_figure *figure, FILE *out)
     tsr_json_integer(&j, "width", figure->width);
     tsr_json_number(&j, "x0", figure->x0);
     tsr_json_number(&j, "x1", figure->x1);
-    if (figure->n_x_name > 0) {
-        tsr_json_array(&j, "names");
-        for (int i = 0; i < figure->n_x_name; i++)
-            tsr_json_text(&j, NULL, figure->x_name[i]);
-        tsr_json_close(&j);
-    }
     tsr_json_array(&j, "panels");
     for (int p = 0; p < figure->n_panel; p++)
         put_panel(&j, &figure->panel[p]);

@@ -1,7 +1,7 @@
-/* The page is made section by section, in the order in which a reader asks:
- * what is the answer, does the curve fit, what does the molecule look like,
- * what are the numbers and how sure are they, which parts move, how did the
- * chains fare. */
+/* The page is made section by section, in the order in which a reader asks. The
+ * first screen: what is the answer, does the curve fit, what does the molecule
+ * look like. Below it: what are the numbers and how sure are they, which parts
+ * move, how did the chains fare. */
 #include "report/report.h"
 
 #include "report/report_sections.h"
@@ -46,42 +46,25 @@ const char *tsr_report_data_name(const tsr_report *report,
     return NULL;
 }
 
-/* ---- what stands at the top and at the end ---- */
-
-/* What a reader should know before anything else. The answer, in sentences,
- * begins it. */
-static void headline(tsr_report *r)
-{
-    if (r->options->is_prior)
-        tsr_page_words(r->page,
-                       "<b>This run saw no data:</b> everything below is the "
-                       "prior.");
-    tsr_page_paragraph(r->page, "open", "", r->options->remark);
-    tsr_report_convergence(r);
-}
-
 static void methods(tsr_report *r)
 {
+    if (r->trace == NULL)
+        return;
     FILE *out = tsr_page_html(r->page);
     char *config = tsr_trace_attribute_text(r->trace, "config");
     char *engine = tsr_trace_attribute_text(r->trace, "engine");
     char *created = tsr_trace_attribute_text(r->trace, "created_at");
     tsr_page_section(r->page, "methods", "Methods");
     tsr_page_paragraph(r->page, NULL, "", r->options->methods);
-    fputs(
-        "<p>Every figure is in the folder <code>report</code> as SVG, and its "
-        "numbers beside it as CSV",
-        out);
-    if (r->options->frames != NULL)
-        fputs("; <code>conformations.csv</code> has the distances and turns of "
-              "the domains of each conformation",
-              out);
-    fputs(".</p>\n", out);
-    if (created != NULL) {
-        fputs("<p>The trace was begun at ", out);
-        tsr_page_text(r->page, created);
-        fputs(".</p>\n", out);
-    }
+    tsr_page_words(
+        r->page,
+        "Every figure is in the folder <code>report</code> as SVG, and its "
+        "numbers beside it as CSV%s.",
+        r->options->frames != NULL
+            ? "; <code>conformations.csv</code> has the distances and turns of "
+              "the domains of each conformation"
+            : "");
+    tsr_page_paragraph(r->page, NULL, "The trace was begun at ", created);
     tsr_page_paragraph(r->page, NULL, "Engine: ", engine);
     if (config != NULL) {
         fputs("<details><summary>The configuration, as resolved</summary>"
@@ -112,7 +95,6 @@ static tsr_status find_domains(tsr_report *r, tsr_err *err)
     for (int i = 0; s != NULL && i < s->n; i++)
         if (tsr_report_state(r, i) > r->n_state)
             r->n_state = tsr_report_state(r, i);
-    tsr_summary_hide_poses(r->diagnosis->summary);
     return s == NULL ? TSR_OK
                      : tsr_domains_make(r->options->frames, s->n, s->at,
                                         &r->domains, err);
@@ -140,31 +122,42 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         const char *name;
         tsr_status (*make)(tsr_report *, tsr_err *);
     } section[] = {{"fit", tsr_report_fit},
+                   {"view", tsr_report_view}, /* without a run all */
                    {"measurements", tsr_report_terms},
-                   {"view", tsr_report_view},
                    {"numbers", tsr_report_numbers},
                    {"distributions", tsr_report_posterior},
                    {"structure", tsr_report_structure},
                    {"chains", tsr_report_chains}};
-    enum { N = sizeof section / sizeof *section };
+    const int n = trace == NULL ? 2 : (int)(sizeof section / sizeof *section);
     tsr_report r = {.trace = trace, .options = options, .folder = folder};
+    const tsr_verdict *v = options->verdict;
+    const tsr_report_rigid_fit *rigid = options->rigid;
+    const double none = (double)NAN;
+    const int is_rigid = options->n_rigid > 0;
+    r.rg = v != NULL ? v->rg
+                     : (tsr_convergence){.mean = is_rigid ? rigid->rg : none,
+                                         .q5 = none};
+    r.d_max = v != NULL
+                  ? v->d_max
+                  : (tsr_convergence){.mean = is_rigid ? rigid->d_max : none,
+                                      .q5 = none};
     char *vega = NULL;
     tsr_log_progress(log, "report: diagnosis");
-    tsr_status status =
-        tsr_diagnose(trace, &options->diagnose, &r.diagnosis, err);
+    tsr_status status = trace == NULL ? TSR_OK
+                                      : tsr_diagnose(trace, &options->diagnose,
+                                                     &r.diagnosis, err);
+    if (status == TSR_OK && trace != NULL)
+        tsr_summary_hide_poses(r.diagnosis->summary);
     if (status == TSR_OK && options->prior != NULL)
         status =
             tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
     TSR_THEN(status, find_domains(&r, err));
     TSR_THEN(status, open_page(&r, folder, &vega, log, err));
-    for (int i = 0; i < options->n_said && status == TSR_OK; i++)
-        tsr_page_paragraph(r.page, "answer", "", options->said[i]);
-    if (status == TSR_OK)
-        headline(&r);
-    for (int i = 0; i < N && status == TSR_OK; i++) {
+    TSR_THEN(status, tsr_report_box(&r, err));
+    for (int i = 0; i < n && status == TSR_OK; i++) {
         char text[80];
         snprintf(text, sizeof text, "report: %s (%d of %d)", section[i].name,
-                 i + 1, N);
+                 i + 1, n);
         tsr_log_progress(log, text);
         status = section[i].make(&r, err);
     }

@@ -6,9 +6,11 @@
 #include "analysis/diagnose.h"
 #include "analysis/frames.h"
 #include "analysis/shape.h"
+#include "answer/verdict.h"
 #include "core/log.h"
 #include "maps/map_view.h"
 #include "scattering/profile_fit.h"
+#include "scattering/saxs.h"
 #include "store/trace.h"
 
 /* An entry of `data:`. */
@@ -17,12 +19,13 @@ typedef struct {
     char name[96]; /* its file, or what it is between; "": it has neither */
 } tsr_report_data;
 
-/* The structure that the run began with, as it is, against a curve. */
+/* Where there was no run: a curve, and the structure's fit to it. */
 typedef struct {
-    int n;
-    double *curve; /* [n] at all points of the data: scale I + background */
-    tsr_profile_fit fit;
-} tsr_report_start;
+    const tsr_saxs *saxs;
+    const double *curve; /* at its points: scale I + background */
+    const tsr_profile_fit *fit;
+    double rg_guinier, rg, d_max; /* Angstrom, of the structure */
+} tsr_report_rigid_fit;
 
 /* The prior density of a parameter, which needs no run. */
 enum { TSR_REPORT_DENSITY = 120 };
@@ -40,16 +43,21 @@ typedef struct {
 } tsr_report_map;
 
 typedef struct {
-    const char *name;              /* of the run, the title */
-    const char *methods;           /* a paragraph for a paper; NULL: none */
-    const char *remark;            /* "not finished ..."; NULL: none */
-    int n_data;                    /* 0: names are not known */
-    const tsr_report_data *data;   /* [n_data] the entries of `data:` */
-    int n_start;                   /* curves that the start was fitted to */
-    const tsr_report_start *start; /* [n_start] n 0: it was not */
-    int n_map;                     /* maps that could be looked at */
-    const tsr_report_map *map;     /* [n_map] */
-    int is_prior;                  /* 1: the run saw no data */
+    const tsr_verdict *verdict; /* NULL: there was no run, but */
+    int n_rigid;
+    const tsr_report_rigid_fit *rigid; /* [n_rigid] */
+    const char *solved;                /* as of tsr_report_solved */
+    double mass;                       /* Da, of the model; NaN: not known */
+    const char *file; /* beside the page: model or fit; NULL: none */
+    const tsr_model_atoms *atoms; /* the start; NULL: no view of it */
+    const char *name;             /* of the run, the title */
+    const char *methods;          /* a paragraph for a paper; NULL: none */
+    const char *remark;           /* "not finished ..."; NULL: none */
+    int n_data;                   /* 0: names are not known */
+    const tsr_report_data *data;  /* [n_data] the entries of `data:` */
+    int n_map;                    /* maps that could be looked at */
+    const tsr_report_map *map;    /* [n_map] */
+    int is_prior;                 /* 1: the run saw no data */
     int n_density;
     const tsr_report_prior *density; /* [n_density] */
     tsr_trace_reader *prior;         /* a run of the prior alone; NULL: none */
@@ -57,12 +65,15 @@ typedef struct {
     const tsr_shape *shape;          /* of these */
     const char *no_frames;      /* why there are none; NULL: nothing to say */
     const char *vega_directory; /* NULL: where Debian has it */
-    int n_said;                 /* the answer, which comes first: */
-    char *const *said;          /* [n_said] paragraphs */
     tsr_diagnose_options diagnose;
 } tsr_report_options;
 
-/* Writes `path` (HTML) and the SVG files into `folder`, which is there. Where
+/* What `solve` said, verdict.json, where `directory` is one of its runs; caller
+ * frees; NULL: it is none. */
+char *tsr_report_solved(const char *directory);
+
+/* Writes `path` (HTML) and the SVG files into `folder`, which is there. trace
+ * NULL: there was no run. Where
  * Vega is not found, figures stand still, and the log says what to install.
  * Figures for which the trace has nothing are left out. Progress goes to `log`.
  * Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_diagnose. */

@@ -55,9 +55,12 @@ function colourOnPage(colour) {
     }).join('');
 }
 
-/* The figure as it fits: no wider than the page lets it. */
-function fitted(f) {
-    var room = document.querySelector('h1').clientWidth;
+/* The figure as it fits: no wider than what holds it, or, folded, what holds
+ * that. */
+function fitted(f, place) {
+    var box = place.parentNode;
+    do box = box.parentNode; while (!box.clientWidth);
+    var room = box.clientWidth;
     var copy = Object.assign({}, f, {titleAt: room < 480 ? -58 : -72});
     var beside = 30 - copy.titleAt + (f.panels.some(function (p) {
         return p.zTitle;
@@ -129,7 +132,7 @@ function tables(f) {
     return all;
 }
 
-/* What the mouse does. An axis of names is not zoomed into. */
+/* What the mouse does. */
 function signals(f) {
     var all = [f.x0, f.x1], at = "invert('x',clamp(x(),0,width))";
     return [{name: 'brush', value: [0, 0], on: [
@@ -145,10 +148,7 @@ function signals(f) {
          update: 'abs(brush[1]-brush[0])>0.01*abs(xdom[1]-xdom[0])?' +
              '[min(brush[0],brush[1]),max(brush[0],brush[1])]:xdom'},
         {events: 'dblclick', update: JSON.stringify(all)}]}
-    ].map(function (signal) {
-        if (f.names) delete signal.on;
-        return signal;
-    });
+    ];
 }
 
 function tooltip(f, panel, layer) {
@@ -225,13 +225,6 @@ function axes(f, panel, isLast) {
     var y = {orient: 'left', scale: 'y', grid: true,
              labelOverlap: 'greedy', titleX: f.titleAt, title: panel.title,
              encode: tickText, tickCount: panel.height < 100 ? 3 : 5};
-    if (f.names) {
-        x.values = f.names.map(function (name, i) { return i + 0.5; });
-        x.encode = {labels: {update: {text: f.names.map(function (name, i) {
-            return {value: name, test: 'datum.value<' + (i + 1)};
-        })}}};
-        delete x.encode.labels.update.text[f.names.length - 1].test;
-    }
     if (isLast) x.title = f.xTitle;
     if (panel.isCount) y.tickMinStep = 1;
     return [x, y];
@@ -346,7 +339,7 @@ function showFigure(vega, name) {
         console.error(name, e);
     }
     try {
-        var old = tesseraViews[name], f = fitted(tesseraFigures[name]);
+        var old = tesseraViews[name], f = fitted(tesseraFigures[name], place);
         var view = new vega.View(vega.parse(figureSpec(f)),
             {renderer: 'svg', container: place, hover: true});
         view.tooltip(function (handler, event, item, value) {
@@ -370,7 +363,6 @@ function showFigure(vega, name) {
 function listenToKeys(name) {
     var place = document.getElementById('figure-' + name);
     var f = tesseraFigures[name];
-    if (f.names) return;
     place.tabIndex = 0;
     place.setAttribute('role', 'group');
     place.setAttribute('aria-label', place.parentNode.querySelector(

@@ -1,4 +1,4 @@
-/* Domains and how they lie to each other: a table, histograms, and every
+/* Domains and how they lie to each other: histograms, and every
  * conformation's numbers for other programs. */
 #include "report/report_sections.h"
 
@@ -9,27 +9,9 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double degree = 57.29577951308232;
-
-/* "A:1-50, A:65-120": runs of residues. */
-static void name_ranges(tsr_page *page, const tsr_model_atoms *model,
-                        const tsr_domain *d)
-{
-    for (int i = 0; i < d->n_residue;) {
-        int j = i;
-        const tsr_model_atom *first = &model->atom[model->ca[d->residue[i]]];
-        while (j + 1 < d->n_residue && d->residue[j + 1] == d->residue[j] + 1 &&
-               model->atom[model->ca[d->residue[j + 1]]].chain == first->chain)
-            j++;
-        const tsr_model_atom *last = &model->atom[model->ca[d->residue[j]]];
-        char text[48];
-        snprintf(text, sizeof text, "%s%c:%d-%d", i > 0 ? ", " : "",
-                 first->chain, first->number, last->number);
-        tsr_page_text(page, text);
-        i = j + 1;
-    }
-}
 
 /* The numbers of the conformations of one state; to [d->n] out, returns how
  * many. factor: to the unit that is shown. */
@@ -43,7 +25,8 @@ static int of_state(const tsr_report *r, int n, const double *value,
     return count;
 }
 
-/* A histogram of each state, and the start as an upright line. value [n];
+/* A histogram of each state, with mean and middle 90 %, and the start as an
+ * upright line. value [n];
  * scratch [n]. */
 static tsr_figure histogram(const tsr_report *r, const char *name,
                             const char *title, const char *x_title, int n,
@@ -52,20 +35,28 @@ static tsr_figure histogram(const tsr_report *r, const char *name,
 {
     double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
     double top = 0.0;
+    const tsr_summary_item *rg = tsr_summary_find(r->diagnosis->summary, "rg");
+    const double ess = rg != NULL ? rg->value.ess_bulk : (double)NAN;
     tsr_figure f = tsr_figure_new(name, title, x_title, 300);
     tsr_figure_panel(&f, "density", 0, 160);
     for (int k = 1; k <= r->n_state; k++) {
         const int one = r->n_state == 1;
         const char *colour =
             one ? TSR_COLOUR_MODEL : tsr_report_chain_colour(k - 1);
-        char label[32] = "draws";
-        if (!one)
-            snprintf(label, sizeof label, "state %d", k);
-        const int count = of_state(r, n, value, factor, k, scratch);
+        char label[64] = "";
+        const size_t count = (size_t)of_state(r, n, value, factor, k, scratch);
         const int n_point =
-            count > 0 ? tsr_report_outline((size_t)count, scratch, x, y) : 0;
+            count > 0 ? tsr_report_outline(count, ess, scratch, x, y) : 0;
         for (int i = 0; i < n_point; i++)
             top = fmax(top, y[i]);
+        if (!one)
+            snprintf(label, sizeof label, "state %d: ", k);
+        if (count > 0)
+            snprintf(
+                label + strlen(label), sizeof label - strlen(label),
+                "%.1f [%.1f, %.1f]", gsl_stats_mean(scratch, 1, count),
+                gsl_stats_quantile_from_sorted_data(scratch, 1, count, 0.05),
+                gsl_stats_quantile_from_sorted_data(scratch, 1, count, 0.95));
         tsr_figure_layer(&f, TSR_LAYER_BAND, label, colour, n_point, x, zero, y)
             ->opacity = 0.3;
         tsr_figure_layer(&f, TSR_LAYER_LINE, NULL, colour, n_point, x, y, NULL);
@@ -106,48 +97,6 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
     return status;
 }
 
-static void print_row(const tsr_report *r, const tsr_domain_pair *p, int state,
-                      const char *what, double start, int n, double *value)
-{
-    FILE *out = tsr_page_html(r->page);
-    const double m = gsl_stats_mean(value, 1, (size_t)n);
-    gsl_sort(value, 1, (size_t)n);
-    fprintf(out, "<tr><td>%d and %d</td>", p->a + 1, p->b + 1);
-    if (r->n_state > 1)
-        fprintf(out, "<td>%d</td>", state);
-    fprintf(out,
-            "<td>%s</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td>"
-            "</tr>\n",
-            what, start, m,
-            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.05),
-            gsl_stats_quantile_from_sorted_data(value, 1, (size_t)n, 0.95));
-}
-
-static tsr_status table(tsr_report *r, const tsr_domains *d, tsr_err *err)
-{
-    FILE *out = tsr_page_html(r->page);
-    double *value = malloc((size_t)d->n * sizeof *value);
-    TSR_TRY(tsr_allocated(value, err));
-    fprintf(out,
-            "<table><tr><th>domains</th>%s<th></th><th>start</th><th>mean</th>"
-            "<th>5&nbsp;%%</th><th>95&nbsp;%%</th></tr>\n",
-            r->n_state > 1 ? "<th>state</th>" : "");
-    for (int k = 0; k < d->n_pair; k++)
-        for (int state = 1; state <= r->n_state; state++) {
-            const tsr_domain_pair *p = &d->pair[k];
-            int n = of_state(r, d->n, p->distance, 1.0, state, value);
-            if (n == 0)
-                continue;
-            print_row(r, p, state, "distance (&Aring;)", p->start_ang, n,
-                      value);
-            n = of_state(r, d->n, p->turn, degree, state, value);
-            print_row(r, p, state, "turn (degrees)", 0.0, n, value);
-        }
-    fputs("</table>\n", out);
-    free(value);
-    return TSR_OK;
-}
-
 tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
                               tsr_err *err)
 {
@@ -163,12 +112,13 @@ tsr_status tsr_report_domains(tsr_report *report, const tsr_domains *d,
                        (int)TSR_LEAST_DOMAIN);
         fputs("<p>", tsr_page_html(page));
         for (int k = 0; k < d->n_domain; k++) {
+            char text[120];
+            tsr_domain_name(model, &d->domain[k], sizeof text, text);
             fprintf(tsr_page_html(page), "%sdomain %d: ", k > 0 ? "; " : "",
                     k + 1);
-            name_ranges(page, model, &d->domain[k]);
+            tsr_page_text(page, text);
         }
         fputs("</p>\n", tsr_page_html(page));
-        TSR_TRY(table(report, d, err));
     }
     for (int k = 0; k < d->n_pair; k++)
         TSR_TRY(pair(report, d, &d->pair[k], err));

@@ -3,6 +3,7 @@
  * who measure SAXS judge size and compactness at a glance. */
 #include "report/report_sections.h"
 
+#include "core/text.h"
 #include "scattering/guinier.h"
 #include "scattering/profile_fit.h"
 
@@ -10,23 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One data set, and the curves of the posterior at its points. */
+/* One data set, and the curves of the posterior at its points; without a run
+ * that of the structure. */
 typedef struct {
-    int number; /* 1, 2, ... */
-    int n;
+    int number;                   /* 1, 2, ... */
+    int n;                        /* of->n, or, of very many draws, some */
     double *block;                /* the arrays, one after the other */
     double *q;                    /* [n] 1/Angstrom */
     double *intensity, *sigma;    /* [n] */
     double *mean, *low, *high;    /* [n] expected curve: mean, 5 and 95 % */
     double *seen_low, *seen_high; /* [n] of replicates of the data */
     double *start;                /* [n] of the structure as it was given */
-    const tsr_report_start *fit_of_start;  /* NULL: none */
     double *scratch, *scratch2, *scratch3; /* [n] */
-    double rg, background; /* posterior means; NaN where there is none */
-    char suffix[16];       /* "", "_2" */
-    /* Guinier's law, fitted to the data without the background */
-    tsr_guinier guinier;
+    double background;    /* the posterior's mean, or as it was fitted, or 0 */
+    char suffix[16];      /* "", "_2" */
+    tsr_verdict_curve of; /* rigid.n_point 0: no curve of the start */
 } data_set;
+
+/* How many data sets there are. */
+static int n_set(const tsr_report *r)
+{
+    return r->trace != NULL ? r->diagnosis->n_curve : r->options->n_rigid;
+}
 
 /* Copies of a vector without draws into `to` [n]; 0 where it is not there. */
 static int get_vector(tsr_trace_reader *trace, tsr_trace_group group,
@@ -51,7 +57,7 @@ static double mean_of(const tsr_report *r, const char *name, const char *suffix)
     snprintf(full, sizeof full, "%s%s", name, suffix);
     const tsr_summary_item *item =
         tsr_summary_find(r->diagnosis->summary, full);
-    return item != NULL ? item->value.mean : (double)NAN;
+    return item != NULL && isfinite(item->value.mean) ? item->value.mean : 0.0;
 }
 
 /* Where a curve has been summarised at all points of the data. */
@@ -77,21 +83,49 @@ static void take(const tsr_curve_summary *from, double *mean, double *low,
     }
 }
 
+/* The data and the structure's fit as they are. */
+static tsr_status take_rigid(const tsr_report *r, data_set *d, tsr_err *err)
+{
+    const tsr_report_rigid_fit *from = &r->options->rigid[d->number - 1];
+    const size_t size = (size_t)d->n * sizeof *d->q;
+    memcpy(d->q, from->saxs->q, size);
+    memcpy(d->intensity, from->saxs->intensity, size);
+    memcpy(d->sigma, from->saxs->sigma, size);
+    memcpy(d->mean, from->curve, size);
+    d->background = from->fit->background;
+    snprintf(d->of.name, sizeof d->of.name, "%s",
+             tsr_text_file_name(from->saxs->path));
+    d->of.chi2 = from->fit->chi2;
+    d->of.cormap_p = from->fit->cormap_p;
+    d->of.noise = tsr_saxs_noise_make(d->n, d->q, d->intensity, d->sigma);
+    d->of.guinier_draws.mean = from->rg_guinier;
+    return tsr_guinier_fit(d->n, d->q, d->intensity, d->sigma, d->background,
+                           from->rg, &d->of.guinier, err);
+}
+
 /* Reads data set `number`; *is_there 0 where the trace has none, or not all of
  * it. Of very many draws the curves are at some points only, and so is all. */
 static tsr_status get_data(tsr_report *r, int number, data_set *d,
                            int *is_there, tsr_err *err)
 {
     enum { N_ARRAY = 12 };
+    const tsr_verdict *v = r->options->verdict;
+    const double none = (double)NAN;
     *is_there = 0;
-    *d = (data_set){.number = number};
+    *d = (data_set){
+        .number = number,
+        .of = {.guinier_draws = {.q5 = none}, .noise_scale = {.mean = none}}};
     if (number > 1)
         snprintf(d->suffix, sizeof d->suffix, "_%d", number);
-    const tsr_curve_summary *curve = curve_of(r, d->suffix);
-    if (curve == NULL)
+    const tsr_curve_summary *curve = v != NULL ? curve_of(r, d->suffix) : NULL;
+    if (v != NULL && (curve == NULL || number > v->n_curve))
         return TSR_OK;
-    const size_t full = (size_t)curve->n_point;
-    d->n = curve->n;
+    if (v != NULL)
+        d->of = v->curve[number - 1];
+    else
+        d->of.n = r->options->rigid[number - 1].saxs->n;
+    d->n = curve != NULL ? curve->n : d->of.n;
+    const size_t full = (size_t)d->of.n;
     d->block = calloc(N_ARRAY * full, sizeof *d->block);
     if (d->block == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a curve");
@@ -101,25 +135,24 @@ static tsr_status get_data(tsr_report *r, int number, data_set *d,
                                &d->scratch,  &d->scratch2,  &d->scratch3};
     for (size_t i = 0; i < N_ARRAY; i++)
         *array[i] = d->block + i * full;
-    if (!get_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity", d->suffix,
-                    curve->n_point, d->intensity) ||
-        !get_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "sigma", d->suffix,
-                    curve->n_point, d->sigma))
-        return TSR_OK;
+    *is_there = 1;
+    if (curve == NULL)
+        return take_rigid(r, d, err);
+    *is_there = get_vector(r->trace, TSR_TRACE_OBSERVED_DATA, "intensity",
+                           d->suffix, d->of.n, d->intensity) &&
+                get_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "sigma",
+                           d->suffix, d->of.n, d->sigma);
+    if (!get_vector(r->trace, TSR_TRACE_CONSTANT_DATA, "rigid", d->suffix,
+                    d->of.n, d->start))
+        d->of.rigid.n_point = 0;
     for (int k = 0; k < d->n; k++) { /* at[k] >= k */
         d->q[k] = curve->q[k];
         d->intensity[k] = d->intensity[curve->at[k]];
         d->sigma[k] = d->sigma[curve->at[k]];
+        d->start[k] = d->start[curve->at[k]];
     }
     take(curve, d->mean, d->low, d->high);
-    const tsr_report_options *o = r->options;
-    if (number <= o->n_start && o->start[number - 1].n == curve->n_point)
-        d->fit_of_start = &o->start[number - 1];
-    for (int k = 0; k < d->n && d->fit_of_start != NULL; k++)
-        d->start[k] = d->fit_of_start->curve[curve->at[k]];
-    d->rg = mean_of(r, "rg", "");
     d->background = mean_of(r, "background", d->suffix);
-    *is_there = 1;
     return TSR_OK;
 }
 
@@ -147,87 +180,31 @@ static tsr_status get_replicates(tsr_report *r, data_set *d, tsr_err *err)
 
 /* ---- fit and residuals ---- */
 
-static tsr_figure fit_figure(data_set *d)
+static tsr_figure fit_figure(const tsr_report *r, data_set *d)
 {
-    char name[32];
+    char name[32], title[128] = "Data and fit";
+    const int is_run = r->trace != NULL;
     snprintf(name, sizeof name, "fit%s", d->suffix);
-    tsr_figure f = tsr_figure_new(name, "Data and posterior curves",
-                                  "q (1/\xc3\x85)", 700);
+    if (n_set(r) > 1)
+        snprintf(title, sizeof title, "%d: %s", d->number, d->of.name);
+    tsr_figure f = tsr_figure_new(name, title, "q (1/\xc3\x85)", 700);
     const tsr_fit_figure fit = {
         .n = d->n,
         .q = d->q,
         .intensity = d->intensity,
         .sigma = d->sigma,
         .model = d->mean,
-        .model_label = "curve, mean",
-        .residual_title = "(I \xe2\x88\x92 mean) / \xcf\x83",
-        .start = d->fit_of_start != NULL ? d->start : NULL,
+        .model_label = is_run ? "curve, mean" : "model, rigid",
+        .residual_title =
+            is_run ? "(I \xe2\x88\x92 mean) / \xcf\x83" : "residual / \xcf\x83",
+        .start = d->of.rigid.n_point > 0 ? d->start : NULL,
         .start_label = "start, as it is",
-        .low = d->low,
-        .high = d->high,
-        .seen_low = d->seen_low,
-        .seen_high = d->seen_high};
+        .low = is_run ? d->low : NULL,
+        .high = is_run ? d->high : NULL,
+        .seen_low = is_run ? d->seen_low : NULL,
+        .seen_high = is_run ? d->seen_high : NULL};
     tsr_fit_figure_add(&f, &fit, 340);
     return f;
-}
-
-/* The structure before anything moved, under the same model of scattering. */
-static void start_words(tsr_report *r, const data_set *d)
-{
-    if (d->fit_of_start == NULL)
-        return;
-    const tsr_profile_fit *fit = &d->fit_of_start->fit;
-    static const char *const at[] = {" (its lower bound)", "",
-                                     " (its upper bound)"};
-    FILE *out = tsr_page_html(r->page);
-    fprintf(out,
-            "<p>Dashed: the structure as it was given, by the same model as "
-            "the draws, with what the run infers beside the structure at its "
-            "best: &chi;&sup2;/N&nbsp;= %.2f, c1&nbsp;= %.3f%s, c2&nbsp;= "
-            "%.2f%s",
-            fit->chi2, fit->c1, at[fit->c1_at + 1], fit->c2,
-            at[fit->c2_at + 1]);
-    fputs(".</p>\n", out);
-}
-
-static void fit_words(tsr_report *r, data_set *d)
-{
-    const double poor = 2.0; /* chi-square per point, in units of the noise */
-    const double level = fmax(
-        1.0, tsr_saxs_noise_make(d->n, d->q, d->intensity, d->sigma).level);
-    double chi2 = 0.0;
-    int n_inside = 0, n_band = 0;
-    for (int k = 0; k < d->n; k++) {
-        d->scratch[k] = d->intensity[k] - d->mean[k];
-        chi2 += d->scratch[k] * d->scratch[k] / (d->sigma[k] * d->sigma[k]);
-        n_band += !isnan(d->seen_low[k]);
-        n_inside += d->intensity[k] >= d->seen_low[k] &&
-                    d->intensity[k] <= d->seen_high[k];
-    }
-    tsr_page_words(r->page,
-                   "Points: the measured curve with its errors. Line and "
-                   "narrow band: the mean and the middle 90&nbsp;%% of the "
-                   "curves of the draws. Wide band: where 90&nbsp;%% of new "
-                   "measurements would fall. Below: residuals of the mean "
-                   "curve in units of the measured error. Drag along q to "
-                   "zoom, double click to return.");
-    tsr_page_words(r->page,
-                   "The mean curve has &chi;&sup2;/N&nbsp;= %.2f over %d "
-                   "points.",
-                   chi2 / d->n, d->n);
-    start_words(r, d);
-    if (chi2 / d->n > poor * level * level)
-        tsr_page_words(r->page,
-                       "<b class=\"no\">The model does not reach these data "
-                       "within their noise.</b> Whatever converged below "
-                       "describes a model that does not fit: look at what is "
-                       "flexible, at <code>structure.states</code>, at the "
-                       "background and at the range of q, or at the data.");
-    if (n_band > 0)
-        tsr_page_words(r->page,
-                       "%.0f&nbsp;%% of the measured points lie in the wide "
-                       "band; 90&nbsp;%% should.",
-                       100.0 * n_inside / n_band);
 }
 
 /* ---- Guinier and Kratky ---- */
@@ -236,12 +213,12 @@ static void fit_words(tsr_report *r, data_set *d)
 static tsr_figure guinier_figure(data_set *d)
 {
     char name[32];
-    const double b = isfinite(d->background) ? d->background : 0.0;
-    const double end = 2.0 / d->guinier.rg, limit = 1.3 / d->guinier.rg;
+    const double b = d->background;
+    const double end = 2.0 / d->of.guinier.rg, limit = 1.3 / d->of.guinier.rg;
     int n = 0;
     snprintf(name, sizeof name, "guinier%s", d->suffix);
     tsr_figure f = tsr_figure_new(name, "Guinier plot",
-                                  "q\xc2\xb2 (1/\xc3\x85\xc2\xb2)", 340);
+                                  "q\xc2\xb2 (1/\xc3\x85\xc2\xb2)", 300);
     tsr_figure_panel(&f, "ln(I \xe2\x88\x92 b)", 0, 260);
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     for (int k = 0; k < d->n && d->q[k] < end; k++, n++) {
@@ -252,9 +229,9 @@ static tsr_figure guinier_figure(data_set *d)
     }
     tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, n, x, y,
                      NULL);
-    tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, n, x,
-                     curve, NULL);
-    const double rg = d->guinier.rg, i0 = log(d->guinier.i0);
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "model", TSR_COLOUR_MODEL, n, x, curve,
+                     NULL);
+    const double rg = d->of.guinier.rg, i0 = log(d->of.guinier.i0);
     const double lx[2] = {0.0, limit * limit};
     const double ly[2] = {i0, i0 - rg * rg * lx[1] / 3.0};
     tsr_figure_layer(&f, TSR_LAYER_DASHES, "Guinier's law", "#444444", 2, lx,
@@ -267,24 +244,24 @@ static tsr_figure guinier_figure(data_set *d)
 static tsr_figure kratky_figure(data_set *d)
 {
     char name[32];
-    const double b = isfinite(d->background) ? d->background : 0.0;
+    const double b = d->background;
     snprintf(name, sizeof name, "kratky%s", d->suffix);
     tsr_figure f =
-        tsr_figure_new(name, "Dimensionless Kratky plot", "q Rg", 340);
+        tsr_figure_new(name, "Dimensionless Kratky plot", "q Rg", 300);
     tsr_panel *panel = tsr_figure_panel(
         &f, "(q Rg)\xc2\xb2 (I \xe2\x88\x92 b) / I(0)", 0, 260);
     double *x = d->scratch, *y = d->scratch2, *curve = d->scratch3;
     double highest = 1.2;
     for (int k = 0; k < d->n; k++) {
-        x[k] = d->q[k] * d->guinier.rg;
-        const double factor = x[k] * x[k] / d->guinier.i0;
+        x[k] = d->q[k] * d->of.guinier.rg;
+        const double factor = x[k] * x[k] / d->of.guinier.i0;
         y[k] = factor * (d->intensity[k] - b);
         curve[k] = factor * (d->mean[k] - b);
         highest = fmax(highest, 1.3 * curve[k]);
     }
     tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, d->n, x,
                      y, NULL);
-    tsr_figure_layer(&f, TSR_LAYER_LINE, "posterior", TSR_COLOUR_MODEL, d->n, x,
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "model", TSR_COLOUR_MODEL, d->n, x,
                      curve, NULL);
     const double peak_x[2] = {sqrt(3.0), sqrt(3.0)};
     const double peak_y[2] = {0.0, 3.0 / exp(1.0)};
@@ -297,85 +274,184 @@ static tsr_figure kratky_figure(data_set *d)
     return f;
 }
 
-static tsr_status guinier(tsr_report *r, data_set *d, tsr_err *err)
+static tsr_status plots(tsr_report *r, data_set *d, tsr_err *err)
 {
-    const double b = isfinite(d->background) ? d->background : 0.0;
-    TSR_TRY(tsr_guinier_fit(d->n, d->q, d->intensity, d->sigma, b, d->rg,
-                            &d->guinier, err));
-    if (!isfinite(d->guinier.rg)) {
+    if (!isfinite(d->of.guinier.rg)) {
         tsr_page_words(r->page,
                        "Guinier and Kratky plots are left out: fewer than 5 "
                        "points lie where Guinier's law holds.");
         return TSR_OK;
     }
-    tsr_page_columns(r->page);
     tsr_status status = tsr_page_figure(r->page, guinier_figure(d), err);
     TSR_THEN(status, tsr_page_figure(r->page, kratky_figure(d), err));
-    tsr_page_columns_end(r->page);
-    const tsr_summary_item *rg = tsr_summary_find(r->diagnosis->summary, "rg");
-    tsr_page_words(r->page,
-                   "Both are of the data less the posterior's mean background "
-                   "b. The Guinier fit over %d points (q&nbsp;Rg from %.2f to "
-                   "1.3) gives Rg&nbsp;= %.1f&nbsp;&Aring;; it sees the water "
-                   "around the molecule. The draws have Rg&nbsp;= "
-                   "%.1f&nbsp;&Aring; (5 to 95&nbsp;%%: %.1f to %.1f), of the "
-                   "molecule's mass alone. In the Kratky plot a compact "
-                   "molecule peaks at q&nbsp;Rg&nbsp;= &radic;3 with 1.1, a "
-                   "chain without fold rises to a plateau, and domains on a "
-                   "flexible linker lie between.",
-                   d->guinier.n, d->guinier.q[0] * d->guinier.rg, d->guinier.rg,
-                   rg != NULL ? rg->value.mean : (double)NAN,
-                   rg != NULL ? rg->value.q5 : (double)NAN,
-                   rg != NULL ? rg->value.q95 : (double)NAN);
     return status;
 }
 
-/* What the run knew of the error of its own curves. */
-static void model_error_words(tsr_report *r)
+/* ---- numbers, as data banks of SAXS show them ---- */
+
+/* Of the data, of the model, and where there was a run of the start. */
+static void rows(tsr_report *r, data_set *d)
 {
-    char *text = tsr_trace_attribute_text(r->trace, "model_error");
-    if (text != NULL && strcmp(text, "none") != 0) {
-        fputs("<p>The model's own error: ", tsr_page_html(r->page));
-        tsr_page_text(r->page, text);
-        fputs(".</p>\n", tsr_page_html(r->page));
+    static const char *const bound[] = {" (lower bound)", "", " (upper bound)"};
+    const tsr_verdict_curve *c = &d->of;
+    const tsr_guinier *g = &c->guinier;
+    const tsr_profile_fit *start = c->rigid.n_point > 0 ? &c->rigid : NULL;
+    const double none = (double)NAN;
+    const tsr_convergence mass[2] = {
+        {.mean = 1e-3 *
+                 tsr_guinier_mass(g, d->n, d->q, d->intensity, d->background),
+         .q5 = none},
+        {.mean = 1e-3 * r->options->mass, .q5 = none}};
+    char text[64], other[64], chi2[32] = "", p[48] = "", start_p[48] = "";
+    int n_inside = 0, n_band = 0;
+    FILE *out = tsr_page_html(r->page);
+    fprintf(out,
+            "<tr><td>points</td><td>%d</td></tr>\n<tr><td>q (1/&Aring;)</td>"
+            "<td>%.4f to %.4f</td></tr>\n",
+            c->n, d->q[0], d->q[d->n - 1]);
+    if (g->n > 0)
+        fprintf(
+            out,
+            "<tr><td>Rg, Guinier (&Aring;)</td><td>%.2f &plusmn; "
+            "%.2f</td><td>%s</td></tr>\n"
+            "<tr><td>I(0), Guinier</td><td>%.4g</td></tr>\n"
+            "<tr><td>q Rg, Guinier</td><td>%.2f to %.2f, %d points</td></tr>\n",
+            g->rg, g->error, tsr_report_interval(&c->guinier_draws, text),
+            g->i0, g->q[0] * g->rg, g->q[1] * g->rg, g->n);
+    fprintf(out,
+            "<tr><td>Rg, P(r) (&Aring;)</td><td>&ndash;</td><td>%s</td></tr>\n"
+            "<tr><td>D<sub>max</sub>, P(r) "
+            "(&Aring;)</td><td>&ndash;</td><td>%s</td></tr>\n",
+            tsr_report_interval(&r->rg, text),
+            tsr_report_interval(&r->d_max, other));
+    fprintf(out, "<tr><td>mass (kDa)</td><td>%s</td><td>%s</td></tr>\n",
+            tsr_report_interval(&mass[0], text),
+            tsr_report_interval(&mass[1], other));
+    if (start != NULL) {
+        snprintf(chi2, sizeof chi2, "%.2f", start->chi2);
+        (void)tsr_cormap_text("", start->cormap_p, start_p);
     }
-    free(text);
+    fprintf(out,
+            "<tr><td>&chi;&sup2;/N</td><td></td><td>%.2f</td><td>%s</td></tr>\n"
+            "<tr><td>p, CorMap</td><td></td><td>%s</td><td>%s</td></tr>\n",
+            c->chi2, chi2, tsr_cormap_text("", c->cormap_p, p), start_p);
+    if (start != NULL)
+        fprintf(out,
+                "<tr><td>c1, c2</td><td></td><td></td><td>%.3f%s, "
+                "%.2f%s</td></tr>\n",
+                start->c1, bound[start->c1_at + 1], start->c2,
+                bound[start->c2_at + 1]);
+    for (int k = 0; r->trace != NULL && k < d->n; k++) {
+        n_band += !isnan(d->seen_low[k]);
+        n_inside += d->intensity[k] >= d->seen_low[k] &&
+                    d->intensity[k] <= d->seen_high[k];
+    }
+    if (n_band > 0)
+        fprintf(out,
+                "<tr><td>points in the band of "
+                "90&nbsp;%%</td><td></td><td>%.0f&nbsp;%%</td></tr>\n",
+                100.0 * n_inside / n_band);
+    if (isfinite(c->noise.next))
+        fprintf(
+            out,
+            "<tr><td>noise by neighbours (&sigma;)</td><td>%.2f</td></tr>\n",
+            c->noise.next);
+    if (isfinite(c->noise_scale.mean))
+        fprintf(out,
+                "<tr><td>residuals over stated "
+                "errors</td><td></td><td>%s</td></tr>\n",
+                tsr_report_interval(&c->noise_scale, text));
 }
 
-static void heading(tsr_report *r, int i)
+static void numbers(tsr_report *r, data_set *d)
 {
-    fprintf(tsr_page_html(r->page), "<h3>Data set %d", i + 1);
-    const char *name = tsr_report_data_name(r, tsr_term_of_curves(), i);
-    if (name != NULL) {
-        fputs(": ", tsr_page_html(r->page));
-        tsr_page_text(r->page, name);
+    FILE *out = tsr_page_html(r->page);
+    char *error = r->trace != NULL
+                      ? tsr_trace_attribute_text(r->trace, "model_error")
+                      : NULL;
+    fprintf(out,
+            "<div><table "
+            "class=\"data\"><tr><th></th><th>data</th><th>model</th>%s</tr>\n",
+            r->trace != NULL ? "<th>as given,<br>same bodies</th>" : "");
+    rows(r, d);
+    fputs("</table>\n<details><summary>What these are</summary>\n", out);
+    tsr_page_words(
+        r->page,
+        "P(r) is the model's, of its own mass: the data are not transformed. "
+        "Guinier's law (q&nbsp;Rg up to 1.3) and the plots are of the data "
+        "less the background, and see the water. Mass of the data: by the "
+        "volume of correlation, for proteins, to some 20&nbsp;%% (Rambo &amp; "
+        "Tainer 2013); of the model: of its atoms. In brackets: the middle "
+        "90&nbsp;%% of the draws.");
+    tsr_page_words(r->page, "Kratky plot: a compact molecule peaks at "
+                            "q&nbsp;Rg&nbsp;= &radic;3 with 1.1, a chain "
+                            "without fold rises to a plateau, domains on a "
+                            "flexible linker lie between.");
+    if (error != NULL && strcmp(error, "none") != 0)
+        tsr_page_paragraph(r->page, NULL, "The model's own error: ", error);
+    fputs("</details></div>\n", out);
+    free(error);
+}
+
+/* The figure into the first screen, all else below it. */
+static tsr_status show(tsr_report *r, data_set *d, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    if (r->trace != NULL)
+        status = get_replicates(r, d, err);
+    tsr_page_to_first(r->page, 1);
+    TSR_THEN(status, tsr_page_figure(r->page, fit_figure(r, d), err));
+    tsr_page_to_first(r->page, 0);
+    if (status != TSR_OK)
+        return status;
+    if (n_set(r) > 1) {
+        fprintf(tsr_page_html(r->page), "<h3>Data set %d: ", d->number);
+        tsr_page_text(r->page, d->of.name);
+        fputs("</h3>\n", tsr_page_html(r->page));
     }
-    fputs("</h3>\n", tsr_page_html(r->page));
+    tsr_page_columns(r->page);
+    numbers(r, d);
+    status = plots(r, d, err);
+    tsr_page_columns_end(r->page);
+    return status;
 }
 
 tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
 {
+    const int n = n_set(report);
     tsr_status status = TSR_OK;
-    if (report->diagnosis->n_curve > 0)
-        tsr_page_section(report->page, "fit", "Fit");
-    for (int i = 0; i < report->diagnosis->n_curve && status == TSR_OK; i++) {
+    if (n == 0)
+        return TSR_OK;
+    tsr_page_column(report->page);
+    tsr_page_section(report->page, "fit", "Fit");
+    if (n > 1)
+        tsr_page_choice(report->page, "fits", "Data set");
+    tsr_page_to_first(report->page, 0);
+    tsr_page_section(report->page, "data", "Data");
+    for (int i = 0; i < n && status == TSR_OK; i++) {
         data_set d;
         int is_there;
         status = get_data(report, i + 1, &d, &is_there, err);
-        if (status == TSR_OK && is_there) {
-            if (report->diagnosis->n_curve > 1)
-                heading(report, i);
-            status = get_replicates(report, &d, err);
-            TSR_THEN(status,
-                     tsr_page_figure(report->page, fit_figure(&d), err));
-            if (status == TSR_OK) {
-                fit_words(report, &d);
-                status = guinier(report, &d, err);
-            }
-        }
+        if (status == TSR_OK && is_there)
+            status = show(report, &d, err);
         free(d.block);
     }
-    if (status == TSR_OK && report->diagnosis->n_curve > 0)
-        model_error_words(report);
+    tsr_page_to_first(report->page, 1);
+    if (n > 1)
+        tsr_page_choice_end(report->page);
+    fputs("<details><summary>What is drawn</summary>\n",
+          tsr_page_html(report->page));
+    tsr_page_words(
+        report->page,
+        report->trace != NULL
+            ? "Points: the measured curve with its errors. Line and narrow "
+              "band: mean and middle 90&nbsp;%% of the draws' curves. Wide "
+              "band: where 90&nbsp;%% of new measurements would fall. Dashed: "
+              "the structure as it was given, by the same model, at its best. "
+              "Drag along q to zoom, double click to return."
+            : "Points: the measured curve with its errors. Line: the structure "
+              "as it was given. Drag along q to zoom, double click to return.");
+    fputs("</details>\n", tsr_page_html(report->page));
+    tsr_page_to_first(report->page, 0);
     return status;
 }

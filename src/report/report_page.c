@@ -15,9 +15,9 @@
 struct tsr_page {
     const char *vega; /* borrowed */
     char *title, *folder;
-    int n_section, n_figure, has_script;
-    tsr_words head, list, body, script;
-    tsr_words *now; /* head or body: which HTML goes to */
+    int n_column, has_script;
+    tsr_words first, list, body, script;
+    tsr_words *now; /* first or body: which HTML goes to */
 };
 
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
@@ -28,14 +28,14 @@ tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
     page->vega = vega;
     page->title = strdup(title);
     page->folder = strdup(folder);
-    tsr_words_begin(&page->head);
+    tsr_words_begin(&page->first);
     tsr_words_begin(&page->list);
     tsr_words_begin(&page->body);
     tsr_words_begin(&page->script);
-    page->now = &page->head;
-    if (page->title == NULL || page->folder == NULL || page->head.out == NULL ||
-        page->list.out == NULL || page->body.out == NULL ||
-        page->script.out == NULL) {
+    page->now = &page->first;
+    if (page->title == NULL || page->folder == NULL ||
+        page->first.out == NULL || page->list.out == NULL ||
+        page->body.out == NULL || page->script.out == NULL) {
         tsr_page_free(page);
         return NULL;
     }
@@ -46,7 +46,7 @@ void tsr_page_free(tsr_page *page)
 {
     if (page == NULL)
         return;
-    free(tsr_words_end(&page->head));
+    free(tsr_words_end(&page->first));
     free(tsr_words_end(&page->list));
     free(tsr_words_end(&page->body));
     free(tsr_words_end(&page->script));
@@ -71,13 +71,22 @@ FILE *tsr_page_script(tsr_page *page)
     return page->script.out;
 }
 
-/* The first section ends the head. */
+void tsr_page_to_first(tsr_page *page, int is_first)
+{
+    page->now = is_first ? &page->first : &page->body;
+}
+
+void tsr_page_column(tsr_page *page)
+{
+    tsr_page_to_first(page, 1);
+    fputs(page->n_column++ > 0 ? "</section>\n<section>" : "<section>",
+          page->first.out);
+}
+
 void tsr_page_section(tsr_page *page, const char *id, const char *heading)
 {
-    page->now = &page->body;
     fprintf(page->list.out, "<a href=\"#%s\">%s</a>", id, heading);
-    fprintf(page->body.out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
-    page->n_section++;
+    fprintf(page->now->out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
 }
 
 void tsr_page_words(tsr_page *page, const char *format, ...)
@@ -105,33 +114,33 @@ void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
 
 void tsr_page_columns(tsr_page *page)
 {
-    fputs("<div class=\"columns\">\n", page->body.out);
+    fputs("<div class=\"columns\">\n", page->now->out);
 }
 
 void tsr_page_columns_end(tsr_page *page)
 {
-    fputs("</div>\n", page->body.out);
+    fputs("</div>\n", page->now->out);
 }
 
 void tsr_page_choice(tsr_page *page, const char *id, const char *words)
 {
-    fputs("<div class=\"choice\">", page->body.out);
+    fputs("<div class=\"choice\">", page->now->out);
     if (page->vega != NULL) {
-        fputs("<label>", page->body.out);
-        tsr_text_escape(page->body.out, words);
-        fprintf(page->body.out, " <select id=\"%s\"></select></label>\n", id);
+        fputs("<label>", page->now->out);
+        tsr_text_escape(page->now->out, words);
+        fprintf(page->now->out, " <select id=\"%s\"></select></label>\n", id);
     }
 }
 
 void tsr_page_choice_end(tsr_page *page)
 {
-    fputs("</div>\n", page->body.out);
+    fputs("</div>\n", page->now->out);
 }
 
 static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
     char path[4096], *text = NULL;
-    FILE *out = page->body.out;
+    FILE *out = page->now->out;
     TSR_TRY(tsr_figure_finish(figure, err));
     snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
     tsr_status status = tsr_figure_write_svg(figure, path, err);
@@ -153,7 +162,6 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
                 text != NULL ? text : "");
         free(text);
     }
-    page->n_figure += status == TSR_OK;
     return status;
 }
 
@@ -167,12 +175,12 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
 /* The policy forbids the page to fetch anything, whatever it holds. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
 {
-    char *head = tsr_words_end(&page->head);
+    char *first = tsr_words_end(&page->first);
     char *list = tsr_words_end(&page->list), *body = tsr_words_end(&page->body);
     char *script = tsr_words_end(&page->script);
     tsr_file_writer to = {.out = NULL};
     tsr_status status =
-        head == NULL || list == NULL || body == NULL || script == NULL
+        first == NULL || list == NULL || body == NULL || script == NULL
             ? tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path)
             : tsr_file_begin(&to, path, err);
     if (status != TSR_OK)
@@ -190,7 +198,9 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
     fprintf(to.out, "</title>\n<style>%s</style></head>\n<body>\n<h1>",
             tsr_report_css);
     tsr_text_escape(to.out, page->title);
-    fprintf(to.out, "</h1>\n%s<nav>%s</nav>\n%s", head, list, body);
+    fprintf(to.out,
+            "</h1>\n<nav>%s</nav>\n<div class=\"first\">%s</section></div>\n%s",
+            list, first, body);
     if (page->has_script)
         fprintf(to.out,
                 "<script>\n%s</script>\n<script>\n%s</script>\n"
@@ -201,7 +211,7 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
     fputs("</body></html>\n", to.out);
     status = tsr_file_end(&to, TSR_OK, err);
 done:
-    free(head);
+    free(first);
     free(list);
     free(body);
     free(script);

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,21 @@ static int is_main(const tsr_summary_item *item)
         if (strncmp(item->name, begins[i], strlen(begins[i])) == 0)
             return 1;
     return strstr(item->name, "_distance") != NULL;
+}
+
+const char *tsr_report_title(const tsr_report *report,
+                             const tsr_summary_item *item, size_t size,
+                             char *text)
+{
+    char *doc = tsr_trace_variable_text(report->trace, TSR_TRACE_POSTERIOR,
+                                        item->name, "long_name");
+    if (doc == NULL)
+        doc = tsr_trace_variable_text(report->trace, TSR_TRACE_SAMPLE_STATS,
+                                      item->name, "long_name");
+    const char *name = doc != NULL ? doc : item->name;
+    snprintf(text, size, "%.*s", (int)strcspn(name, ";"), name);
+    free(doc);
+    return text;
 }
 
 /* ---- the tables ---- */
@@ -55,9 +71,12 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
     FILE *out = tsr_page_html(r->page);
     const tsr_convergence *v = &item->value;
     const char *why = missing[item->flaw];
+    char title[160];
     fputs("<tr><td>", out);
+    tsr_page_text(r->page, tsr_report_title(r, item, sizeof title, title));
+    fputs(" <code>", out);
     tsr_page_text(r->page, item->name);
-    fputs("</td><td>", out);
+    fputs("</code></td><td>", out);
     tsr_page_text(r->page, item->unit != NULL ? item->unit : "");
     fputs("</td>", out);
     const double number[] = {v->mean, v->sd, v->median, v->q5, v->q95, v->mcse};
@@ -94,24 +113,6 @@ static void table(tsr_report *r, int of_main)
     fputs("</table>\n", out);
 }
 
-/* The marginal likelihood, where the run had temperatures. */
-static tsr_status tell_evidence(tsr_report *r, tsr_err *err)
-{
-    tsr_evidence evidence;
-    char text[TSR_EVIDENCE_TEXT];
-    TSR_TRY(tsr_evidence_make(r->trace, &evidence, err));
-    if (evidence.n_temp > 1 || isfinite(evidence.log))
-        tsr_page_words(r->page, "Log evidence: %s.%s",
-                       tsr_evidence_tell(&evidence, text),
-                       isfinite(evidence.log)
-                           ? " It is the logarithm of the mean likelihood over "
-                             "the prior; of two models of the same data the "
-                             "one with the larger is exp(difference) times as "
-                             "probable."
-                           : "");
-    return TSR_OK;
-}
-
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
 {
     const tsr_summary *s = report->diagnosis->summary;
@@ -119,18 +120,14 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "numbers", "Numbers");
     tsr_page_words(
         report->page,
-        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%% are the ends of the "
-        "middle 90&nbsp;%% of the draws: given the data, the prior and the "
-        "model, the value lies there with probability 0.9. The error of the "
-        "mean is that of this sampling, not of the value. ESS is how many "
-        "independent draws the chain is worth; R-hat is 1 where the chains "
-        "agree. Digits are those that the error of the mean allows. "
-        "<a href=\"#nuisance\">Nuisance parameters</a> are below.%s",
+        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%%: the middle "
+        "90&nbsp;%% of the draws, where the value lies with probability 0.9. "
+        "Error of the mean: of the sampling alone. ESS: how many independent "
+        "draws the chains are worth; R-hat: 1 where the chains agree.%s",
         report->diagnosis->n_chain, report->diagnosis->n_chain == 1 ? "" : "s",
         report->diagnosis->n_draw, report->diagnosis->n_draw == 1 ? "" : "s",
-        s->has_prior ? " Beside it the prior, from a run without the data; "
-                       "<i>learned</i> is the part of the prior's variance "
-                       "that the data removed."
+        s->has_prior ? " <i>Learned</i>: the part of the prior's variance that "
+                       "the data removed."
                      : "");
     table(report, 1);
     if (n_group > 0 && n_group < report->diagnosis->n_chain)
@@ -140,53 +137,61 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
                        n_group);
     for (int i = 0; i < s->n; i++)
         tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
-    return tell_evidence(report, err);
+    (void)err;
+    return TSR_OK;
 }
 
 /* ---- distributions ---- */
 
-enum { N_BIN = (TSR_OUTLINE - 2) / 2 };
-
-int tsr_report_outline(size_t n, double *value, double *x, double *y)
+int tsr_report_outline(size_t n, double ess, double *value, double *x,
+                       double *y)
 {
-    double count[N_BIN] = {0.0};
+    enum { MOST = (TSR_OUTLINE - 2) / 2, LEAST = 6 };
+    double count[MOST] = {0.0};
     gsl_sort(value, 1, n);
     const double low = value[(size_t)(0.001 * (double)(n - 1))];
     const double high = value[(size_t)ceil(0.999 * (double)(n - 1))];
-    const double width = (high - low) / N_BIN;
+    const double quartiles =
+        gsl_stats_quantile_from_sorted_data(value, 1, n, 0.75) -
+        gsl_stats_quantile_from_sorted_data(value, 1, n, 0.25);
+    const double wanted = (high - low) / (2.0 * quartiles) *
+                          cbrt(ess < (double)n ? ess : (double)n);
+    const int n_bin = (int)fmin(fmax(ceil(wanted), LEAST), MOST);
+    const double width = (high - low) / n_bin;
     if (!(width > 0.0))
         return 0;
     for (size_t i = 0; i < n; i++) {
-        const double at = fmin(fmax((value[i] - low) / width, 0.0), N_BIN - 1);
+        const double at = fmin(fmax((value[i] - low) / width, 0.0), n_bin - 1);
         count[(int)at] += 1.0;
     }
     x[0] = low;
     y[0] = 0.0;
-    for (int b = 0; b < N_BIN; b++) {
+    for (int b = 0; b < n_bin; b++) {
         x[2 * b + 1] = low + b * width;
         x[2 * b + 2] = low + (b + 1) * width;
         y[2 * b + 1] = y[2 * b + 2] = count[b] / ((double)n * width);
     }
-    x[2 * N_BIN + 1] = high;
-    y[2 * N_BIN + 1] = 0.0;
-    return 2 * N_BIN + 2;
+    x[2 * n_bin + 1] = high;
+    y[2 * n_bin + 1] = 0.0;
+    return 2 * n_bin + 2;
 }
 
 static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
-                              const char *name, const char *label,
+                              const tsr_summary_item *item, const char *label,
                               const char *colour, int is_prior, int *is_there,
                               tsr_err *err)
 {
-    double x[2 * N_BIN + 2], y[2 * N_BIN + 2], zero[2 * N_BIN + 2] = {0.0};
+    double x[TSR_OUTLINE], y[TSR_OUTLINE], zero[TSR_OUTLINE] = {0.0};
     int n_chain, n_draw;
     double *value;
     *is_there = 0;
     tsr_status status =
-        tsr_report_scalar(trace, name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(trace, item->name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
-    const int n =
-        tsr_report_outline((size_t)n_chain * (size_t)n_draw, value, x, y);
+    const int n = tsr_report_outline(
+        (size_t)n_chain * (size_t)n_draw,
+        is_prior ? item->prior.ess_bulk : item->value.ess_bulk, value, x, y);
     free(value);
     *is_there = n > 0;
     if (n == 0)
@@ -233,7 +238,7 @@ static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
     *is_there = 0;
     if (known == NULL)
         return r->options->prior != NULL && item->has_prior
-                   ? add_outline(f, r->options->prior, item->name, "prior",
+                   ? add_outline(f, r->options->prior, item, "prior",
                                  TSR_COLOUR_PRIOR, 1, is_there, err)
                    : TSR_OK;
     tsr_figure_layer(f, TSR_LAYER_BAND, NULL, TSR_COLOUR_PRIOR, n, known->x,
@@ -284,21 +289,22 @@ static void name_figure(const tsr_summary_item *item, char name[96])
 static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
                              int *n_shown, tsr_err *err)
 {
-    char name[96], title[160];
+    char name[96], title[160], axis[160];
     int is_there = 0, has_prior = 0;
     name_figure(item, name);
     const char *unit = item->unit != NULL ? item->unit : "";
-    snprintf(title, sizeof title, "%.80s%s%.40s%s", item->name,
+    tsr_report_title(r, item, sizeof title, title);
+    snprintf(axis, sizeof axis, "%.80s%s%.40s%s", item->name,
              *unit != '\0' ? " (" : "",
              strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit,
              *unit != '\0' ? ")" : "");
     const int is_big = is_main(item);
     const int asks = item->has_prior || density_of(r, item->name) != NULL;
-    tsr_figure f = tsr_figure_new(name, item->name, title, is_big ? 340 : 200);
+    tsr_figure f = tsr_figure_new(name, title, axis, is_big ? 340 : 200);
     tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
                      is_big ? 200 : 100);
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
-    TSR_THEN(status, add_outline(&f, r->trace, item->name,
+    TSR_THEN(status, add_outline(&f, r->trace, item,
                                  r->options->is_prior ? "prior" : "posterior",
                                  TSR_COLOUR_MODEL, 0, &is_there, err));
     if (status == TSR_OK && is_there) {
@@ -347,21 +353,11 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
     const tsr_summary *s = report->diagnosis->summary;
     int n_shown = 0;
     tsr_page_section(report->page, "posterior", "Distributions");
-    tsr_page_words(
-        report->page, "How often each value occurs among the draws.%s%s",
-        s->has_prior || report->options->n_density > 0
-            ? " Grey and dashed is the prior, without the data: of parameters "
-              "as it was configured"
-            : "",
-        s->has_prior ? ", of the structure among draws of the prior alone. "
-                       "Prior and posterior are as high as each other; of a "
-                       "prior more than eight times as wide the part about "
-                       "the posterior is shown."
-        : report->options->n_density > 0
-            ? ". Prior and posterior are as high as each other; of a prior "
-              "more than eight times as wide the part about the posterior is "
-              "shown."
-            : "");
+    if (s->has_prior || report->options->n_density > 0)
+        tsr_page_words(report->page,
+                       "Grey and dashed: the prior, without the data; drawn as "
+                       "high as the posterior, and near it where it is more "
+                       "than eight times as wide.");
     tsr_status status = histograms(report, 1, &n_shown, err);
     TSR_THEN(status, nuisance(report, &n_shown, err));
     if (n_shown == 0)
@@ -371,10 +367,8 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
                        (int)MOST_FIGURES);
     if (!s->has_prior && !report->options->is_prior)
         tsr_page_words(report->page,
-                       "What did the data teach of the structure? "
-                       "<code>tessera run CONFIG "
-                       "--prior-only --output PRIOR</code> and then "
-                       "<code>tessera report DIR --prior PRIOR</code> put the "
-                       "prior beside these.");
+                       "<code>tessera run CONFIG --prior-only --output PRIOR"
+                       "</code> and <code>tessera report DIR --prior PRIOR"
+                       "</code> put the structure's prior beside these.");
     return status;
 }

@@ -25,8 +25,13 @@ typedef struct tsr_page tsr_page;
 tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder);
 void tsr_page_free(tsr_page *page);
 
-/* A section with its entry in the list at the top. What is written before the
- * first one stands above that list: the headline. */
+/* The first screen: columns beside each other where the window is wide enough,
+ * above all else. A page begins with a column; what follows goes into it, or
+ * below the first screen where is_first is 0. */
+void tsr_page_column(tsr_page *page);
+void tsr_page_to_first(tsr_page *page, int is_first);
+
+/* A heading with its entry in the list at the top. */
 void tsr_page_section(tsr_page *page, const char *id, const char *heading);
 
 /* A paragraph. `format` is HTML and ours; what comes from a file goes through
@@ -70,9 +75,10 @@ typedef struct {
     const tsr_report_options *options;
     tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
     tsr_page *page;
-    const char *folder;   /* of the figures */
-    tsr_domains *domains; /* of the conformations; NULL: none */
-    int n_state;          /* of the conformations */
+    const char *folder;        /* of the figures */
+    tsr_domains *domains;      /* of the conformations; NULL: none */
+    int n_state;               /* of the conformations */
+    tsr_convergence rg, d_max; /* as tsr_report_interval shows them */
     /* Residues on axes: with the file's numbers where it has one chain without
      * a gap, else counted from 1. */
     int first_residue;
@@ -103,10 +109,17 @@ const char *tsr_report_data_name(const tsr_report *report,
 
 /* A histogram as the outline of its bars; x, y [TSR_OUTLINE]. Density: the area
  * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
- * are counted in the last bins. value [n] is sorted. Returns how many points;
- * 0 where all are the same. */
+ * are counted in the last bins. There are as many as `ess` independent draws
+ * (NaN: n) can fill: the rule of Freedman & Diaconis (1981). value [n] is
+ * sorted. Returns how many points; 0 where all are the same. */
 enum { TSR_OUTLINE = 82 };
-int tsr_report_outline(size_t n, double *value, double *x, double *y);
+int tsr_report_outline(size_t n, double ess, double *value, double *x,
+                       double *y);
+
+/* What a variable is called for readers; text [size] out, returned. */
+const char *tsr_report_title(const tsr_report *report,
+                             const tsr_summary_item *item, size_t size,
+                             char *text);
 
 /* *script (caller frees): the modules vega-NAME.min.js in `directory`, which
  * report.js joins. Errors: TSR_E_NOINPUT (one
@@ -114,6 +127,11 @@ int tsr_report_outline(size_t n, double *value, double *x, double *y);
  * TSR_E_NOMEM. */
 tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
 
+/* The box at the head, with whether the run has converged. */
+tsr_status tsr_report_box(tsr_report *report, tsr_err *err);
+/* "28.4 [28.1, 28.8]", mean and middle 90 % of the draws; of one structure (q5
+ * NaN) a number; "-": not known. text [64], returned. */
+const char *tsr_report_interval(const tsr_convergence *value, char text[64]);
 /* The molecule that turns. */
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err);
 /* Numbers: the table, and what the prior became. */
@@ -151,10 +169,7 @@ void tsr_report_add_margin(tsr_figure *f);
 /* Whether the run has converged, in a line that opens to the questions that
  * were asked. */
 void tsr_report_convergence(tsr_report *report);
-/* Traces, ranks, acceptance, R-hat by q. */
+/* Traces. */
 tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
-
-/* Acceptance and dirty distances by move, the ladder by temperature. */
-tsr_status tsr_report_moves(tsr_report *report, tsr_err *err);
 
 #endif

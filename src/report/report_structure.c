@@ -16,7 +16,7 @@ static tsr_figure pair_figure(const tsr_shape *s)
 {
     double r[TSR_N_PAIR_BIN];
     tsr_figure f = tsr_figure_new("pair-distances", "P(r) of the draws",
-                                  "r (\xc3\x85)", 700);
+                                  "r (\xc3\x85)", 560);
     for (int k = 0; k < TSR_N_PAIR_BIN; k++)
         r[k] = (k + 0.5) * s->pair_width;
     tsr_figure_panel(&f, "P(r) (1/\xc3\x85)", 0, 220);
@@ -61,7 +61,7 @@ static tsr_status mobility(tsr_report *r, tsr_err *err)
     const tsr_shape *s = r->options->shape;
     tsr_status status = TSR_OK;
     tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
-                                  r->residue_title, 700);
+                                  r->residue_title, 560);
     double *x = calloc(2 * (size_t)s->n_residue, sizeof *x);
     f.is_short |= x == NULL;
     tsr_figure_panel(&f, "rms deviation (\xc3\x85)", 0, 180);
@@ -199,7 +199,10 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
                 item->draw);
         if (item->state > 0)
             fprintf(out, ", state %d", item->state);
-        fprintf(out, "</td><td>report/arrangement-%d.cif</td>", i + 1);
+        fprintf(out,
+                "</td><td><a href=\"report/arrangement-%d.cif\" download>"
+                "arrangement-%d.cif</a></td>",
+                i + 1, i + 1);
         for (int h = 0; h < 2; h++)
             if (isnan(item->half[h]))
                 fputs("<td>&ndash;</td>", out);
@@ -285,44 +288,31 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
         tsr_page_words(page, "One conformation is too few for mobility, the "
                              "deviation of distances, and domains.");
     tsr_status status = arrangements(report, err);
+    tsr_page_columns(page);
     TSR_THEN(status, tsr_page_figure(page, pair_figure(s), err));
-    tsr_page_words(page,
-                   "Distances between all pairs of C&alpha; atoms: what the "
-                   "data allow, without the smoothing of an indirect "
-                   "transform.");
     if (status == TSR_OK && s->n > 1)
         status = mobility(report, err);
-    if (s->n > 1)
-        tsr_page_words(
-            page, "How far each residue strays from its mean place when all "
-                  "conformations are laid over each other. Where domains move "
-                  "against each other, all of them seem mobile: the maps tell "
-                  "which distances change.");
-    tsr_page_columns(page);
-    TSR_THEN(status,
-             tsr_page_figure(page,
-                             map_figure(report, "distance-mean",
-                                        report->n_state > 1
-                                            ? "Distances, mean, all states"
-                                            : "Distances, mean",
-                                        "mean (\xc3\x85)", s->distance),
-                             err));
+    TSR_THEN(status, tsr_page_figure(page,
+                                     map_figure(report, "distance-mean",
+                                                "Distances, mean",
+                                                "mean (\xc3\x85)", s->distance),
+                                     err));
     if (status == TSR_OK && s->n > 1)
         status = tsr_page_figure(page,
                                  map_figure(report, "distance-sd",
-                                            report->n_state > 1
-                                                ? "Distances, standard "
-                                                  "deviation, all states"
-                                                : "Distances, standard "
-                                                  "deviation",
+                                            "Distances, standard deviation",
                                             "sd (\xc3\x85)", s->distance_sd),
                                  err);
     tsr_page_columns_end(page);
-    if (s->n > 1)
-        tsr_page_words(
-            page, "Dark blocks of the second map are parts that keep their "
-                  "shape; bright ones between them are pairs of parts that "
-                  "move against each other.");
+    tsr_page_words(
+        page, "P(r): distances between all pairs of C&alpha; atoms.%s",
+        s->n > 1
+            ? " Mobility: how far each residue is from its mean place when all "
+              "conformations are laid over each other; where domains move "
+              "against each other, all of them seem mobile. Standard "
+              "deviation: dark blocks keep their shape, bright ones between "
+              "them are parts that move against each other."
+            : "");
     TSR_THEN(status, tsr_report_domains(report, report->domains, err));
     TSR_THEN(status, tsr_report_conformations(report, report->domains, err));
     TSR_THEN(status, tsr_report_timeline(report, report->domains, err));

@@ -174,7 +174,8 @@ static tsr_status density_figure(tsr_report *r, const measurement *m,
     char title[NAME];
     TSR_TRY(tsr_trace_get(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE,
                           m->mean_name, &n_chain, &n_draw, &n, &value, err));
-    n = tsr_report_outline((size_t)n_chain * (size_t)n_draw, value, x, y);
+    n = tsr_report_outline((size_t)n_chain * (size_t)n_draw,
+                           m->mean->point[0].ess_bulk, value, x, y);
     free(value);
     for (int i = 0; i < n; i++)
         top = fmax(top, y[i]);

@@ -128,7 +128,7 @@ static int is_cut(const tsr_model_atoms *model, const int *point, int i)
 static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
                                    int n, const double (*xyz)[3], tsr_err *err)
 {
-    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_model_atoms *model = r->options->atoms;
     const tsr_domains *d = r->domains;
     tsr_json_object(j, NULL);
     tsr_json_integer(j, "state", state);
@@ -139,7 +139,7 @@ static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
     tsr_json_close(j);
     tsr_json_array(j, "over");
     tsr_status status = put_motion(j, model, model->n_residue, NULL, xyz, err);
-    for (int k = 0; k < d->n_domain && status == TSR_OK; k++)
+    for (int k = 0; d != NULL && k < d->n_domain && status == TSR_OK; k++)
         status = put_motion(j, model, d->domain[k].n_residue,
                             d->domain[k].residue, xyz, err);
     tsr_json_close(j);
@@ -150,7 +150,7 @@ static tsr_status put_conformation(tsr_json *j, const tsr_report *r, int state,
 static tsr_status put_start(tsr_json *j, const tsr_report *r, int n,
                             const int *point, double (*ca)[3], tsr_err *err)
 {
-    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_model_atoms *model = r->options->atoms;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
             ca[i][k] = model->xyz[3 * point[i] + k];
@@ -198,13 +198,49 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
     return status;
 }
 
-/* What a residue is called, where the trace is cut, and its domain from 1. */
+/* Stretches of one chain and one kind, as they are called. */
+static void put_chains(tsr_json *j, const tsr_model_atoms *model, int n,
+                       const int *point)
+{
+    tsr_json_array(j, "chains");
+    for (int i = 0, last; i < n; i = last + 1) {
+        const tsr_model_atom *a = &model->atom[point[i]], *b = a;
+        const int is_strand = a->is_guest == TSR_GUEST_NUCLEOTIDE ||
+                              (!a->is_guest && model->is_nucleic);
+        char name[48];
+        for (last = i; last + 1 < n; last++) {
+            b = &model->atom[point[last + 1]];
+            if (b->chain != a->chain || b->is_guest != a->is_guest)
+                break;
+        }
+        if (a->is_guest == TSR_GUEST_LIGAND)
+            snprintf(name, sizeof name, "ligands of chain %c, %s", a->chain,
+                     a->residue);
+        else
+            snprintf(name, sizeof name, "%s %c",
+                     is_strand ? (a->residue[0] == 'D' ? "DNA" : "RNA")
+                               : "chain",
+                     a->chain);
+        tsr_json_object(j, NULL);
+        tsr_json_text(j, "name", name);
+        tsr_json_integer(j, "first", i);
+        tsr_json_integer(j, "last", last);
+        tsr_json_text(j, "kind",
+                      a->is_guest == TSR_GUEST_LIGAND ? "ligand"
+                      : is_strand                     ? "strand"
+                                                      : "protein");
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+}
+
+/* What a residue is called, where the trace is cut, chains and domains. */
 static void put_residues(tsr_json *j, const tsr_report *r, int n,
                          const int *point)
 {
-    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_model_atoms *model = r->options->atoms;
     const tsr_domains *d = r->domains;
-    char text[32];
+    char text[120];
     tsr_json_array(j, "residues");
     for (int i = 0; i < n; i++) {
         const tsr_model_atom *a = &model->atom[point[i]];
@@ -219,11 +255,16 @@ static void put_residues(tsr_json *j, const tsr_report *r, int n,
         if (is_cut(model, point, i))
             tsr_json_integer(j, NULL, i);
     tsr_json_close(j);
+    put_chains(j, model, n, point);
     tsr_json_array(j, "domains");
-    for (int k = 0; k < d->n_domain; k++) {
-        tsr_json_array(j, NULL);
+    for (int k = 0; d != NULL && k < d->n_domain; k++) {
+        tsr_domain_name(model, &d->domain[k], sizeof text, text);
+        tsr_json_object(j, NULL);
+        tsr_json_text(j, "name", text);
+        tsr_json_array(j, "residues");
         for (int i = 0; i < d->domain[k].n_residue; i++)
             tsr_json_integer(j, NULL, d->domain[k].residue[i]);
+        tsr_json_close(j);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -232,7 +273,7 @@ static void put_residues(tsr_json *j, const tsr_report *r, int n,
 static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
                                FILE *out, tsr_err *err)
 {
-    const tsr_model_atoms *model = tsr_frames_atoms(r->options->frames);
+    const tsr_model_atoms *model = r->options->atoms;
     tsr_json j = {.out = out, .digits = 6, .is_script = 1};
     double(*xyz)[3] = calloc((size_t)model->n_atom, sizeof *xyz);
     int *point = calloc((size_t)model->n_atom, sizeof *point);
@@ -255,39 +296,32 @@ static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
     return status;
 }
 
-static int has_guests(const tsr_report *report)
-{
-    const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
-    return model->atom[model->n_atom - 1].is_guest != TSR_GUEST_NONE;
-}
-
 tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
 {
     shown_draw list[TSR_MOST_ARRANGEMENTS + MOST_DRAWS];
-    if (report->domains == NULL)
+    tsr_page *page = report->page;
+    if (report->options->atoms == NULL)
         return TSR_OK;
-    const int n = choose_draws(report, list);
-    tsr_page_section(report->page, "view", "The molecule");
+    const int n = report->domains != NULL ? choose_draws(report, list) : 0;
+    tsr_page_column(page);
+    tsr_page_section(page, "view", "The molecule");
     fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The view that turns "
-          "needs a browser with scripts; the folder <code>report</code> has "
-          "the middle of each arrangement as mmCIF.</p></noscript>\n",
-          tsr_page_html(report->page));
+          "needs a browser with scripts.</p></noscript>\n",
+          tsr_page_html(page));
+    fputs("<details><summary>What is drawn</summary>\n", tsr_page_html(page));
     tsr_page_words(
-        report->page,
-        "C&alpha; traces of %d draw%s and of the start: one drawn in full, the "
-        "others as thin lines. Drag to turn it, or use the arrow keys; + and "
-        "&minus; (or two fingers, or the wheel once it has been clicked) come "
-        "nearer, 0 goes back. Laid over one domain, the spread of the others "
-        "shows how freely they move against it.%s%s",
-        n, n == 1 ? "" : "s",
-        has_guests(report) ? " Nucleic acids, by their phosphorus, and ligands "
-                             "are grey; single atoms are not seen."
-                           : "",
-        report->n_state > 1
-            ? " Each draw is an ensemble, and its states have a colour "
-              "each."
-            : "");
-    FILE *out = tsr_page_script(report->page);
+        page,
+        "C&alpha; atoms, of nucleic acids phosphorus, of ligands all atoms: %d "
+        "draw%s and the start, one in full, the others as thin lines. Drag to "
+        "turn, or use the arrow keys; + and &minus; (or two fingers, or the "
+        "wheel after a click) come nearer, 0 goes back. Laid over one domain, "
+        "the spread of the others shows how freely they move against it. Model "
+        "files hold backbones and centres of side chains; <code>tessera "
+        "export</code> writes all atoms.",
+        n, n == 1 ? "" : "s");
+    fputs("</details>\n", tsr_page_html(page));
+    tsr_page_to_first(page, 0);
+    FILE *out = tsr_page_script(page);
     fputs("tesseraMolecule=", out);
     tsr_status status = put_molecule(report, n, list, out, err);
     fputs(";\n", out);

@@ -1,10 +1,10 @@
 /* The molecule that turns: C-alpha traces on a canvas, without any library.
  *
  * tesseraMolecule (src/report/report_view.c writes it) has the names of the
- * residues, the domains, and draws with their conformations, one a state. Each
- * conformation has the motions that lay it over the start: the first by all
- * residues, the others by a domain each. One draw is a tube with a halo, far
- * parts fade into the page; the other draws are thin lines behind it. */
+ * residues, chains, domains, and draws with their conformations, one a state.
+ * Each conformation has the motions that lay it over the start: the first by
+ * all residues, the others by a domain each. One draw is a tube with a halo,
+ * far parts fade into the page; the other draws are thin lines behind it. */
 'use strict';
 var tesseraMolecule = null;
 
@@ -83,9 +83,13 @@ function mixed(colour, other, share) {
 
 function showMolecule(figure, data) {
     var n = data.residues.length, nState = 1, domainOf = [], isCut = {};
+    var chainOf = [], chains = data.chains, nDomain = data.domains.length;
     data.cuts.forEach(function (i) { isCut[i] = true; });
-    data.domains.forEach(function (list, d) {
-        list.forEach(function (i) { domainOf[i] = d; });
+    data.domains.forEach(function (domain, d) {
+        domain.residues.forEach(function (i) { domainOf[i] = d; });
+    });
+    chains.forEach(function (chain, k) {
+        for (var i = chain.first; i <= chain.last; i++) chainOf[i] = k;
     });
     data.draws.forEach(function (draw) {
         draw.conformations.forEach(function (c) {
@@ -93,7 +97,8 @@ function showMolecule(figure, data) {
         });
     });
     var look = {draw: Math.min(1, data.draws.length - 1), over: 0, state: 0,
-                colour: nState > 1 ? 'state' : 'domain', others: true,
+                colour: nState > 1 ? 'state' : nDomain ? 'domain'
+                    : chains.length > 1 ? 'chain' : 'sequence', others: true,
                 turning: false, zoom: 1, turn: null};
     var canvas = document.createElement('canvas');
     var context = canvas.getContext('2d'), frame = null, seen = [];
@@ -143,16 +148,20 @@ function showMolecule(figure, data) {
 
     function colourOf(c, i) {
         if (look.colour === 'state')
-            return c.state ? moleculeColours[(c.state - 1) % 6] : linkerColour;
+            return c.state ? colourNo(c.state - 1) : linkerColour;
         if (look.colour === 'sequence') {
             var part = n > 1 ? i / (n - 1) : 0;
             return part < 0.5
                 ? hex(mixed('#56b4e9', '#0072b2', 2 * part))
                 : hex(mixed('#d55e00', '#56b4e9', 2 * part - 1));
         }
-        return domainOf[i] === undefined
-            ? linkerColour : moleculeColours[domainOf[i] % 6];
+        if (look.colour === 'chain') return colourNo(chainOf[i]);
+        if (domainOf[i] !== undefined) return colourNo(domainOf[i]);
+        return chains[chainOf[i]].kind === 'protein'
+            ? linkerColour : colourNo(nDomain + chainOf[i]);
     }
+
+    function colourNo(k) { return moleculeColours[k % 6]; }
 
     function hex(rgb) {
         return '#' + rgb.match(/\d+/g).map(function (x) {
@@ -254,7 +263,7 @@ function showMolecule(figure, data) {
         frame = null;
         var scale = window.devicePixelRatio || 1;
         var box = {width: figure.clientWidth || 300};
-        box.height = Math.round(Math.min(0.62 * box.width, 460));
+        box.height = Math.round(Math.min(0.9 * box.width, 440));
         canvas.style.height = box.height + 'px';
         canvas.width = Math.round(scale * box.width);
         canvas.height = Math.round(scale * box.height);
@@ -279,10 +288,16 @@ function showMolecule(figure, data) {
              page);
         context.fillStyle = ink;
         context.font = '600 13px Helvetica, Arial, sans-serif';
-        seen.forEach(function (s) {
-            context.fillText('N', s.at[0] + 7, s.at[1] - 7);
-            context.fillText('C', s.at[3 * n - 3] + 7, s.at[3 * n - 2] - 7);
-        });
+        seen.forEach(function (s) { chains.forEach(function (chain) {
+            if (chain.kind === 'ligand') return;
+            var ends = chain.kind === 'strand' ? ["5'", "3'"] : ['N', 'C'];
+            [chain.first, chain.last].forEach(function (i, k) {
+                var text = (k || chains.length < 2 ? '' : chain.name + ' ') +
+                    ends[k];
+                context.fillText(text, Math.min(s.at[3 * i] + 7, box.width -
+                    context.measureText(text).width), s.at[3 * i + 1] - 7);
+            });
+        }); });
     }
 
     function hexOf(name, otherwise) {
@@ -336,36 +351,32 @@ function showMolecule(figure, data) {
 
     /* ---- controls ---- */
 
-    /* "domain 1 (A:18-90, A:171-227)", with its first three ranges. */
     function domainName(d) {
-        var list = data.domains[d], ranges = [];
-        function name(i) { return data.residues[i].split(' ')[0]; }
-        list.forEach(function (i, k) {
-            if (k && list[k - 1] === i - 1 && !isCut[i])
-                ranges[ranges.length - 1][1] = i;
-            else
-                ranges.push([i, i]);
-        });
-        return 'domain ' + (d + 1) + ' (' + ranges.slice(0, 3).map(
-            function (r) {
-                return name(r[0]) + '-' + name(r[1]).split(':')[1];
-            }).join(', ') + (ranges.length > 3 ? ', ...' : '') + ')';
+        return 'domain ' + (d + 1) + ' (' + data.domains[d].name + ')';
     }
 
     function legendOf() {
-        var entries = [], names = data.domains.map(function (_, d) {
-            return [moleculeColours[d % 6], domainName(d)];
-        });
-        if (look.colour === 'state')
+        var entries = [];
+        if (look.colour === 'state') {
             for (var s = 1; s <= nState; s++)
-                entries.push([moleculeColours[(s - 1) % 6], 'state ' + s]);
-        else if (look.colour === 'sequence')
+                entries.push([colourNo(s - 1), 'state ' + s]);
+            entries.push([linkerColour, 'start']);
+        } else if (look.colour === 'sequence') {
             entries = [['#0072b2', 'N terminus'], ['#56b4e9', 'middle'],
                        ['#d55e00', 'C terminus']];
-        else
-            entries = names.concat([[linkerColour, names.length
-                ? 'linkers and tails' : 'all residues']]);
-        if (look.colour === 'state') entries.push([linkerColour, 'start']);
+        } else {
+            if (look.colour === 'domain') {
+                data.domains.forEach(function (_, d) {
+                    entries.push([colourNo(d), domainName(d)]);
+                });
+                entries.push([linkerColour, nDomain ? 'linkers and tails'
+                                                    : 'all residues']);
+            }
+            chains.forEach(function (chain, k) {
+                if (look.colour === 'chain' || chain.kind !== 'protein')
+                    entries.push([colourOf(null, chain.first), chain.name]);
+            });
+        }
         legend.textContent = '';
         entries.forEach(function (entry) {
             var item = document.createElement('span');
@@ -405,10 +416,10 @@ function showMolecule(figure, data) {
     var legend = document.createElement('div');
     controls.className = 'controls';
     legend.className = 'legend';
-    controls.append(select('laid over', [[0, 'all residues']].concat(
+    if (nDomain) controls.append(select('laid over', [[0, 'all residues']].concat(
         data.domains.map(function (_, d) { return [d + 1, domainName(d)]; })),
         'over', reset));
-    controls.append(select('in full', data.draws.map(function (draw, d) {
+    if (data.draws.length > 1) controls.append(select('in full', data.draws.map(function (draw, d) {
         return [d, draw.name];
     }), 'draw'));
     if (nState > 1) {
@@ -417,7 +428,8 @@ function showMolecule(figure, data) {
         controls.append(select('states', states, 'state'));
     }
     controls.append(select('colours', [['domain', 'domains'],
-        ['sequence', 'N to C']].concat(nState > 1 ? [['state', 'states']] : []),
+        ['sequence', 'N to C'], ['chain', 'chains']].concat(
+        nState > 1 ? [['state', 'states']] : []),
         'colour'));
     var box = document.createElement('label');
     var tick = document.createElement('input');
@@ -428,7 +440,8 @@ function showMolecule(figure, data) {
         repaint();
     });
     box.append(tick, ' other draws');
-    controls.append(box, button('turn', function (b) {
+    if (data.draws.length > 1) controls.append(box);
+    controls.append(button('turn', function (b) {
         look.turning = !look.turning;
         b.textContent = look.turning ? 'stop' : 'turn';
         keepTurning();

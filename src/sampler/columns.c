@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
 
@@ -134,15 +135,22 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
     int n = tsr_target_n_state(t);
     tsr_status status = TSR_OK;
     for (int k = 0; k < n && n > 1 && status == TSR_OK; k++) {
-        char name[24];
-        snprintf(name, sizeof name, "rg_%d", k + 1);
-        status = add_scalar(columns, TSR_TRACE_POSTERIOR, name, "Angstrom",
-                            "of one state, in the order of their Rg", k,
-                            get_state_rg, err);
-        snprintf(name, sizeof name, "weight_%d", k + 1);
-        if (status == TSR_OK && t->infer_weights)
-            status = add_scalar(columns, TSR_TRACE_POSTERIOR, name, NULL,
-                                "of the same state", k, get_state_weight, err);
+        tsr_column c = {.group = TSR_TRACE_POSTERIOR,
+                        .unit = "Angstrom",
+                        .axis = no_axis,
+                        .index = k,
+                        .get = get_state_rg};
+        snprintf(c.name, sizeof c.name, "rg_%d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc,
+                 "radius of gyration of state %d; states are in its order",
+                 k + 1);
+        status = tsr_columns_add(columns, c, err);
+        c.unit = NULL;
+        c.get = get_state_weight;
+        snprintf(c.name, sizeof c.name, "weight_%d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc, "population of state %d", k + 1);
+        if (t->infer_weights)
+            TSR_THEN(status, tsr_columns_add(columns, c, err));
     }
     return status;
 }
@@ -166,9 +174,10 @@ static void get_tail(const tsr_column *c, const tsr_draw *d, double *value)
 }
 
 /* The variables of a pose or a tail: pose_1_twist, of an ensemble
- * pose_1_twist_2 for its second state in the order of Rg. */
+ * pose_1_twist_2 for its second state in the order of Rg. part: the names of
+ * the two of a pose. */
 static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
-                            const char *where, int n_variable,
+                            const char *where, char part[2][32], int n_variable,
                             const tsr_pose_variable *variable, getter *get,
                             tsr_columns *columns, tsr_err *err)
 {
@@ -184,9 +193,18 @@ static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
                         .get = get};
         int n = snprintf(c.name, sizeof c.name, "%s_%d_%s", kind, index + 1,
                          v->name);
-        if (n_state > 1)
+        if (v->seen_from > 0)
+            snprintf(c.own_doc, sizeof c.own_doc,
+                     "direction of %s seen from %s, %s", part[2 - v->seen_from],
+                     part[v->seen_from - 1], v->doc);
+        else
+            snprintf(c.own_doc, sizeof c.own_doc, "%s: %s", where, v->doc);
+        if (n_state > 1) {
+            const size_t used = strlen(c.own_doc);
             snprintf(c.name + n, sizeof c.name - (size_t)n, "_%d", c.state + 1);
-        snprintf(c.own_doc, sizeof c.own_doc, "%s: %s", where, v->doc);
+            snprintf(c.own_doc + used, sizeof c.own_doc - used, ", state %d",
+                     c.state + 1);
+        }
         TSR_TRY(tsr_columns_add(columns, c, err));
     }
     return TSR_OK;
@@ -196,23 +214,24 @@ static tsr_status add_shapes(const tsr_target *target, tsr_columns *columns,
                              tsr_err *err)
 {
     const tsr_topology *t = target->topology;
-    char where[64];
+    char where[80], part[2][32] = {""};
     tsr_pose pose;
     tsr_tail tail;
     for (int k = 0; tsr_pose_find(t, k, &pose); k++) {
-        const tsr_residue *a = &t->residue[pose.first[0]];
-        const tsr_residue *b = &t->residue[pose.first[1]];
-        snprintf(where, sizeof where, "parts %s:%d-%d and %s:%d-%d", a->chain,
-                 a->number, t->residue[pose.last[0]].number, b->chain,
-                 b->number, t->residue[pose.last[1]].number);
-        TSR_TRY(add_shape(target, "pose", k, where, TSR_N_POSE_VALUE,
+        for (int i = 0; i < 2; i++)
+            snprintf(part[i], sizeof part[i], "%s:%d-%d",
+                     t->residue[pose.first[i]].chain,
+                     t->residue[pose.first[i]].number,
+                     t->residue[pose.last[i]].number);
+        snprintf(where, sizeof where, "parts %s and %s", part[0], part[1]);
+        TSR_TRY(add_shape(target, "pose", k, where, part, TSR_N_POSE_VALUE,
                           tsr_pose_variables, get_pose, columns, err));
     }
     for (int k = 0; tsr_tail_find(t, k, &tail); k++) {
         const tsr_residue *end = &t->residue[tail.end];
         snprintf(where, sizeof where, "tail from %s:%d to %d", end->chain,
                  t->residue[tail.joint].number, end->number);
-        TSR_TRY(add_shape(target, "tail", k, where, TSR_N_TAIL_VALUE,
+        TSR_TRY(add_shape(target, "tail", k, where, part, TSR_N_TAIL_VALUE,
                           tsr_tail_variables, get_tail, columns, err));
     }
     return TSR_OK;
@@ -247,13 +266,13 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         getter *get;
     } own[] = {
         {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
-         "radius of gyration, mass-weighted, non-hydrogen atoms; of an "
+         "radius of gyration; mass-weighted, non-hydrogen atoms, of an "
          "ensemble the root of the weighted mean square",
          get_rg},
         {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
-         "largest distance between bodies", get_d_max},
+         "D_max; the largest distance between bodies", get_d_max},
         {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
-         "log posterior density, unnormalised", get_lp},
+         "log posterior density; unnormalised", get_lp},
         {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
          get_log_prior},
         {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
@@ -489,8 +508,8 @@ static tsr_status add_term(const tsr_term *term, int index,
     tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
     tsr_status status = add_scalar(
         columns, TSR_TRACE_POSTERIOR, name, NULL,
-        "chi-square per point by the measured errors, scale and background at "
-        "their best",
+        "chi-square per point; by the measured errors, scale and background "
+        "at their best",
         index, get_chi2, err);
     tsr_term_variable(type, term->ordinal, type->axis, sizeof dim, dim);
     for (size_t k = 0; k < n_all && status == TSR_OK; k++) {

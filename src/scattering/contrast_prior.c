@@ -78,9 +78,9 @@ tsr_status tsr_contrast_priors(const tsr_contrast_options *options,
 {
     const tsr_contrast_options *o = options;
     parameter[TSR_C1] = (tsr_parameter){
-        .name = "c1", .doc = "scale of the radius of the displaced solvent"};
+        .name = "c1", .doc = "displaced solvent c1; scale of its radius"};
     parameter[TSR_C2] = (tsr_parameter){
-        .name = "c2", .doc = "hydration, waters' contrast per exposed atom"};
+        .name = "c2", .doc = "hydration c2; waters' contrast per exposed atom"};
     TSR_TRY(make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
                  &parameter[TSR_C1], err));
     return make(o->c2, o->c2_mean, o->c2_width, o->c2_range, &parameter[TSR_C2],

@@ -103,3 +103,20 @@ int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
     return a->n > 0 && b->n > 0 && *sigma > sure &&
            apart > choice * fmax(a->rg, b->rg);
 }
+
+double tsr_guinier_mass(const tsr_guinier *range, int n, const double *q,
+                        const double *intensity, double background)
+{
+    const double per_mass = 0.1231, most = 0.3, least = 0.2;
+    double sum = 0.5 * range->i0 * q[0] * q[0], q_max = q[0];
+    for (int k = 1; k < n && q[k] <= most; k++) {
+        sum += 0.5 * (q[k] - q[k - 1]) *
+               (q[k] * (intensity[k] - background) +
+                q[k - 1] * (intensity[k - 1] - background));
+        q_max = q[k];
+    }
+    const double volume = range->i0 / sum;
+    return range->n > 0 && q_max >= least
+               ? volume * volume / (per_mass * range->rg)
+               : (double)NAN;
+}

@@ -151,17 +151,10 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
                               double *value, tsr_err *err);
 
 /* The coordinates of a variable's last axis: *coord [*n], caller frees; NULL
- * where it has none. Errors: TSR_E_DATA, TSR_E_IO. */
+ * where it has none, or texts. Errors: TSR_E_DATA, TSR_E_IO. */
 tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
                                  tsr_trace_group group, const char *name,
                                  int *n, double **coord, tsr_err *err);
-
-/* The same where the coordinates are texts (names of moves): *label [*n], which
- * tsr_trace_labels_free frees; NULL where they are not. */
-tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
-                            const char *name, int *n, char ***label,
-                            tsr_err *err);
-void tsr_trace_labels_free(int n, char **label);
 
 /* Groups of chains, of as many each and in turn, that started from one place
  * (the root attribute chain_groups); 0: each chain is its own. */

@@ -1,5 +1,5 @@
-/* Reads variables by group and name, whole or in part, and their coordinates
- * and labels. A part is selected in the file, so that large variables need not
+/* Reads variables by group and name, whole or in part, and their
+ * coordinates. A part is selected in the file, so that large variables need not
  * fit into memory. */
 #include "store/hdf5_object.h"
 #include "store/trace.h"
@@ -363,8 +363,6 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
 typedef struct {
     int n;
     double *value; /* [n] */
-    char **label;  /* [n]; in memory of HDF5's until copied */
-    int wanted;    /* H5T_FLOAT or H5T_STRING: the kind of scale */
 } coordinates;
 
 static H5T_class_t class_of(hid_t data)
@@ -375,33 +373,13 @@ static H5T_class_t class_of(hid_t data)
     return kind == H5T_INTEGER ? H5T_FLOAT : kind;
 }
 
-/* Texts of variable length, as tsr_nc4_label_dimension writes them. */
-static int read_labels(hid_t scale, coordinates *c)
-{
-    hid_t type = tsr_hdf5_text_type();
-    char **theirs = calloc((size_t)c->n + 1, sizeof *theirs);
-    c->label = calloc((size_t)c->n + 1, sizeof *c->label);
-    int is_read =
-        type >= 0 && theirs != NULL && c->label != NULL &&
-        H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, theirs) >= 0;
-    for (int i = 0; is_read && i < c->n; i++) {
-        c->label[i] = strdup(theirs[i] != NULL ? theirs[i] : "");
-        H5free_memory(theirs[i]);
-        is_read = c->label[i] != NULL;
-    }
-    free(theirs);
-    tsr_hdf5_close(type);
-    return is_read;
-}
-
-/* Of H5DSiterate_scales: takes the first scale of an axis of the wanted kind.
- */
+/* Of H5DSiterate_scales: takes the first scale of an axis that is numbers. */
 static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
 {
     coordinates *c = context;
     (void)data;
     (void)axis;
-    if ((int)class_of(scale) != c->wanted)
+    if (class_of(scale) != H5T_FLOAT)
         return 0;
     hid_t space = H5Dget_space(scale);
     hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
@@ -409,8 +387,6 @@ static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
     if (n < 0 || n > INT_MAX)
         return -1;
     c->n = (int)n;
-    if (c->wanted == (int)H5T_STRING)
-        return read_labels(scale, c) ? 1 : -1;
     c->value = malloc(((size_t)n + 1) * sizeof *c->value);
     if (c->value == NULL || H5Dread(scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                                     H5P_DEFAULT, c->value) < 0)
@@ -418,59 +394,29 @@ static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
     return 1; /* no more of them */
 }
 
-/* Of the last axis. */
-static tsr_status get_coordinates(tsr_trace_reader *reader,
-                                  tsr_trace_group group, const char *name,
-                                  coordinates *c, tsr_err *err)
-{
-    hid_t data;
-    int n_chain, n_draw, n;
-    tsr_status status =
-        open_shaped(reader, group, name, &data, &n_chain, &n_draw, &n, err);
-    if (status != TSR_OK)
-        return status;
-    hsize_t size[H5S_MAX_RANK];
-    const int rank = tsr_hdf5_shape(data, size);
-    c->n = n;
-    if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
-                                       take_scale, c) < 0) {
-        status = unreadable(reader, group, name, err);
-        free(c->value);
-        tsr_trace_labels_free(c->n, c->label);
-        c->value = NULL;
-        c->label = NULL;
-    }
-    H5Dclose(data);
-    return status;
-}
-
 tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
                                  tsr_trace_group group, const char *name,
                                  int *n, double **coord, tsr_err *err)
 {
-    coordinates c = {.wanted = (int)H5T_FLOAT};
-    tsr_status status = get_coordinates(reader, group, name, &c, err);
+    coordinates c = {.n = 0};
+    hid_t data;
+    int n_chain, n_draw;
+    tsr_status status =
+        open_shaped(reader, group, name, &data, &n_chain, &n_draw, &c.n, err);
+    if (status == TSR_OK) {
+        hsize_t size[H5S_MAX_RANK];
+        const int rank = tsr_hdf5_shape(data, size);
+        if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
+                                           take_scale, &c) < 0) {
+            status = unreadable(reader, group, name, err);
+            free(c.value);
+            c.value = NULL;
+        }
+        H5Dclose(data);
+    }
     *n = c.n;
     *coord = c.value;
     return status;
-}
-
-tsr_status tsr_trace_labels(tsr_trace_reader *reader, tsr_trace_group group,
-                            const char *name, int *n, char ***label,
-                            tsr_err *err)
-{
-    coordinates c = {.wanted = (int)H5T_STRING};
-    tsr_status status = get_coordinates(reader, group, name, &c, err);
-    *n = c.n;
-    *label = c.label;
-    return status;
-}
-
-void tsr_trace_labels_free(int n, char **label)
-{
-    for (int i = 0; label != NULL && i < n; i++)
-        free(label[i]);
-    free(label);
 }
 
 /* ---- attributes ---- */

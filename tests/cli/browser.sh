@@ -91,7 +91,7 @@ function laidOver(over) {
   var start = m.placed(m.draws[0].conformations[0], over);
   m.draws.forEach(function (draw) {
     draw.conformations.forEach(function (c) {
-      m.domains[0].forEach(function (i) {
+      m.domains[0].residues.forEach(function (i) {
         for (var k = 0; k < 3; k++)
           worst = Math.max(worst, Math.abs(m.placed(c, over)[3 * i + k] -
             start[3 * i + k]));
@@ -104,13 +104,13 @@ function laidOver(over) {
 END
 root=
 [ "$(id -u)" -ne 0 ] || root=--no-sandbox
-browse() { # FILE
+browse() { # FILE [WIDTH,HEIGHT]
     HOME=$work timeout 100 chromium --headless $root --disable-gpu \
         --disable-gpu-compositing --disable-software-rasterizer \
         --disable-dev-shm-usage --disable-background-networking \
         --disable-component-update --disable-sync --no-first-run \
         --user-data-dir="$work/profile" --enable-logging=stderr \
-        --window-size=500,900 --virtual-time-budget=3000 \
+        --window-size="${2:-500,900}" --virtual-time-budget=3000 \
         --dump-dom "file://$work/$1" >dom.html 2>browser.txt
 }
 # play DIR: its report, by that user; said: what was seen.

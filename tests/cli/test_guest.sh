@@ -74,7 +74,7 @@ check "with their names" sh -c "grep -q \"^ATOM .* P P . DT D\" all.cif &&
     grep -q '^HETATM .* ZN ZN . ZN A' all.cif"
 expect "a report" 0 "" "$program" report run
 check "shows them" sh -c 'grep -q "\"D:2 DT\"" run/report.html &&
-    grep -q "Nucleic acids, by their phosphorus" run/report.html'
+    grep -q "\"name\": *\"DNA D\"" run/report.html'
 expect "the run goes on" 0 "" "$program" resume run --draws 14
 
 expect "told where to ride" 0 "DT D:1 and 1 more residue: rigid with A:28" \

@@ -25,6 +25,14 @@ has "the drawing on standard output" 'part 2, 50 residues' out.txt
 has "the part of the curve that bodies are fine for" 'q_range: \[0, 0.35\]' a.yaml
 has "a picture" '<!-- tessera -->' a.svg
 check "which is XML" "$python" -c "import xml.dom.minidom as m; m.parse('a.svg')"
+{
+    grep "^ATOM" model.pdb | grep -v " SC "
+    "$build/tests/oracle/write_strand" 8 rna
+} >bound.pdb
+expect "init with a strand" 0 "wrote bound.yaml" "$program" init bound.pdb \
+    -o bound.yaml
+has "which has a bar of its own" '>S</text>' bound.svg
+has "with its name" 'RNA, 8 nucleotides' bound.svg
 cat a.yaml device.yaml >b.yaml
 expect "checks, too" 0 "hydration c2: inferred" "$program" check b.yaml
 expect "and runs" 0 "" "$program" run b.yaml --dry-run

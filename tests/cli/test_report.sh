@@ -34,6 +34,8 @@ check "and says so in its figures" sh -c \
     '! grep -q ">posterior<" prior/report/posterior-rg.svg'
 check "and its methods" grep -q "<p>The prior of the structure, without any" \
     prior/report.html
+check "the start can be had" grep -q '<a href="model.pdb" download>' \
+    prior/report.html
 "$program" run run.yaml --quiet --output single --set sampler.chains=1 \
     --set sampler.draws=1 --set output.trajectory=all \
     --set output.trajectory_every=1 >single.txt 2>&1
@@ -42,7 +44,7 @@ check "says what it is too few for" sh -c "grep -q 'One conformation is too few'
     single/report.html && grep -q 'Too few draws for a dist' single/report.html"
 check "shows it as a point" grep -q "<circle" single/report/trace.svg
 check "and draws no empty figures" test ! -e single/report/mobility.svg -a \
-    ! -e single/report/rhat-intensity_mean.svg
+    ! -e single/report/posterior-rg.svg
 # Measurements beside curves, which have no file to be called after.
 sed 's/^data: .*/data:\
   - {kind: distance, between: ["A:2", "A:100"], mean: 41, sd: 2}\
@@ -66,9 +68,8 @@ check "curves keep their files' names" sh -c "
     grep -q '<h3>Data set 2: .*good.*dat</h3>' both/report.html"
 check "conformations of two states" "$conformations" run 3 60
 check "report" quiet report run --prior prior
-for figure in fit fit_2 guinier kratky trace rank-rg acceptance moves posterior-rg \
-    posterior-d_max rhat-intensity_mean rhat-intensity_mean_2 \
-    pair-distances mobility distance-mean distance-sd timeline-change \
+for figure in fit fit_2 guinier kratky trace posterior-rg \
+    posterior-d_max pair-distances mobility distance-mean distance-sd timeline-change \
     timeline-contacts timeline-mobility; do
     check "figure $figure" test -s "run/report/$figure.svg"
 done
@@ -128,16 +129,106 @@ END
 check "the prior is as high as the posterior, the start's curve is there" \
     test ! -s prior.txt
 cat prior.txt
-check "the start's fit is told" grep -q "Dashed: the structure as it was given" \
-    run/report.html
 check "whether it converged is one line" sh -c \
-    'grep -c "<details class=\"state" run/report.html | grep -qx 1 &&
-    sed "/<nav>/q" run/report.html | grep -q "<details class=\"state"'
-check "what is written first stands above the list of sections" sh -c \
-    'sed "/<nav>/q" prior/report.html | grep -q "This run saw no data"'
+    'grep -c "<details class=\"state" run/report.html | grep -qx 1'
 check "nuisance parameters are apart" sh -c "sed '/id=\"nuisance\"/q' \
-    run/report.html | grep -q '<td>rg</td>' && ! sed '/id=\"nuisance\"/q' \
-    run/report.html | grep -q '<td>noise_scale</td>'"
+    run/report.html | grep -q '<td>radius of gyration <code>rg</code></td>' &&
+    ! sed '/id=\"nuisance\"/q' run/report.html | grep -q '<code>noise_scale</code>'"
+
+# The first screen: a box with the answer, fit and molecule; no long paragraph.
+"$program" summary run --json >summary.json 2>err.txt
+mkdir solved
+cp -r run solved/1
+cat >solved/verdict.json <<'END'
+{"verdict": ["All <atoms> fit."],
+ "rigid": [{"curve": "some/a&b.dat", "fits": true, "reduced_chi2": 1.234, "cormap_p": 0.25}],
+ "runs": [{"states": 1, "directory": "solved/1", "evidence": {"log": 100.0, "error": 0.3},
+           "probability": 0.12},
+          {"states": 2, "directory": "solved/2", "evidence": {"log": 102.0, "error": 0.4},
+           "gain": 2.0, "gain_error": 0.5, "probability": 0.88}]}
+END
+quiet report solved/1
+sed 's/"probability": 0.[0-9]*/"probability": null/' solved/verdict.json >unsure.json
+cp -r run alone
+cp solved/verdict.json verdict.json
+quiet report alone
+cat >first.py <<'END'
+import html, json, re, sys
+def first(path):
+    page = open(path).read()
+    screen = re.search(r'<div class="first">(.*?)</section></div>', page, re.S)
+    return screen.group(1), page
+def rows(screen):
+    found, asks = {}, None
+    box = re.search(r'<table class="box">(.*?)</table>', screen, re.S).group(1)
+    for th, td in re.findall(r"<tr><th>(.*?)</th><td>(.*?)</td></tr>", box, re.S):
+        asks = th or asks
+        found.setdefault(asks, []).append(
+            html.unescape(re.sub("<[^>]*>", "", td)).replace("\xa0", " "))
+    return found
+def numbers(text):
+    return [float(x) for x in re.findall(r"-?[0-9.]+(?:e-?[0-9]+)?", text)]
+s = json.load(open("summary.json"))
+screen, page = first("run/report.html")
+box = rows(screen)
+for name, asks in (("rg", "Rg"), ("d_max", "D<sub>max</sub>")):
+    said = numbers(box[asks][0])
+    want = [s[name][k] for k in ("mean", "q5", "q95")]
+    assert all(abs(a - b) <= 0.51 * s[name]["sd"] for a, b in zip(said, want)), \
+        (said, want)
+curves = s["verdict"]["curves"]
+assert len(box["Fits as it moves?"]) == 2, box
+for text, c in zip(box["Fits as it moves?"], curves):
+    assert text.startswith("yes " if c["fits"] else "no "), (text, c)
+    assert "CorMap p %.2g" % c["cormap_p"] in text, (text, c)
+assert "Fits as given, rigid?" not in box, box # whether it does solve says
+assert box["States"] == ["1"], box
+assert 'id="fit"' in screen and 'id="figure-fit"' in screen, screen[:500]
+assert 'id="molecule"' in screen and "state no" in screen
+shown = re.sub("<details.*?</details>", "", screen, flags=re.S)
+for text in re.findall("<p[ >].*?</p>", shown, re.S):
+    assert len(re.sub("<[^>]*>", " ", text).split()) <= 40, text
+for link in re.findall('href="([^"#]+)" download', page):
+    open("run/" + link)
+assert 'href="report/arrangement-1.cif"' in screen
+# a run of a solve: what the folder above says of all atoms and all runs
+box = rows(first("solved/1/report.html")[0])
+assert box["Fits as given, rigid?"] == [
+    "yes a&b.dat: reduced \u03c7\u00b2 1.23, CorMap p 0.25"], box
+one, two = box["States"]
+assert one == "1 (shown): log evidence 100.0 \u00b1 0.3; probability 0.12", one
+assert two == ("2: log evidence 102.0 \u00b1 0.4, +2.0 \u00b1 0.5 against 1; "
+               "probability 0.88"), two
+assert "All &lt;atoms&gt; fit." in open("solved/1/report.html").read()
+# not of a run that the solve does not know
+assert "All &lt;atoms&gt; fit." not in open("alone/report.html").read()
+assert len(rows(first("alone/report.html")[0])["States"]) == 1
+# as a data bank has them
+cells = re.findall(r"<tr><td>(Rg, Guinier|I\(0\), Guinier|mass)[^<]*</td>"
+                   r"<td>([^<]*)", page)
+table = dict(reversed(cells)) # of the first data set
+rg = s["verdict"]["curves"][0]["rg_guinier_data"]
+assert abs(numbers(table["Rg, Guinier"])[0] - rg) < 0.006, (table, rg)
+assert len(cells) == 6 and 5 < numbers(table["mass"])[0] < 20, cells
+END
+"$python" first.py >first.txt 2>&1
+check "the first screen has the answer, fit and molecule" test ! -s first.txt
+cat first.txt
+cp unsure.json solved/verdict.json
+quiet report solved/1
+check "states that the data do not tell apart are undecided" \
+    grep -q "0.5 against 1: <b class=.open.>undecided</b>" solved/1/report.html
+echo "no JSON" >solved/verdict.json
+check "a verdict that is none" quiet report solved/1
+check "is passed over" grep -q "Fits as it moves?" solved/1/report.html
+check "variables have names for readers" grep -q \
+    "<td>direction of A:65-[0-9]* seen from A:1-50, z <code>pose_1_from_z</code>" \
+    run/report.html
+check "few draws have few bars" sh -c '
+    n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
+    [ "$n" -ge 14 ] && [ "$n" -le 30 ]'
+check "the chain has its name" grep -q \
+    '"chains": *\[ *{"name": *"chain A", *"first": *0' run/report.html
 check "pictures are well-formed and finite" test ! -s svg.txt
 cat svg.txt
 check "two arrangements are found" grep -q "less than 15 &Aring; apart" \
@@ -175,8 +266,6 @@ check "and the noise" grep -q "The data were good.dat, with normal errors" \
     run/report.html
 check "and the points that were used, not q_range" grep -q \
     "32 points were used, q from 0.0222 to 0.1483 1/Angstrom" run/report.html
-check "bars of moves stand apart" test "$(grep -o "Z" run/report/moves.svg |
-    wc -l)" -gt 6
 check "residues have the file's numbers" grep -q "residue of chain A" \
     run/report/mobility.svg
 check "data sets have their names" grep -q "<h3>Data set 2: .*good.*dat<" \
@@ -230,6 +319,23 @@ check "status tells the bound as one" sh -c '"$0" status soon |
 . "$source/tests/cli/browser.sh"
 play run
 judge run
+# On a desktop the first screen holds box, fit and molecule side by side.
+sed '/<\/body><\/html>/d' run/report.html >wide.html
+cat >>wide.html <<'END'
+<script>
+setTimeout(function () {
+  var part = ['.box', '#figure-fit', '#molecule canvas'].map(function (name) {
+    return document.querySelector(name).getBoundingClientRect();
+  });
+  document.body.setAttribute('data-wide', part.every(function (r, i) {
+    return r.width > 300 && r.top < 300 && r.bottom < 900 &&
+      (!i || r.left >= part[i - 1].right);
+  }) && part[2].right > 0.9 * innerWidth);
+}, 1500);
+</script></body></html>
+END
+browse wide.html 1440,900
+check "the first screen of a desktop is full" grep -q 'data-wide="true"' dom.html
 browse still/report.html
 check "the molecule turns where figures stand still" sh -c \
     'grep -q "<canvas[^>]*aria-label=.Traces of" dom.html &&

@@ -159,11 +159,35 @@ has "ends with the rigid fit" "so there is nothing to" out.txt
 check "which fits, so that nothing need be tried" \
     sh -c '! grep -q "may be tried" out.txt'
 check "and without a run" test ! -e edited/1
+check "its report has the fit and the molecule" test -s edited/report/fit.svg
+cat >rigid.py <<'END'
+import csv, html, json, re
+page = open("edited/report.html").read()
+box = re.search(r'<table class="box">(.*?)</table>', page, re.S).group(1)
+box = {a: html.unescape(re.sub("<[^>]*>", "", b)) for a, b in
+       re.findall(r"<tr><th>(.*?)</th><td>(.*?)</td></tr>", box, re.S)}
+rigid = json.load(open("out.txt"))["rigid"][0]
+want = "%s exp.dat: reduced \u03c7\u00b2 %.3g, CorMap p %.2g" % (
+    "yes" if rigid["fits"] else "no", rigid["reduced_chi2"], rigid["cormap_p"])
+assert box["Fits as given, rigid?"] == want, (box, want)
+assert 10 < float(box["Rg"].split("\xa0")[0]) < 40, box
+assert "nothing to sample" in page
+assert 'href="rigid.fit"' in page and "tesseraMolecule={" in page
+rows = list(csv.DictReader(open("edited/report/fit.csv")))
+fit = [line.split() for line in open("edited/rigid.fit") if line[0] != "#"]
+model = [r for r in rows if r["series"] == "model, rigid"]
+assert len(model) == len(fit) == 40
+for a, b in zip(model, fit):
+    assert abs(float(a["x"]) - float(b[0])) < 1e-6
+    assert abs(float(a["y"]) / float(b[3]) - 1) < 1e-4, (a, b)
+END
 check "its verdict is kept" test -s edited/verdict.txt
 expect "as JSON" 0 "" "$program" solve model.pdb exp.dat -o edited --json
 check "with no run in it" "$python" -c 'import json
 s = json.load(open("out.txt"))
-assert s["runs"] == [] and s["flexible"] == [] and s["report"] is None, s'
+assert s["runs"] == [] and s["flexible"] == [], s
+assert s["report"] == "edited/report.html", s'
+check "its numbers are those of the report" "$python" rigid.py
 mkdir worse
 sed 's/exp.dat/worse.dat/' edited/solve.yaml >worse/solve.yaml
 awk '!/^#/ {print $1, $2 * (1 + 3 * $1), $3}' exp.dat >worse.dat

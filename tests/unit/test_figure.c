@@ -1,7 +1,8 @@
 /* Figures: ranges, ticks, and what awkward numbers and names become. */
 #include "io_files.h"
-#include "report/figure.h"
+#include "report/report_sections.h"
 
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 
 static void test_ticks(void **state)
@@ -185,13 +186,43 @@ static void test_csv(void **state)
     free(text);
 }
 
+/* As many bars as so many independent draws can fill: the rule of Freedman and
+ * Diaconis, 2 IQR / n^(1/3) wide, which is 0.7 sd for 56 draws of a normal
+ * density. */
+static void test_outline(void **state)
+{
+    (void)state;
+    enum { N = 5000, FEW = 56 };
+    static double value[N], x[TSR_OUTLINE], y[TSR_OUTLINE];
+    const struct {
+        int n;
+        double ess;
+        int least, most; /* bars */
+    } want[] = {{FEW, (double)NAN, 6, 8}, {N, FEW, 8, 11}, {N, N, 38, 40}};
+    for (size_t w = 0; w < sizeof want / sizeof *want; w++) {
+        const int n = want[w].n;
+        double area = 0.0;
+        for (int i = 0; i < n; i++)
+            value[(i * 11) % n] = gsl_cdf_ugaussian_Pinv((i + 0.5) / n);
+        const int points =
+            tsr_report_outline((size_t)n, want[w].ess, value, x, y);
+        assert_in_range(points / 2 - 1, want[w].least, want[w].most);
+        for (int i = 1; i < points; i++)
+            area += (x[i] - x[i - 1]) * y[i];
+        assert_near(area, 1.0, 1e-9);
+    }
+    for (int i = 0; i < FEW; i++)
+        value[i] = 3.0;
+    assert_int_equal(tsr_report_outline(FEW, FEW, value, x, y), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks),  cmocka_unit_test(test_tick_text),
         cmocka_unit_test(test_colour), cmocka_unit_test(test_awkward_numbers),
         cmocka_unit_test(test_range),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv),    cmocka_unit_test(test_outline),
     };
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
 }

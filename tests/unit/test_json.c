@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/json.h"
+#include "core/json_read.h"
 
 typedef struct {
     tsr_json json;
@@ -128,6 +129,33 @@ static void script(void **state)
 }
 
 /* What is nested too deep is null and said; what comes behind it is there. */
+/* A place deep in an object, and what is not there. */
+static void finding(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"a\": {\"runs\": 7}, \"runs\": [{\"x\": 1}, {\"y\": [2, \"b\"], "
+        "\"x\": {\"log\": -3.5, \"none\": null}}], \"run\": 9}";
+    static const struct {
+        const char *path;
+        double value; /* NaN: it is not there, or no number */
+    } want[] = {{"runs.0.x", 1.0},         {"runs.1.x.log", -3.5},
+                {"runs.1.y.0", 2.0},       {"run", 9.0},
+                {"a.runs", 7.0},           {"runs.1.y.1", (double)NAN},
+                {"runs.2.x", (double)NAN}, {"runs.1.x.none", (double)NAN},
+                {"x", (double)NAN},        {"run.0", (double)NAN},
+                {"runs.0.y", (double)NAN}, {"runs.0.x.log", (double)NAN}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        tsr_json_reader r = {text, text + strlen(text), 0, 0};
+        double value = 0.0;
+        const int is_there =
+            tsr_json_find(&r, want[i].path) && tsr_json_read_number(&r, &value);
+        assert_int_equal(is_there, !isnan(want[i].value));
+        if (is_there)
+            assert_true(value == want[i].value);
+    }
+}
+
 static void too_deep(void **state)
 {
     (void)state;
@@ -163,6 +191,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nesting), cmocka_unit_test(numbers),
         cmocka_unit_test(strings), cmocka_unit_test(script),
-        cmocka_unit_test(too_deep)};
+        cmocka_unit_test(finding), cmocka_unit_test(too_deep)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

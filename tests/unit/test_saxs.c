@@ -1,6 +1,7 @@
 /* io/saxs: the tables people have, what is refused, and the Guinier fit. */
 #include "io_files.h"
 
+#include "scattering/guinier.h"
 #include "scattering/saxs.h"
 
 #include <math.h>
@@ -359,6 +360,18 @@ static void guinier_of_a_gaussian(void **state)
         assert_in_range(saxs->n_guinier, n - 1, n + 1);
         tsr_saxs_free(saxs);
     }
+    /* The mass is (Vc^2 / Rg) / 0.1231 with Vc = 2 Rg^2 / 3, the integral of q
+     * I being 3 I0 / (2 Rg^2); a constant background does no harm. */
+    tsr_guinier g;
+    for (int i = 0; i < N; i++) {
+        q[i] = 0.0015 * (i + 3);
+        intensity[i] = 2 + 5 * exp(-q[i] * q[i] * 400 / 3);
+    }
+    assert_int_equal(tsr_guinier_fit(N, q, intensity, sigma, 2, 20, &g, &err),
+                     TSR_OK);
+    assert_near(tsr_guinier_mass(&g, N, q, intensity, 2),
+                4.0 / 9 * 8000 / 0.1231, 200);
+    assert_true(isnan(tsr_guinier_mass(&g, N / 2, q, intensity, 2)));
     /* None where the curve rises, or starts beyond the range. */
     tsr_saxs *saxs = text_ok("0.1 1 1\n0.2 2 1\n0.3 3 1\n0.4 4 1\n0.5 5 1\n");
     assert_true(isnan(saxs->rg_guinier) && isnan(saxs->i0_guinier));

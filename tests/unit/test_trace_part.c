@@ -161,23 +161,12 @@ static void test_shape_and_coordinates(void **state)
             assert_true(coord[k] == 0.01 * (k + 1));
         free(coord);
     }
-    /* texts are labels, and no numbers */
-    char **label;
-    assert_int_equal(tsr_trace_labels(reader, TSR_TRACE_SAMPLE_STATS,
-                                      "acceptance", &n, &label, NULL),
-                     TSR_OK);
-    assert_int_equal(n, N_MOVE);
-    for (int k = 0; k < n; k++)
-        assert_string_equal(label[k], moves[k]);
-    tsr_trace_labels_free(n, label);
+    /* texts are no numbers */
     assert_int_equal(tsr_trace_coordinates(reader, TSR_TRACE_SAMPLE_STATS,
                                            "acceptance", &n, &coord, NULL),
                      TSR_OK);
     assert_null(coord);
-    assert_int_equal(tsr_trace_labels(reader, TSR_TRACE_OBSERVED_DATA,
-                                      "intensity", &n, &label, NULL),
-                     TSR_OK);
-    assert_null(label);
+    assert_int_equal(n, N_MOVE);
     assert_int_equal(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR, "none",
                                      &n_chain, &n_draw, &n, NULL),
                      TSR_E_DATA);
