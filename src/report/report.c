@@ -143,14 +143,15 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                                       .q5 = none};
     char *vega = NULL;
     tsr_log_progress(log, "report: diagnosis");
-    tsr_status status = trace == NULL ? TSR_OK
-                                      : tsr_diagnose(trace, &options->diagnose,
-                                                     &r.diagnosis, err);
-    if (status == TSR_OK && trace != NULL)
-        tsr_summary_hide_poses(r.diagnosis->summary);
-    if (status == TSR_OK && options->prior != NULL)
-        status =
-            tsr_summary_add_prior(r.diagnosis->summary, options->prior, err);
+    tsr_status status = TSR_OK;
+    if (trace != NULL) {
+        status = tsr_diagnose(trace, &options->diagnose, &r.diagnosis, err);
+        if (status == TSR_OK && options->prior != NULL)
+            status = tsr_summary_add_prior(r.diagnosis->summary, options->prior,
+                                           err);
+        if (status == TSR_OK)
+            tsr_summary_hide_poses(r.diagnosis->summary);
+    }
     TSR_THEN(status, find_domains(&r, err));
     TSR_THEN(status, open_page(&r, folder, &vega, log, err));
     TSR_THEN(status, tsr_report_box(&r, err));

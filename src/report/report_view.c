@@ -204,12 +204,12 @@ static void put_chains(tsr_json *j, const tsr_model_atoms *model, int n,
 {
     tsr_json_array(j, "chains");
     for (int i = 0, last; i < n; i = last + 1) {
-        const tsr_model_atom *a = &model->atom[point[i]], *b = a;
+        const tsr_model_atom *a = &model->atom[point[i]];
         const int is_strand = a->is_guest == TSR_GUEST_NUCLEOTIDE ||
                               (!a->is_guest && model->is_nucleic);
         char name[48];
         for (last = i; last + 1 < n; last++) {
-            b = &model->atom[point[last + 1]];
+            const tsr_model_atom *b = &model->atom[point[last + 1]];
             if (b->chain != a->chain || b->is_guest != a->is_guest)
                 break;
         }

@@ -416,12 +416,15 @@ function showMolecule(figure, data) {
     var legend = document.createElement('div');
     controls.className = 'controls';
     legend.className = 'legend';
-    if (nDomain) controls.append(select('laid over', [[0, 'all residues']].concat(
-        data.domains.map(function (_, d) { return [d + 1, domainName(d)]; })),
-        'over', reset));
-    if (data.draws.length > 1) controls.append(select('in full', data.draws.map(function (draw, d) {
-        return [d, draw.name];
-    }), 'draw'));
+    if (nDomain)
+        controls.append(select('laid over', [[0, 'all residues']].concat(
+            data.domains.map(function (_, d) {
+                return [d + 1, domainName(d)];
+            })), 'over', reset));
+    if (data.draws.length > 1)
+        controls.append(select('in full', data.draws.map(function (draw, d) {
+            return [d, draw.name];
+        }), 'draw'));
     if (nState > 1) {
         var states = [[0, 'all, by colour']];
         for (var s = 1; s <= nState; s++) states.push([s, 'state ' + s]);

@@ -41,7 +41,7 @@ struct tsr_column {
     tsr_trace_group group;
     char name[48], dim[48];
     const char *unit, *doc; /* before a semicolon: the name for readers */
-    char own_doc[128]; /* where doc is NULL */
+    char own_doc[128];      /* where doc is NULL */
     tsr_column_axis axis;
     int index, state; /* for the getter: a parameter, a term, a state */
     int part;         /* of what index names */

@@ -39,8 +39,8 @@ int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
 
 /* Mass of a protein by the volume of correlation, Da: Vc^2 / (0.1231 Rg), Vc =
  * I(0) over the integral of q I up to 0.3 1/Angstrom; good to some 20 %. NaN
- * where Guinier's law was not found or q ends before 0.2. Source: Rambo & Tainer
- * 2013, Nature 496, 477. */
+ * where Guinier's law was not found or q ends before 0.2. Source: Rambo &
+ * Tainer 2013, Nature 496, 477. */
 double tsr_guinier_mass(const tsr_guinier *range, int n, const double *q,
                         const double *intensity, double background);
 

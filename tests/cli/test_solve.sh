@@ -204,6 +204,7 @@ expect "tails alone" 0 "" \
     "$program" solve model.pdb exp.dat -o tails --states 1 $few
 has "are not sampled where the model fits" "^Only tails are flexible: A:1-5" out.txt
 check "and there is no run" test ! -e tails/1
+check "but a report" grep -q "Only tails are flexible" tails/report.html
 check "the command that samples them" "$python" -c 'import json
 s = json.load(open("tails/verdict.json"))
 assert s["finished"] is True and s["runs"] == [], s
