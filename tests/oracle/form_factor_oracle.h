@@ -9,7 +9,7 @@
 #include "molecule/residue_atoms.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
-#include "train/form_factor_atoms.h"
+#include "train/form_factors.h"
 
 #include <math.h>
 #include <stdlib.h>

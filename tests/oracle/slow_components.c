@@ -4,8 +4,7 @@
 #include "core/vec3.h"
 #include "molecule/residue_atoms.h"
 #include "molecule/structure.h"
-#include "train/form_factor_evaluate.h"
-#include "train/form_factor_target.h"
+#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <math.h>

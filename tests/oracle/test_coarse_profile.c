@@ -7,7 +7,7 @@
  * partial profile at q = 1/Angstrom. Single precision engines promise 1e-5; a
  * partial profile with hydration cancels more, hence of I(0). */
 #include "../engine_support.h"
-#include "train/form_factor_atoms.h"
+#include "train/form_factors.h"
 #include "train/train.h"
 
 #include "core/vec3.h"
@@ -16,8 +16,6 @@
 #include "scattering/coarse_profile.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
-#include "train/form_factor_evaluate.h"
-#include "train/form_factor_target.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
  * Stovgaard et al. 2010 as they are published. */
 #include "form_factor_oracle.h"
 
-#include "train/form_factor_evaluate.h"
+#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <setjmp.h>

@@ -2,8 +2,7 @@
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"
-#include "train/form_factor_atoms.h"
-#include "train/table_write.h"
+#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <math.h>

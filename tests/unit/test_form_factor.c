@@ -1,12 +1,10 @@
 #include "scattering/form_factor.h"
-#include "train/form_factor_atoms.h"
-#include "train/table_write.h"
+#include "train/form_factors.h"
 #include "train/train.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "table_text.h"
-#include "train/form_factor_target.h"
 
 #include <math.h>
 #include <setjmp.h>

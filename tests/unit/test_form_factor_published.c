@@ -1,6 +1,6 @@
 /* Published tables that are not as they should be, names in headings, and how
  * errors are summarised. */
-#include "train/form_factor_evaluate.h"
+#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * what the truth says, but for the fit's own freedom; threads change nothing.
  */
 #include "core/random.h"
-#include "train/mixture_train.h"
+#include "train/mixtures.h"
 
 #include "molecule/side_density.h"
 #include "molecule/torsion_density.h"

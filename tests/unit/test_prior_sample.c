@@ -1,6 +1,6 @@
 /* What is read from structures: a chain of known torsions comes back class by
  * class, without what is strained, mirrored, at an end or beside a break. */
-#include "train/prior_sample.h"
+#include "train/priors.h"
 
 #include "core/random.h"
 

@@ -1,13 +1,12 @@
 /* Structures written by the test, in which distances, torsions, angles and
  * side-chain centres are known, through training, writing and reading. */
 #include "molecule/prior_table.h"
-#include "train/table_write.h"
 #include "train/train.h"
 
 #include "chain_pdb.h"
 #include "core/random.h"
 #include "table_text.h"
-#include "train/mixture_train.h"
+#include "train/mixtures.h"
 
 #include <math.h>
 #include <setjmp.h>

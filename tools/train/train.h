@@ -105,7 +105,7 @@ void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
                             tsr_form_factor_table *table);
 
 /* Fits the prior to structure files: those of the classes and types that
- * prior_sample.h lists. Errors: those of reading and of the fits. */
+ * priors.h lists. Errors: those of reading and of the fits. */
 tsr_status tsr_prior_table_train(int n_path, const char *const *path,
                                  int n_thread, tsr_log *log,
                                  tsr_prior_table **out, tsr_err *err);
@@ -132,5 +132,16 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
 tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
                             const char *command, const char *output,
                             tsr_log *log, tsr_err *err);
+
+/* ---- table_write ----
+ *
+ * The files of data/, as molecule/prior_table.h and scattering/form_factor.h
+ * read them. Written beside and renamed. */
+
+/* Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
+                                 const char *path, tsr_err *err);
+tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
+                                 tsr_err *err);
 
 #endif

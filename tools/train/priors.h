@@ -7,8 +7,8 @@
  * from planar, N-CA-C outside 95 to 127 degrees. Bond angles are of the same
  * residues; side-chain centres of all that have N, CA, C and every atom beyond
  * CB. */
-#ifndef TSR_TRAIN_PRIOR_SAMPLE_H
-#define TSR_TRAIN_PRIOR_SAMPLE_H
+#ifndef TSR_TRAIN_PRIORS_H
+#define TSR_TRAIN_PRIORS_H
 
 #include "core/status.h"
 #include "molecule/prior_table.h"

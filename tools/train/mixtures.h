@@ -6,8 +6,8 @@
  * log density of what was held out is below the best by no more than 0.002 nat
  * or one standard error of that difference (between structures). A mixture of
  * that many parts is then fitted to all observations. */
-#ifndef TSR_TRAIN_MIXTURE_TRAIN_H
-#define TSR_TRAIN_MIXTURE_TRAIN_H
+#ifndef TSR_TRAIN_MIXTURES_H
+#define TSR_TRAIN_MIXTURES_H
 
 #include "core/log.h"
 #include "core/status.h"
@@ -28,13 +28,13 @@ typedef struct {
                            double *value, tsr_err *err);
 } tsr_mixture_type;
 
-/* Torsions: mixtures of bivariate von Mises distributions (torsion_fit.c), of
+/* Torsions: mixtures of bivariate von Mises distributions (below), of
  * observations phi, psi (rad); a mixture is a tsr_torsion_mixture. */
 extern const tsr_mixture_type tsr_mixture_torsion;
 #define TSR_UNIFORM_WEIGHT 1e-3 /* least of the part that is uniform */
 #define TSR_MAX_KAPPA 500.0
 
-/* Side-chain centres: mixtures of Gaussians (side_fit.c), of observations in
+/* Side-chain centres: mixtures of Gaussians (below), of observations in
  * the frame of N-CA-C (Angstrom); a mixture is a tsr_side_mixture. */
 extern const tsr_mixture_type tsr_mixture_side;
 #define TSR_LEAST_SIDE_SD 0.05 /* Angstrom, in any direction */
