@@ -16,7 +16,7 @@
 #ifndef TSR_ANALYSIS_ARRANGEMENTS_H
 #define TSR_ANALYSIS_ARRANGEMENTS_H
 
-#include "analysis/domains.h"
+#include "analysis/shape.h"
 
 enum { TSR_MOST_ARRANGEMENTS = 8 /* of a state that are told of */ };
 

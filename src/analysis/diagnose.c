@@ -1,14 +1,687 @@
-/* Asks the questions of diagnose_checks.h one after the other, and tells the
+/* Asks the questions one after the other, and tells the
  * answers to people or, as JSON, to programs. The run has converged where no
  * answer is no and those that are needed are yes. */
 #include "analysis/diagnose.h"
 
-#include "analysis/diagnose_checks.h"
+#include "analysis/convergence.h"
 #include "core/json.h"
 #include "core/text.h"
 
+#include <gsl/gsl_sort.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A question; each fills `check`, of which `found` is NULL only where memory is
+ * out. */
+#define QUESTION(name)                                      \
+    static tsr_status ask_##name(                           \
+        tsr_diagnosis *diagnosis, tsr_trace_reader *reader, \
+        const tsr_diagnose_options *options, tsr_check *check, tsr_err *err)
+
+/* ---- chains of one variable compared ----
+ *
+ * Chains that have converged visit the same values. Each question here finds a
+ * way in which they do not: a chain that never moves, one whose middle 90 %
+ * lies apart from all others, two halves of the chains with different
+ * distributions (Kolmogorov and Smirnov's test, by as many draws as are
+ * independent). */
+
+int tsr_longest_rest(int n_draw, const double *value)
+{
+    int longest = 0, run = 0;
+    for (int d = 0; d < n_draw; d++) {
+        run = d > 0 && value[d] == value[d - 1] ? run + 1 : 1;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+typedef struct {
+    double low, high;
+} interval;
+
+/* The middle 90 %; x is sorted on the way. */
+static interval middle_of(double *x, size_t n)
+{
+    gsl_sort(x, 1, n);
+    return (interval){x[(size_t)(0.05 * (double)(n - 1))],
+                      x[(size_t)ceil(0.95 * (double)(n - 1))]};
+}
+
+double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
+{
+    const size_t row = (size_t)n_draw, n = (size_t)n_chain * row;
+    double *copy = n_chain > 1 && n_draw > 0 ? malloc(n * sizeof *copy) : NULL;
+    if (copy == NULL)
+        return (double)NAN;
+    const size_t at = (size_t)c * row;
+    memcpy(copy, value + at, row * sizeof *copy);
+    memcpy(copy + row, value, at * sizeof *copy);
+    memcpy(copy + row + at, value + at + row, (n - at - row) * sizeof *copy);
+    const interval own = middle_of(copy, row);
+    const interval rest = middle_of(copy + row, n - row);
+    free(copy);
+    const double width = fmax(own.high - own.low, rest.high - rest.low);
+    const double rounding = 1e-13 * fmax(fabs(own.high), fabs(own.low));
+    if (own.low > rest.high + rounding)
+        return (own.low - rest.high) / width;
+    if (own.high < rest.low - rounding)
+        return (own.high - rest.low) / width;
+    return 0.0;
+}
+
+/* ---- halves ---- */
+
+/* Of sorted samples. */
+static double largest_distance(const double *a, size_t n_a, const double *b,
+                               size_t n_b)
+{
+    double largest = 0.0;
+    for (size_t i = 0, k = 0; i < n_a && k < n_b;) {
+        const double x = fmin(a[i], b[k]);
+        while (i < n_a && a[i] <= x)
+            i++;
+        while (k < n_b && b[k] <= x)
+            k++;
+        largest = fmax(largest,
+                       fabs((double)i / (double)n_a - (double)k / (double)n_b));
+    }
+    return largest;
+}
+
+/* Independent draws of a half; where none of its chains moves, one of each. */
+static double worth(const tsr_convergence *half, int n_chain)
+{
+    return isnan(half->ess_bulk) ? n_chain : half->ess_bulk;
+}
+
+/* P(D > distance) of Kolmogorov's distribution for n = n_a n_b / (n_a + n_b),
+ * with the correction of Stephens 1970 (J. R. Stat. Soc. B 32, 115). */
+static double kolmogorov_p(double distance, double n)
+{
+    const double x = distance * (sqrt(n) + 0.12 + 0.11 / sqrt(n));
+    double sum = 0.0;
+    if (isnan(x))
+        return x;
+    if (x < 0.3) /* there the series is 1 to 1e-5, and converges slowly */
+        return 1.0;
+    for (int k = 1; k <= 100; k++) {
+        const double term = exp(-2.0 * k * k * x * x);
+        sum += k % 2 == 1 ? term : -term;
+        if (term < 1e-16)
+            break;
+    }
+    return fmin(1.0, 2.0 * sum);
+}
+
+tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
+                                 tsr_half_compare *out, tsr_err *err)
+{
+    /* of one chain, the two halves of its draws are two chains */
+    const int rows = n_chain > 1 ? n_chain : 2;
+    const int length = n_chain > 1 ? n_draw : n_draw / 2;
+    const int first = (rows + 1) / 2;
+    const size_t n_a = (size_t)first * (size_t)length;
+    const size_t n_b = (size_t)(rows - first) * (size_t)length;
+    tsr_convergence a, b;
+
+    *out = (tsr_half_compare){(double)NAN, (double)NAN};
+    if (length < 1)
+        return TSR_OK;
+    double *copy = malloc((n_a + n_b) * sizeof *copy);
+    if (copy == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory to compare %d chains",
+                        n_chain);
+    memcpy(copy, value, (n_a + n_b) * sizeof *copy);
+    tsr_status status = tsr_convergence_make(first, length, copy, &a, err);
+    TSR_THEN(status,
+             tsr_convergence_make(rows - first, length, copy + n_a, &b, err));
+    if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
+        gsl_sort(copy, 1, n_a);
+        gsl_sort(copy + n_a, 1, n_b);
+        out->distance = largest_distance(copy, n_a, copy + n_a, n_b);
+        const double w_a = worth(&a, first), w_b = worth(&b, rows - first);
+        out->p = kolmogorov_p(out->distance, w_a * w_b / (w_a + w_b));
+    }
+    free(copy);
+    return status;
+}
+
+/* ---- questions ----
+ *
+ * The questions that the summary of each variable answers. Those about where
+ * chains have been, their halves and their exchanges, are in diagnose_chains.c.
+ */
+
+/* What a check has before it is asked: no answer, no numbers, no texts. */
+static void start_check(tsr_check *check, const char *name, const char *asks)
+{
+    *check = (tsr_check){.name = name,
+                         .asks = asks,
+                         .answer = TSR_CHECK_UNKNOWN,
+                         .value = (double)NAN,
+                         .limit = (double)NAN};
+}
+
+/* Is the item one that must converge? What does not vary, and what has no
+ * numbers, are other checks' matter. */
+static int counts(const tsr_summary_item *item)
+{
+    return item->flaw == TSR_FLAW_NONE;
+}
+
+/* The line that goes on with the run, for all checks; without one
+ * "--set sampler.draws=8000", `factor` times as many. */
+static char *run_longer(tsr_diagnosis *d, const tsr_diagnose_options *options,
+                        double factor)
+{
+    if (options->advice != NULL) {
+        if (d->advice == NULL)
+            d->advice = strdup(options->advice);
+        return NULL;
+    }
+    const double draws =
+        options->draws > 0 ? (double)options->draws : d->n_draw;
+    const double most = 1000.0; /* further is guesswork */
+    const double times = fmin(most, fmax(2.0, ceil(factor)));
+    if (options->warmup > 0)
+        return tsr_words_of(
+            "run longer, for example with --set sampler.warmup=%.0f "
+            "--set sampler.draws=%.0f",
+            2.0 * (double)options->warmup, times * draws);
+    return tsr_words_of("run longer, for example with --set sampler.draws=%.0f",
+                        times * draws);
+}
+
+/* Numbers that are finite, a file that can be read. */
+QUESTION(finite)
+{
+    tsr_words found;
+    int n_bad = 0;
+    (void)reader, (void)options, (void)err;
+    start_check(check, "finite", "are all draws numbers?");
+    tsr_words_begin(&found);
+    for (int i = 0; i < diagnosis->summary->n; i++)
+        if (diagnosis->summary->item[i].flaw_text != NULL)
+            tsr_words_say(&found, "%s%s", n_bad++ > 0 ? "; " : "",
+                          diagnosis->summary->item[i].flaw_text);
+    for (int i = 0; i < diagnosis->n_curve; i++)
+        if (diagnosis->curve[i]->n_bad > 0)
+            tsr_words_say(&found, "%s%s is not finite at %d of %d points",
+                          n_bad++ > 0 ? "; " : "", diagnosis->curve[i]->name,
+                          diagnosis->curve[i]->n_bad, diagnosis->curve[i]->n);
+    if (n_bad == 0)
+        tsr_words_say(&found, "all of them");
+    check->answer = n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
+    check->found = tsr_words_end(&found);
+    if (n_bad > 0)
+        check->remedy =
+            tsr_words_of("this should not happen: repeat the run with "
+                         "--device reference, and where it stays so, "
+                         "report it with config.yaml");
+    return TSR_OK;
+}
+
+/* More than one chain: R-hat of one cannot see what it missed. */
+QUESTION(chains)
+{
+    (void)reader, (void)options, (void)err;
+    start_check(check, "chains", "are there chains to compare?");
+    check->value = diagnosis->n_chain;
+    check->limit = 2.0;
+    check->answer = diagnosis->n_chain > 1 ? TSR_CHECK_YES : TSR_CHECK_NO;
+    check->found =
+        tsr_words_of("%d chain%s of %d draws", diagnosis->n_chain,
+                     diagnosis->n_chain == 1 ? "" : "s", diagnosis->n_draw);
+    if (diagnosis->n_chain < 2)
+        check->remedy = tsr_words_of(
+            "one chain cannot show what it never found: run at least "
+            "two, better four, with --set sampler.chains=4");
+    return TSR_OK;
+}
+
+/* R-hat of every variable (Vehtari et al. 2021). */
+QUESTION(rhat)
+{
+    const tsr_summary_item *worst = NULL;
+    int n_above = 0, n = 0;
+    (void)reader, (void)err;
+    start_check(check, "rhat", "do the chains agree on every variable?");
+    check->limit = options->rhat;
+    for (int i = 0; i < diagnosis->summary->n; i++) {
+        const tsr_summary_item *item = &diagnosis->summary->item[i];
+        if (!counts(item))
+            continue;
+        n++;
+        n_above += item->value.rhat > options->rhat;
+        if (worst == NULL || item->value.rhat > worst->value.rhat)
+            worst = item;
+    }
+    if (worst == NULL) {
+        check->found =
+            tsr_words_of("no variable has an R-hat: too few draws, or "
+                         "nothing varies");
+        check->remedy = run_longer(diagnosis, options, 4.0);
+        return TSR_OK;
+    }
+    check->value = worst->value.rhat;
+    check->answer = n_above == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
+    check->found =
+        n_above == 0
+            ? tsr_words_of("the largest R-hat of %d variables is %.4f (%s)", n,
+                           worst->value.rhat, worst->name)
+            : tsr_words_of(
+                  "R-hat is above %g for %d of %d variables, largest for "
+                  "%s: %.3f",
+                  options->rhat, n_above, n, worst->name, worst->value.rhat);
+    if (n_above > 0)
+        check->remedy = run_longer(diagnosis, options, 4.0);
+    return TSR_OK;
+}
+
+/* Effective sample size, bulk and tail, of every variable. */
+QUESTION(ess)
+{
+    double least;
+    const tsr_summary_item *worst =
+        tsr_summary_slowest(diagnosis->summary, &least);
+    (void)reader, (void)err;
+    start_check(check, "ess", "are there enough independent draws?");
+    check->limit = options->ess;
+    if (worst == NULL) {
+        check->found =
+            tsr_words_of("no variable has an effective sample size: too "
+                         "few draws, or nothing varies");
+        check->remedy = run_longer(diagnosis, options, 4.0);
+        return TSR_OK;
+    }
+    check->value = least;
+    check->answer = least >= options->ess ? TSR_CHECK_YES : TSR_CHECK_NO;
+    check->found = tsr_words_of(
+        "the least is %.0f of %.0f draws (%s), %.0f are asked for", least,
+        (double)worst->n_chain * worst->n_draw, worst->name, options->ess);
+    if (least < options->ess)
+        check->remedy =
+            run_longer(diagnosis, options, 1.2 * options->ess / least);
+    return TSR_OK;
+}
+
+/* R-hat of the computed curve, at every q. */
+QUESTION(profile)
+{
+    tsr_words found;
+    double largest = 0.0;
+    int n_told = 0;
+    (void)reader, (void)err;
+    start_check(check, "profile",
+                "do the chains agree on the curve, at every q?");
+    check->limit = options->rhat;
+    if (diagnosis->n_curve == 0) {
+        check->answer = TSR_CHECK_NOT_ASKED;
+        check->found = tsr_words_of("the trace has no curve: no data");
+        return TSR_OK;
+    }
+    tsr_words_begin(&found);
+    for (int i = 0; i < diagnosis->n_curve; i++) {
+        const tsr_curve_summary *c = diagnosis->curve[i];
+        const int worst = tsr_curve_summary_worst(c);
+        int n_above = 0;
+        if (worst < 0)
+            continue;
+        for (int k = 0; k < c->n; k++)
+            n_above += c->point[k].rhat > options->rhat;
+        tsr_words_say(
+            &found,
+            "%s%s: the largest R-hat is %.3f, at q = %.4g; above %g at %d of "
+            "%d points",
+            n_told++ > 0 ? "; " : "", c->name, c->point[worst].rhat,
+            c->q[worst], options->rhat, n_above, c->n);
+        largest = fmax(largest, c->point[worst].rhat);
+    }
+    if (n_told == 0)
+        tsr_words_say(&found, "too few draws to tell");
+    check->value = n_told > 0 ? largest : (double)NAN;
+    check->answer = n_told == 0                ? TSR_CHECK_UNKNOWN
+                    : largest <= options->rhat ? TSR_CHECK_YES
+                                               : TSR_CHECK_NO;
+    check->found = tsr_words_end(&found);
+    if (check->answer == TSR_CHECK_NO)
+        check->remedy = run_longer(diagnosis, options, 4.0);
+    return TSR_OK;
+}
+
+/* ---- questions about chains ----
+ *
+ * The checks that look at chains one by one, or at groups of them: R-hat and
+ * effective sample size say that something is wrong, these say where. A check
+ * that cannot tell says so, since an unanswered question is not a yes. */
+
+static int is_finite_row(const double *value, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(value[i]))
+            return 0;
+    return n > 0;
+}
+
+enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
+
+/* Chains of one variable that stand still or are apart: told in `found`.
+ * Returns how many. */
+static int look_at_chains(const char *name, int may_rest, int n_chain,
+                          int n_draw, const double *value, tsr_words *found,
+                          int *n_told)
+{
+    const double far = 0.5; /* of the middle 90 % */
+    int n_bad = 0;
+    for (int c = 0; c < n_chain; c++) {
+        const double *row = value + (size_t)c * (size_t)n_draw;
+        const int rest = tsr_longest_rest(n_draw, row);
+        const double gap = tsr_chain_gap(n_chain, n_draw, value, c);
+        const int stands =
+            !may_rest && 4 * rest >= n_draw && rest >= LEAST_DRAWS;
+        if (!stands && !(fabs(gap) > far))
+            continue;
+        n_bad++;
+        if ((*n_told)++ >= MOST_NAMED)
+            continue;
+        tsr_words_say(found, "%s", *n_told > 1 ? "; " : "");
+        if (stands)
+            tsr_words_say(found,
+                          "%s of chain %d does not change for %d of %d draws",
+                          name, c, rest, n_draw);
+        else
+            tsr_words_say(found,
+                          "chain %d has its own %s, %s those of the others", c,
+                          name, gap < 0.0 ? "below" : "above");
+    }
+    return n_bad;
+}
+
+/* Chains that stand still, and chains apart from the others. */
+QUESTION(stuck)
+{
+    enum { N_SHAPE = 2 }; /* of the structure; then how well it fits */
+    static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
+    tsr_words found;
+    int n_bad = 0, n_told = 0, n_seen = 0;
+    tsr_status status = TSR_OK;
+    start_check(check, "stuck", "do all chains move, and in the same place?");
+    tsr_words_begin(&found);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
+         i++) {
+        int n_chain, n_draw;
+        double *value;
+        /* d_max may lie within a rigid part, all of it where none moves */
+        const int is_shape = i < N_SHAPE;
+        const int may_rest =
+            is_shape && (options->is_still || strcmp(names[i], "d_max") == 0);
+        status =
+            tsr_summary_draws(reader, names[i], &n_chain, &n_draw, &value, err);
+        if (value != NULL && n_draw >= LEAST_DRAWS &&
+            is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
+            n_seen++;
+            n_bad += look_at_chains(names[i], may_rest, n_chain, n_draw, value,
+                                    &found, &n_told);
+        }
+        free(value);
+    }
+    if (n_seen == 0)
+        tsr_words_say(&found, "too few draws to tell (fewer than %d)",
+                      LEAST_DRAWS);
+    else if (n_bad == 0)
+        tsr_words_say(&found,
+                      "none stands still, none is apart from the others");
+    else if (n_told > MOST_NAMED)
+        tsr_words_say(&found, "; and %d more", n_told - MOST_NAMED);
+    check->answer = n_seen == 0  ? TSR_CHECK_UNKNOWN
+                    : n_bad == 0 ? TSR_CHECK_YES
+                                 : TSR_CHECK_NO;
+    check->found = tsr_words_end(&found);
+    if (n_bad > 0)
+        check->remedy = tsr_words_of(
+            "give the chains more warm-up (sampler.warmup) or more "
+            "temperatures (sampler.temperatures, sampler.t_max); where one "
+            "stands still, look at the moves, prior.restraints and "
+            "structure.flexible");
+    (void)diagnosis;
+    return status;
+}
+
+static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
+{
+    const tsr_summary_item *item = tsr_summary_find(diagnosis->summary, name);
+    return item != NULL && item->flaw == TSR_FLAW_CONSTANT;
+}
+
+/* Two halves of the chains, after Viswanath et al. 2017 (Biophys. J. 113,
+ * 2344): distributions differ where a Kolmogorov-Smirnov test says so with p
+ * below 0.05 and the distance is not small, above 0.3. */
+QUESTION(halves)
+{
+    static const char *const names[] = {"rg", "d_max", "chi2", "lp"};
+    const double small = 0.3, rare = 0.05;
+    tsr_words found;
+    int n_bad = 0, n_seen = 0, n_open = 0;
+    double largest = 0.0;
+    tsr_status status = TSR_OK;
+    start_check(check, "halves", "do two halves of the chains tell the same?");
+    check->limit = small;
+    tsr_words_begin(&found);
+    for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
+         i++) {
+        int n_chain, n_draw;
+        double *value;
+        tsr_half_compare half = {(double)NAN, (double)NAN};
+        if (is_constant(diagnosis, names[i]))
+            continue;
+        status =
+            tsr_summary_draws(reader, names[i], &n_chain, &n_draw, &value, err);
+        if (status == TSR_OK && value != NULL && n_draw >= LEAST_DRAWS)
+            status = tsr_half_compare_make(n_chain, n_draw, value, &half, err);
+        free(value);
+        if (isnan(half.p))
+            continue;
+        tsr_words_say(&found, "%s%s D = %.3f (p = %.2g)",
+                      n_seen++ > 0 ? ", " : "", names[i], half.distance,
+                      half.p);
+        largest = fmax(largest, half.distance);
+        n_bad += half.distance > small && half.p < rare;
+        n_open += half.distance > small && !(half.p < rare);
+    }
+    if (n_seen == 0)
+        tsr_words_say(&found, "too few draws to tell");
+    else
+        tsr_words_say(&found,
+                      "; they differ where D is above %g with p below %g",
+                      small, rare);
+    check->value = n_seen > 0 ? largest : (double)NAN;
+    /* far apart, but by too few independent draws to be sure of it */
+    check->answer = n_bad > 0                   ? TSR_CHECK_NO
+                    : n_seen == 0 || n_open > 0 ? TSR_CHECK_UNKNOWN
+                                                : TSR_CHECK_YES;
+    check->found = tsr_words_end(&found);
+    if (n_bad > 0)
+        check->remedy = run_longer(diagnosis, options, 4.0);
+    return status;
+}
+
+/* The largest difference of a share between the halves, in standard errors for
+ * `worth` independent draws in all. */
+static double largest_gap(const tsr_arrangements *a, int state, double worth)
+{
+    double largest = 0.0;
+    for (int i = 0; i < a->n; i++) {
+        const double *half = a->item[i].half, p = 0.5 * (half[0] + half[1]);
+        const double error = sqrt(fmax(p * (1.0 - p), 1e-9) * 4.0 / worth);
+        if (a->item[i].state == state)
+            largest = fmax(largest, fabs(half[0] - half[1]) / error);
+    }
+    return largest;
+}
+
+/* Of the state whose halves overlap least, the first items being its own. */
+static void tell_shares(const tsr_arrangements *a, int state, double overlap,
+                        int n_group, tsr_words *found)
+{
+    int n_told = 0;
+    if (state > 0)
+        tsr_words_say(found, "state %d: ", state);
+    tsr_words_say(found,
+                  "%d arrangements of the domains, which overlap by %.2f; "
+                  "shares of the largest are",
+                  n_group, overlap);
+    for (int i = 0; i < a->n; i++)
+        if (a->item[i].state == state)
+            tsr_words_say(found, "%s %.2f and %.2f", n_told++ > 0 ? "," : "",
+                          a->item[i].half[0], a->item[i].half[1]);
+}
+
+/* Arrangements of the domains in two halves of the chains. */
+QUESTION(arrangements)
+{
+    const double enough = 0.8, sure = 3.0;
+    const tsr_arrangements *a = options->arrangements;
+    const tsr_summary_item *rg = tsr_summary_find(diagnosis->summary, "rg");
+    int least = 0, i = 0;
+    tsr_words found;
+    (void)reader, (void)err;
+    start_check(check, "arrangements",
+                "do the halves hold the same structures?");
+    check->limit = enough;
+    if (a == NULL) {
+        check->answer = TSR_CHECK_NOT_ASKED;
+        check->found = tsr_words_of("the run has no stored conformations, or "
+                                    "no two domains of them move");
+        return TSR_OK;
+    }
+    if (isnan(a->overlap[0])) {
+        check->found = tsr_words_of("one chain, so there are no halves");
+        return TSR_OK;
+    }
+    for (int s = 1; s < a->n_state; s++)
+        least = a->overlap[s] < a->overlap[least] ? s : least;
+    for (int s = 0; s < least; s++) /* its first item */
+        i += a->n_group[s] < TSR_MOST_ARRANGEMENTS ? a->n_group[s]
+                                                   : TSR_MOST_ARRANGEMENTS;
+    const int state = a->item[i].state;
+    check->value = a->overlap[least];
+    tsr_words_begin(&found);
+    tell_shares(a, state, check->value, a->n_group[least], &found);
+    check->found = tsr_words_end(&found);
+    if (check->value >= enough) {
+        check->answer = TSR_CHECK_YES;
+    } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
+               largest_gap(a, state,
+                           fmin(rg->value.ess_bulk, a->n_seen[least])) > sure) {
+        check->answer = TSR_CHECK_NO;
+        check->remedy = tsr_words_of(
+            "chains stay in the arrangement where they began: give them more "
+            "temperatures (sampler.temperatures, sampler.t_max), more warm-up, "
+            "or run longer");
+    }
+    return TSR_OK;
+}
+
+/* The last draw of a vector of sample_stats, *value [*n_chain][*n], caller
+ * frees; NULL where it is not there or cannot be read. */
+static tsr_status get_last(tsr_trace_reader *reader, const char *name,
+                           int *n_chain, int *n, double **value, tsr_err *err)
+{
+    int n_draw;
+    *value = NULL;
+    if (tsr_trace_shape(reader, TSR_TRACE_SAMPLE_STATS, name, n_chain, &n_draw,
+                        n, NULL) != TSR_OK ||
+        n_draw < 1 || *n < 1)
+        return TSR_OK;
+    *value = malloc((size_t)*n_chain * (size_t)*n * sizeof **value);
+    TSR_TRY(tsr_allocated(*value, err));
+    const tsr_trace_part part = {n_draw - 1, 1, 0, *n};
+    if (tsr_trace_get_part(reader, TSR_TRACE_SAMPLE_STATS, name, &part, *value,
+                           NULL) != TSR_OK) {
+        free(*value);
+        *value = NULL;
+    }
+    return TSR_OK;
+}
+
+/* Adds where the ladder is narrowest to what a check found. */
+static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
+                                 tsr_err *err)
+{
+    int n_chain, n_pair, n_rung_chain = 0, n_rung = 0, at = 0;
+    double *rate, *rung = NULL, least = HUGE_VAL;
+    tsr_status status =
+        get_last(reader, "exchange_rate", &n_chain, &n_pair, &rate, err);
+    TSR_THEN(status, get_last(reader, "ladder_temperature", &n_rung_chain,
+                              &n_rung, &rung, err));
+    for (int i = 0; rate != NULL && i < n_chain * n_pair; i++)
+        if (rate[i] < least) {
+            least = rate[i];
+            at = i;
+        }
+    if (isfinite(least)) {
+        const int chain = at / n_pair, pair = at % n_pair;
+        tsr_words_say(found, "; the rarest exchange is %.2g of those tried",
+                      least);
+        if (rung != NULL && n_rung == n_pair + 1 && chain < n_rung_chain)
+            tsr_words_say(found, ", between T = %.3g and %.3g of chain %d",
+                          rung[chain * n_rung + pair],
+                          rung[chain * n_rung + pair + 1], chain);
+    }
+    free(rate);
+    free(rung);
+    return status;
+}
+
+/* Round trips of replicas between the temperatures. */
+QUESTION(exchange)
+{
+    tsr_words found;
+    int n_chain, n_draw, n_none = 0;
+    double *value = NULL, total = 0.0;
+    start_check(check, "exchange",
+                "do replicas travel between the temperatures?");
+    check->limit = 1.0;
+    tsr_status status = tsr_summary_draws(reader, "round_trips", &n_chain,
+                                          &n_draw, &value, err);
+    if (status != TSR_OK)
+        return status;
+    for (int c = 0; value != NULL && c < n_chain && n_draw > 0; c++) {
+        const double *row = value + (size_t)c * (size_t)n_draw;
+        total += row[n_draw - 1];
+        n_none += !(row[n_draw - 1] >= 1.0);
+    }
+    if (value == NULL || n_draw == 0) {
+        check->found = tsr_words_of("the trace does not say");
+    } else if (options->n_temp == 1 || (options->n_temp == 0 && total == 0.0)) {
+        check->answer = TSR_CHECK_NOT_ASKED;
+        check->found = tsr_words_of("one temperature");
+    } else {
+        check->value = total / n_chain;
+        check->answer = n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
+        tsr_words_begin(&found);
+        if (n_none == 0)
+            tsr_words_say(&found, "%.0f round trips in all, %.1f a chain",
+                          total, total / n_chain);
+        else
+            tsr_words_say(&found,
+                          "no replica of %d of %d chains has been to the "
+                          "highest temperature and back",
+                          n_none, n_chain);
+        status = tell_narrowest(reader, &found, err);
+        check->found = tsr_words_end(&found);
+        if (n_none > 0)
+            check->remedy = tsr_words_of(
+                "add temperatures (sampler.temperatures=%d), lower "
+                "sampler.t_max, or run longer",
+                options->n_temp > 0 ? options->n_temp + 4 : 10);
+    }
+    free(value);
+    (void)diagnosis;
+    return status;
+}
 
 /* Numbers of one curve that are sorted at most: some seconds. */
 static const double most_numbers = 2e7;
@@ -68,9 +741,8 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
     static tsr_status (*const ask[])(tsr_diagnosis *, tsr_trace_reader *,
                                      const tsr_diagnose_options *, tsr_check *,
                                      tsr_err *) = {
-        tsr_check_finite, tsr_check_chains,       tsr_check_rhat,
-        tsr_check_ess,    tsr_check_stuck,        tsr_check_profile,
-        tsr_check_halves, tsr_check_arrangements, tsr_check_exchange,
+        ask_finite,  ask_chains, ask_rhat,         ask_ess,      ask_stuck,
+        ask_profile, ask_halves, ask_arrangements, ask_exchange,
     };
     *out = NULL;
     tsr_diagnosis *d = calloc(1, sizeof *d);

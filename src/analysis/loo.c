@@ -3,12 +3,259 @@
  * does. */
 #include "analysis/loo.h"
 
-#include "analysis/psis.h"
+#include "analysis/convergence.h"
 #include "analysis/summary.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- psis ----
+ *
+ * The tail's shape k is found as by Zhang & Stephens 2009, with the weak prior
+ * of Vehtari et al.; the largest weights are then replaced by quantiles of the
+ * fitted distribution. A k above 0.7 means that the weights cannot be trusted.
+ */
+
+typedef struct {
+    double log_weight;
+    long at;
+} entry;
+
+static int by_weight(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    if (x->log_weight != y->log_weight)
+        return x->log_weight < y->log_weight ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+/* Mean of log(1 - b x). */
+static double shape_at(double b, int n, const double *x)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += log1p(-b * x[i]);
+    return sum / n;
+}
+
+/* Shape k and scale of a generalised Pareto distribution for x [n], ascending:
+ * the posterior mean of Zhang & Stephens 2009 (Technometrics 51, 316), k drawn
+ * to 0.5 by as much as 10 more observations would (Vehtari et al., app. C). */
+static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
+                             tsr_err *err)
+{
+    const double prior_b = 3.0, prior_k = 10.0;
+    const int m = 30 + (int)sqrt((double)n);
+    double *b = malloc((size_t)m * sizeof *b);
+    double *fit = malloc((size_t)m * sizeof *fit);
+    tsr_status status = TSR_OK;
+    if (b == NULL || fit == NULL) {
+        status = tsr_no_memory(err);
+        goto done;
+    }
+    const double quartile = x[(int)(n / 4.0 + 0.5) - 1];
+    for (int j = 0; j < m; j++) {
+        b[j] =
+            (1.0 - sqrt(m / (j + 0.5))) / (prior_b * quartile) + 1.0 / x[n - 1];
+        double shape = shape_at(b[j], n, x);
+        fit[j] = n * (log(-b[j] / shape) - shape - 1.0);
+    }
+    double sum = 0.0, mean = 0.0;
+    for (int j = 0; j < m; j++) {
+        double all = 0.0;
+        for (int i = 0; i < m; i++)
+            all += exp(fit[i] - fit[j]);
+        if (1.0 / all >= 10.0 * DBL_EPSILON) {
+            sum += 1.0 / all;
+            mean += b[j] / all;
+        }
+    }
+    mean /= sum;
+    *k = shape_at(mean, n, x);
+    *scale = -*k / mean;
+    *k = (n * *k + prior_k * 0.5) / (n + prior_k);
+done:
+    free(b);
+    free(fit);
+    return status;
+}
+
+/* Replaces the n largest of `sorted`, above cut, by quantiles of their fit. */
+static tsr_status smooth_tail(int n, entry *tail, double cut, double *k,
+                              tsr_err *err)
+{
+    const double floor_weight = exp(cut);
+    double scale = 0.0;
+    double *x = malloc((size_t)n * sizeof *x);
+    TSR_TRY(tsr_allocated(x, err));
+    for (int i = 0; i < n; i++)
+        x[i] = exp(tail[i].log_weight) - floor_weight;
+    tsr_status status = fit_pareto(n, x, k, &scale, err);
+    for (int i = 0; i < n && status == TSR_OK && isfinite(*k); i++) {
+        double p = (i + 0.5) / n;
+        double above = fabs(*k) < 1e-12 ? -scale * log1p(-p)
+                                        : scale * expm1(-*k * log1p(-p)) / *k;
+        tail[i].log_weight = fmin(log(floor_weight + above), 0.0);
+    }
+    free(x);
+    return status;
+}
+
+static tsr_status normalise(long n, double *log_weight, tsr_err *err)
+{
+    double top = -HUGE_VAL, sum = 0.0;
+    for (long i = 0; i < n; i++) {
+        if (isnan(log_weight[i]) || log_weight[i] == HUGE_VAL)
+            return tsr_fail(err, TSR_E_NUMERIC, "the weight of draw %ld is %g",
+                            i, exp(log_weight[i]));
+        top = fmax(top, log_weight[i]);
+    }
+    if (!(top > -HUGE_VAL))
+        return tsr_fail(err, TSR_E_NUMERIC, "no draw has a weight above 0");
+    for (long i = 0; i < n; i++)
+        sum += exp(log_weight[i] - top);
+    for (long i = 0; i < n; i++)
+        log_weight[i] -= top + log(sum);
+    return TSR_OK;
+}
+
+double tsr_psis_ess(long n, const double *log_weight)
+{
+    double square = 0.0;
+    for (long i = 0; i < n; i++)
+        square += exp(2.0 * log_weight[i]);
+    return 1.0 / square;
+}
+
+tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
+                          double *worth, tsr_err *err)
+{
+    const size_t n = (size_t)n_chain * (size_t)n_draw;
+    tsr_convergence mean;
+    double share = 1.0;
+    double *w = malloc(n * sizeof *w);
+    if (w == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights", n);
+    for (size_t i = 0; i < n; i++)
+        w[i] = exp(log_weight[i]);
+    tsr_status status = tsr_convergence_make(n_chain, n_draw, w, &mean, err);
+    if (n_draw < 4)
+        share = 1.0 / n_draw;
+    else if (mean.mcse > 0.0)
+        share = fmin(1.0, pow(mean.sd / mean.mcse, 2.0) / (double)n);
+    *worth = share * tsr_psis_ess((long)n, log_weight);
+    free(w);
+    return status;
+}
+
+tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
+                           tsr_err *err)
+{
+    enum { LEAST_TAIL = 5 };
+    const double equal = 1e-9; /* nat */
+    *psis = (tsr_psis){.pareto_k = HUGE_VAL};
+    tsr_status status = normalise(n, log_weight, err);
+    if (status != TSR_OK)
+        return status;
+    entry *sorted = malloc((size_t)n * sizeof *sorted);
+    if (sorted == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld weights", n);
+    for (long i = 0; i < n; i++)
+        sorted[i] = (entry){log_weight[i], i};
+    qsort(sorted, (size_t)n, sizeof *sorted, by_weight);
+    const double top = sorted[n - 1].log_weight;
+    const long tail = (long)ceil(fmin((double)n / 5.0, 3.0 * sqrt((double)n)));
+    if (top - sorted[0].log_weight < equal) {
+        psis->pareto_k = -HUGE_VAL;
+    } else if (tail < n) {
+        const double cut =
+            fmax(sorted[n - tail - 1].log_weight - top, log(DBL_MIN));
+        for (long i = 0; i < n; i++)
+            sorted[i].log_weight -= top;
+        long first = n;
+        while (first > 0 && sorted[first - 1].log_weight > cut)
+            first--;
+        psis->n_tail = (int)(n - first);
+        if (psis->n_tail >= LEAST_TAIL)
+            status = smooth_tail(psis->n_tail, sorted + first, cut,
+                                 &psis->pareto_k, err);
+        for (long i = 0; i < n; i++)
+            log_weight[sorted[i].at] = sorted[i].log_weight;
+    }
+    free(sorted);
+    TSR_THEN(status, normalise(n, log_weight, err));
+    psis->ess = tsr_psis_ess(n, log_weight);
+    return status;
+}
+
+/* Weights stretch the ladder of the ordered draws: each takes as much of it as
+ * it weighs, and a quantile is read at that height, linearly between the
+ * middles of the steps. GSL has weighted means, but no weighted quantiles. */
+
+typedef struct {
+    double value, weight;
+} draw;
+
+static int by_value(const void *a, const void *b)
+{
+    const draw *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+static double quantile(long n, const draw *e, double p)
+{
+    double before = 0.0, at = 0.0;
+    for (long i = 0; i < n; i++) {
+        double middle = before + 0.5 * e[i].weight;
+        if (middle >= p) {
+            if (i == 0)
+                return e[0].value;
+            double part = (p - at) / (middle - at);
+            return e[i - 1].value + part * (e[i].value - e[i - 1].value);
+        }
+        at = middle;
+        before += e[i].weight;
+    }
+    return e[n - 1].value;
+}
+
+tsr_status tsr_weighted_make(long n, const double *value,
+                             const double *log_weight, tsr_weighted *out,
+                             tsr_err *err)
+{
+    const double nan = (double)NAN;
+    long n_used = 0;
+    double sum = 0.0, mean = 0.0, square = 0.0;
+    int is_finite = 1;
+    *out = (tsr_weighted){nan, nan, nan, nan, nan};
+    draw *e = malloc(((size_t)n + 1) * sizeof *e);
+    if (e == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld draws", n);
+    for (long i = 0; i < n; i++) {
+        double w = log_weight != NULL ? exp(log_weight[i]) : 1.0 / (double)n;
+        if (!(w > 0.0))
+            continue;
+        is_finite &= isfinite(value[i]) != 0;
+        e[n_used++] = (draw){value[i], w};
+        sum += w;
+        mean += w * value[i];
+    }
+    mean /= sum;
+    if (n_used > 0 && is_finite) {
+        for (long i = 0; i < n_used; i++) {
+            e[i].weight /= sum;
+            square += e[i].weight * (e[i].value - mean) * (e[i].value - mean);
+        }
+        qsort(e, (size_t)n_used, sizeof *e, by_value);
+        *out =
+            (tsr_weighted){mean, sqrt(square), quantile(n_used, e, 0.05),
+                           quantile(n_used, e, 0.5), quantile(n_used, e, 0.95)};
+    }
+    free(e);
+    return TSR_OK;
+}
 
 enum { MOST_DRAWS = 4000 };
 static const double reliable_k = 0.7;

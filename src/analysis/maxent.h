@@ -37,20 +37,6 @@ typedef struct {
 } tsr_maxent_dual;
 
 /* Begins with equal weights. Errors: TSR_E_NOMEM. */
-tsr_status tsr_maxent_dual_new(long n, int n_dim, const double *score,
-                               tsr_maxent_dual **out, tsr_err *err);
-void tsr_maxent_dual_free(tsr_maxent_dual *dual);
-
-/* target [n_dim]. Cost: O(n n_dim^2) a step, some 10 steps. Errors:
- * TSR_E_NUMERIC. */
-tsr_status tsr_maxent_dual_solve(tsr_maxent_dual *dual, double c,
-                                 const double *target, double theta,
-                                 tsr_err *err);
-
-/* How the mean of the scores follows target / c after a solution:
- * out = (theta + c^2 C)^-1 C x, C their covariance; 0 where that fails. */
-void tsr_maxent_dual_answer(const tsr_maxent_dual *dual, double c, double theta,
-                            const double *x, double *out);
 
 typedef struct {
     double theta;

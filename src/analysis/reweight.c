@@ -6,11 +6,15 @@
  * be wrong without a sign of it. */
 #include "analysis/reweight.h"
 
+#include "core/clock.h"
 #include "core/random.h"
 #include "likelihood/marginal.h"
 
+#include <gsl/gsl_interp.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Beyond this the stored curve is not what the likelihood was made from (nat);
  * rounding of the curves to single precision leaves some 1e-3. */
@@ -236,4 +240,362 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
     work_clear(&w);
     *out = w.out;
     return status;
+}
+
+/* ---- stored_curve ----
+ *
+ * Draws' curves as a run has stored them: read in blocks, or once into memory,
+ * and taken to the q of other data. */
+
+enum { NAME = 64 };
+
+void tsr_stored_curve_name(const char *name, int data, size_t size, char *out)
+{
+    if (data > 0)
+        snprintf(out, size, "%s_%d", name, data + 1);
+    else
+        snprintf(out, size, "%s", name);
+}
+
+void tsr_stored_curve_clear(tsr_stored_curve *s)
+{
+    free(s->saxs.path);
+    free(s->saxs.q);
+    free(s->saxs.intensity);
+    free(s->saxs.sigma);
+    free(s->scale);
+    free(s->background);
+    free(s->error_curve);
+    *s = (tsr_stored_curve){.trace = NULL};
+}
+
+tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *s,
+                                   tsr_trace_group group, const char *name,
+                                   double **value, tsr_err *err)
+{
+    int n_chain, n_draw, n;
+    *value = NULL;
+    if (tsr_trace_shape(s->trace, group, name, &n_chain, &n_draw, &n, NULL) !=
+        TSR_OK)
+        return TSR_OK;
+    if (n != 1 || n_chain != s->n_chain || n_draw != s->n_draw)
+        return tsr_fail(err, TSR_E_DATA,
+                        "%s has %d x %d x %d numbers, the curves %d x %d", name,
+                        n_chain, n_draw, n, s->n_chain, s->n_draw);
+    return tsr_trace_get(s->trace, group, name, &n_chain, &n_draw, &n, value,
+                         err);
+}
+
+/* A scalar of the data set, or the value that is fixed for all draws. */
+static tsr_status scalar_or(const tsr_stored_curve *s, const char *name,
+                            int is_free, double fixed, double **value,
+                            tsr_err *err)
+{
+    char full[NAME];
+    const size_t n = (size_t)s->n_chain * (size_t)s->n_draw;
+    tsr_stored_curve_name(name, s->data, sizeof full, full);
+    tsr_status status = TSR_OK;
+    if (is_free) {
+        status =
+            tsr_stored_curve_scalar(s, TSR_TRACE_POSTERIOR, full, value, err);
+        if (status == TSR_OK && *value == NULL)
+            status = tsr_fail(err, TSR_E_DATA, "the trace has no %s", full);
+        return status;
+    }
+    *value = malloc((n + 1) * sizeof **value);
+    if (*value == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu draws", n);
+    for (size_t i = 0; i < n; i++)
+        (*value)[i] = fixed;
+    return TSR_OK;
+}
+
+static tsr_status read_points(tsr_stored_curve *s, const char *path,
+                              tsr_err *err)
+{
+    char name[NAME];
+    int one, n, n_sigma = 0;
+    tsr_stored_curve_name("intensity", s->data, sizeof name, name);
+    s->saxs.path = strdup(path);
+    TSR_TRY(tsr_allocated(s->saxs.path, err));
+    tsr_status status = tsr_trace_get(s->trace, TSR_TRACE_OBSERVED_DATA, name,
+                                      &one, &one, &n, &s->saxs.intensity, err);
+    s->saxs.n = n;
+    TSR_THEN(status, tsr_trace_coordinates(s->trace, TSR_TRACE_OBSERVED_DATA,
+                                           name, &n, &s->saxs.q, err));
+    tsr_stored_curve_name("sigma", s->data, sizeof name, name);
+    TSR_THEN(status, tsr_trace_get(s->trace, TSR_TRACE_CONSTANT_DATA, name,
+                                   &one, &one, &n_sigma, &s->saxs.sigma, err));
+    if (status == TSR_OK &&
+        (s->saxs.q == NULL || s->saxs.n != s->n || n_sigma != s->n))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "the trace has curves of %d points, data of %d, "
+                          "sigma of %d",
+                          s->n, s->saxs.n, n_sigma);
+    return status;
+}
+
+/* A row of [n] of the data set that the trace may lack: NULL then. */
+static tsr_status read_row(const tsr_stored_curve *s, const char *own,
+                           double **value, tsr_err *err)
+{
+    const tsr_trace_group group = TSR_TRACE_CONSTANT_DATA;
+    char name[NAME];
+    int one, n;
+    *value = NULL;
+    tsr_stored_curve_name(own, s->data, sizeof name, name);
+    if (tsr_trace_shape(s->trace, group, name, &one, &one, &n, NULL) != TSR_OK)
+        return TSR_OK;
+    if (n != s->n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "the trace has curves of %d points, %s of %d", s->n,
+                        name, n);
+    return tsr_trace_get(s->trace, group, name, &one, &one, &n, value, err);
+}
+
+/* The model's own error, where the run had one: at the q of its data. */
+static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
+{
+    const size_t n = (size_t)s->n;
+    double *row;
+    tsr_status status = read_row(s, tsr_saxs_error_name(0), &row, err);
+    if (status != TSR_OK || row == NULL)
+        return status;
+    s->error_curve =
+        malloc((TSR_MODEL_ERRORS + 1) * n * sizeof *s->error_curve);
+    TSR_THEN(status, tsr_allocated(s->error_curve, err));
+    for (int k = 0; row != NULL && status == TSR_OK; k++) {
+        memcpy(s->error_curve + (size_t)k * n, row, n * sizeof *row);
+        s->error.n = k;
+        free(row);
+        row = NULL;
+        if (k < TSR_MODEL_ERRORS)
+            status = read_row(s, tsr_saxs_error_name(k + 1), &row, err);
+    }
+    free(row);
+    s->error.reference = s->error_curve;
+    s->error.curve = s->error_curve + n;
+    return status;
+}
+
+tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
+                                 const char *path, const tsr_linear *linear,
+                                 tsr_stored_curve *s, tsr_err *err)
+{
+    char name[NAME];
+    *s = (tsr_stored_curve){.trace = trace, .data = data};
+    tsr_stored_curve_name("intensity_mean", data, sizeof name, name);
+    tsr_status status =
+        tsr_trace_shape(trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
+                        &s->n_chain, &s->n_draw, &s->n, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "the curves of data set %d", data + 1);
+    if (s->n_chain == 0 || s->n_draw == 0)
+        return tsr_fail(err, TSR_E_DATA, "the trace has no draws");
+    status = read_points(s, path, err);
+    TSR_THEN(status, read_errors(s, err));
+    TSR_THEN(status, scalar_or(s, "scale", linear->infer_scale, linear->scale,
+                               &s->scale, err));
+    TSR_THEN(status, scalar_or(s, "background", linear->infer_background,
+                               linear->background, &s->background, err));
+    return status;
+}
+
+/* At most once a second. */
+static void tell(const tsr_stored_curve *s, long done, double *told)
+{
+    const double now = tsr_clock_s();
+    char line[64];
+    if (!tsr_log_is_terminal(s->log) || now - *told < 1.0)
+        return;
+    *told = now;
+    snprintf(line, sizeof line, "curves: %.0f %%",
+             100.0 * (double)done / ((double)s->n_chain * s->n_draw));
+    tsr_log_progress(s->log, line);
+}
+
+static tsr_status visit_memory(const tsr_stored_curve *s, tsr_curve_visit each,
+                               void *context, tsr_err *err)
+{
+    const size_t n_all = (size_t)s->n_chain * (size_t)s->n_draw;
+    for (size_t at = 0; at < n_all; at++)
+        TSR_TRY(each(context, at, s->in_memory + at * (size_t)s->n, err));
+    return TSR_OK;
+}
+
+tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
+                                 tsr_curve_visit each, void *context,
+                                 tsr_err *err)
+{
+    const double room = 2e6; /* numbers */
+    if (s->in_memory != NULL)
+        return visit_memory(s, each, context, err);
+    const size_t n = (size_t)s->n;
+    const double row = (double)s->n_chain * s->n;
+    const int most = (int)fmax(1.0, fmin(s->n_draw, floor(room / row)));
+    char name[NAME];
+    tsr_stored_curve_name("intensity_mean", s->data, sizeof name, name);
+    double *block =
+        malloc((size_t)most * (size_t)s->n_chain * n * sizeof *block);
+    tsr_status status = tsr_allocated(block, err);
+    double told = tsr_clock_s();
+    long done = 0;
+    for (int from = 0; from < s->n_draw && status == TSR_OK; from += most) {
+        const int count = s->n_draw - from < most ? s->n_draw - from : most;
+        const tsr_trace_part part = {from, count, 0, s->n};
+        status = tsr_trace_get_part(s->trace, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                    name, &part, block, err);
+        for (int i = 0; i < s->n_chain * count && status == TSR_OK; i++) {
+            const int chain = i / count, draw = from + i % count;
+            const size_t at = (size_t)chain * (size_t)s->n_draw + (size_t)draw;
+            const double c = s->scale[at], b = s->background[at];
+            double *curve = block + (size_t)i * n;
+            if (!(c > 0.0) || !isfinite(b)) {
+                status = tsr_fail(err, TSR_E_DATA,
+                                  "chain %d, draw %d: scale %g, background %g",
+                                  chain, draw, c, b);
+                break;
+            }
+            for (size_t k = 0; k < n; k++)
+                curve[k] = (curve[k] - b) / c;
+            status = each(context, at, curve, err);
+            tell(s, ++done, &told);
+        }
+    }
+    tsr_log_progress(s->log, "");
+    free(block);
+    return status;
+}
+
+/* A run stores its curves at the q of its own data. A natural spline takes
+ * them to other q; it is linear in the curve, so it is kept as a matrix.
+ * Whether the run's q are close enough is estimated from every second of them.
+ */
+
+/* q that are written with few digits are the same. */
+static const double same_q = 1e-6; /* 1/Angstrom */
+
+static int find_same(const tsr_saxs *from, double q)
+{
+    int low = 0, high = from->n - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (from->q[middle] < q - same_q)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return fabs(from->q[low] - q) <= same_q ? low : -1;
+}
+
+static tsr_status check_range(const tsr_saxs *from, const tsr_saxs *to,
+                              tsr_err *err)
+{
+    const double first = from->q[0], last = from->q[from->n - 1];
+    int n_out = 0;
+    for (int k = 0; k < to->n; k++)
+        n_out += to->q[k] < first - same_q || to->q[k] > last + same_q;
+    if (n_out == 0)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "%d of %d points of '%s' (q = %.4g to %.4g 1/A) lie "
+                    "outside the run's q, %.4g to %.4g 1/A, where the draws "
+                    "have no curve: narrow it with --q-range %.4g,%.4g, or run "
+                    "with that data",
+                    n_out, to->n, to->path, to->q[0], to->q[to->n - 1], first,
+                    last, first, last);
+}
+
+tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
+                              double **matrix, tsr_err *err)
+{
+    const size_t n = (size_t)from->n;
+    *matrix = NULL;
+    tsr_status status = check_range(from, to, err);
+    if (status != TSR_OK)
+        return status;
+    double *out = calloc((size_t)to->n * n, sizeof *out);
+    double *unit = calloc(n, sizeof *unit);
+    gsl_interp *spline = gsl_interp_alloc(gsl_interp_cspline, n);
+    if (out == NULL || unit == NULL || spline == NULL)
+        status = tsr_no_memory(err);
+    for (size_t j = 0; j < n && status == TSR_OK; j++) {
+        unit[j] = 1.0;
+        gsl_interp_init(spline, from->q, unit, n);
+        for (int k = 0; k < to->n; k++) {
+            int at = find_same(from, to->q[k]);
+            double q = fmin(fmax(to->q[k], from->q[0]), from->q[n - 1]);
+            out[(size_t)k * n + j] =
+                at >= 0 ? (size_t)at == j
+                        : gsl_interp_eval(spline, from->q, unit, q, NULL);
+        }
+        unit[j] = 0.0;
+    }
+    gsl_interp_free(spline);
+    free(unit);
+    if (status != TSR_OK)
+        free(out);
+    else
+        *matrix = out;
+    return status;
+}
+
+/* The largest error at the points left out, in units of the nearest sigma. */
+static double largest_error(const tsr_saxs *from, const tsr_saxs *to,
+                            const double *curve, double c, double *q, double *y)
+{
+    size_t n = 0, at = 0;
+    double worst = 0.0;
+    for (int k = 0; k < from->n; k += 2, n++)
+        q[n] = from->q[k], y[n] = curve[k];
+    gsl_interp *spline = gsl_interp_alloc(gsl_interp_cspline, n);
+    if (spline == NULL)
+        return (double)NAN;
+    gsl_interp_init(spline, q, y, n);
+    for (int k = 1; k < from->n; k += 2) {
+        if (from->q[k] < to->q[0] || from->q[k] > to->q[to->n - 1] ||
+            from->q[k] > q[n - 1])
+            continue;
+        while (at + 1 < (size_t)to->n && to->q[at] < from->q[k])
+            at++;
+        double e = gsl_interp_eval(spline, q, y, from->q[k], NULL) - curve[k];
+        worst = fmax(worst, fabs(c * e) / to->sigma[at]);
+    }
+    gsl_interp_free(spline);
+    return worst / 16.0;
+}
+
+static double find_error(const tsr_saxs *from, const tsr_saxs *to,
+                         const double *curve, double c)
+{
+    int n_new = 0;
+    for (int k = 0; k < to->n; k++)
+        n_new += find_same(from, to->q[k]) < 0;
+    if (n_new == 0)
+        return 0.0;
+    if (from->n < 7)
+        return HUGE_VAL; /* half of it is no spline */
+    double *q = malloc((size_t)from->n * sizeof *q);
+    double *y = malloc((size_t)from->n * sizeof *y);
+    double error = q != NULL && y != NULL
+                       ? largest_error(from, to, curve, c, q, y)
+                       : (double)NAN;
+    free(q);
+    free(y);
+    return error;
+}
+
+tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
+                                    const double *curve, double c,
+                                    double *error, tsr_err *err)
+{
+    const double most = 0.3; /* sigma */
+    *error = find_error(from, to, curve, c);
+    if (*error <= most)
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_DATA,
+                    "the run's %d values of q are too far apart to "
+                    "interpolate the curve for '%s': the error would be %.2g "
+                    "of its sigma (%.2g are allowed); run with that data",
+                    from->n, to->path, *error, most);
 }

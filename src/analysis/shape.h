@@ -5,6 +5,7 @@
 
 #include "analysis/frames.h"
 #include "core/status.h"
+#include "core/vec3.h"
 
 enum {
     TSR_MOST_ROWS = 72,     /* residues of a map, or of the timeline */
@@ -48,5 +49,77 @@ typedef struct {
 tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                           tsr_shape **out, tsr_err *err);
 void tsr_shape_free(tsr_shape *shape);
+
+/* ---- mean_shape ----
+ *
+ * The mean of conformations, each superposed on it. */
+
+/* The rigid motion that brings one set of points nearest to another. */
+
+/* The motion of `moving` [n][3] with the least root mean square distance to
+ * `fixed` [n][3], which it returns, in their unit. No mirror images. Source:
+ * Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit quaternions). */
+double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
+                     tsr_motion *motion);
+
+/* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, caller
+ * frees. Errors: those of tsr_frames_read, TSR_E_NOMEM. */
+tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
+                                float **ca, tsr_err *err);
+
+/* How many conformations of that many residues some 200 MB hold. */
+int tsr_frames_that_fit(int n_residue);
+
+/* One of them as double. ca [n_residue][3] out. */
+void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3]);
+
+/* Their mean, mean [n_residue][3], and the mean square deviation of each
+ * residue from it, square [n_residue] Angstrom^2. Errors: TSR_E_NOMEM. */
+tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
+                               double (*mean)[3], double *square, tsr_err *err);
+
+/* ---- domains ----
+ *
+ * Parts of the molecule that keep their shape in all draws, and how they lie to
+ * each other. They are found in the draws themselves: residues whose distances
+ * to four neighbours in sequence stay within 0.1 Angstrom. */
+
+enum { TSR_MOST_DOMAINS = 6, TSR_LEAST_DOMAIN = 20 /* residues */ };
+
+typedef struct {
+    int n_residue;
+    int *residue; /* [n_residue] from 0 over the model, ascending */
+} tsr_domain;
+
+typedef struct {
+    int a, b; /* domains */
+    double start_ang;
+    double *distance; /* [n] between the centres of their CA, Angstrom */
+    double *turn; /* [n] by which b has turned against a since the start, rad,
+                     in [0, pi] */
+} tsr_domain_pair;
+
+typedef struct {
+    int n; /* conformations */
+    int n_domain;
+    tsr_domain domain[TSR_MOST_DOMAINS]; /* the largest, in order of sequence */
+    int n_pair;
+    tsr_domain_pair pair[TSR_MOST_DOMAINS * (TSR_MOST_DOMAINS - 1) / 2];
+} tsr_domains;
+
+/* Of the frames at [n]. Errors: those of tsr_frames_read, TSR_E_NOMEM. */
+tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
+                            tsr_domains **out, tsr_err *err);
+
+/* The same of CA [n][n_residue][3] and those of the start. */
+tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
+                          const double (*start)[3], tsr_domains **out,
+                          tsr_err *err);
+void tsr_domains_free(tsr_domains *domains);
+
+/* "A:1-50, A:65-120": the residues of a domain as the file numbers them; text
+ * [size] out. */
+void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
+                     size_t size, char *text);
 
 #endif

@@ -10,6 +10,304 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- verdict_measured ----
+ *
+ * The part of a verdict that is on maps and distances: numbers, sentences and
+ * JSON. What was measured is one number, so that what the draws expect of it
+ * and what the start did can be said beside it. */
+
+/* A structure explains a map that leaves less than this of its signal. */
+static const double little = 0.05;
+
+/* ---- numbers ---- */
+
+/* The only number of a variable; NaN: there is none, or several. */
+static double measured_constant(const tsr_past_run *run,
+                                const tsr_verdict_measured *m, int ordinal,
+                                tsr_trace_group group, const char *what)
+{
+    char name[64];
+    int n_chain, n_draw, n = 0;
+    double *value = NULL, one = (double)NAN;
+    tsr_term_variable(m->type, ordinal, what, sizeof name, name);
+    if (tsr_trace_get(run->trace, group, name, &n_chain, &n_draw, &n, &value,
+                      NULL) == TSR_OK &&
+        n == 1)
+        one = value[0];
+    free(value);
+    return one;
+}
+
+/* *is_there 0: the trace has no such measurement. */
+static tsr_status measure(const tsr_past_run *run, int ordinal,
+                          tsr_verdict_measured *m, int *is_there, tsr_err *err)
+{
+    enum { MOST = 20000 };
+    char mean[40], name[64];
+    tsr_thinned draws;
+    snprintf(mean, sizeof mean, "%s_mean", m->type->observable);
+    tsr_term_variable(m->type, ordinal, mean, sizeof name, name);
+    m->value = measured_constant(run, m, ordinal, TSR_TRACE_OBSERVED_DATA,
+                                 m->type->observable);
+    *is_there = isfinite(m->value);
+    if (!*is_there)
+        return TSR_OK;
+    m->sd =
+        measured_constant(run, m, ordinal, TSR_TRACE_CONSTANT_DATA, "sigma");
+    m->start =
+        measured_constant(run, m, ordinal, TSR_TRACE_CONSTANT_DATA, "rigid");
+    m->limit =
+        measured_constant(run, m, ordinal, TSR_TRACE_CONSTANT_DATA, "limit");
+    TSR_TRY(tsr_thinned_get(run->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
+                            MOST, 0, 1, &draws, err));
+    *is_there = draws.n_chain * draws.n_kept > 0;
+    tsr_status status = *is_there
+                            ? tsr_convergence_make(draws.n_chain, draws.n_kept,
+                                                   draws.value, &m->draws, err)
+                            : TSR_OK;
+    free(draws.value);
+    return status;
+}
+
+static void name_measured(const tsr_past_run *run, int ordinal,
+                          tsr_verdict_measured *m)
+{
+    const tsr_term_options *data = run->config.data.item;
+    snprintf(m->name, sizeof m->name, "%s %d", m->type->name, ordinal + 1);
+    for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
+        if (tsr_term_registry[data[i].kind] == m->type && seen++ == ordinal)
+            tsr_config_data_name(&run->config, i, sizeof m->name, m->name);
+}
+
+static tsr_status measure_kind(tsr_verdict *v, const tsr_past_run *run,
+                               const tsr_term_type *type, tsr_err *err)
+{
+    for (int ordinal = 0, is_there = 1; is_there; ordinal++) {
+        tsr_verdict_measured m = {.type = type};
+        TSR_TRY(measure(run, ordinal, &m, &is_there, err));
+        if (!is_there)
+            break;
+        name_measured(run, ordinal, &m);
+        tsr_verdict_measured *more =
+            realloc(v->measured, ((size_t)v->n_measured + 1) * sizeof *more);
+        TSR_TRY(tsr_allocated(more, err));
+        v->measured = more;
+        more[v->n_measured++] = m;
+    }
+    return TSR_OK;
+}
+
+/* Does anything that was measured see where domains lie? */
+static int has_place(const tsr_verdict *v)
+{
+    for (int k = 0; k < v->n_measured; k++)
+        if ((v->measured[k].type->needs & TSR_NEEDS_PLACE) != 0)
+            return 1;
+    return 0;
+}
+
+/* Distances and turns of the other domains to the fixed one. */
+static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
+{
+    const tsr_arrangements *a = v->arrangements;
+    if (a == NULL || a->n_state > 1 || !has_place(v))
+        return TSR_OK;
+    const tsr_domains *d = a->domains;
+    double *degrees = calloc((size_t)d->n + 1, sizeof *degrees);
+    tsr_status status = tsr_allocated(degrees, err);
+    for (int k = 0; k < d->n_pair && status == TSR_OK; k++) {
+        const tsr_domain_pair *p = &d->pair[k];
+        if (p->a != a->fixed && p->b != a->fixed)
+            continue;
+        tsr_verdict_moved *m = &v->moved[v->n_moved];
+        *m = (tsr_verdict_moved){.domain = p->a == a->fixed ? p->b : p->a,
+                                 .start = p->start_ang};
+        for (int i = 0; i < d->n; i++)
+            degrees[i] = p->turn[i] * 57.29577951308232;
+        status = tsr_convergence_make(1, d->n, p->distance, &m->distance, err);
+        TSR_THEN(status, tsr_convergence_make(1, d->n, degrees, &m->turn, err));
+        v->n_moved += status == TSR_OK;
+    }
+    free(degrees);
+    return status;
+}
+
+/* Fills measured and moved; arrangements are there. Errors: TSR_E_NOMEM. */
+static tsr_status measure_all(tsr_verdict *verdict, const tsr_past_run *run,
+                              tsr_err *err)
+{
+    for (int k = 0; tsr_term_registry[k] != NULL; k++)
+        if (!tsr_term_registry[k]->is_curve)
+            TSR_TRY(measure_kind(verdict, run, tsr_term_registry[k], err));
+    return find_moved(verdict, err);
+}
+
+/* Of a map: the share of what it has beside noise that a correlation leaves
+ * unexplained; NaN where the noise is not known. */
+static double unexplained(double cc, double limit)
+{
+    const double explained = cc > 0.0 ? cc * cc / (limit * limit) : 0.0;
+    return isnan(limit) || isnan(cc) ? (double)NAN
+           : explained < 1.0         ? 1.0 - explained
+                                     : 0.0;
+}
+
+/* ---- sentences ---- */
+
+/* What start and draws leave of the map, where its noise is known. */
+static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
+{
+    const double start = unexplained(m->start, m->limit);
+    const double draws = unexplained(m->draws.mean, m->limit);
+    tsr_words_say(w,
+                  " Noise would leave %.3f of a structure that is right; of "
+                  "what the map shows beside noise ",
+                  m->limit);
+    if (isfinite(start))
+        tsr_words_say(w, "the start leaves %.0f %% unexplained, ",
+                      100.0 * start);
+    tsr_words_say(w, "the draws %.0f %%: ", 100.0 * draws);
+    if (start < little)
+        tsr_words_say(w, "the start explains the map.");
+    else if (draws < little)
+        tsr_words_say(w, "they explain the map%s.",
+                      isfinite(start) ? ", and the start does not" : "");
+    else
+        tsr_words_say(w, "they do not explain all of it: a part that is "
+                         "missing or too many, or held rigid and is not.");
+}
+
+static void say_map(const tsr_verdict_measured *m, tsr_words *w)
+{
+    char text[64];
+    tsr_words_say(w, "%s: ", m->name);
+    if (isfinite(m->start))
+        tsr_words_say(w, "the start has a correlation of %.3f with the map, ",
+                      m->start);
+    tsr_words_say(w, "the draws %s (of bodies).",
+                  tsr_verdict_interval(&m->draws, text));
+    if (isfinite(m->limit))
+        say_unexplained(m, w);
+    else
+        tsr_words_say(w, " How high noise would let it be is not known: "
+                         "half-maps or a mask would show it.");
+    if (m->draws.rhat > 1.1)
+        tsr_words_say(w,
+                      " Chains do not agree on it (R-hat %.2f): where all "
+                      "parts belong is not decided, or some chains are stuck "
+                      "in places that fit less well.",
+                      m->draws.rhat);
+}
+
+static void say_number(const tsr_verdict_measured *m, tsr_words *w)
+{
+    char text[64];
+    const char *unit =
+        m->type->observable_unit != NULL ? m->type->observable_unit : "";
+    const double off = (m->draws.mean - m->value) / m->sd;
+    tsr_words_say(w, "%s of %s: measured %.4g +- %.2g %s, ",
+                  m->type->observable, m->name, m->value, m->sd, unit);
+    if (isfinite(m->start))
+        tsr_words_say(w, "the start has %.4g, ", m->start);
+    tsr_words_say(w, "the draws %s with a standard deviation of %.2g",
+                  tsr_verdict_interval(&m->draws, text), m->draws.sd);
+    tsr_words_say(w,
+                  fabs(off) <= 1.0
+                      ? "; they agree (%.1f standard deviations off)."
+                  : fabs(off) <= 2.0
+                      ? "; they are at its edge (%.1f standard deviations off)."
+                      : "; they do not agree (%.1f standard deviations off): "
+                        "other data, or what cannot move, hold them there.",
+                  off);
+}
+
+/* Their sentences, and their members of the JSON object. */
+static void say_measured(const tsr_verdict *verdict, tsr_words *words)
+{
+    enum { MOST = 12 };
+    const tsr_verdict *v = verdict;
+    for (int k = 0; k < v->n_measured && k < MOST; k++) {
+        const tsr_verdict_measured *m = &v->measured[k];
+        if (k > 0)
+            tsr_words_say(words, " ");
+        if (m->type->is_correlation)
+            say_map(m, words);
+        else
+            say_number(m, words);
+    }
+    if (v->n_measured > MOST)
+        tsr_words_say(words, " And %d more (summary --json).",
+                      v->n_measured - MOST);
+}
+
+static void say_moved(const tsr_verdict *verdict, tsr_words *words)
+{
+    const tsr_verdict *v = verdict;
+    char name[120], distance[64], turn[64];
+    if (v->n_moved == 0 || v->atoms == NULL)
+        return;
+    const tsr_domain *domain = v->arrangements->domains->domain;
+    tsr_domain_name(v->atoms, &domain[v->arrangements->fixed], sizeof name,
+                    name);
+    tsr_words_say(words, "Since the start, against %s: ", name);
+    for (int k = 0; k < v->n_moved; k++) {
+        const tsr_verdict_moved *m = &v->moved[k];
+        tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
+        tsr_words_say(words,
+                      "%s%s has turned by %s degrees, its centre moved from "
+                      "%.1f to %s Angstrom",
+                      k > 0 ? "; " : "", name,
+                      tsr_verdict_interval(&m->turn, turn), m->start,
+                      tsr_verdict_interval(&m->distance, distance));
+    }
+    tsr_words_say(words, ".");
+}
+
+/* ---- JSON ---- */
+
+static void put_one(const tsr_verdict_measured *m, tsr_json *j)
+{
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "kind", m->type->name);
+    tsr_json_text(j, "name", m->name);
+    tsr_json_number(j, "measured", m->value);
+    tsr_json_number(j, "sd", m->sd);
+    tsr_json_number(j, "start", m->start);
+    tsr_verdict_put_interval(j, "draws", &m->draws);
+    tsr_json_number(j, "draws_sd", m->draws.sd);
+    tsr_json_number(j, "draws_rhat", m->draws.rhat);
+    if (m->type->is_correlation) {
+        tsr_json_number(j, "limit", m->limit);
+        tsr_json_number(j, "start_unexplained",
+                        unexplained(m->start, m->limit));
+        tsr_json_number(j, "draws_unexplained",
+                        unexplained(m->draws.mean, m->limit));
+    } else {
+        tsr_json_number(j, "off", (m->draws.mean - m->value) / m->sd);
+    }
+    tsr_json_close(j);
+}
+
+static void put_measured(const tsr_verdict *verdict, tsr_json *json)
+{
+    const tsr_verdict *v = verdict;
+    tsr_json_array(json, "measured");
+    for (int k = 0; k < v->n_measured; k++)
+        put_one(&v->measured[k], json);
+    tsr_json_close(json);
+    tsr_json_array(json, "since_start");
+    for (int k = 0; k < v->n_moved; k++) {
+        const tsr_verdict_moved *m = &v->moved[k];
+        tsr_json_object(json, NULL);
+        tsr_json_integer(json, "domain", m->domain); /* of arrangements */
+        tsr_json_number(json, "distance_start", m->start);
+        tsr_verdict_put_interval(json, "distance", &m->distance);
+        tsr_verdict_put_interval(json, "turn_degrees", &m->turn);
+        tsr_json_close(json);
+    }
+    tsr_json_close(json);
+}
+
 static const double rare = 0.01, poor = 1.5;
 
 int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise)
@@ -459,7 +757,7 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     find_motions(v, run, summary);
     TSR_THEN(status, judge_loo(v, run, err));
     TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
-    TSR_THEN(status, tsr_verdict_measure(v, run, err));
+    TSR_THEN(status, measure_all(v, run, err));
     TSR_THEN(status, tsr_advice_make(run, summary, &v->advice, err));
     if (status == TSR_OK)
         find_open(v, run, summary);
@@ -477,4 +775,605 @@ tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
     TSR_TRY(tsr_summary_add_evidence(*summary, run->trace, err));
     return tsr_verdict_make(run, *summary, -1, tsr_arrangements_threshold,
                             verdict, err);
+}
+
+/* ---- verdict_text ----
+ *
+ * A verdict in words. Whoever reads it knows proteins and scattering, not
+ * sampling: no sentence needs the log or the manual to be understood, and every
+ * number in it stands in the JSON object too. */
+
+/* ---- numbers ---- */
+
+/* Decimals that show the first digit of the spread. */
+static int decimals(double sd)
+{
+    if (!(sd > 0.0) || !isfinite(sd))
+        return 1;
+    const int n = -(int)floor(log10(sd));
+    return n < 0 ? 0 : n > 3 ? 3 : n;
+}
+
+const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
+{
+    const int n = decimals(value->sd);
+    snprintf(text, 64, "%.*f [%.*f, %.*f]", n, value->mean, n, value->q5, n,
+             value->q95);
+    return text;
+}
+
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- the sentences, each a function; what has nothing to say says nothing,
+ * and a new line begins a new paragraph */
+
+static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
+{
+    if (!v->has_data)
+        tsr_words_say(w, "This run saw no data: what follows is the prior. ");
+    if (!v->advice.is_converged && v->advice.worst[0] != '\0')
+        tsr_words_say(w,
+                      "Not converged yet (%s), so what follows may still "
+                      "change.",
+                      v->advice.worst);
+    else if (!v->advice.is_converged)
+        tsr_words_say(w, "Too few draws to tell whether the run has converged, "
+                         "so what follows may still change.");
+}
+
+const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise)
+{
+    static const char *const text[2][3] = {
+        {"residuals are no larger than the noise",
+         "residuals change their sign as by chance and are no larger than the "
+         "noise",
+         "residuals keep their sign for longer than by chance"},
+        {"residuals are larger than the noise",
+         "residuals are larger than the noise",
+         "residuals are larger than the noise, and keep their sign for longer "
+         "than by chance"}};
+    return text[!tsr_verdict_fits(reduced_chi2, 1.0, noise)]
+               [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
+}
+
+static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
+{
+    const double noise = c->noise.level;
+    char cormap[48];
+    if (!isfinite(c->chi2))
+        return;
+    tsr_words_say(
+        w,
+        "The structures that were drawn %s %s: their mean curve has chi2 "
+        "%.3g%s (%s).",
+        tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
+        c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
+        tsr_verdict_why(c->chi2, c->cormap_p, noise));
+}
+
+/* A number to compare that of the draws with. Whether the rigid model fits is
+ * said by profile and solve, of all atoms. */
+static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
+{
+    if (c->rigid.n_point > 0 && isfinite(c->chi2))
+        tsr_words_say(w,
+                      " By the same bodies the structure as it was given, kept "
+                      "rigid, has chi2 %.3g (for all atoms see tessera "
+                      "profile).",
+                      c->rigid.chi2);
+}
+
+/* How large the residuals are, and which part of them is noise. */
+static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
+{
+    const tsr_convergence *s = &c->noise_scale;
+    char text[64];
+    const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
+    if (isfinite(s->mean))
+        tsr_words_say(w, " The residuals are %s times the stated errors%s.",
+                      tsr_verdict_interval(s, text),
+                      isnan(c->noise.next)
+                          ? "; neighbouring points do not tell noise from "
+                            "misfit here"
+                          : "");
+    (void)tsr_saxs_noise_say(&c->noise, residual, w);
+}
+
+static void say_fit(const tsr_verdict *v, tsr_words *w)
+{
+    for (int k = 0; k < v->n_curve; k++) {
+        if (k > 0)
+            tsr_words_say(w, "\n");
+        say_draws(&v->curve[k], w);
+        say_rigid(&v->curve[k], w);
+        say_noise(&v->curve[k], w);
+    }
+}
+
+/* How far each domain moves about its mean place, of one state. */
+static void say_spread(const tsr_verdict *v, int s, tsr_words *w)
+{
+    const tsr_arrangements *a = v->arrangements;
+    const tsr_domains *d = a->domains;
+    char name[120];
+    tsr_domain_name(v->atoms, &d->domain[a->fixed], sizeof name, name);
+    tsr_words_say(w, " When draws are superposed on %s", name);
+    if (a->n_state > 1)
+        tsr_words_say(w, " of state %d", s + 1);
+    for (int k = 0; k < d->n_domain; k++) {
+        if (k == a->fixed)
+            continue;
+        tsr_domain_name(v->atoms, &d->domain[k], sizeof name, name);
+        const double by = a->moves[s * d->n_domain + k];
+        tsr_words_say(w, ", %s moves by %.*f Angstrom", name,
+                      by < 1.0    ? 2
+                      : by < 10.0 ? 1
+                                  : 0,
+                      by);
+    }
+    tsr_words_say(w, " about its mean place (root mean square).");
+}
+
+static void say_motion(const tsr_verdict *v, tsr_words *w)
+{
+    enum { MOST = 8 };
+    char text[64];
+    for (int i = 0; i < v->n_motion && i < MOST; i++) {
+        const tsr_verdict_motion *m = &v->motion[i];
+        tsr_words_say(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
+        if (m->state > 0)
+            tsr_words_say(w, " of state %d", m->state);
+        tsr_words_say(w,
+                      m->is_tail ? ", %s Angstrom from end to end"
+                                 : ", centres %s Angstrom apart",
+                      tsr_verdict_interval(&m->distance, text));
+    }
+    if (v->n_motion > MOST)
+        tsr_words_say(w, "; and %d more (summary --json)", v->n_motion - MOST);
+    if (v->n_motion > 0)
+        tsr_words_say(w, " (mean, and in brackets where 90 %% of the draws "
+                         "lie).");
+    for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
+                    s < v->arrangements->n_state;
+         s++)
+        say_spread(v, s, w);
+}
+
+static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
+{
+    const double sure = 3.0;
+    const tsr_guinier *g = &c->guinier;
+    const tsr_convergence *m = &c->guinier_draws;
+    char text[64];
+    if (g->n == 0 || !isfinite(m->mean))
+        return;
+    tsr_words_say(w,
+                  "%s%s sees it, with its water, Guinier's Rg is %s Angstrom",
+                  is_one ? " As " : "\nAs ", is_one ? "the curve" : c->name,
+                  tsr_verdict_interval(m, text));
+    tsr_words_say(w,
+                  "; the measured curve has %.*f +- %.*f over the same points "
+                  "(q %.3f to %.3f).",
+                  decimals(g->error), g->rg, decimals(g->error), g->error,
+                  g->q[0], g->q[1]);
+    if (fabs(m->mean - g->rg) > sure * hypot(g->error, m->sd))
+        tsr_words_say(w, " They differ by more than their errors: there may be "
+                         "more flexibility than the model has, a part that it "
+                         "lacks, another oligomer, aggregates, or a buffer "
+                         "that does not match.");
+}
+
+/* Data sets of one run that cannot be of one structure. */
+static void say_conflicts(const tsr_verdict *v, tsr_words *w)
+{
+    for (int b = 0; b < v->n_curve; b++)
+        for (int a = 0; a < b; a++) {
+            const tsr_verdict_curve *x = &v->curve[a], *y = &v->curve[b];
+            double sigma;
+            if (tsr_verdict_conflict(x, y, &sigma))
+                tsr_words_say(
+                    w,
+                    "\n%s and %s cannot be of one structure: Guinier's "
+                    "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
+                    x->name, y->name, x->guinier.rg, x->guinier.error,
+                    y->guinier.rg, y->guinier.error);
+        }
+}
+
+static void say_size(const tsr_verdict *v, tsr_words *w)
+{
+    char rg[64], d_max[64];
+    if (!isfinite(v->rg.mean))
+        return;
+    tsr_words_say(w, "Size: Rg %s Angstrom of the molecule's mass",
+                  tsr_verdict_interval(&v->rg, rg));
+    if (isfinite(v->d_max.mean))
+        tsr_words_say(w, ", D_max %s Angstrom",
+                      tsr_verdict_interval(&v->d_max, d_max));
+    tsr_words_say(w, ".");
+    for (int k = 0; k < v->n_curve; k++)
+        say_guinier(&v->curve[k], v->n_curve == 1, w);
+    say_conflicts(v, w);
+}
+
+/* The main arrangements of one state: shares and chi2. */
+static void say_state(const tsr_verdict *v, int s, tsr_words *w)
+{
+    const tsr_arrangements *a = v->arrangements;
+    const int state = a->n_state > 1 ? s + 1 : 0;
+    const int n_main = a->n_main[s], n_told = 4;
+    int n = 0;
+    if (s > 0)
+        tsr_words_say(w, " ");
+    if (state > 0)
+        tsr_words_say(w, "State %d: ", state);
+    if (a->n_group[s] == 1) {
+        tsr_words_say(w,
+                      "The domains have one arrangement: any two draws differ "
+                      "by less than %.0f Angstrom on average.",
+                      a->threshold_ang);
+        return;
+    }
+    tsr_words_say(w,
+                  "%d arrangements of the domains fit, %.0f Angstrom or more "
+                  "from each other on average; %d hold%s 90 %% of the draws.",
+                  a->n_group[s], a->threshold_ang, n_main,
+                  n_main == 1 ? "s" : "");
+    for (int i = 0; i < a->n && n < n_told && n < n_main; i++) {
+        if (state > 0 && a->item[i].state != state)
+            continue;
+        tsr_words_say(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
+                      100.0 * a->item[i].share);
+        if (isfinite(a->item[i].chi2))
+            tsr_words_say(w, " (chi2 %.3g)", a->item[i].chi2);
+    }
+    tsr_words_say(w, "%s.", n_main > n ? ", and smaller ones" : "");
+}
+
+static void say_arrangements(const tsr_verdict *v, tsr_words *w)
+{
+    for (int s = 0; v->arrangements != NULL && s < v->arrangements->n_state;
+         s++)
+        say_state(v, s, w);
+}
+
+/* Pairs of arrangements that a curve does not tell apart; the largest of them
+ * by their shares. */
+static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
+                      tsr_words *w)
+{
+    enum { MOST = 3 };
+    int told = 0;
+    tsr_words_say(w, "which arrangement is right among those that %s (",
+                  kind == TSR_OPEN_MIRROR
+                      ? "are mirror images, which no curve tells apart"
+                      : "have one outline");
+    for (int i = 0; i < v->n_open && told < MOST; i++) {
+        const tsr_verdict_open *o = &v->open[i];
+        if (o->kind != kind)
+            continue;
+        const tsr_arrangement *a = &v->arrangements->item[o->item[0]];
+        const tsr_arrangement *b = &v->arrangements->item[o->item[1]];
+        tsr_words_say(w, "%s%.0f %% and %.0f %%", told++ > 0 ? "; " : "",
+                      100.0 * a->share, 100.0 * b->share);
+        if (a->state > 0)
+            tsr_words_say(w, " of state %d", a->state);
+    }
+    tsr_words_say(w, "%s)", n > told ? "; and others" : "");
+}
+
+static void say_bound(const tsr_verdict_open *o, tsr_words *w)
+{
+    tsr_words_say(w,
+                  "%s, which piles up at the %s end of its prior, %g (because "
+                  "of a missing part, another oligomer, more flexibility or a "
+                  "wrong buffer; contrast.%s_range widens it)",
+                  o->variable, o->is_low ? "lower" : "upper", o->value,
+                  o->variable);
+}
+
+static void say_open(const tsr_verdict *v, tsr_words *w)
+{
+    int n_pair[TSR_OPEN_OUTLINE + 1] = {0}, n = 0;
+    for (int i = 0; i < v->n_open; i++) {
+        const tsr_verdict_open *o = &v->open[i];
+        n_pair[o->kind]++;
+        if (o->kind >= TSR_OPEN_MIRROR)
+            continue; /* told together, below */
+        tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
+        if (o->kind == TSR_OPEN_BOUND)
+            say_bound(o, w);
+        else
+            tsr_words_say(w, "%s (its spread is %.0f %% of the prior's)",
+                          o->variable, 100.0 * o->value);
+    }
+    for (tsr_open_kind kind = TSR_OPEN_MIRROR; kind <= TSR_OPEN_OUTLINE;
+         kind++) {
+        if (n_pair[kind] == 0)
+            continue;
+        tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
+        say_pairs(v, kind, n_pair[kind], w);
+    }
+    if (n > 0)
+        tsr_words_say(w, ".");
+}
+
+static void say_models(const tsr_verdict *v, tsr_words *w)
+{
+    char text[TSR_EVIDENCE_TEXT];
+    const int has_evidence =
+        v->evidence.n_temp > 1 && isfinite(v->evidence.log);
+    const int has_loo = isfinite(v->loo.elpd);
+    if (!has_evidence && !has_loo)
+        return;
+    tsr_words_say(w, "To compare with other runs of the same data:");
+    if (has_evidence)
+        tsr_words_say(w, " log evidence %s%s",
+                      tsr_evidence_tell(&v->evidence, text),
+                      has_loo ? "," : "");
+    if (has_loo)
+        tsr_words_say(w,
+                      " expected log predictive density %.1f +- %.1f nat "
+                      "(PSIS-LOO)",
+                      v->loo.elpd, v->loo.error);
+    tsr_words_say(w, ".");
+    if (v->loo.n_bad > 0)
+        tsr_words_say(w,
+                      " The latter rests on few draws at %d point%s (Pareto k "
+                      "above 0.7).",
+                      v->loo.n_bad, plural(v->loo.n_bad));
+}
+
+static void say_convergence(const tsr_verdict *v, tsr_words *w)
+{
+    if (v->advice.is_converged)
+        tsr_words_say(w, "The run has converged (%s).", v->advice.asked);
+}
+
+static void (*const say[])(const tsr_verdict *, tsr_words *) = {
+    say_state_of_run, say_fit,        say_measured,     say_motion,
+    say_moved,        say_size,       say_arrangements, say_open,
+    say_models,       say_convergence};
+enum { N_SAY = sizeof say / sizeof *say };
+
+tsr_status tsr_verdict_sentences(const tsr_verdict *verdict, int *n,
+                                 char ***text, tsr_err *err)
+{
+    tsr_words w;
+    tsr_words_begin(&w);
+    for (int i = 0; i < N_SAY; i++) {
+        say[i](verdict, &w);
+        tsr_words_say(&w, "\n");
+    }
+    return tsr_words_paragraphs(&w, n, text, err);
+}
+
+tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
+                             tsr_err *err)
+{
+    int n;
+    char **text;
+    TSR_TRY(tsr_verdict_sentences(verdict, &n, &text, err));
+    for (int i = 0; i < n; i++)
+        tsr_text_wrap(out, 0, 0, "", text[i]);
+    tsr_paragraphs_free(n, text);
+    char *advice = tsr_advice_text(&verdict->advice);
+    if (advice != NULL && !verdict->advice.is_converged)
+        fprintf(out, "To go on:\n    %s\n", advice);
+    free(advice);
+    return TSR_OK;
+}
+
+/* ---- verdict_json ----
+ *
+ * The numbers that the sentences of a verdict rest on, as JSON. */
+
+void tsr_verdict_put_interval(tsr_json *json, const char *name,
+                              const tsr_convergence *value)
+{
+    tsr_json_object(json, name);
+    tsr_json_number(json, "mean", value->mean);
+    tsr_json_number(json, "q5", value->q5);
+    tsr_json_number(json, "q95", value->q95);
+    tsr_json_close(json);
+}
+
+void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit)
+{
+    tsr_json_number(json, "chi2", fit->chi2);
+    tsr_json_number(json, "reduced_chi2", fit->reduced_chi2);
+    tsr_json_number(json, "cormap_p", fit->cormap_p);
+    tsr_json_number(json, "c1", fit->c1);
+    tsr_json_number(json, "c2", fit->c2);
+    tsr_json_number(json, "scale", fit->scale);
+    tsr_json_number(json, "background", fit->background);
+}
+
+static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
+{
+    tsr_json_object(j, NULL);
+    tsr_json_text(j, "curve", c->name);
+    tsr_json_integer(j, "n_points", c->n);
+    if (c->rigid.n_point > 0) {
+        tsr_json_object(j, "rigid");
+        tsr_verdict_put_fit(j, &c->rigid);
+        tsr_json_close(j);
+    } else
+        tsr_json_text(j, "rigid", NULL);
+    tsr_json_truth(j, "fits",
+                   tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level));
+    tsr_json_number(j, "chi2", c->chi2);
+    tsr_json_number(j, "cormap_p", c->cormap_p);
+    tsr_verdict_put_interval(j, "chi2_of_draws", &c->draws);
+    tsr_verdict_put_interval(j, "noise_scale", &c->noise_scale);
+    tsr_json_number(j, "noise_by_neighbours", c->noise.next);
+    tsr_json_truth(j, "neighbours_share_noise", c->noise.is_shared);
+    tsr_json_number(j, "rg_guinier_data", c->guinier.rg);
+    tsr_json_number(j, "rg_guinier_data_error", c->guinier.error);
+    tsr_json_numbers(j, "guinier_q_range", 2, c->guinier.q);
+    tsr_verdict_put_interval(j, "rg_guinier", &c->guinier_draws);
+    tsr_json_close(j);
+}
+
+/* Which curves cannot be of one structure. */
+static void put_conflicts(tsr_json *j, const tsr_verdict *v)
+{
+    tsr_json_array(j, "conflicts");
+    for (int b = 0; b < v->n_curve; b++)
+        for (int a = 0; a < b; a++) {
+            double sigma;
+            if (!tsr_verdict_conflict(&v->curve[a], &v->curve[b], &sigma))
+                continue;
+            tsr_json_object(j, NULL);
+            tsr_json_array(j, "curves");
+            tsr_json_integer(j, NULL, a);
+            tsr_json_integer(j, NULL, b);
+            tsr_json_close(j);
+            tsr_json_number(j, "standard_deviations", sigma);
+            tsr_json_close(j);
+        }
+    tsr_json_close(j);
+}
+
+static void put_motion(tsr_json *j, const tsr_verdict *v)
+{
+    tsr_json_array(j, "motion");
+    for (int i = 0; i < v->n_motion; i++) {
+        const tsr_verdict_motion *m = &v->motion[i];
+        tsr_json_object(j, NULL);
+        tsr_json_text(j, "variable", m->variable);
+        tsr_json_text(j, "where", m->where);
+        if (m->state > 0)
+            tsr_json_integer(j, "state", m->state);
+        tsr_verdict_put_interval(j, "distance", &m->distance);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+}
+
+static void put_domains(tsr_json *j, const tsr_verdict *v)
+{
+    const tsr_arrangements *a = v->arrangements;
+    tsr_json_array(j, "domains");
+    for (int k = 0; k < a->domains->n_domain; k++) {
+        char name[120] = "";
+        if (v->atoms != NULL)
+            tsr_domain_name(v->atoms, &a->domains->domain[k], sizeof name,
+                            name);
+        tsr_json_object(j, NULL);
+        tsr_json_text(j, "residues", name);
+        tsr_json_truth(j, "superposed_on", k == a->fixed);
+        tsr_json_array(j, "rms_displacement"); /* of each state */
+        for (int s = 0; s < a->n_state; s++)
+            tsr_json_number(j, NULL, a->moves[s * a->domains->n_domain + k]);
+        tsr_json_close(j);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+}
+
+static void put_arrangement(tsr_json *j, const tsr_arrangement *item)
+{
+    tsr_json_object(j, NULL);
+    if (item->state > 0)
+        tsr_json_integer(j, "state", item->state);
+    tsr_json_number(j, "share", item->share);
+    tsr_json_number(j, "spread", item->spread);
+    tsr_json_number(j, "chi2", item->chi2);
+    tsr_json_integer(j, "chain", item->chain);
+    tsr_json_integer(j, "draw", item->draw);
+    if (item->mirror_of >= 0)
+        tsr_json_integer(j, "mirror_of", item->mirror_of);
+    if (item->alike >= 0)
+        tsr_json_integer(j, "alike", item->alike);
+    if (isfinite(item->discrepancy))
+        tsr_json_number(j, "discrepancy", item->discrepancy);
+    tsr_json_close(j);
+}
+
+static void put_arrangements(tsr_json *j, const tsr_verdict *v)
+{
+    const tsr_arrangements *a = v->arrangements;
+    if (a == NULL) {
+        tsr_json_text(j, "arrangements", NULL);
+        return;
+    }
+    tsr_json_object(j, "arrangements");
+    tsr_json_number(j, "threshold", a->threshold_ang);
+    tsr_json_integer(j, "conformations", a->n_frame);
+    put_domains(j, v);
+    tsr_json_array(j, "states");
+    for (int s = 0; s < a->n_state; s++) {
+        tsr_json_object(j, NULL);
+        tsr_json_integer(j, "groups", a->n_group[s]);
+        tsr_json_integer(j, "hold_90_percent", a->n_main[s]);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "largest");
+    for (int i = 0; i < a->n; i++)
+        put_arrangement(j, &a->item[i]);
+    tsr_json_close(j);
+    tsr_json_close(j);
+}
+
+static void put_open(tsr_json *j, const tsr_verdict *v)
+{
+    static const char *const kind[] = {[TSR_OPEN_BOUND] = "bound",
+                                       [TSR_OPEN_WEIGHT] = "weight",
+                                       [TSR_OPEN_MIRROR] = "mirror images",
+                                       [TSR_OPEN_OUTLINE] = "same outline"};
+    tsr_json_array(j, "undecided");
+    for (int i = 0; i < v->n_open; i++) {
+        const tsr_verdict_open *o = &v->open[i];
+        tsr_json_object(j, NULL);
+        tsr_json_text(j, "kind", kind[o->kind]);
+        tsr_json_text(j, "variable", o->variable);
+        tsr_json_number(j, "value", o->value);
+        if (o->kind == TSR_OPEN_BOUND)
+            tsr_json_text(j, "end", o->is_low ? "lower" : "upper");
+        if (o->kind >= TSR_OPEN_MIRROR) {
+            tsr_json_array(j, "arrangements");
+            tsr_json_integer(j, NULL, o->item[0]);
+            tsr_json_integer(j, NULL, o->item[1]);
+            tsr_json_close(j);
+        }
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+}
+
+tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
+                           tsr_json *json, tsr_err *err)
+{
+    const tsr_verdict *v = verdict;
+    int n;
+    char **text;
+    TSR_TRY(tsr_verdict_sentences(v, &n, &text, err));
+    tsr_json_object(json, name);
+    tsr_json_array(json, "sentences");
+    for (int i = 0; i < n; i++)
+        tsr_json_text(json, NULL, text[i]);
+    tsr_json_close(json);
+    tsr_paragraphs_free(n, text);
+    tsr_json_integer(json, "states", v->n_state);
+    tsr_json_array(json, "curves");
+    for (int k = 0; k < v->n_curve; k++)
+        put_curve(json, &v->curve[k]);
+    tsr_json_close(json);
+    put_conflicts(json, v);
+    put_measured(v, json);
+    tsr_verdict_put_interval(json, "rg", &v->rg);
+    tsr_verdict_put_interval(json, "d_max", &v->d_max);
+    put_motion(json, v);
+    put_arrangements(json, v);
+    tsr_evidence_put(&v->evidence, "evidence", json);
+    tsr_loo_put(&v->loo, "loo", json);
+    put_open(json, v);
+    tsr_advice_put(&v->advice, json);
+    tsr_json_close(json);
+    return TSR_OK;
 }

@@ -148,14 +148,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
 
-/* Fills measured and moved; arrangements are there. Errors: TSR_E_NOMEM. */
-tsr_status tsr_verdict_measure(tsr_verdict *verdict, const tsr_past_run *run,
-                               tsr_err *err);
-
 /* Their sentences, and their members of the JSON object. */
-void tsr_verdict_say_measured(const tsr_verdict *verdict, tsr_words *words);
-void tsr_verdict_say_moved(const tsr_verdict *verdict, tsr_words *words);
-void tsr_verdict_put_measured(const tsr_verdict *verdict, tsr_json *json);
 
 /* "28.4 [28.1, 28.8]"; text [64]. */
 const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);

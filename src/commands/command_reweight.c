@@ -4,7 +4,7 @@
 #include "session/past_run.h"
 
 #include "analysis/maxent.h"
-#include "analysis/psis.h"
+#include "analysis/loo.h"
 #include "analysis/reweight.h"
 #include "files/file.h"
 

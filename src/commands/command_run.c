@@ -5,7 +5,6 @@
 #include "commands/command.h"
 #include "core/interrupt.h"
 #include "session/run_session.h"
-#include "session/run_tell.h"
 
 #include <stdlib.h>
 #include <string.h>

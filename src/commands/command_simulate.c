@@ -1,6 +1,6 @@
 /* tessera simulate CONFIG: noisy data from a known structure. */
 #include "commands/command.h"
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 
 #include "core/random.h"

@@ -3,7 +3,7 @@
 #define TSR_COMMANDS_REWEIGHT_REPORT_H
 
 #include "analysis/maxent.h"
-#include "analysis/psis.h"
+#include "analysis/loo.h"
 #include "analysis/reweight.h"
 
 #include <stdio.h>

@@ -108,7 +108,6 @@ void tsr_config_clear(tsr_config *config);
 
 /* Its parts (config_check.c): what follows from other keys is settled; what
  * cannot be is TSR_E_CONFIG, beginning with the key. */
-void tsr_config_settle(tsr_config *config);
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,

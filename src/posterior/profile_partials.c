@@ -12,7 +12,7 @@
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "molecule/topology.h"
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 #include "scattering/atom_model.h"
 #include "scattering/coarse_profile.h"

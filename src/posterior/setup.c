@@ -3,13 +3,577 @@
  * prior, and last, once the start is settled, what the bodies scatter. */
 #include "posterior/setup.h"
 
+#include "core/interrupt.h"
+#include "molecule/atoms.h"
+#include "molecule/nucleic.h"
+#include "molecule/parts.h"
+#include "molecule/range.h"
 #include "molecule/structure.h"
 #include "sampler/relax.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- what may move ----
+ *
+ * What may move where the configuration does not say it: what `tessera init`
+ * would find in the file, put into the configuration, so that the run's
+ * config.yaml has it and a run that goes on finds it there. */
+
+static int is_all(const tsr_strings *flexible)
+{
+    return flexible->n == 1 && strcmp(flexible->item[0], "all") == 0;
+}
+
+static int find_chain(const tsr_residue *r, int n, const char *chain)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(r[i].chain, chain) == 0)
+            return i;
+    return -1;
+}
+
+static void add_residue(const char chain[8], int number, tsr_residue *r, int *n)
+{
+    tsr_residue *to = &r[*n];
+    const int is_next = *n > 0 && strcmp(to[-1].chain, chain) == 0;
+    const int first = is_next ? to[-1].chain_first : find_chain(r, *n, chain);
+    memcpy(to->chain, chain, sizeof to->chain);
+    to->number = number;
+    to->chain_first = first >= 0 ? first : *n;
+    (*n)++;
+}
+
+/* Residues of a structure as ranges know them, and, where atoms are given, its
+ * nucleotides behind them; *n out. */
+static tsr_residue *residues_of(const tsr_structure *s, const tsr_atoms *atoms,
+                                int *n)
+{
+    const int n_more = atoms != NULL ? atoms->n_residue : 0;
+    tsr_residue *r = calloc((size_t)(s->n_residue + n_more) + 1, sizeof *r);
+    *n = 0;
+    for (int i = 0; r != NULL && i < s->n_residue; i++)
+        add_residue(s->residue[i].chain, s->residue[i].number, r, n);
+    for (int i = 0; r != NULL && i < n_more; i++)
+        if (atoms->residue[i].kind == TSR_MOLECULE_NUCLEOTIDE)
+            add_residue(atoms->residue[i].chain, atoms->residue[i].number, r,
+                        n);
+    return r;
+}
+
+/* "B" of "B:5-9", "B"; "" of "5-9". */
+static void chain_of(const char *range, size_t size, char *chain)
+{
+    const char *colon = strchr(range, ':');
+    const int n = (int)(colon != NULL ? colon - range : 0);
+    const int is_number = strspn(range, "0123456789-") == strlen(range);
+    snprintf(chain, size, "%.*s", n, range);
+    if (colon == NULL && !is_number)
+        snprintf(chain, size, "%s", range);
+}
+
+/* What the user has fixed is not flexible. rigid [n_residue] out. Ranges of
+ * other chains are looked at later. */
+static tsr_status mark_fixed(const tsr_structure_config *c,
+                             const tsr_structure *s, int *rigid, tsr_err *err)
+{
+    int n;
+    char chain[64];
+    tsr_residue *residue = residues_of(s, NULL, &n);
+    tsr_status status = tsr_allocated(residue, err);
+    for (int k = 0; k < c->fixed.n && status == TSR_OK; k++) {
+        chain_of(c->fixed.item[k], sizeof chain, chain);
+        if (chain[0] != '\0' && find_chain(residue, n, chain) < 0)
+            continue;
+        status = tsr_range_mark(c->fixed.item[k], s->n_residue, residue, 1,
+                                rigid, err);
+        if (status != TSR_OK)
+            status = tsr_wrap(err, status, "structure.fixed.%d", k);
+    }
+    free(residue);
+    return status;
+}
+
+/* "A:1-19 A:224-246 ...", as long as there is room. */
+static void list_text(const tsr_strings *list, size_t size, char *text)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < list->n && used + 24 < size; k++)
+        used += (size_t)snprintf(text + used, size - used, " %s",
+                                 used + 48 < size ? list->item[k] : "...");
+}
+
+/* Nothing is flexible: then nothing moves, or what the user has chosen, as a
+ * whole. */
+static tsr_status hold(tsr_structure_config *c, const tsr_structure *s,
+                       tsr_err *err)
+{
+    tsr_atoms *atoms = NULL; /* of strands alone */
+    int n;
+    c->still = c->fixed.n + c->mobile.n == 0;
+    if (c->still ||
+        (s->n_residue == 0 && tsr_atoms_read(s->path, &atoms, NULL) != TSR_OK))
+        return TSR_OK; /* whoever reads them next tells why they cannot be */
+    tsr_residue *r = residues_of(s, atoms, &n);
+    tsr_status status = tsr_allocated(r, err);
+    for (int i = 0; r != NULL && i < n; i++)
+        if (r[i].chain_first == i)
+            TSR_THEN(status, tsr_strings_append(&c->rigid, r[i].chain, err));
+    free(r);
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
+                       tsr_log *log, tsr_err *err)
+{
+    char text[512];
+    for (int k = 0; k < parts->flexible.n; k++)
+        TSR_TRY(tsr_strings_append(&c->flexible, parts->flexible.item[k], err));
+    int is_free = c->fixed.n + c->mobile.n == 0; /* the user chose none */
+    for (int k = 0; k < parts->fixed.n && is_free; k++)
+        TSR_TRY(tsr_strings_append(&c->fixed, parts->fixed.item[k], err));
+    list_text(&c->flexible, sizeof text, text);
+    if (c->flexible.n > 0)
+        tsr_info(log,
+                 "structure.flexible is not given; by %s:%s (tessera init "
+                 "shows more; flexible: all frees every residue)",
+                 tsr_evidence_text(parts->evidence), text);
+    else
+        tsr_info(log,
+                 "structure.flexible is not given, and by %s nothing is "
+                 "flexible (flexible: all frees every residue)",
+                 tsr_evidence_text(parts->evidence));
+    return TSR_OK;
+}
+
+/* A chain that moves as a whole has no parts that keep their places. */
+static tsr_status find(tsr_structure_config *c, const tsr_structure *s,
+                       tsr_log *log, tsr_err *err)
+{
+    tsr_parts *parts = NULL;
+    int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
+    const tsr_parts_wish wish = {.rigid = rigid,
+                                 .fixed = &c->fixed,
+                                 .no_loops = c->mobile.n > 0,
+                                 .no_strands = c->ligands != 0};
+    tsr_status status = tsr_allocated(rigid, err);
+    TSR_THEN(status, mark_fixed(c, s, rigid, err));
+    TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
+    TSR_THEN(status, take(c, parts, log, err));
+    if (c->flexible.n == 0)
+        TSR_THEN(status, hold(c, s, err));
+    free(rigid);
+    tsr_parts_free(parts);
+    return status;
+}
+
+/* Parts of tsr_setup_read: what may move where the configuration does not say
+ * it, put into it; where the states start; tables of the prior, form
+ * factors or components; what the bodies scatter, once the start is settled. */
+static tsr_status set_parts(tsr_config *config, const tsr_structure *structure,
+                            tsr_log *log, tsr_err *err)
+{
+    tsr_structure_config *c = &config->structure;
+    if (c->still || c->flexible.n + c->rigid.n > 0)
+        return TSR_OK;
+    return find(c, structure, log, err);
+}
+
+/* ---- strands ---- */
+
+typedef struct {
+    const tsr_structure *structure;
+    const tsr_nucleic *nucleic; /* what moves; NULL: none */
+    tsr_residue *residue;       /* [n] of protein, then of nucleotides */
+    int n;
+} chains;
+
+static int is_moving(const chains *s, const char *chain)
+{
+    for (int i = 0; s->nucleic != NULL && i < s->nucleic->n; i++)
+        if (strcmp(s->nucleic->link[i].chain, chain) == 0)
+            return 1;
+    return find_chain(s->residue, s->structure->n_residue, chain) >= 0;
+}
+
+/* Chains that ranges name have to be among those that move. */
+static tsr_status check_names(const chains *s, const char *key,
+                              const tsr_strings *range, tsr_err *err)
+{
+    char chain[64], all[TSR_CHAINS_SIZE];
+    for (int k = 0; k < range->n; k++) {
+        const char *text = range->item[k];
+        chain_of(text, sizeof chain, chain);
+        if (is_moving(s, chain) ||
+            (chain[0] == '\0' && is_moving(s, s->residue[0].chain)))
+            continue;
+        tsr_range_chains(s->n, s->residue, all);
+        if (chain[0] == '\0' || find_chain(s->residue, s->n, chain) < 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.%s.%d: '%s' names no chain of '%s'; "
+                            "chains: %s",
+                            key, k, text, s->structure->path, all);
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.%s.%d: '%s': the nucleotides of chain %s "
+                        "are rigid, on what they touch (structure.bound), "
+                        "where structure.flexible names none of them; name "
+                        "there what may move, as %s:FIRST-LAST",
+                        key, k, text, chain, chain);
+    }
+    return TSR_OK;
+}
+
+/* Who frees the whole protein may not know that this leaves its DNA out. */
+static void tell_rigid(const chains *s, const tsr_structure_config *c,
+                       tsr_log *log)
+{
+    const tsr_residue *r = s->residue;
+    const int first = s->structure->n_residue;
+    for (int i = first; i < s->n && first > 0; i++) {
+        if (r[i].chain_first != i || is_moving(s, r[i].chain))
+            continue;
+        if (c->rigid.n > 0)
+            tsr_info(log,
+                     "chain %s: its nucleotides do not turn; structure.rigid "
+                     "frees a strand where it names some of it",
+                     r[i].chain);
+        else if (is_all(&c->flexible))
+            tsr_info(log,
+                     "chain %s: its nucleotides do not turn; flexible: all is "
+                     "of the protein alone: name all chains that are to, as "
+                     "structure.flexible: [\"%s\", \"%s\"]",
+                     r[i].chain, r[0].chain, r[i].chain);
+    }
+}
+
+static tsr_status check_strands(const chains *s, const tsr_structure_config *c,
+                                tsr_log *log, tsr_err *err)
+{
+    if (!is_all(&c->flexible))
+        TSR_TRY(check_names(s, "flexible", &c->flexible, err));
+    TSR_TRY(check_names(s, "rigid", &c->rigid, err));
+    TSR_TRY(check_names(s, "fixed", &c->fixed, err));
+    TSR_TRY(check_names(s, "mobile", &c->mobile, err));
+    tell_rigid(s, c, log);
+    return TSR_OK;
+}
+
+tsr_status tsr_setup_nucleic(const tsr_structure *structure,
+                             const tsr_structure_config *config, tsr_log *log,
+                             tsr_nucleic **out, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    *out = NULL;
+    const int is_alone = structure->n_residue == 0;
+    if (is_alone && config->ligands != 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.ligands: none leaves nothing of '%s', which "
+                        "holds no protein",
+                        structure->path);
+    if (structure->n_nucleotide == 0 || config->ligands != 0 ||
+        (config->still && !is_alone))
+        return TSR_OK;
+    tsr_err why;
+    tsr_status status = tsr_atoms_read(structure->path, &atoms, &why);
+    const int is_read = status == TSR_OK;
+    const tsr_strings *named =
+        !is_alone && config->rigid.n > 0 ? &config->rigid : &config->flexible;
+    if (is_read)
+        status = tsr_nucleic_find(structure, atoms, named, out, err);
+    chains s = {.structure = structure, .nucleic = *out};
+    s.residue = residues_of(structure, atoms, &s.n);
+    if (s.residue == NULL)
+        status = tsr_no_memory(err);
+    else if (!is_read) /* tsr_setup_guests says it where the protein is all */
+        status = is_alone || check_strands(&s, config, NULL, NULL) != TSR_OK
+                     ? tsr_fail(err, status, "%s", why.message)
+                     : TSR_OK;
+    else if (!config->still)
+        TSR_THEN(status, check_strands(&s, config, log, err));
+    if (status != TSR_OK) {
+        tsr_nucleic_free(*out);
+        *out = NULL;
+    }
+    free(s.residue);
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+/* ---- what the configuration says, beside what would be found ---- */
+
+/* The part nearest to residue i in the direction of step; -1: none. */
+static int part_from(const tsr_topology *t, const int *part, int i, int step)
+{
+    int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
+    for (i += step; i >= first && i <= last; i += step)
+        if (part[i] >= 0)
+            return part[i];
+    return -1;
+}
+
+/* Both sides of residues first..last keep their places, whatever moves. */
+static int is_closed(const tsr_topology *t, int first, int last)
+{
+    int a = first, b = last;
+    while (a > t->residue[first].chain_first && t->residue[a].flexible)
+        a--;
+    while (b < t->residue[last].chain_last && t->residue[b].flexible)
+        b++;
+    return t->residue[a].is_fixed && t->residue[b].is_fixed;
+}
+
+static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
+                         tsr_log *log)
+{
+    for (int i = 0, last; i < t->n_residue - t->n_link; i = last + 1) {
+        const tsr_residue *r = &t->residue[i];
+        for (last = i; r->flexible && last < r->chain_last &&
+                       t->residue[last + 1].flexible;)
+            last++;
+        int before = part_from(t, parts->part, i, -1);
+        if (!r->flexible || before < 0 || is_closed(t, i, last) ||
+            before != part_from(t, parts->part, last, 1))
+            continue;
+        const tsr_rigid_part *part = &parts->rigid[before];
+        tsr_warn(log,
+                 "structure.flexible: %s:%d-%d lies within one compact part, "
+                 "%s:%d-%d, which it takes apart where it turns; leave it out, "
+                 "or name what lies before and after it in structure.fixed, so "
+                 "that it moves as a loop",
+                 r->chain, r->number, t->residue[last].number, r->chain,
+                 t->residue[part->first].number, t->residue[part->last].number);
+    }
+}
+
+tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
+                           tsr_log *log, tsr_err *err)
+{
+    tsr_structure *structure = NULL;
+    tsr_parts *parts = NULL;
+    if (config->structure.file == NULL)
+        return TSR_OK;
+    tsr_status status =
+        tsr_structure_read_any(config->structure.file, &structure, err);
+    if (status == TSR_OK && structure->n_residue == 0) {
+        tsr_structure_free(structure);
+        return TSR_OK;
+    }
+    TSR_THEN(status,
+             tsr_parts_with(structure, NULL, (tsr_parts_wish){.no_strands = 1},
+                            NULL, &parts, NULL, err));
+    for (int k = 0; status == TSR_OK && k < parts->n_grave; k++)
+        tsr_warn(log, "%s: %s", config->structure.file, parts->note[k]);
+    if (status == TSR_OK)
+        doubt_ranges(setup->topology, parts, log);
+    tsr_parts_free(parts);
+    tsr_structure_free(structure);
+    return status;
+}
+
+/* ---- where states and chains start ----
+ *
+ * Where the states of an ensemble, and groups of chains, start. */
+
+/* The same residues, joined in the same places. */
+static tsr_status check_alike(const tsr_topology *own,
+                              const tsr_topology *other, const char *path,
+                              tsr_err *err)
+{
+    if (own->n_residue != other->n_residue)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d residues, structure.file has %d; a state has "
+                        "the same molecule",
+                        path, other->n_residue, own->n_residue);
+    for (int i = 0; i < own->n_residue; i++) {
+        const tsr_residue *a = &own->residue[i], *b = &other->residue[i];
+        if (strcmp(tsr_residue_name(a), tsr_residue_name(b)) != 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': residue %s:%d is %s where structure.file "
+                            "has %s (%s:%d); a state has the same molecule",
+                            path, b->chain, b->number, tsr_residue_name(b),
+                            tsr_residue_name(a), a->chain, a->number);
+        if (a->linked != b->linked)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': %s peptide bond before %s:%d, unlike in "
+                            "structure.file; complete the chain in both",
+                            path, b->linked ? "a" : "no", b->chain, b->number);
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_start(const tsr_structure_config *config,
+                             const char *path, tsr_log *log, tsr_setup *s,
+                             tsr_conformation **out, tsr_err *err)
+{
+    const tsr_topology *own = s->topology;
+    tsr_structure *structure = NULL;
+    tsr_topology *topology = NULL;
+    tsr_conformation *read = NULL, *c = NULL;
+    tsr_nucleic *nucleic = NULL;
+    tsr_status status = tsr_structure_read_any(path, &structure, err);
+    TSR_THEN(status, tsr_setup_nucleic(structure, config, NULL, &nucleic, err));
+    const tsr_flexibility still = {.nucleic = nucleic, .is_still = 1};
+    TSR_THEN(status, tsr_topology_from_structure(structure, own->body_model,
+                                                 still, s->prior_table, log,
+                                                 &topology, &read, err));
+    TSR_THEN(status, check_alike(own, topology, path, err));
+    if (status == TSR_OK) {
+        c = tsr_conformation_new(own);
+        TSR_THEN(status, tsr_allocated(c, err));
+    }
+    if (status == TSR_OK) {
+        /* its bodies are not those of the run, which may have ligands */
+        size_t n = (size_t)own->n_residue;
+        memcpy(c->backbone, read->backbone, n * sizeof *c->backbone);
+        memcpy(c->side, read->side, n * sizeof *c->side);
+        tsr_conformation_place_bodies(own, c, 0, own->n_residue);
+        *out = c;
+    }
+    tsr_conformation_free(read);
+    tsr_topology_free(topology);
+    tsr_nucleic_free(nucleic);
+    tsr_structure_free(structure);
+    return status;
+}
+
+/* ---- groups of chains ---- */
+
+/* Streams that no chain of a run has. */
+enum { PRIOR_STREAM = 0x7f000000 };
+
+/* Steps in which a chain without data largely forgets where it came from: some
+ * thirty for all that is free of each state. Warm-up does the rest. */
+static long n_forgotten(const tsr_target *t)
+{
+    const long n_free = t->topology->n_torsion + t->topology->n_side;
+    return 1000 + 30 * n_free * tsr_target_n_state(t);
+}
+
+/* The states of one group, from the prior. */
+static tsr_status draw_group(const tsr_target *run, int group,
+                             tsr_conformation **state, tsr_err *err)
+{
+    tsr_target prior = *run;
+    tsr_chain *chain = NULL;
+    tsr_chain_view view;
+    prior.likelihood = NULL;
+    prior.n_share = prior.n_group = 0;
+    prior.n_temp = 1;
+    tsr_status status =
+        tsr_chain_new(&prior, PRIOR_STREAM + group, &chain, err);
+    const long half = n_forgotten(run) / 2;
+    for (long i = 0; i < 2 * half && status == TSR_OK; i++) {
+        tsr_body_proposal ask;
+        int accepted;
+        if (tsr_stop_asked) {
+            status = tsr_fail(err, TSR_E_INTERRUPTED,
+                              "interrupted while the prior was drawn from");
+            break;
+        }
+        tsr_chain_propose(chain, &ask);
+        status = tsr_chain_decide(chain, NULL, i < half, &accepted, err);
+    }
+    if (status == TSR_OK)
+        tsr_chain_look(chain, &view);
+    for (int k = 0; k < tsr_target_n_state(run) && status == TSR_OK; k++) {
+        state[k] = tsr_conformation_new(run->topology);
+        if (state[k] == NULL)
+            status = tsr_no_memory(err);
+        else
+            tsr_conformation_copy(run->topology, state[k], view.state[k], 0,
+                                  run->topology->n_residue);
+    }
+    tsr_chain_free(chain);
+    return status;
+}
+
+/* As many as compare well, of as many chains each, of four or more. */
+static int n_group_of(int n_chain)
+{
+    static const int wanted[] = {8, 4, 7, 6, 5};
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+        if (n_chain >= 4 * wanted[k] && n_chain % wanted[k] == 0)
+            return wanted[k];
+    return n_chain;
+}
+
+/* chi2 of the first conformation, by a chain that starts there. */
+static tsr_status measure_first(tsr_setup *s, tsr_err *err)
+{
+    tsr_target alone = s->target;
+    tsr_chain *chain = NULL;
+    tsr_batch *batch = NULL;
+    tsr_status status = tsr_chain_new(&alone, 0, &chain, err);
+    if (status == TSR_OK && s->n_engine > 0)
+        status = tsr_batch_new(s->share[0].engine, tsr_target_n_state(&alone),
+                               &batch, err);
+    TSR_THEN(status, tsr_chain_start(chain, batch, err));
+    if (status == TSR_OK)
+        s->first_chi2 = tsr_chain_chi2(chain);
+    tsr_batch_free(batch);
+    tsr_chain_free(chain);
+    return status;
+}
+
+tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    tsr_target *t = &s->target;
+    const int n_group = n_group_of(s->n_chain), n_state = tsr_target_n_state(t);
+    if (t->likelihood != NULL && t->n_start > 0)
+        tsr_info(log, "chains start as structure.starts says, not from the "
+                      "prior (sampler.start)");
+    if (t->likelihood == NULL || t->is_still || t->n_start > 0)
+        return TSR_OK;
+    const int drawn = is_restored ? 0 : n_group;
+    tsr_status status = is_restored ? TSR_OK : measure_first(s, err);
+    s->n_group_start = n_group * n_state;
+    s->group_start = calloc((size_t)s->n_group_start, sizeof(*s->group_start));
+    s->group_log_z = calloc((size_t)n_group, sizeof *s->group_log_z);
+    for (int g = 0; g < n_group && s->group_log_z != NULL; g++)
+        s->group_log_z[g] = (double)NAN;
+    if (status == TSR_OK && (s->group_start == NULL || s->group_log_z == NULL))
+        status = tsr_no_memory(err);
+    for (int g = 0; g < drawn && status == TSR_OK; g++)
+        status = draw_group(t, g, s->group_start + (size_t)(g * n_state), err);
+    if (status != TSR_OK)
+        return status;
+    t->n_group = n_group;
+    t->chains_each = s->n_chain / n_group;
+    t->group_start = drawn > 0 ? s->group_start : NULL;
+    t->group_log_z = s->group_log_z;
+    if (drawn > 0)
+        tsr_info(log, "chains start from %d draws of the prior%s", n_group,
+                 n_group < s->n_chain ? ", in groups" : "");
+    return TSR_OK;
+}
+
+/* ---- states ---- */
+
+static tsr_status set_starts(const tsr_config *config, tsr_log *log,
+                             tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    const tsr_list *starts = &config->structure.starts;
+    const tsr_start_config *start = starts->item;
+    tsr_status status = TSR_OK;
+    if (starts->n == 0)
+        return TSR_OK;
+    s->start = calloc((size_t)starts->n, sizeof(*s->start));
+    TSR_TRY(tsr_allocated(s->start, err));
+    for (int k = 0; k < starts->n && status == TSR_OK; k++) {
+        status = read_start(&config->structure, start[k].file, log, s,
+                            &s->start[k], err);
+        s->n_start += status == TSR_OK;
+    }
+    return status;
+}
 
 void tsr_setup_clear(tsr_setup *setup)
 {
@@ -129,7 +693,7 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
     if (c->file != NULL)
         status = tsr_structure_read_any(c->file, &structure, err);
     if (status == TSR_OK && c->file != NULL)
-        status = tsr_setup_parts(config, structure, log, err);
+        status = set_parts(config, structure, log, err);
     tsr_nucleic *nucleic = NULL;
     if (status == TSR_OK && c->file != NULL)
         status = tsr_setup_nucleic(structure, c, log, &nucleic, err);
@@ -399,7 +963,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     tsr_status status = tsr_allocated(term, err);
     TSR_THEN(status, tsr_setup_tables(config, s, err));
     TSR_THEN(status, read_molecule(config, log, s, err));
-    TSR_THEN(status, tsr_setup_starts(config, log, s, err));
+    TSR_THEN(status, set_starts(config, log, s, err));
     if (status == TSR_OK && with_data)
         status = tsr_setup_terms(config, log, s, &n, term, err);
     TSR_THEN(status, place_starts(s, n, term, log, err));

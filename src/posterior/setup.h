@@ -7,7 +7,7 @@
 #include "gpu/engine_plane_wave.h"
 #include "likelihood/likelihood.h"
 #include "molecule/nucleic.h"
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "posterior/config.h"
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
@@ -86,9 +86,6 @@ void tsr_setup_clear(tsr_setup *setup);
 /* Whether chains will walk by a surrogate on all devices; whether one of these
  * is a GPU. And what the moves by a surrogate need, on each device, and on none
  * where there is nothing to go by. Errors: TSR_E_NOMEM. */
-int tsr_setup_will_walk(const tsr_setup *setup);
-int tsr_setup_has_gpu(const tsr_setup *setup);
-tsr_status tsr_setup_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 /* Fits the first conformation to the curves, rigid: setup->rigid, and the
  * `start` of a likelihood's terms. partial [n_pair][n_q]: its profiles, as that
@@ -177,10 +174,6 @@ tsr_status tsr_setup_doubt(const tsr_config *config, const tsr_setup *setup,
 /* Parts of tsr_setup_read: what may move where the configuration does not say
  * it, put into it; where the states start; tables of the prior, form
  * factors or components; what the bodies scatter, once the start is settled. */
-tsr_status tsr_setup_parts(tsr_config *config, const tsr_structure *structure,
-                           tsr_log *log, tsr_err *err);
-tsr_status tsr_setup_starts(const tsr_config *config, tsr_log *log,
-                            tsr_setup *setup, tsr_err *err);
 tsr_status tsr_setup_tables(const tsr_config *config, tsr_setup *setup,
                             tsr_err *err);
 tsr_status tsr_setup_scattering(const tsr_config *config, int n_term,

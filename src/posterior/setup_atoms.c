@@ -1,7 +1,7 @@
 /* Draws of all atoms: what structure.bodies: atoms adds to a run.
  *
  * By plane waves (GPUs) the likelihood is one of particles
- * (posterior/atom_particles.h), which chains move as they do bodies.
+ * (posterior/all_atoms.h), which chains move as they do bodies.
  *
  * Else chains move with bodies, whose curves, corrected, are near those of all
  * atoms (setup_model_error.c). The place above each ladder (sampler/fine.h) is
@@ -10,8 +10,7 @@
  * the same entries of the configuration. */
 #include "posterior/setup.h"
 
-#include "posterior/atom_curves.h"
-#include "posterior/atom_particles.h"
+#include "posterior/all_atoms.h"
 #include "sampler/fine.h"
 
 #include <pthread.h>

@@ -1,10 +1,12 @@
 /* Devices, their shares of the chains, an engine on each. */
-#include "posterior/setup.h"
-
 #include "core/clock.h"
 #include "gpu/engine_page_tile.h"
 #include "gpu/engine_plane_wave.h"
+#include "posterior/setup.h"
 #include "sampler/share.h"
+#include "surrogate/redraw.h"
+#include "surrogate/surrogate_move.h"
+#include "surrogate/surrogate_walk.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
@@ -441,6 +443,10 @@ static double room_for(const tsr_setup *s)
     return 0.8 * s->n_engine * least;
 }
 
+static int will_walk(const tsr_setup *s);
+
+static int has_gpu(const tsr_setup *s);
+
 /* sampler.chains, .temperatures, .t_max and .start become numbers. */
 static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
                          tsr_err *err)
@@ -448,11 +454,11 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
     const int has_data = s->likelihood != NULL;
     const tsr_sampler_place place = {
         .has_data = has_data,
-        .is_gpu = tsr_setup_has_gpu(s),
-        .walks = tsr_setup_will_walk(s),
+        .is_gpu = has_gpu(s),
+        .walks = will_walk(s),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
-        .room = has_data && tsr_setup_has_gpu(s) ? room_for(s) : 0.0,
+        .room = has_data && has_gpu(s) ? room_for(s) : 0.0,
         .least_beta = has_data ? tsr_likelihood_least_beta(s->likelihood) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status = tsr_sampler_settle(&config->sampler, &place, err);
@@ -471,8 +477,10 @@ static int moves_atoms(const tsr_config *config, const tsr_setup *s)
     return s->device[0] != NULL &&
            (s->engine_choice == TSR_ENGINE_PLANE_WAVES ||
             tsr_config_no_atoms(config) != NULL ||
-            (s->engine_choice == TSR_ENGINE_AUTO && tsr_setup_has_gpu(s)));
+            (s->engine_choice == TSR_ENGINE_AUTO && has_gpu(s)));
 }
+
+static tsr_status set_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err)
@@ -507,7 +515,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                                        s->share[0].engine, log, s, err);
     TSR_THEN(status, tsr_setup_take_atoms(config, log, s, err));
     if (status == TSR_OK)
-        status = tsr_setup_surrogate(log, s, err);
+        status = set_surrogate(log, s, err);
     if (status == TSR_OK)
         status = fit_first(s, err);
     if (status == TSR_OK && s->n_thread < s->n_engine) {
@@ -519,4 +527,136 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     s->target.n_share = status == TSR_OK ? s->n_engine : 0;
     s->target.share = s->share;
     return tsr_config_blame(config, status, err);
+}
+
+/* ---- walks and redraws ----
+ *
+ * Moves by a surrogate: where a run has walks and redraws, and what makes them.
+ */
+
+/* On a processor a walk takes as long as twenty to forty other steps. In a
+ * small molecule it gains no more than they do, in others one is worth its time
+ * where a GPU makes three. */
+enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
+
+static int may_walk(const tsr_setup *s, int e)
+{
+    const tsr_surrogate_options *o = s->move_options[TSR_MOVE_surrogate];
+    if (s->device[e] == NULL || o == NULL || !(o->weight > 0.0))
+        return 0;
+    return o->on == TSR_SURROGATE_ON_ALL ||
+           tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU ||
+           (o->on == TSR_SURROGATE_ON_AUTO &&
+            s->topology->n_body >= LEAST_BODIES_CPU);
+}
+
+static int may_redraw(const tsr_setup *s, int e)
+{
+    double weight = 0.0;
+    if (s->move_options[TSR_MOVE_redraw] != NULL)
+        memcpy(&weight, s->move_options[TSR_MOVE_redraw], sizeof weight);
+    return s->device[e] != NULL && weight > 0.0;
+}
+
+/* On all devices, or on none, since chains on them have the same moves. */
+static int will(const tsr_setup *s, int (*may)(const tsr_setup *, int))
+{
+    int all = s->n_engine > 0 && !s->target.is_still &&
+              tsr_surrogate_applies(s->topology, s->likelihood);
+    for (int e = 0; e < s->n_engine; e++)
+        all &= may(s, e);
+    return all;
+}
+
+/* Whether chains will walk by a surrogate on all devices; whether one of these
+ * is a GPU. And what the moves by a surrogate need, on each device, and on none
+ * where there is nothing to go by. Errors: TSR_E_NOMEM. */
+static int will_walk(const tsr_setup *s)
+{
+    return will(s, may_walk);
+}
+
+static int will_redraw(const tsr_setup *s)
+{
+    return will(s, may_redraw);
+}
+
+static int has_gpu(const tsr_setup *s)
+{
+    for (int e = 0; e < s->n_engine; e++)
+        if (s->device[e] != NULL &&
+            tsr_device_get_info(s->device[e])->type == TSR_DEVICE_GPU)
+            return 1;
+    return 0;
+}
+
+/* For every device a kernel that walks by the surrogate; else none has. */
+static tsr_status make_walks(tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    tsr_err why = {0};
+    tsr_status status = TSR_OK;
+    for (int e = 0; e < s->n_engine && status == TSR_OK; e++)
+        status = tsr_surrogate_device_new(s->device[e],
+                                          tsr_surrogate_spec_of(s->surrogate),
+                                          &s->share[e].walks, &why);
+    if (status == TSR_OK)
+        return TSR_OK;
+    if (status != TSR_E_DEVICE)
+        return tsr_fail(err, status, "%s", why.message);
+    tsr_warn(log, "no walks by a surrogate: %s", why.message);
+    for (int e = 0; e < s->n_engine; e++) {
+        tsr_surrogate_engine_free(s->share[e].walks);
+        s->share[e].walks = NULL;
+    }
+    return TSR_OK;
+}
+
+/* Tails alone other moves turn as well in less time. */
+static tsr_status make_redraws(tsr_setup *s, tsr_err *err)
+{
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(s->surrogate);
+    const int is_worth = spec->n_linker > 0 && tsr_redraw_n_stretch(spec) > 0;
+    for (int e = 0; e < s->n_engine && is_worth; e++) {
+        s->share[e].redraws = tsr_redraw_engine_new(spec);
+        TSR_TRY(tsr_allocated(s->share[e].redraws, err));
+    }
+    return TSR_OK;
+}
+
+static tsr_status set_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    const int walks = will_walk(s), redraws = will_redraw(s);
+    if (!walks && !redraws)
+        return TSR_OK;
+    TSR_TRY(tsr_surrogate_new(s->topology, s->prior, s->prior_table,
+                              s->likelihood, s->first, &s->surrogate, err));
+    if (s->surrogate == NULL)
+        return TSR_OK;
+    if (walks)
+        TSR_TRY(make_walks(log, s, err));
+    const int has_walks = s->share[0].walks != NULL;
+    /* Beside a GPU that walks they take hosts' time from what walks find
+     * sooner. */
+    if (redraws && !(has_walks && has_gpu(s)))
+        TSR_TRY(make_redraws(s, err));
+    const int has_redraws = s->share[0].redraws != NULL;
+    if (!has_walks && !has_redraws) {
+        tsr_surrogate_free(s->surrogate);
+        s->surrogate = NULL;
+        return TSR_OK;
+    }
+    const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
+    s->target.surrogate = s->surrogate;
+    s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
+    if (has_walks)
+        tsr_info(log,
+                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
+                 "them%s",
+                 p->n_torsion, p->n_bead, p->n_pair,
+                 p->has_c2 ? ", and c2" : "");
+    if (has_redraws)
+        tsr_info(log, "redraws by a surrogate: %d linkers and tails, %d beads",
+                 tsr_redraw_n_stretch(p), p->n_bead);
+    return TSR_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "core/text.h"
 #include "molecule/atoms.h"
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/guest_factor.h"
 

@@ -2,7 +2,7 @@
  * conformation's numbers for other programs. */
 #include "report/report_sections.h"
 
-#include "analysis/domains.h"
+#include "analysis/shape.h"
 #include "files/file.h"
 
 #include <gsl/gsl_sort.h>

@@ -3,7 +3,7 @@
 #ifndef TSR_REPORT_REPORT_SECTIONS_H
 #define TSR_REPORT_REPORT_SECTIONS_H
 
-#include "analysis/domains.h"
+#include "analysis/shape.h"
 #include "core/status.h"
 #include "likelihood/term.h"
 #include "report/figure.h"

@@ -4,7 +4,7 @@
 #include "report/report_sections.h"
 
 #include "analysis/export.h"
-#include "analysis/mean_shape.h"
+#include "analysis/shape.h"
 #include "files/file.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * residues and by each domain, so that the page only has to apply one. */
 #include "report/report_sections.h"
 
-#include "analysis/mean_shape.h"
+#include "analysis/shape.h"
 #include "core/json.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 enum { DRAWS_IN_ALL = 200000, LEAST_DRAWS = 2000 };
 const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 
-/* Chains in groups of as many: posterior/setup_starts.c. */
+/* Chains in groups of as many: posterior/setup.c. */
 enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
 
 enum {

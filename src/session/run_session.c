@@ -1,17 +1,338 @@
-/* A run's files, from the first to the last. Drawing is in run_sample.c. */
+/* A run: what it says of itself, its files from the first to the last, drawing.
+ */
 #include "session/run_session.h"
 
+#include "analysis/evidence.h"
 #include "core/clock.h"
 #include "core/interrupt.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "session/run_directory.h"
-#include "session/run_tell.h"
 
+#include <gsl/gsl_sort.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+/* ---- what a run says of itself ----
+ *
+ * Tells the log and the user of a run what it will do, how large its files
+ * become, and how its sampler fares. */
+
+/* ---- size ---- */
+
+typedef struct {
+    double trace, trajectories; /* MiB */
+} sizes;
+
+static tsr_track_options track_options(const tsr_config *config);
+
+static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
+{
+    const double mib = 1048576.0, scalars = 40.0;
+    const tsr_sampler_options *o = &config->sampler;
+    tsr_track_options track = track_options(config);
+    double draw = scalars * sizeof(double);
+    const tsr_likelihood *l = setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        draw += 3.0 * sizeof(float) * l->term[d]->n_point;
+    sizes s = {0.7 + draw * (double)tsr_sampler_draws(o) * setup->n_chain / mib,
+               0.0};
+    s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
+               setup->n_chain / mib;
+    if (track.atoms || track.bodies)
+        s.trajectories = tsr_track_bytes(&setup->target, setup->n_chain, &track,
+                                         tsr_sampler_draws(o)) /
+                         mib;
+    return s;
+}
+
+/* MiB that are free where the directory is or will be; infinite: unknown. */
+static double free_space(const char *directory)
+{
+    struct statvfs info;
+    char *path = strdup(directory), *slash;
+    double space = (double)INFINITY;
+    while (path != NULL && statvfs(path, &info) != 0 &&
+           (slash = strrchr(path, '/')) != NULL && slash != path)
+        *slash = '\0';
+    if (path != NULL && statvfs(path, &info) == 0)
+        space = (double)info.f_bavail * (double)info.f_frsize / 1048576.0;
+    free(path);
+    return space;
+}
+
+/* How much the run will write, to the log; a warning where the disk has less
+ * room. */
+static void tell_size(const tsr_config *config, const tsr_setup *setup,
+                      tsr_log *log)
+{
+    sizes s = sizes_of(config, setup);
+    double room = free_space(config->output.directory);
+    tsr_info(log,
+             "files: %s %.3g MiB of trace.h5 and %.3g MiB of trajectories "
+             "(output.trajectory, trajectory_every)",
+             config->sampler.until != NULL ? "at most" : "about", s.trace,
+             s.trajectories);
+    if (s.trace + s.trajectories > room)
+        tsr_warn(log,
+                 "'%s' has room for %.3g MiB, less than the run will write: "
+                 "fewer draws or frames, or another folder",
+                 config->output.directory, room);
+}
+
+/* ---- the plan ---- */
+
+void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
+{
+    const tsr_topology *t = setup->topology;
+    const tsr_sampler_options *o = &config->sampler;
+    fprintf(out,
+            "molecule: %d residues, %d chain%s, %d bodies, %d free torsions, "
+            "%d free side chains\n",
+            tsr_topology_n_monomer(t), t->n_chain, t->n_chain == 1 ? "" : "s",
+            t->n_body, t->n_torsion, t->n_side);
+    const tsr_likelihood *l = setup->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        fprintf(out, "data: %s", term->label);
+        if (term->n_point > 1)
+            fprintf(out, ", %d points, %s %.4f to %.4f %s", term->n_point,
+                    term->type->axis, term->coord[0],
+                    term->coord[term->n_point - 1], term->type->axis_unit);
+        fputc('\n', out);
+    }
+    for (const char *line = setup->engine_text; line != NULL;) {
+        size_t length = strcspn(line, "\n");
+        fprintf(out, "engine: %.*s\n", (int)length, line);
+        line = line[length] == '\n' ? line + length + 1 : NULL;
+    }
+    for (int d = 0; d < setup->n_engine; d++) {
+        const tsr_engine *e = setup->share[d].engine;
+        if (e->system_bytes > 0.0)
+            fprintf(out,
+                    "memory: %.0f bytes a system, %d systems of %.0f that the "
+                    "device has room for, %.1f MiB in total\n",
+                    e->system_bytes, e->n_system, e->most_systems,
+                    (e->n_system * e->system_bytes + e->shared_bytes) /
+                        1048576.0);
+    }
+    fprintf(out,
+            "plan: %d chains x %d temperatures x (%ld warm-up steps + %s%ld "
+            "draws x %ld steps), "
+            "%d threads\n",
+            setup->n_chain, tsr_target_n_temp(&setup->target), o->warmup,
+            o->until != NULL ? "at most " : "", tsr_sampler_draws(o),
+            tsr_sampler_thin(o), setup->n_thread);
+    int n_temp = tsr_target_n_temp(&setup->target);
+    int n_state = tsr_target_n_state(&setup->target);
+    if (setup->n_engine > 0)
+        fprintf(out,
+                "systems: %d, of %d chains x %d temperatures x %d state%s\n",
+                setup->n_chain * n_temp * n_state, setup->n_chain, n_temp,
+                n_state, n_state == 1 ? "" : "s");
+    sizes size = sizes_of(config, setup);
+    fprintf(out,
+            "output: %s, about %.3g MiB of trace.h5 and %.3g MiB of "
+            "trajectories\n",
+            config->output.directory, size.trace, size.trajectories);
+}
+
+/* ---- what goes on in the sampler ----
+ *
+ * Told while it can still be changed: moves with nothing to move, temperatures
+ * that do not exchange, chains left behind after warm-up. */
+
+/* Moves with a weight above 0 that have nothing to move here. */
+static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
+{
+    char list[256] = "";
+    size_t used = 0;
+    if (setup->target.is_still) {
+        tsr_info(log, "structure.still: the structures stay as they are");
+        return;
+    }
+    for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
+        const void *options = setup->move_options[m];
+        double weight;
+        memcpy(&weight, options, sizeof weight);
+        if (weight > 0.0 && tsr_move_registry[m]->propose != NULL &&
+            tsr_move_registry[m]->n_target(options, setup->topology) == 0)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                     used > 0 ? ", " : "",
+                                     tsr_move_registry[m]->name);
+    }
+    if (used > 0)
+        tsr_info(log, "moves with nothing to move here: %s", list);
+}
+
+/* Proposals and acceptance by move, at temperature 1. */
+static void tell_moves(const tsr_setup *setup, tsr_sampler *sampler,
+                       tsr_log *log)
+{
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        long proposed = 0, accepted = 0;
+        for (int c = 0; c < setup->n_chain; c++) {
+            const tsr_chain_counts *counts =
+                tsr_chain_counts_get(tsr_sampler_chain(sampler, c));
+            proposed += counts->proposed[m];
+            accepted += counts->accepted[m];
+        }
+        if (proposed > 0)
+            tsr_info(log, "%-12s %ld proposed, %.1f %% accepted",
+                     tsr_move_registry[m]->name, proposed,
+                     100.0 * (double)accepted / (double)proposed);
+    }
+}
+
+/* Temperatures of the first chain, how often neighbours were exchanged, and
+ * round trips. */
+static void tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
+                        tsr_log *log)
+{
+    int n = tsr_target_n_temp(&setup->target);
+    char temperature[512] = "", rate[512] = "";
+    size_t t = 0, e = 0;
+    long trips = 0;
+    double barrier = 0.0, rarest = 1.0;
+    const tsr_ladder *first = tsr_sampler_ladder(sampler, 0);
+    if (n < 2)
+        return;
+    for (int k = 0; k < n && t < sizeof temperature && e < sizeof rate; k++) {
+        double sum = 0.0;
+        for (int c = 0; c < setup->n_chain; c++)
+            sum += tsr_ladder_rate(tsr_sampler_ladder(sampler, c), k);
+        t += (size_t)snprintf(temperature + t, sizeof temperature - t, " %.3g",
+                              1.0 / tsr_ladder_beta(first, k));
+        if (k + 1 == n)
+            continue;
+        const double exchanged = sum / (double)setup->n_chain;
+        barrier += 1.0 - exchanged;
+        rarest = fmin(rarest, exchanged);
+        e += (size_t)snprintf(rate + e, sizeof rate - e, " %.0f",
+                              100.0 * sum / (double)setup->n_chain);
+    }
+    for (int c = 0; c < setup->n_chain; c++)
+        trips += tsr_ladder_round_trips(tsr_sampler_ladder(sampler, c));
+    if (rarest > 0.2) /* seldom exchanged, a pair hides how far apart it is */
+        tsr_info(log,
+                 "barrier %.1f: some %.0f temperatures are enough (Syed et "
+                 "al. 2022)",
+                 barrier, ceil(2.0 * barrier) + 1.0);
+    else
+        tsr_info(log, "barrier above %.1f: more temperatures would help",
+                 barrier);
+    tsr_info(log, "temperatures%s; exchanged%s %%; %ld round trips in all",
+             temperature, rate, trips);
+}
+
+/* How often bodies gave a draw of all atoms, where draws are of them. */
+static void tell_atoms(const tsr_sampler *sampler, tsr_log *log)
+{
+    const double rare = 0.01, rate = tsr_sampler_fine_rate(sampler);
+    if (isnan(rate))
+        return;
+    tsr_info(log,
+             "draws of all atoms: the bodies' chains gave a new one %.1f times "
+             "in 100 that were offered",
+             100.0 * rate);
+    if (rate < rare)
+        tsr_warn(log,
+                 "bodies hardly ever give a draw of all atoms: they are too "
+                 "unlike for data as precise as these, or chains had not "
+                 "found the posterior when they learnt from it; give them more "
+                 "sampler.warmup, or take structure.bodies: two (or, with "
+                 "water that rides along, device.engine: waves, which moves "
+                 "all atoms)");
+}
+
+/* Where the host's time went. */
+static void tell_times(const tsr_sampler *sampler, tsr_log *log)
+{
+    tsr_sampler_times t = tsr_sampler_times_get(sampler);
+    double all = t.propose + t.walk + t.submit + t.wait + t.decide + t.store +
+                 t.refresh + t.audit + t.fine;
+    if (all > 0.0)
+        tsr_info(
+            log,
+            "host time: propose, with densities %.0f %%, excluded volume "
+            "%.0f %%, walks and redraws %.0f %%, hand to the "
+            "device %.0f %%, wait for it %.0f %%, likelihood and "
+            "acceptance %.0f %%, store "
+            "%.1f %%, afresh for checkpoints %.1f %%, checked against double "
+            "precision %.2f %%, curves of all atoms %.0f %%",
+            100.0 * (t.propose - t.clash) / all, 100.0 * t.clash / all,
+            100.0 * t.walk / all, 100.0 * t.submit / all, 100.0 * t.wait / all,
+            100.0 * t.decide / all, 100.0 * t.store / all,
+            100.0 * t.refresh / all, 100.0 * t.audit / all,
+            100.0 * t.fine / all);
+}
+
+/* Log likelihoods of the chains, ascending; NULL: out of memory. */
+static double *sorted_log_liks(int n, tsr_sampler *sampler)
+{
+    double *value = calloc((size_t)n, sizeof *value);
+    if (value == NULL)
+        return NULL;
+    for (int c = 0; c < n; c++)
+        value[c] = tsr_chain_log_lik(tsr_sampler_chain(sampler, c));
+    gsl_sort(value, 1, (size_t)n);
+    return value;
+}
+
+static long accepted_of(const tsr_chain *chain)
+{
+    const tsr_chain_counts *counts = tsr_chain_counts_get(chain);
+    long sum = 0;
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        sum += counts->accepted[m];
+    return sum;
+}
+
+/* After warm-up: chains that it left far behind the others, or where they
+ * started. */
+static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
+                       tsr_log *log)
+{
+    enum { MOST = 5 };           /* that are named */
+    const double far_nat = 30.0; /* exp(-30) of the posterior */
+    int n = setup->n_chain, n_behind = 0;
+    if (setup->likelihood == NULL)
+        return;
+    double *value = sorted_log_liks(n, sampler);
+    if (value == NULL)
+        return;
+    double middle = value[n / 2];
+    free(value);
+    for (int c = 0; c < n; c++) {
+        const tsr_chain *chain = tsr_sampler_chain(sampler, c);
+        double chi2 = tsr_chain_chi2(chain);
+        double behind = middle - tsr_chain_log_lik(chain);
+        const int is_still = !setup->target.is_still && accepted_of(chain) == 0;
+        if (!is_still && !(behind > far_nat))
+            continue;
+        if (++n_behind > MOST)
+            continue;
+        if (is_still)
+            tsr_warn(
+                log,
+                "chain %d is where it started after warm-up (chi2 %.3g): "
+                "nothing was accepted; look at the moves, prior.restraints "
+                "and structure.flexible",
+                c, chi2);
+        else
+            tsr_warn(log,
+                     "chain %d is stuck after warm-up: chi2 %.3g, its log "
+                     "likelihood %.0f nat below the middle of the chains; give "
+                     "it more sampler.warmup or sampler.temperatures",
+                     c, chi2, behind);
+    }
+    if (n_behind > MOST)
+        tsr_warn(log, "and %d chains more of %d", n_behind - MOST, n);
+}
 
 /* What a new run has made, as bits: number k is that of the k-th name that
  * undo() knows. */
@@ -32,7 +353,7 @@ long tsr_session_warmup(const tsr_config *config)
     return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
 }
 
-tsr_track_options tsr_session_track_options(const tsr_config *config)
+static tsr_track_options track_options(const tsr_config *config)
 {
     int content = config->output.trajectory; /* all, atoms, bodies, none */
     return (tsr_track_options){.atoms = content == 0 || content == 1,
@@ -42,7 +363,7 @@ tsr_track_options tsr_session_track_options(const tsr_config *config)
 
 static int has_track(const tsr_config *config)
 {
-    tsr_track_options o = tsr_session_track_options(config);
+    tsr_track_options o = track_options(config);
     return o.atoms || o.bodies;
 }
 
@@ -50,7 +371,7 @@ static int has_track(const tsr_config *config)
 static int block_capacity(const tsr_session *s)
 {
     const double most = 256.0 * 1048576.0;
-    tsr_track_options track = tsr_session_track_options(s->config);
+    tsr_track_options track = track_options(s->config);
     double bytes = 1.0; /* a draw of all chains: three curves a data set */
     const tsr_likelihood *l = s->setup->likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
@@ -90,9 +411,8 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
     if (status == TSR_OK && has_track(s->config))
-        status =
-            tsr_track_new(&setup->target, setup->n_chain, capacity,
-                          tsr_session_track_options(s->config), &s->track, err);
+        status = tsr_track_new(&setup->target, setup->n_chain, capacity,
+                               track_options(s->config), &s->track, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
                              &tsr_stop_asked, &s->sampler, err));
@@ -192,6 +512,8 @@ static tsr_status open_log(const tsr_session *s, tsr_err *err)
     return status;
 }
 
+static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
+
 /* Everything from the model to the first draw; `made`: what an undo has to take
  * away by its name. The checkpoint goes first: where it is, the others can be
  * made again, and a trace without one holds draws. */
@@ -205,7 +527,7 @@ static tsr_status make_files(tsr_session *s, unsigned *made, tsr_err *err)
     }
     if (status == TSR_OK) {
         *made |= MADE_CHECKPOINT;
-        status = tsr_session_checkpoint(s, err);
+        status = write_checkpoint(s, err);
     }
     TSR_THEN(status, make_trace(s, err));
     if (status == TSR_OK && s->track != NULL)
@@ -369,7 +691,9 @@ static double next_time(double now, double took, double every)
     return now + (took / share > every ? took / share : every);
 }
 
-tsr_status tsr_session_flush(tsr_session *session, tsr_err *err)
+/* Brings the trace to the disk, for whoever looks at it while the run goes on.
+ * Errors: TSR_E_IO. */
+static tsr_status flush_trace(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     double before = tsr_clock_s();
@@ -381,7 +705,8 @@ tsr_status tsr_session_flush(tsr_session *session, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_session_save(tsr_session *session, tsr_err *err)
+/* The state of now, in memory, as what the next checkpoint will hold. */
+static tsr_status save(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_archive_begin(&s->saved);
@@ -390,13 +715,14 @@ tsr_status tsr_session_save(tsr_session *session, tsr_err *err)
     return tsr_archive_end(&s->saved, err);
 }
 
-tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err)
+/* Writes the state that was saved last. Errors: TSR_E_IO. */
+static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
-        status = tsr_session_save(s, err);
+        status = save(s, err);
     const int has_files = s->trace != NULL; /* not yet, before the first */
     if (status == TSR_OK && has_files)
         status = tsr_trace_flush(s->trace, err);
@@ -465,8 +791,8 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
              TSR_VERSION, s->setup->n_chain,
              tsr_target_n_temp(&s->setup->target),
              tsr_sampler_n_thread(s->sampler), s->directory);
-    tsr_tell_idle_moves(s->setup, s->log);
-    tsr_run_tell_size(s->config, s->setup, s->log);
+    tell_idle_moves(s->setup, s->log);
+    tell_size(s->config, s->setup, s->log);
     status = tsr_session_sample(s, err);
     if (status != TSR_OK)
         tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
@@ -486,4 +812,496 @@ void tsr_session_clear(tsr_session *session)
     free(s->trace_path);
     free(s->directory);
     memset(s, 0, sizeof *s);
+}
+
+/* ---- drawing ----
+ *
+ * Drawing: warm-up, then what is kept, block by block, with checkpoints. */
+
+/* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
+ * so that computing afresh costs some 2 % of the time and little is lost. */
+static long epoch_length(const tsr_config *config, const tsr_setup *setup)
+{
+    long n_body = setup->topology->n_body;
+    long steps = n_body < 200 ? 200 : n_body > 2000 ? 2000 : n_body;
+    return (steps + tsr_sampler_thin(&config->sampler) - 1) /
+           tsr_sampler_thin(&config->sampler);
+}
+
+/* ---- progress ---- */
+
+typedef struct {
+    const tsr_session *session;
+    const char *phase;
+    double began, shown, block; /* the phase here; the last line; this call */
+    long first, before, total;  /* steps of the phase: stored before this
+                                   session, before this call, planned */
+    long accepted_before;
+    double chi2;
+    char reached[64]; /* of what is asked for; "": not known yet */
+} progress;
+
+static void tick(void *context, const tsr_progress *now)
+{
+    progress *p = context;
+    double time = tsr_clock_s(), elapsed = time - p->began;
+    tsr_log *log = p->session->log;
+    double pause = tsr_log_is_terminal(log) ? 0.2 : 10.0;
+    p->chi2 = now->chi2;
+    if (time - p->shown < pause)
+        return;
+    p->shown = time;
+    long step = p->before + now->step, here = step - p->first;
+    double rate = elapsed > 0.0 ? (double)here / elapsed : 0.0;
+    double accepted =
+        here > 0 ? 100.0 * (double)(p->accepted_before + now->accepted) /
+                       (double)here
+                 : 0.0;
+    char line[256], left[48], chi2[32] = "";
+    if (!isnan(now->chi2))
+        snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
+    tsr_run_place at = p->session->place;
+    at.steps += now->step;
+    at.seconds += time - p->block;
+    tsr_run_left(p->session->config, &p->session->identity, &at, left);
+    if (p->total == 0) /* nobody knows how many */
+        snprintf(line, sizeof line,
+                 "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
+                 elapsed, rate, accepted, chi2);
+    else
+        snprintf(line, sizeof line,
+                 "%-8s %3.0f %% | %.0f steps/s | accepted %.0f %%%s%s | %s "
+                 "left",
+                 p->phase, 100.0 * (double)step / (double)p->total, rate,
+                 accepted, chi2, p->reached, left);
+    tsr_log_progress(log, line);
+}
+
+/* All draws are there, or the time for them is over. */
+static int is_over(const tsr_session *s)
+{
+    const tsr_sampler_options *o = &s->config->sampler;
+    enum { LEAST = 4 }; /* from which convergence can be told */
+    return s->place.draws >= tsr_sampler_draws(o) ||
+           (o->time_limit > 0.0 && s->place.draws >= LEAST &&
+            s->place.seconds >= o->time_limit);
+}
+
+/* Steps that the phase will have: all, or as many as it takes at this rate. */
+static void expect(progress *p, tsr_session *s, double far)
+{
+    const double most = (double)tsr_sampler_draws(&s->config->sampler);
+    const double needed = far * (double)s->place.draws;
+    const long draws =
+        (long)fmin(most, fmax(needed, (double)s->place.next_look));
+    s->place.expected = s->place.warmup + draws;
+    p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
+    snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
+             100.0 / far);
+}
+
+/* ---- blocks ---- */
+
+/* Every quarter more draws, from 100 on. */
+static long look_after(long look)
+{
+    return look + look / 4 + 1;
+}
+
+/* Whether the chains have converged as asked. The progress line then says how
+ * far the slowest variable is, and how long it may take at this rate. */
+static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
+{
+    char worst[160];
+    double far;
+    long done = s->place.draws;
+    if (!tsr_until_is_set(&s->until) ||
+        (done < s->place.next_look && !is_over(s)))
+        return TSR_OK;
+    s->place.next_look = look_after(done);
+    tsr_status status = flush_trace(s, err);
+    TSR_THEN(status,
+             tsr_until_check(&s->until, s->trace_path, &far, worst, err));
+    s->place.is_converged = status == TSR_OK && far <= 1.0;
+    if (s->place.is_converged) {
+        tsr_log_progress(s->log, "");
+        tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
+                 done, worst);
+    } else if (status == TSR_OK) {
+        tsr_log_progress(s->log, "");
+        tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
+        expect(p, s, far);
+    }
+    return status;
+}
+
+/* What was drawn goes to the files. */
+static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
+{
+    double before = tsr_clock_s();
+    tsr_status status = tsr_record_write(s->record, s->trace, warm, n, err);
+    if (status == TSR_OK && !warm && s->track != NULL)
+        status = tsr_track_write(s->track, n, err);
+    s->is_broken |= status != TSR_OK;
+    double now = tsr_clock_s();
+    s->storing += now - before;
+    return status == TSR_OK && now >= s->next_flush ? flush_trace(s, err)
+                                                    : status;
+}
+
+/* Draws n of a phase and stores what all chains completed. */
+static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
+                          tsr_err *err)
+{
+    long thin = tsr_sampler_thin(&s->config->sampler);
+    const long steps = tsr_run_draw_steps(s->config, &s->identity);
+    const double before = p->block = tsr_clock_s();
+    int n_done;
+    if (s->track != NULL)
+        tsr_track_begin(s->track, s->place.draws);
+    tsr_status status = tsr_sampler_advance(s->sampler, s->record, n, thin,
+                                            warm, tick, p, &n_done, err);
+    s->place.seconds += tsr_clock_s() - before;
+    tsr_status stored = store(s, warm, n_done, status == TSR_OK ? err : NULL);
+    *(warm ? &s->place.warmup : &s->place.draws) += n_done;
+    s->place.steps += (long)n_done * steps;
+    p->before += (long)n_done * steps;
+    p->accepted_before =
+        tsr_sampler_accepted(s->sampler) - s->accepted_before_session;
+    return status == TSR_OK ? stored : status;
+}
+
+/* All chains afresh, which finds a device that computed wrongly before. */
+static tsr_status refresh(tsr_session *s, tsr_err *err)
+{
+    double before = tsr_clock_s();
+    tsr_status status = tsr_sampler_refresh(s->sampler, err);
+    s->place.seconds += tsr_clock_s() - before;
+    return status;
+}
+
+/* At the beginning of an epoch: all chains afresh, then the state that a
+ * checkpoint would hold, in this order, so that it holds no state that a wrong
+ * device led to. Checkpoints are written here when it is time. */
+static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
+{
+    tsr_status status = warm ? tsr_sampler_share(s->sampler, err) : TSR_OK;
+    TSR_THEN(status, refresh(s, err));
+    TSR_THEN(status, save(s, err));
+    if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
+        status = write_checkpoint(s, err);
+        s->is_broken |= status != TSR_OK;
+    }
+    return status;
+}
+
+/* A checkpoint on request (SIGUSR1), between epochs: of the last one. */
+static tsr_status answer_request(tsr_session *s, tsr_err *err)
+{
+    if (!tsr_checkpoint_asked)
+        return TSR_OK;
+    tsr_checkpoint_asked = 0;
+    tsr_status status = write_checkpoint(s, err);
+    s->is_broken |= status != TSR_OK;
+    if (status == TSR_OK) {
+        tsr_log_progress(s->log, "");
+        tsr_info(s->log, "checkpoint as asked: %ld draws of warm-up, %ld kept",
+                 s->saved_place.warmup, s->saved_place.draws);
+    }
+    return status;
+}
+
+/* On their way from the prior populations have learnt
+ * most of what warm-up is for, so half of it is left behind them, an
+ * eighth where chains walk. */
+static long warmup_draws(const tsr_session *s)
+{
+    const long n = tsr_session_warmup(s->config);
+    const long part = tsr_target_walks(&s->setup->target) ? 8 : 2;
+    return tsr_sampler_population(s->sampler).n_level > 0
+               ? (n + part - 1) / part
+               : n;
+}
+
+/* Where draws are of all atoms, bodies learn what they lack of them at a half
+ * and at three quarters of warm-up; from a quarter on chains keep examples. */
+static int is_lesson(const tsr_session *s, long done, long total)
+{
+    return s->setup->atom_target != NULL && done > 0 &&
+           (done == total / 4 || done == total / 2 || done == 3 * total / 4);
+}
+
+static tsr_status give_lesson(tsr_session *s, long done, long total,
+                              tsr_err *err)
+{
+    const int is_first = done == total / 4, is_last = done == 3 * total / 4;
+    if (!is_first || is_last)
+        return tsr_setup_follow_chains(s->config, s->log, s->sampler, is_last,
+                                       s->setup, err);
+    for (int c = 0; c < s->setup->n_chain; c++)
+        tsr_fine_learn(tsr_sampler_fine(s->sampler, c), 1);
+    return TSR_OK;
+}
+
+/* n draws, or fewer, so that a block ends where there is a lesson. */
+static long until_lesson(const tsr_session *s, long done, long total, long n)
+{
+    for (long k = 1; k < n; k++)
+        if (is_lesson(s, done + k, total))
+            return k;
+    return n;
+}
+
+/* Blocks of about two seconds; their size changes nothing. */
+static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
+{
+    const long *done = warm ? &s->place.warmup : &s->place.draws;
+    long total =
+        warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
+    long epoch = epoch_length(s->config, s->setup), block = 1;
+    const long steps = tsr_run_draw_steps(s->config, &s->identity);
+    tsr_status status = TSR_OK;
+    progress p = {.session = s,
+                  .phase = warm ? "warm-up" : "sampling",
+                  .began = tsr_clock_s(),
+                  .first = *done * steps,
+                  .before = *done * steps,
+                  .total = total * steps};
+    p.shown = p.began;
+    if (s->place.draws == 0 || !tsr_until_is_set(&s->until))
+        s->place.expected = (warm ? total : s->place.warmup) +
+                            tsr_sampler_draws(&s->config->sampler);
+    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
+    while (s->place.next_look <= s->place.draws) /* --until is new */
+        s->place.next_look = look_after(s->place.next_look);
+    while (*done < total && status == TSR_OK && !tsr_stop_asked &&
+           (warm || (!s->place.is_converged && !is_over(s)))) {
+        long n = total - *done < block ? total - *done : block;
+        if (*done % epoch == 0)
+            status = begin_epoch(s, warm, err);
+        if (warm && status == TSR_OK && is_lesson(s, *done, total))
+            status = give_lesson(s, *done, total, err);
+        if (status == TSR_E_INTERRUPTED)
+            break; /* some chains are not afresh: no draws of them */
+        if (warm)
+            n = until_lesson(s, *done, total, n);
+        if (n > epoch - *done % epoch)
+            n = epoch - *done % epoch;
+        if (!warm && tsr_until_is_set(&s->until) &&
+            n > s->place.next_look - *done)
+            n = s->place.next_look - *done; /* so that time decides nothing */
+        double before = tsr_clock_s();
+        TSR_THEN(status, advance(s, warm, (int)n, &p, err));
+        double took = tsr_clock_s() - before;
+        if (!warm && status == TSR_OK)
+            status = ask_until(s, &p, err);
+        TSR_THEN(status, answer_request(s, err));
+        if (took < 1.0 && 2 * block <= tsr_record_capacity(s->record))
+            block *= 2;
+        else if (took > 4.0 && block > 1)
+            block /= 2;
+    }
+    if (tsr_log_is_terminal(s->log) && *done == total && total > 0) {
+        p.total = total * steps;
+        p.shown = 0.0; /* the line that stays says 100 % */
+        tick(&p, &(tsr_progress){.chi2 = p.chi2});
+    }
+    tsr_log_progress(s->log, "");
+    if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
+        *done < total && is_over(s))
+        tsr_info(s->log,
+                 "the time limit is over after %ld of %ld draws a chain", *done,
+                 total);
+    int is_end = !warm && (s->place.is_converged || is_over(s));
+    if (is_end && status == TSR_OK)
+        status = refresh(s, err); /* the draws since the last epoch began */
+    if (status == TSR_E_INTERRUPTED)
+        return TSR_OK; /* who asked for the stop is told of it */
+    s->place.is_finished = is_end && status == TSR_OK;
+    return status;
+}
+
+/* What the pass from the prior found; or why there was none, where it was to
+ * tell the evidence. */
+static void tell_population(const tsr_session *s, double seconds)
+{
+    const tsr_target *t = &s->setup->target;
+    const tsr_population found = tsr_sampler_population(s->sampler);
+    double error;
+    if (found.n_level == 0) {
+        if (s->config->sampler.evidence && t->likelihood != NULL)
+            tsr_warn(s->log,
+                     "sampler.evidence: no log evidence can be computed, as "
+                     "the chains do not start from the prior (%s)",
+                     tsr_likelihood_least_beta(t->likelihood) > 0.0
+                         ? "scale and background are sampled, under flat priors"
+                     : t->n_start > 0 ? "structure.starts says where"
+                                      : "see sampler.start, chains and t_max");
+        return;
+    }
+    const double log_z =
+        tsr_evidence_of_groups(t->n_group, t->group_log_z, &error);
+    tsr_info(s->log,
+             "%d groups of chains came from the prior in %d levels of some %ld "
+             "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
+             t->n_group, found.n_level, found.n_step / found.n_level, seconds,
+             found.barrier, t->fine != NULL ? " of the bodies" : "", log_z,
+             error);
+}
+
+/* Groups of chains become populations of the posterior, before warm-up. */
+static tsr_status populate(tsr_session *s, tsr_err *err)
+{
+    /* that may take as long as warm-up */
+    const int walks = tsr_target_walks(&s->setup->target),
+              levels = walks ? 24 : 8;
+    const long warmup = s->config->sampler.warmup;
+    const double before = tsr_clock_s(), share = 0.4; /* of a time limit */
+    progress p = {
+        .session = s, .phase = "starts", .began = before, .shown = before};
+    s->accepted_before_session = tsr_sampler_accepted(s->sampler);
+    tsr_status status = tsr_sampler_populate(
+        s->sampler, s->record, warmup / levels + 1,
+        share * s->config->sampler.time_limit, tick, &p, err);
+    s->place.seconds += tsr_clock_s() - before;
+    s->place.steps += tsr_sampler_population(s->sampler).n_step *
+                      tsr_run_draw_steps(s->config, &s->identity) /
+                      tsr_sampler_thin(&s->config->sampler);
+    tsr_log_progress(s->log, "");
+    if (status != TSR_OK || tsr_stop_asked)
+        return status;
+    tell_population(s, tsr_clock_s() - before);
+    return tsr_record_write_data(s->record, s->trace, err);
+}
+
+static tsr_status draw_all(tsr_session *s, tsr_err *err)
+{
+    const tsr_sampler_options *o = &s->config->sampler;
+    double began = tsr_clock_s();
+    if (s->place.warmup == 0 && s->place.draws == 0)
+        TSR_TRY(populate(s, err));
+    if (tsr_stop_asked)
+        return TSR_OK;
+    const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
+    const long warmup = warmup_draws(s);
+    const int had_warmup = s->place.warmup < warmup;
+    if (s->place.warmup == 0 &&
+        tsr_sampler_plan_warmup(s->sampler, warmup * tsr_sampler_thin(o),
+                                is_there ? 0.0 : o->anneal))
+        tsr_info(s->log, "warm-up begins with more of the likelihood than the "
+                         "start's chi2 asks for: under student's errors less "
+                         "would leave scale and background open");
+    if (had_warmup)
+        TSR_TRY(draw_phase(s, 1, err));
+    if (tsr_stop_asked)
+        return TSR_OK;
+    if (had_warmup)
+        TSR_TRY(tsr_sampler_share(s->sampler, err));
+    if (had_warmup)
+        tell_stuck(s->setup, s->sampler, s->log);
+    if (s->place.draws == 0)
+        tsr_sampler_counts_reset(s->sampler);
+    TSR_TRY(draw_phase(s, 0, err));
+    if (!tsr_stop_asked) {
+        tell_moves(s->setup, s->sampler, s->log);
+        tell_ladder(s->setup, s->sampler, s->log);
+        tell_atoms(s->sampler, s->log);
+        tell_times(s->sampler, s->log);
+        tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
+                 s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
+    }
+    return TSR_OK;
+}
+
+/* ---- how long it would take ---- */
+
+static void ignore(void *context, const tsr_progress *now)
+{
+    (void)context;
+    (void)now;
+}
+
+tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
+                           double *each, tsr_err *err)
+{
+    tsr_session *s = session;
+    const tsr_sampler_options *o = &s->config->sampler;
+    double took = 0.0;
+    long n_draw = 0;
+    int n_done = 0;
+    double before = tsr_clock_s();
+    TSR_TRY(tsr_session_prepare(s, err));
+    (void)tsr_sampler_plan_warmup(
+        s->sampler, tsr_session_warmup(s->config) * tsr_sampler_thin(o),
+        o->anneal);
+    TSR_TRY(tsr_sampler_refresh(s->sampler, err));
+    *start = tsr_clock_s() - before;
+    const int most = tsr_record_capacity(s->record);
+    /* a device's first answers take longer, and do not count */
+    TSR_TRY(tsr_sampler_advance(s->sampler, s->record, 1, tsr_sampler_thin(o),
+                                1, ignore, NULL, &n_done, err));
+    for (int n = 1; took < seconds && n_done > 0;
+         n = 2 * n < most ? 2 * n : n) {
+        before = tsr_clock_s();
+        TSR_TRY(tsr_sampler_advance(s->sampler, s->record, n,
+                                    tsr_sampler_thin(o), 1, ignore, NULL,
+                                    &n_done, err));
+        took += tsr_clock_s() - before;
+        n_draw += n_done;
+    }
+    *each = took / (double)(n_draw > 0 ? n_draw : 1);
+    return TSR_OK;
+}
+
+/* ---- the end of a session ---- */
+
+/* What to do now, behind the message of why. */
+static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
+                                   tsr_err *err)
+{
+    static const char *const first[] = {
+        [TSR_E_IO] = "make room or mend the folder, then ",
+        [TSR_E_DEVICE] = "once the device works again, or with --device, "};
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *own =
+        status == TSR_E_DEVICE && kernels != NULL && *kernels != '\0'
+            ? "without TSR_KERNEL_DIR, or "
+            : "";
+    char message[TSR_ERR_SIZE], word[TSR_SHELL_SIZE];
+    if (err == NULL ||
+        (status != TSR_E_IO && status != TSR_E_DEVICE && status != TSR_E_NOMEM))
+        return status;
+    snprintf(message, sizeof message, "%s", err->message);
+    return tsr_fail(err, status,
+                    "%s; %s%sgo on from the last checkpoint: tessera resume "
+                    "%s",
+                    message, own, status == TSR_E_NOMEM ? "" : first[status],
+                    tsr_text_shell(s->directory, word));
+}
+
+tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    tsr_status status = draw_all(s, err), closed = TSR_OK;
+    if (!s->is_broken) {
+        closed = write_checkpoint(s, status == TSR_OK ? err : NULL);
+        s->is_broken |= closed != TSR_OK;
+    }
+    TSR_THEN(status, closed);
+    closed = tsr_trace_close(s->trace, status == TSR_OK ? err : NULL);
+    s->trace = NULL;
+    TSR_THEN(status, closed);
+    tsr_sampler_set_track(s->sampler, NULL);
+    closed = tsr_track_close(s->track, status == TSR_OK ? err : NULL);
+    s->track = NULL;
+    TSR_THEN(status, closed);
+    if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
+        char draws[80], word[TSR_SHELL_SIZE];
+        tsr_sampler_draws_text(&s->config->sampler, s->place.draws, draws);
+        return tsr_fail(err, TSR_E_INTERRUPTED,
+                        "interrupted; %s are stored; to go on: tessera resume "
+                        "%s",
+                        draws, tsr_text_shell(s->directory, word));
+    }
+    return say_how_to_go_on(s, status, err);
 }

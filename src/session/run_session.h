@@ -27,10 +27,13 @@
 #include "posterior/setup.h"
 #include "sampler/population.h"
 #include "sampler/record.h"
+#include "sampler/sampler.h"
 #include "sampler/track.h"
 #include "session/run_place.h"
 #include "session/until.h"
 #include "store/trace.h"
+
+#include <stdio.h>
 
 typedef struct {
     tsr_config *config;
@@ -59,8 +62,6 @@ typedef struct {
 
 /* Draws of warm-up that the config asks for. */
 long tsr_session_warmup(const tsr_config *config);
-
-tsr_track_options tsr_session_track_options(const tsr_config *config);
 
 /* Reads what the configuration names, makes prior and likelihood. What can be
  * wrong is found here and by tsr_setup_engine, which comes next, before
@@ -100,21 +101,20 @@ tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err);
  * together). */
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err);
 
-/* The state of now, in memory, as what the next checkpoint will hold. */
-tsr_status tsr_session_save(tsr_session *session, tsr_err *err);
-
-/* Writes the state that was saved last. Errors: TSR_E_IO. */
-tsr_status tsr_session_checkpoint(tsr_session *session, tsr_err *err);
-
-/* Brings the trace to the disk, for whoever looks at it while the run goes on.
- * Errors: TSR_E_IO. */
-tsr_status tsr_session_flush(tsr_session *session, tsr_err *err);
-
 /* Draws until all are there, or a signal asks to stop (TSR_E_INTERRUPTED), or
  * something fails. Then closes the files and leaves a checkpoint, where that
  * can be; the message says how to go on. */
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err);
 
 void tsr_session_clear(tsr_session *session);
+
+/* ---- what a run says of itself ----
+ *
+ * What a run says of itself before it starts and while it goes on. */
+
+/* For --dry-run. */
+void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out);
+
+/* ---- of its sampler, while it goes on and at its end, to the log ---- */
 
 #endif

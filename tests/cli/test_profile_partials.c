@@ -6,7 +6,7 @@
 
 #include "gpu/device.h"
 #include "molecule/topology.h"
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 #include "scattering/coarse_profile.h"
 #include "tests/coarse_partials.h"

@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/random.h"
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "sampler/chain.h"
 #include "tests/saxs_likelihood.h"
 

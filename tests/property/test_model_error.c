@@ -1,5 +1,5 @@
 /* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 
 #include "molecule/atoms.h"

@@ -1,6 +1,6 @@
 /* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
  * several shares of D2O, beside a curve of X-rays. */
-#include "posterior/atom_curves.h"
+#include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 
 #include "core/vec3.h"

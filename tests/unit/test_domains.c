@@ -1,5 +1,5 @@
 /* Parts that keep their shape: two known ones that move by known amounts. */
-#include "analysis/domains.h"
+#include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"
 

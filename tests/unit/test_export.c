@@ -1,6 +1,6 @@
 /* Draws chosen, superposed and written as models; side chains put back. */
 #include "analysis/export.h"
-#include "analysis/mean_shape.h"
+#include "analysis/shape.h"
 #include "io_files.h"
 #include "store/trajectory.h"
 

@@ -3,7 +3,7 @@
  * its minimum must satisfy. */
 #include "analysis/ensemble.h"
 #include "analysis/maxent.h"
-#include "analysis/psis.h"
+#include "analysis/loo.h"
 #include "analysis/reweight.h"
 #include "core/random.h"
 #include "io_files.h"

@@ -1,5 +1,4 @@
 /* What conformations have in common, where the answer is known. */
-#include "analysis/mean_shape.h"
 #include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"

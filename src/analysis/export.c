@@ -1,17 +1,435 @@
-/* Models of drawn conformations. Drawn molecules lie anywhere in space, so they
- * are laid over their mean shape, or with some of their residues over these of
- * the start; a pass over the frames finds the mean first. How far each residue
- * strays from it becomes the B factor, as crystallographers would have it. */
+/* Drawn conformations and their parameters as files that other programs open:
+ * which draws, with which weights, as a table or as models. */
 #include "analysis/export.h"
 
-#include "analysis/mean_shape.h"
+#include "analysis/shape.h"
 #include "analysis/summary.h"
+#include "core/text.h"
+#include "files/file.h"
 
+#include <errno.h>
 #include <gsl/gsl_math.h>
-
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- weights of draws ----
+ *
+ * Weights of draws from a table of chain, draw and weight, as reweight --output
+ * writes it. A draw that is not in it weighs nothing; one that comes twice is
+ * refused. */
+
+enum { LINE = 256 };
+
+typedef struct {
+    int chain;
+    long draw;
+    double weight;
+} row;
+
+typedef struct {
+    const char *path;
+    long line;
+    size_t n, room;
+    row *row;
+    int n_chain;
+    long n_draw;
+} weight_table;
+
+static tsr_status bad_row(const weight_table *t, const char *what, tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_DATA, "'%s', line %ld: %s", t->path, t->line,
+                    what);
+}
+
+static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
+{
+    char *end;
+    row r;
+    const long chain = strtol(text, &end, 10);
+    int is_good = end != text && *end == ',' && chain >= 0 && chain < INT_MAX;
+    const char *second = end + 1;
+    r.chain = (int)chain;
+    r.draw = is_good ? strtol(second, &end, 10) : -1;
+    is_good &= end != second && *end == ',' && r.draw >= 0 && r.draw < INT_MAX;
+    const char *third = end + 1;
+    r.weight = is_good ? strtod(third, &end) : -1.0;
+    if (!is_good || end == third || !isfinite(r.weight) || r.weight < 0.0 ||
+        strchr(",\r\n", *end) == NULL)
+        return bad_row(
+            t, "expected chain, draw and a weight that is not below 0", err);
+    if (t->n == t->room) {
+        const size_t room = 2 * t->room + 1024;
+        row *more = realloc(t->row, room * sizeof *more);
+        if (more == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights",
+                            room);
+        t->row = more;
+        t->room = room;
+    }
+    t->row[t->n++] = r;
+    t->n_chain = r.chain >= t->n_chain ? r.chain + 1 : t->n_chain;
+    t->n_draw = r.draw >= t->n_draw ? r.draw + 1 : t->n_draw;
+    return TSR_OK;
+}
+
+static tsr_status read_rows(weight_table *t, FILE *file, tsr_err *err)
+{
+    char text[LINE], shown[TSR_EXCERPT_SIZE];
+    while (fgets(text, sizeof text, file) != NULL) {
+        t->line++;
+        if (t->line > 1) {
+            TSR_TRY(add_row(t, text, err));
+        } else if (strncmp(text, "chain,draw,weight", 17) != 0) {
+            text[strcspn(text, "\r\n")] = '\0';
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s' begins with '%s', not with chain,draw,weight "
+                            "as what tessera reweight --output writes",
+                            t->path, tsr_text_excerpt(text, shown));
+        }
+    }
+    if (ferror(file))
+        return tsr_fail(err, TSR_E_IO, "cannot read '%s'", t->path);
+    return TSR_OK;
+}
+
+static tsr_status fill(const weight_table *t, tsr_draw_weights *out,
+                       tsr_err *err)
+{
+    /* a table far sparser than this is of something else */
+    const double most = 100.0 * ((double)t->n + 1e4);
+    double sum = 0.0;
+    if ((double)t->n_chain * (double)t->n_draw > most)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has %zu draws of %d x %ld",
+                        t->path, t->n, t->n_chain, t->n_draw);
+    const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
+    *out = (tsr_draw_weights){t->n_chain, t->n_draw,
+                              malloc((n + 1) * sizeof(double))};
+    if (out->weight == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights", n);
+    for (size_t i = 0; i < n; i++)
+        out->weight[i] = -1.0;
+    for (size_t i = 0; i < t->n; i++) {
+        const row *r = &t->row[i];
+        double *w = &out->weight[(size_t)r->chain * (size_t)t->n_draw +
+                                 (size_t)r->draw];
+        if (*w >= 0.0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s' has chain %d, draw %ld twice", t->path,
+                            r->chain, r->draw);
+        *w = r->weight;
+        sum += r->weight;
+    }
+    if (!(sum > 0.0) || !isfinite(sum))
+        return tsr_fail(err, TSR_E_DATA, "'%s': the weights have the sum %g",
+                        t->path, sum);
+    for (size_t i = 0; i < n; i++)
+        out->weight[i] = fmax(out->weight[i], 0.0) / sum;
+    return TSR_OK;
+}
+
+tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
+                                 tsr_err *err)
+{
+    weight_table t = {.path = path};
+    TSR_TRY(tsr_file_expect(path, err));
+    FILE *file = fopen(path, "r");
+    *out = (tsr_draw_weights){.weight = NULL};
+    if (file == NULL)
+        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
+                        strerror(errno));
+    tsr_status status = read_rows(&t, file, err);
+    fclose(file);
+    TSR_THEN(status, fill(&t, out, err));
+    if (status != TSR_OK)
+        tsr_draw_weights_clear(out);
+    free(t.row);
+    return status;
+}
+
+void tsr_draw_weights_clear(tsr_draw_weights *weights)
+{
+    free(weights->weight);
+    *weights = (tsr_draw_weights){.weight = NULL};
+}
+
+double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
+                           long draw)
+{
+    if (chain >= weights->n_chain || draw >= weights->n_draw)
+        return 0.0;
+    return weights
+        ->weight[(size_t)chain * (size_t)weights->n_draw + (size_t)draw];
+}
+
+int tsr_weighted_pick(int n, const double *weight, long count, int *pick)
+{
+    double sum = 0.0, before = 0.0;
+    int at = 0, last = 0;
+    for (int i = 0; i < n; i++)
+        if (weight[i] > 0.0) {
+            sum += weight[i];
+            last = i;
+        }
+    if (!(sum > 0.0))
+        return 0;
+    for (long k = 0; k < count; k++) {
+        const double want = sum * ((double)k + 0.5) / (double)count;
+        while (at < last && before + weight[at] < want)
+            before += weight[at++];
+        pick[k] = at;
+    }
+    return 1;
+}
+
+/* ---- which draws ----
+ *
+ * What --draws of export says, as a list of ranges of draws, and which stored
+ * frames these are. */
+
+void tsr_draw_choice_clear(tsr_draw_choice *choice)
+{
+    free(choice->range);
+    *choice = (tsr_draw_choice){.n = 0};
+}
+
+static tsr_status bad_choice(const char *text, tsr_err *err)
+{
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--draws '%.60s': expected all, best, even:NUMBER, or "
+                    "[CHAIN/]FIRST[:LAST[:EVERY]], several with commas",
+                    text);
+}
+
+/* A whole number that is not below 0; moves *at past it. */
+static int whole(const char **at, long *out)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return 0;
+    *out = strtol(*at, &end, 10);
+    *at = end;
+    return *out < LONG_MAX;
+}
+
+static int parse_range(const char **at, tsr_draw_range *range)
+{
+    long number;
+    *range = (tsr_draw_range){.chain = -1, .every = 1};
+    if (!whole(at, &number))
+        return 0;
+    if (**at == '/') {
+        if (number > INT_MAX)
+            return 0;
+        range->chain = (int)number;
+        (*at)++;
+        if (!whole(at, &number))
+            return 0;
+    }
+    range->first = range->last = number;
+    if (**at == ':') {
+        (*at)++;
+        if (!whole(at, &range->last) || range->last < range->first)
+            return 0;
+    }
+    if (**at == ':') {
+        (*at)++;
+        if (!whole(at, &range->every) || range->every < 1)
+            return 0;
+    }
+    return 1;
+}
+
+static int starts(const char **at, const char *word)
+{
+    const size_t n = strlen(word);
+    if (strncmp(*at, word, n) != 0)
+        return 0;
+    *at += n;
+    return 1;
+}
+
+tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
+                                 tsr_err *err)
+{
+    const char *at = text;
+    *choice = (tsr_draw_choice){.n = 0};
+    do {
+        tsr_draw_range range = {.chain = -1, .last = LONG_MAX, .every = 1};
+        if (at != text)
+            at++; /* the comma */
+        if (starts(&at, "best")) {
+            choice->is_best = 1;
+        } else if (starts(&at, "even:")) {
+            if (!whole(&at, &choice->even) || choice->even < 1)
+                return bad_choice(text, err);
+        } else if (starts(&at, "all") || parse_range(&at, &range)) {
+            const size_t n = (size_t)choice->n + 1;
+            tsr_draw_range *more = realloc(choice->range, n * sizeof *more);
+            if (more == NULL)
+                return tsr_no_memory(err);
+            choice->range = more;
+            choice->range[choice->n++] = range;
+        } else {
+            return bad_choice(text, err);
+        }
+    } while (*at == ',');
+    return *at == '\0' ? TSR_OK : bad_choice(text, err);
+}
+
+static int is_in(const tsr_draw_range *range, int chain, long draw)
+{
+    return (range->chain < 0 || range->chain == chain) &&
+           draw >= range->first && draw <= range->last &&
+           (draw - range->first) % range->every == 0;
+}
+
+int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
+                          const int *chain, const long *draw, const double *lp,
+                          char *is_chosen)
+{
+    int best = n - 1, count = 0;
+    memset(is_chosen, 0, (size_t)n);
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < choice->n && !is_chosen[i]; r++)
+            is_chosen[i] = (char)is_in(&choice->range[r], chain[i], draw[i]);
+    for (int i = 0; lp != NULL && i < n; i++)
+        if (lp[i] > lp[best] || isnan(lp[best]))
+            best = i;
+    if (choice->is_best && n > 0)
+        is_chosen[best] = 1;
+    /* the middles of as many equal stretches */
+    const long even = choice->even < n ? choice->even : n;
+    for (long k = 0; k < even; k++)
+        is_chosen[(long)((double)(2 * k + 1) * n / (double)(2 * even))] = 1;
+    for (int i = 0; i < n; i++)
+        count += is_chosen[i];
+    return count;
+}
+
+/* ---- a table ----
+ *
+ * Chosen draws as a table: a row a draw, a column for each scalar of the trace.
+ */
+
+typedef struct {
+    const char *name;
+    double *value; /* [n_chain][n_draw] */
+} column;
+
+typedef struct {
+    int n, n_chain, n_draw;
+    column *column; /* [n] */
+} draw_table;
+
+static void table_clear(draw_table *t)
+{
+    for (int i = 0; i < t->n; i++)
+        free(t->column[i].value);
+    free(t->column);
+}
+
+/* Adds the scalars of a group that have as many draws as those before. */
+static tsr_status add_group(draw_table *t, tsr_trace_reader *trace,
+                            tsr_trace_group group, tsr_err *err)
+{
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    const int n = tsr_trace_variables(trace, group, &name);
+    column *more = realloc(t->column, (size_t)(t->n + n + 1) * sizeof *more);
+    TSR_TRY(tsr_allocated(more, err));
+    t->column = more;
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        int n_chain, n_draw, n_each;
+        if (tsr_trace_shape(trace, group, name[i], &n_chain, &n_draw, &n_each,
+                            NULL) != TSR_OK ||
+            n_each != 1 ||
+            (t->n > 0 && (n_chain != t->n_chain || n_draw != t->n_draw)))
+            continue;
+        t->n_chain = n_chain;
+        t->n_draw = n_draw;
+        t->column[t->n] = (column){.name = name[i]};
+        status = tsr_trace_get(trace, group, name[i], &n_chain, &n_draw,
+                               &n_each, &t->column[t->n].value, err);
+        t->n += status == TSR_OK;
+    }
+    return status;
+}
+
+static tsr_status choose_rows(const draw_table *t,
+                              const tsr_draw_choice *choice, char **is_chosen,
+                              long *n_row, tsr_err *err)
+{
+    const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
+    int *chain = malloc((n + 1) * sizeof *chain);
+    long *draw = malloc((n + 1) * sizeof *draw);
+    const double *lp = NULL;
+    tsr_status status = TSR_OK;
+    *is_chosen = malloc(n + 1);
+    if (chain == NULL || draw == NULL || *is_chosen == NULL) {
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu draws", n);
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            chain[i] = (int)(i / (size_t)t->n_draw);
+            draw[i] = (long)(i % (size_t)t->n_draw);
+        }
+        for (int i = 0; i < t->n; i++)
+            if (strcmp(t->column[i].name, "lp") == 0)
+                lp = t->column[i].value;
+        *n_row =
+            tsr_draw_choice_apply(choice, (int)n, chain, draw, lp, *is_chosen);
+        if (*n_row == 0)
+            status = tsr_fail(err, TSR_E_DATA,
+                              "--draws: none of the %d draws of %d chains is "
+                              "meant",
+                              t->n_draw, t->n_chain);
+    }
+    free(chain);
+    free(draw);
+    return status;
+}
+
+tsr_status tsr_export_csv(tsr_trace_reader *trace,
+                          const tsr_draw_choice *choice, FILE *out, long *n_row,
+                          tsr_err *err)
+{
+    draw_table t = {.n = 0};
+    char *is_chosen = NULL;
+    tsr_status status = add_group(&t, trace, TSR_TRACE_POSTERIOR, err);
+    TSR_THEN(status, add_group(&t, trace, TSR_TRACE_SAMPLE_STATS, err));
+    TSR_THEN(status, choose_rows(&t, choice, &is_chosen, n_row, err));
+    if (status == TSR_OK) {
+        fputs("chain,draw", out);
+        for (int i = 0; i < t.n; i++)
+            fprintf(out, ",%s", t.column[i].name);
+        fputc('\n', out);
+        for (int c = 0; c < t.n_chain; c++)
+            for (int d = 0; d < t.n_draw; d++) {
+                const size_t at = (size_t)c * (size_t)t.n_draw + (size_t)d;
+                if (!is_chosen[at])
+                    continue;
+                fprintf(out, "%d,%d", c, d);
+                for (int i = 0; i < t.n; i++)
+                    if (isfinite(t.column[i].value[at]))
+                        fprintf(out, ",%.17g", t.column[i].value[at]);
+                    else
+                        fputc(',', out);
+                fputc('\n', out);
+            }
+    }
+    free(is_chosen);
+    table_clear(&t);
+    return status;
+}
+
+/* ---- models ----
+ *
+ * Models of drawn conformations. Drawn molecules lie anywhere in space, so they
+ * are laid over their mean shape, or with some of their residues over these of
+ * the start; a pass over the frames finds the mean first. How far each residue
+ * strays from it becomes the B factor, as crystallographers would have it. */
 
 /* What passes over the frames share. */
 typedef struct {
