@@ -10,7 +10,7 @@
 #include "molecule/geometry.h"
 #include "moves/move.h"
 #include "prior/prior.h"
-#include "report/svg.h"
+#include "report/figure.h"
 
 #include <gsl/gsl_eigen.h>
 #include <math.h>

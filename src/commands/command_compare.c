@@ -7,7 +7,6 @@
 #include "core/text.h"
 #include "files/file.h"
 #include "report/figure.h"
-#include "report/svg.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "core/text.h"
 #include "files/file.h"
 #include "maps/density_map.h"
-#include "report/svg.h"
+#include "report/figure.h"
 
 #include <math.h>
 #include <stdlib.h>

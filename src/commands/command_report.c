@@ -14,7 +14,7 @@
 #include "files/file.h"
 #include "molecule/atoms.h"
 #include "report/report.h"
-#include "report/svg.h"
+#include "report/figure.h"
 #include "scattering/atom_model.h"
 
 #include <dirent.h>

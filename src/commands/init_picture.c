@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 #include "molecule/atoms.h"
-#include "report/svg.h"
+#include "report/figure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

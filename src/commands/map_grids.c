@@ -3,7 +3,6 @@
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "report/figure.h"
-#include "report/svg.h"
 
 #include <math.h>
 #include <stdio.h>

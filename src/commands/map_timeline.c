@@ -10,7 +10,6 @@
 #include "files/file.h"
 #include "maps/component.h"
 #include "report/figure.h"
-#include "report/svg.h"
 
 #include <math.h>
 #include <stdlib.h>

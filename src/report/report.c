@@ -4,10 +4,281 @@
  * move, how did the chains fare. */
 #include "report/report.h"
 
-#include "report/report_sections.h"
+#include "core/json_read.h"
+#include "core/text.h"
+#include "files/file.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- the box ----
+ *
+ * The box at the head of the page: does the model fit, how large is it, how
+ * many states do the data ask for, has the run converged; folded, the same in
+ * sentences. What `solve` found of all its runs stands in the folder above. */
+
+const char *tsr_report_interval(const tsr_convergence *value, char text[64])
+{
+    if (isfinite(value->q5))
+        return tsr_verdict_interval(value, text);
+    snprintf(text, 64, isfinite(value->mean) ? "%.1f" : "\xe2\x80\x93",
+             value->mean);
+    return text;
+}
+
+/* ---- what solve found ---- */
+
+/* The member `key` of entry k of a list. */
+static int find(const char *json, const char *list, int k, const char *key,
+                tsr_json_reader *r)
+{
+    char path[64];
+    if (json == NULL)
+        return 0;
+    *r = (tsr_json_reader){json, json + strlen(json), 0, 0};
+    snprintf(path, sizeof path, "%s.%d%s%s", list, k, *key ? "." : "", key);
+    return tsr_json_find(r, path);
+}
+
+static double number(const char *json, const char *list, int k, const char *key)
+{
+    tsr_json_reader r;
+    double value;
+    return find(json, list, k, key, &r) && tsr_json_read_number(&r, &value)
+               ? value
+               : (double)NAN;
+}
+
+/* 0: there is no such text. */
+static int text_of(const char *json, const char *list, int k, const char *key,
+                   size_t size, char *text)
+{
+    tsr_json_reader r;
+    return find(json, list, k, key, &r) && tsr_json_read_text(&r, size, text);
+}
+
+char *tsr_report_solved(const char *directory)
+{
+    char *path = directory != NULL
+                     ? tsr_words_of("%s/../verdict.json", directory)
+                     : NULL;
+    char *json = NULL, run[512];
+    size_t size;
+    int is_one = 0;
+    if (path != NULL && tsr_file_read(path, &json, &size, NULL) != TSR_OK)
+        json = NULL;
+    for (int k = 0;
+         !is_one && text_of(json, "runs", k, "directory", sizeof run, run);
+         k++) {
+        char *here =
+            tsr_words_of("%s/../%s", directory, tsr_text_file_name(run));
+        is_one = here != NULL && tsr_file_is_same(here, directory);
+        free(here);
+    }
+    free(path);
+    if (is_one)
+        return json;
+    free(json);
+    return NULL;
+}
+
+/* ---- the lines ---- */
+
+static void ask(const tsr_report *r, const char *question)
+{
+    fprintf(tsr_page_html(r->page), "<tr><th>%s</th><td>", question);
+}
+
+static void put_fit(const tsr_report *r, const char *question, int fits,
+                    const char *curve, const char *name, double chi2, double p)
+{
+    FILE *out = tsr_page_html(r->page);
+    char cormap[48];
+    ask(r, question);
+    fprintf(out, "<b class=\"%s\">%s</b> ", fits ? "yes" : "no",
+            fits ? "yes" : "no");
+    tsr_page_text(r->page, tsr_text_file_name(curve));
+    fprintf(out, ": %s %.3g%s</td></tr>\n", name, chi2,
+            tsr_cormap_text(", CorMap p ", p, cormap));
+}
+
+/* The model as it is, as solve found it of all atoms, and the draws. */
+static void put_fits(const tsr_report *r)
+{
+    const tsr_verdict *v = r->options->verdict;
+    const char *json = r->options->solved;
+    char curve[512];
+    for (int k = 0; text_of(json, "rigid", k, "curve", sizeof curve, curve);
+         k++) {
+        tsr_json_reader truth;
+        (void)find(json, "rigid", k, "fits", &truth);
+        put_fit(r, k == 0 ? "Fits as given, rigid?" : "",
+                tsr_json_peek(&truth) == 't', curve, "reduced &chi;&sup2;",
+                number(json, "rigid", k, "reduced_chi2"),
+                number(json, "rigid", k, "cormap_p"));
+    }
+    for (int k = 0; v != NULL && k < v->n_curve; k++) {
+        const tsr_verdict_curve *c = &v->curve[k];
+        if (isfinite(c->chi2))
+            put_fit(r, k == 0 ? "Fits as it moves?" : "",
+                    tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level),
+                    c->name, "&chi;&sup2;/N", c->chi2, c->cormap_p);
+    }
+}
+
+/* Distances, and maps by their correlation: what was measured, and the draws.
+ */
+static void put_measured(const tsr_report *r)
+{
+    const tsr_verdict *v = r->options->verdict;
+    enum { MOST = 6 };
+    char text[64];
+    for (int k = 0; v != NULL && k < v->n_measured && k < MOST; k++) {
+        const tsr_verdict_measured *m = &v->measured[k];
+        ask(r, k == 0 || m->type != m[-1].type ? m->type->title : "");
+        tsr_page_text(r->page, m->name);
+        fprintf(tsr_page_html(r->page), ": <b>%s</b>",
+                tsr_report_interval(&m->draws, text));
+        if (!m->type->is_correlation)
+            fprintf(tsr_page_html(r->page), ", measured %.4g &plusmn; %.2g",
+                    m->value, m->sd);
+        fputs("</td></tr>\n", tsr_page_html(r->page));
+    }
+}
+
+static void put_size(const tsr_report *r, const char *question,
+                     const tsr_convergence *value)
+{
+    char text[64];
+    if (!isfinite(value->mean))
+        return;
+    ask(r, question);
+    fprintf(tsr_page_html(r->page), "<b>%s&nbsp;&Aring;</b>%s</td></tr>\n",
+            tsr_report_interval(value, text),
+            isfinite(value->q5) ? " 90&nbsp;% interval" : "");
+}
+
+/* Each number of states that solve tried, by their evidence alone. */
+static void put_states(const tsr_report *r)
+{
+    const char *json = r->options->solved;
+    const tsr_verdict *v = r->options->verdict;
+    FILE *out = tsr_page_html(r->page);
+    char text[TSR_EVIDENCE_TEXT];
+    int n = 0;
+    for (; isfinite(number(json, "runs", n, "states")); n++) {
+        const double gain = number(json, "runs", n, "gain");
+        const double probability = number(json, "runs", n, "probability");
+        const int states = (int)number(json, "runs", n, "states");
+        ask(r, n == 0 ? "States" : "");
+        fprintf(out, "<b>%d%s:</b> log evidence %.1f &plusmn; %.1f", states,
+                v != NULL && states == v->n_state ? " (shown)" : "",
+                number(json, "runs", n, "evidence.log"),
+                number(json, "runs", n, "evidence.error"));
+        if (isfinite(gain))
+            fprintf(out, ", %+.1f &plusmn; %.1f against %d", gain,
+                    number(json, "runs", n, "gain_error"), states - 1);
+        if (isfinite(probability))
+            fprintf(out, "; probability %.2g", probability);
+        else if (isfinite(gain))
+            fputs(": <b class=\"open\">undecided</b>", out);
+        fputs("</td></tr>\n", out);
+    }
+    if (n > 0 || v == NULL)
+        return;
+    ask(r, "States");
+    fprintf(out, "<b>%d</b>", v->n_state);
+    if (v->evidence.n_temp > 1 && isfinite(v->evidence.log))
+        fprintf(out, " log evidence %s", tsr_evidence_tell(&v->evidence, text));
+    fputs("</td></tr>\n", out);
+}
+
+static void put_populations(const tsr_report *r)
+{
+    const tsr_verdict *v = r->options->verdict;
+    for (int k = 1; v != NULL && k <= v->n_state; k++) {
+        char name[24];
+        snprintf(name, sizeof name, "weight_%d", k);
+        const tsr_summary_item *item =
+            tsr_summary_find(r->diagnosis->summary, name);
+        if (item == NULL)
+            continue;
+        ask(r, k == 1 ? "Populations" : "");
+        fprintf(tsr_page_html(r->page),
+                "state %d: <b>%.0f [%.0f, %.0f]&nbsp;%%</b></td></tr>\n", k,
+                100.0 * item->value.mean, 100.0 * item->value.q5,
+                100.0 * item->value.q95);
+    }
+}
+
+/* Files that lie beside the page; of further arrangements the table has them.
+ */
+static void put_links(const tsr_report *r)
+{
+    enum { MOST = 4 };
+    const tsr_report_options *o = r->options;
+    const tsr_arrangements *a = o->diagnose.arrangements;
+    FILE *out = tsr_page_html(r->page);
+    fputs("<p class=\"links\">Files:", out);
+    if (o->file != NULL)
+        fprintf(out, " <a href=\"%s\" download>%s</a>", o->file, o->file);
+    for (int i = 0; a != NULL && i < a->n && i < MOST; i++) {
+        fprintf(out,
+                " <a href=\"report/arrangement-%d.cif\" download>"
+                "arrangement-%d.cif</a> (%.0f&nbsp;%%",
+                i + 1, i + 1, 100.0 * a->item[i].share);
+        if (a->item[i].state > 0)
+            fprintf(out, " of state %d", a->item[i].state);
+        fputs(")", out);
+    }
+    fputs("</p>\n", out);
+}
+
+/* Those of all runs of a solve, then those of this one. */
+static tsr_status put_sentences(const tsr_report *r, tsr_err *err)
+{
+    char **said = NULL, text[4096];
+    int n = 0;
+    FILE *out = tsr_page_html(r->page);
+    fputs("<details><summary>The verdict in words</summary>\n", out);
+    for (int k = 0;
+         text_of(r->options->solved, "verdict", k, "", sizeof text, text); k++)
+        tsr_page_paragraph(r->page, "answer", "", text);
+    tsr_status status =
+        r->options->verdict != NULL
+            ? tsr_verdict_sentences(r->options->verdict, &n, &said, err)
+            : TSR_OK;
+    for (int i = 0; i < n; i++)
+        tsr_page_paragraph(r->page, "answer", "", said[i]);
+    fputs("</details>\n", out);
+    tsr_paragraphs_free(n, said);
+    return status;
+}
+
+/* The box at the head, with whether the run has converged. */
+static tsr_status put_box(tsr_report *report, tsr_err *err)
+{
+    tsr_report *r = report;
+    const tsr_report_options *o = r->options;
+    tsr_page_column(r->page);
+    if (o->is_prior)
+        tsr_page_words(r->page, "<b>This run saw no data:</b> everything here "
+                                "is the prior.");
+    fputs("<table class=\"box\">\n", tsr_page_html(r->page));
+    put_fits(r);
+    put_measured(r);
+    put_size(r, "Rg", &r->rg);
+    put_size(r, "D<sub>max</sub>", &r->d_max);
+    put_states(r);
+    put_populations(r);
+    fputs("</table>\n", tsr_page_html(r->page));
+    tsr_page_paragraph(r->page, "open", "", o->remark);
+    if (r->trace != NULL)
+        tsr_report_convergence(r);
+    put_links(r);
+    return put_sentences(r, err);
+}
 
 const char *tsr_report_chain_colour(int c)
 {
@@ -154,7 +425,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     }
     TSR_THEN(status, find_domains(&r, err));
     TSR_THEN(status, open_page(&r, folder, &vega, log, err));
-    TSR_THEN(status, tsr_report_box(&r, err));
+    TSR_THEN(status, put_box(&r, err));
     for (int i = 0; i < n && status == TSR_OK; i++) {
         char text[80];
         snprintf(text, sizeof text, "report: %s (%d of %d)", section[i].name,

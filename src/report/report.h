@@ -8,7 +8,10 @@
 #include "analysis/shape.h"
 #include "answer/verdict.h"
 #include "core/log.h"
+#include "likelihood/term.h"
 #include "maps/map_view.h"
+#include "report/figure.h"
+#include "report/report_page.h"
 #include "scattering/profile_fit.h"
 #include "scattering/saxs.h"
 #include "store/trace.h"
@@ -80,5 +83,89 @@ char *tsr_report_solved(const char *directory);
 tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);
+
+/* ---- its sections, for src/report and tests ---- */
+
+typedef struct {
+    tsr_trace_reader *trace;
+    const tsr_report_options *options;
+    tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
+    tsr_page *page;
+    const char *folder;        /* of the figures */
+    tsr_domains *domains;      /* of the conformations; NULL: none */
+    int n_state;               /* of the conformations */
+    tsr_convergence rg, d_max; /* as tsr_report_interval shows them */
+    /* Residues on axes: with the file's numbers where it has one chain without
+     * a gap, else counted from 1. */
+    int first_residue;
+    char residue_title[48];
+} tsr_report;
+
+#define TSR_COLOUR_PRIOR "#8a8a8a" /* beside those of figure.h */
+
+enum { TSR_MOST_CHAINS = 10 }; /* that are drawn one by one */
+
+/* The state of conformation i of those that were looked at, from 1. */
+int tsr_report_state(const tsr_report *report, int i);
+
+/* The colour of chain or state c, from 0. */
+const char *tsr_report_chain_colour(int c);
+
+/* A variable of posterior or sample_stats with one number a draw, *value
+ * [*n_chain][*n_draw], caller frees; NULL where there is none, it cannot be
+ * read, or a number is not finite. Errors: TSR_E_NOMEM. */
+tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
+                             int *n_chain, int *n_draw, double **value,
+                             tsr_err *err);
+
+/* The name of a measurement, the ordinal-th of its kind (from 0); NULL: not
+ * known. */
+const char *tsr_report_data_name(const tsr_report *report,
+                                 const tsr_term_type *type, int ordinal);
+
+/* A histogram as the outline of its bars; x, y [TSR_OUTLINE]. Density: the area
+ * is 1. Bins span the draws but for the outermost 0.1 % on either side, which
+ * are counted in the last bins. There are as many as `ess` independent draws
+ * (NaN: n) can fill: the rule of Freedman & Diaconis (1981). value [n] is
+ * sorted. Returns how many points; 0 where all are the same. */
+enum { TSR_OUTLINE = 82 };
+int tsr_report_outline(size_t n, double ess, double *value, double *x,
+                       double *y);
+
+/* "28.4 [28.1, 28.8]", mean and middle 90 % of the draws; of one structure (q5
+ * NaN) a number; "-": not known. text [64], returned. */
+const char *tsr_report_interval(const tsr_convergence *value, char text[64]);
+/* The molecule that turns. */
+tsr_status tsr_report_view(tsr_report *report, tsr_err *err);
+/* Numbers: the table, and what the prior became. */
+tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err);
+/* Fit, residuals, Guinier and Kratky plots of every data set. */
+tsr_status tsr_report_fit(tsr_report *report, tsr_err *err);
+/* What was measured beside curves: a section for each kind of term. */
+tsr_status tsr_report_terms(tsr_report *report, tsr_err *err);
+/* Maps beside the draws, in the section of their kind. */
+tsr_status tsr_report_maps(tsr_report *report, const tsr_term_type *type,
+                           tsr_err *err);
+/* Distributions of the scalars, the prior beside them. */
+tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err);
+/* Distances, mobility, arrangements, timeline of the conformations. */
+tsr_status tsr_report_structure(tsr_report *report, tsr_err *err);
+
+/* Draws across, residues and domains up, below their traces. */
+tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
+                               tsr_err *err);
+
+/* Into the last panel: columns across and the rows of the shape up, value
+ * [n_x][n_row]. */
+void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
+                         double dx, const double *value);
+
+/* Air at both ends of the first panel's x. */
+void tsr_report_add_margin(tsr_figure *f);
+/* Whether the run has converged, in a line that opens to the questions that
+ * were asked. */
+void tsr_report_convergence(tsr_report *report);
+/* Traces. */
+tsr_status tsr_report_chains(tsr_report *report, tsr_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* The fit of every data set: the curves of the draws over the data, residuals,
  * and where the points allow it Guinier's and Kratky's plots, by which people
  * who measure SAXS judge size and compactness at a glance. */
-#include "report/report_sections.h"
+#include "report/report.h"
 
 #include "core/text.h"
 #include "scattering/guinier.h"

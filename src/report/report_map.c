@@ -1,7 +1,7 @@
 /* A density map beside the draws: where the model's density lies in it, how
  * well each residue agrees, up to which detail. The numbers are those of
  * maps/map_view.h. */
-#include "report/report_sections.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

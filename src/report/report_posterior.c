@@ -1,9 +1,9 @@
 /* The table of all numbers, and a histogram of each variable, with the prior's
  * beside it where a run without data is at hand: only the difference between
  * the two is what the data taught. */
-#include "report/report_sections.h"
-
 #include "analysis/summary.h"
+#include "likelihood/term.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <gsl/gsl_sort.h>
@@ -25,9 +25,10 @@ static int is_main(const tsr_summary_item *item)
     return strstr(item->name, "_distance") != NULL;
 }
 
-const char *tsr_report_title(const tsr_report *report,
-                             const tsr_summary_item *item, size_t size,
-                             char *text)
+/* What a variable is called for readers; text [size] out, returned. */
+static const char *readable_name(const tsr_report *report,
+                                 const tsr_summary_item *item, size_t size,
+                                 char *text)
 {
     char *doc = tsr_trace_variable_text(report->trace, TSR_TRACE_POSTERIOR,
                                         item->name, "long_name");
@@ -73,7 +74,7 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
     const char *why = missing[item->flaw];
     char title[160];
     fputs("<tr><td>", out);
-    tsr_page_text(r->page, tsr_report_title(r, item, sizeof title, title));
+    tsr_page_text(r->page, readable_name(r, item, sizeof title, title));
     fputs(" <code>", out);
     tsr_page_text(r->page, item->name);
     fputs("</code></td><td>", out);
@@ -293,7 +294,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     int is_there = 0, has_prior = 0;
     name_figure(item, name);
     const char *unit = item->unit != NULL ? item->unit : "";
-    tsr_report_title(r, item, sizeof title, title);
+    readable_name(r, item, sizeof title, title);
     snprintf(axis, sizeof axis, "%.80s%s%.40s%s", item->name,
              *unit != '\0' ? " (" : "",
              strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit,
@@ -371,4 +372,557 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
                        "</code> and <code>tessera report DIR --prior PRIOR"
                        "</code> put the structure's prior beside these.");
     return status;
+}
+
+/* ---- chains ----
+ *
+ * Whether the run has converged: the questions that were asked of its chains,
+ * and their pictures. Traces show drift and chains that are caught; ranks show
+ * chains that prefer some values, which traces of many draws hide. */
+
+enum { MOST_POINTS = 400, N_RANK_BIN = 20 };
+
+/* The variables of which chains are compared in pictures. */
+static const char *const compared[] = {"lp", "chi2", "rg", "d_max"};
+enum { N_COMPARED = sizeof compared / sizeof *compared };
+
+/* ---- traces ---- */
+
+/* One line a chain, of every so many draws. */
+static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
+                                  const char *name, int *is_there, tsr_err *err)
+{
+    double x[MOST_POINTS], y[MOST_POINTS], *value;
+    int n_chain, n_draw;
+    *is_there = 0;
+    tsr_status status =
+        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+    if (value == NULL)
+        return status;
+    *is_there = 1;
+    const tsr_summary_item *item =
+        tsr_summary_find(r->diagnosis->summary, name);
+    const char *unit = item != NULL ? item->unit : NULL;
+    char title[48];
+    if (unit != NULL)
+        snprintf(title, sizeof title, "%s (%.20s)", name,
+                 strcmp(unit, "Angstrom") == 0 ? "\xc3\x85" : unit);
+    tsr_figure_panel(f, unit != NULL ? title : name, 0, 110);
+    const int n = n_draw < MOST_POINTS ? n_draw : MOST_POINTS;
+    for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
+        char label[32];
+        for (int i = 0; i < n; i++) {
+            const long d = n > 1 ? (long)i * (n_draw - 1) / (n - 1) : 0;
+            x[i] = (double)d;
+            y[i] = value[(size_t)c * (size_t)n_draw + (size_t)d];
+        }
+        snprintf(label, sizeof label, "chain %d", c);
+        tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
+                         n, x, y, NULL)
+            ->opacity = 0.75;
+    }
+    free(value);
+    return TSR_OK;
+}
+
+static tsr_status traces(tsr_report *r, tsr_err *err)
+{
+    int n_there = 0;
+    tsr_status status = TSR_OK;
+    tsr_figure f = tsr_figure_new("trace", "Traces", "draw", 700);
+    for (int i = 0; i < N_COMPARED && status == TSR_OK; i++) {
+        int is_there;
+        status = add_trace_panel(r, &f, compared[i], &is_there, err);
+        n_there += is_there;
+    }
+    if (status != TSR_OK || n_there == 0) {
+        tsr_figure_clear(&f);
+        return status;
+    }
+    tsr_page_words(
+        r->page,
+        "Traces: each chain, draw by draw%s. Chains that have converged look "
+        "like noise around one level, the same for all; a chain that drifts, "
+        "stays or keeps a level of its own has not.%s",
+        r->diagnosis->n_draw > MOST_POINTS ? ", thinned to 400 draws" : "",
+        r->diagnosis->n_chain > TSR_MOST_CHAINS
+            ? " The first 10 chains are drawn."
+            : "");
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- ranks ---- */
+
+/* A chain's share of each twentieth of all draws in their order, over an even
+ * share; and a band of two standard errors of an even share, for as many
+ * independent draws as a chain is worth. */
+static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
+                                 int *n_there, tsr_err *err)
+{
+    double *value, count[TSR_MOST_CHAINS][N_RANK_BIN] = {{0.0}};
+    int n_chain, n_draw;
+    const tsr_summary_item *item =
+        tsr_summary_find(r->diagnosis->summary, name);
+    tsr_status status =
+        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+    if (value == NULL || item == NULL || item->flaw != TSR_FLAW_NONE ||
+        n_chain < 2 || n_draw < N_RANK_BIN) {
+        free(value);
+        return status;
+    }
+    const size_t n = (size_t)n_chain * (size_t)n_draw;
+    size_t *order = calloc(n, sizeof *order);
+    if (order != NULL)
+        gsl_sort_index(order, value, 1, n);
+    for (size_t i = 0; order != NULL && i < n; i++)
+        if (order[i] / (size_t)n_draw < TSR_MOST_CHAINS)
+            count[order[i] / (size_t)n_draw][i * N_RANK_BIN / n] +=
+                (double)N_RANK_BIN / n_draw;
+    free(value);
+    if (order == NULL)
+        return tsr_no_memory(err);
+    free(order);
+    (*n_there)++;
+    const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
+    const double error = 2.0 * sqrt((N_RANK_BIN - 1) / worth);
+    const double end[2] = {0.0, 1.0}, low[2] = {1.0 - error, 1.0 - error};
+    const double high[2] = {1.0 + error, 1.0 + error};
+    tsr_figure_panel(f, name, 0, 110);
+    tsr_figure_layer(f, TSR_LAYER_BAND, "chance", TSR_COLOUR_PRIOR, 2, end, low,
+                     high)
+        ->opacity = 0.2;
+    for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
+        double x[2 * N_RANK_BIN], y[2 * N_RANK_BIN];
+        char label[32];
+        for (int b = 0; b < 2 * N_RANK_BIN; b++) {
+            x[b] = (b + 1) / 2 / (double)N_RANK_BIN;
+            y[b] = count[c][b / 2];
+        }
+        snprintf(label, sizeof label, "chain %d", c);
+        tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),
+                         2 * N_RANK_BIN, x, y, NULL)
+            ->opacity = 0.8;
+    }
+    return TSR_OK;
+}
+
+static tsr_status ranks(tsr_report *r, tsr_err *err)
+{
+    int n_there = 0;
+    tsr_status status = TSR_OK;
+    tsr_figure f =
+        tsr_figure_new("rank", "Rank plots", "rank among all draws", 700);
+    for (int i = 0; i < N_COMPARED && status == TSR_OK; i++)
+        status = add_rank_panel(r, &f, compared[i], &n_there, err);
+    if (status != TSR_OK || n_there == 0) {
+        tsr_figure_clear(&f);
+        return status;
+    }
+    tsr_page_words(r->page,
+                   "Rank plots: each chain's share of every twentieth of all "
+                   "draws, in order. Chains that sample one distribution stay "
+                   "around 1, mostly within the grey band of chance (Vehtari "
+                   "et al. 2021).");
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- the answer in a line ---- */
+
+/* Text in which variables get their names for readers. */
+static void put_readable(const tsr_report *r, const char *text)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    while (*text != '\0') {
+        char piece[512];
+        const size_t n = strspn(text, name);
+        const size_t used = n > 0 ? n : strcspn(text, name);
+        snprintf(piece, sizeof piece, "%.*s", (int)used, text);
+        const tsr_summary_item *item =
+            tsr_summary_find(r->diagnosis->summary, piece);
+        tsr_page_text(
+            r->page,
+            item == NULL ? piece : readable_name(r, item, sizeof piece, piece));
+        text += used;
+    }
+}
+
+static void diagnosis_list(tsr_report *r)
+{
+    static const char *const shown[] = {"yes", "no", "not known",
+                                        "does not apply"};
+    static const char *const class_of[] = {"yes", "no", "open", ""};
+    const tsr_diagnosis *d = r->diagnosis;
+    FILE *out = tsr_page_html(r->page);
+    fputs("<table><tr><th>question</th><th>answer</th><th class=\"words\">"
+          "found</th></tr>\n",
+          out);
+    for (int i = 0; i < d->n; i++) {
+        const tsr_check *c = &d->check[i];
+        fprintf(out,
+                "<tr><td>%s</td><td class=\"%s\">%s</td><td "
+                "class=\"words\">",
+                c->asks, class_of[c->answer], shown[c->answer]);
+        put_readable(r, c->found);
+        fputs("</td></tr>\n", out);
+    }
+    fputs("</table>\n", out);
+}
+
+/* Each remedy once: several questions may share one. */
+static void remedies(tsr_report *r)
+{
+    const tsr_diagnosis *d = r->diagnosis;
+    for (int i = 0; i < d->n; i++) {
+        int is_new = d->check[i].remedy != NULL;
+        for (int k = 0; k < i && is_new; k++)
+            is_new = d->check[k].remedy == NULL ||
+                     strcmp(d->check[k].remedy, d->check[i].remedy) != 0;
+        if (is_new)
+            tsr_page_paragraph(r->page, NULL, "&rarr; ", d->check[i].remedy);
+    }
+    if (d->advice == NULL)
+        return;
+    fputs("<p>To go on: <code>", tsr_page_html(r->page));
+    tsr_page_text(r->page, d->advice);
+    fputs("</code></p>\n", tsr_page_html(r->page));
+}
+
+void tsr_report_convergence(tsr_report *report)
+{
+    const tsr_diagnosis *d = report->diagnosis;
+    FILE *out = tsr_page_html(report->page);
+    fprintf(out, "<details class=\"state %s\"><summary><b>%s</b> ",
+            d->is_converged ? "yes" : "no",
+            d->is_converged ? "Converged," : "Not shown to have converged:");
+    const char *found = "as far as the questions below can tell.";
+    for (int i = 0; i < d->n && !d->is_converged; i++)
+        if (d->check[i].answer == TSR_CHECK_NO ||
+            d->check[i].answer == TSR_CHECK_UNKNOWN) {
+            found = d->check[i].found;
+            break;
+        }
+    put_readable(report, found);
+    fputs("</summary>\n", out);
+    diagnosis_list(report);
+    remedies(report);
+    fputs("<p><a href=\"#chains\">Traces and ranks</a> of the chains are "
+          "below.</p></details>\n",
+          out);
+}
+
+tsr_status tsr_report_chains(tsr_report *report, tsr_err *err)
+{
+    tsr_page_section(report->page, "chains", "Convergence");
+    fputs("<details><summary>Traces, rank plots</summary>\n",
+          tsr_page_html(report->page));
+    tsr_status status = traces(report, err);
+    TSR_THEN(status, ranks(report, err));
+    fputs("</details>\n", tsr_page_html(report->page));
+    return status;
+}
+
+/* ---- what was measured beside curves ----
+ *
+ * What was measured beside curves: a section for each kind of likelihood term
+ * that the trace has data of.
+ *
+ * All comes from the trace, where every kind stores alike: the measured values
+ * and their standard deviations, what each draw expects, and replicates of the
+ * data. So a new kind of term is shown without a line here. Where a measurement
+ * is a single number, the draws' values are drawn as a density beside it, which
+ * tells at a glance whether the structures meet it; where it has several points
+ * they are drawn over its axis. Scattering curves have their own section
+ * (report_fit.c); kinds that say that they are density maps are shown by
+ * report_map.c. */
+
+enum { NAME = 64 };
+
+/* A measurement of a kind, and what the draws say of it. */
+typedef struct {
+    const tsr_term_type *type;
+    int ordinal; /* among those of its kind, from 0 */
+    int n_point;
+    double *observed, *sigma; /* [n_point] */
+    char mean_name[NAME];     /* posterior_predictive's variable */
+    tsr_curve_summary *mean;  /* what is expected */
+    tsr_curve_summary *seen;  /* replicates of the data */
+} measurement;
+
+static void clear(measurement *m)
+{
+    free(m->observed);
+    free(m->sigma);
+    tsr_curve_summary_free(m->mean);
+    tsr_curve_summary_free(m->seen);
+}
+
+static void name_of(const measurement *m, const char *what, char name[NAME])
+{
+    tsr_term_variable(m->type, m->ordinal, what, NAME, name);
+}
+
+static int is_in(tsr_trace_reader *trace, tsr_trace_group group,
+                 const char *name)
+{
+    const char *const *there;
+    const int n = tsr_trace_variables(trace, group, &there);
+    for (int i = 0; i < n; i++)
+        if (strcmp(there[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
+{
+    char name[NAME];
+    int one, n_sigma = 0;
+    name_of(m, m->type->observable, name);
+    tsr_status status =
+        tsr_trace_get(r->trace, TSR_TRACE_OBSERVED_DATA, name, &one, &one,
+                      &m->n_point, &m->observed, err);
+    name_of(m, "sigma", name);
+    TSR_THEN(status, tsr_trace_get(r->trace, TSR_TRACE_CONSTANT_DATA, name,
+                                   &one, &one, &n_sigma, &m->sigma, err));
+    if (status == TSR_OK && n_sigma != m->n_point)
+        status = tsr_fail(err, TSR_E_DATA, "%s: %d numbers of %d", name,
+                          n_sigma, m->n_point);
+    return status;
+}
+
+/* Reads a measurement; *is_there 0 where the trace has none of that ordinal, or
+ * no draws of it. */
+static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
+                       tsr_err *err)
+{
+    const double most = 2e7; /* numbers that are sorted: some seconds */
+    char name[NAME], plain[NAME];
+    snprintf(plain, sizeof plain, "%s_mean", m->type->observable);
+    name_of(m, plain, m->mean_name);
+    name_of(m, m->type->observable, name);
+    *is_there = is_in(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
+                is_in(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
+                is_in(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name) &&
+                tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
+    if (!*is_there)
+        return TSR_OK;
+    TSR_TRY(get_data(r, m, err));
+    TSR_TRY(
+        tsr_curve_summary_make(r->trace, m->mean_name, most, &m->mean, err));
+    return tsr_curve_summary_make(r->trace, name, most, &m->seen, err);
+}
+
+/* ---- one number: a row of the table, and a density ---- */
+
+static void table_begin(tsr_report *r)
+{
+    tsr_page_words(r->page,
+                   "What was measured, with its standard deviation, and what "
+                   "the draws expect. <i>Off by</i> is how far their mean lies "
+                   "from the measured one, in these standard deviations. Of "
+                   "new measurements 90&nbsp;%% would fall into <i>new "
+                   "data</i>.");
+    fputs("<table class=\"tight\"><tr><th></th><th>unit</th><th>measured</th>"
+          "<th>sd</th><th>draws, mean</th><th>sd</th><th>5&nbsp;%</th>"
+          "<th>95&nbsp;%</th><th>off by</th><th>new data, 5&nbsp;%</th>"
+          "<th>95&nbsp;%</th></tr>\n",
+          tsr_page_html(r->page));
+}
+
+/* "2: A:17, A:203", as far as it is known. */
+static void label(const tsr_report *r, const measurement *m, char text[NAME])
+{
+    const char *known = tsr_report_data_name(r, m->type, m->ordinal);
+    snprintf(text, NAME, "%d%s%.40s", m->ordinal + 1,
+             known != NULL && *known != '\0' ? ": " : "",
+             known != NULL ? known : "");
+}
+
+static void table_row(tsr_report *r, const measurement *m)
+{
+    FILE *out = tsr_page_html(r->page);
+    const tsr_convergence *v = &m->mean->point[0], *seen = &m->seen->point[0];
+    const double number[] = {m->observed[0],
+                             m->sigma[0],
+                             v->mean,
+                             v->sd,
+                             v->q5,
+                             v->q95,
+                             (v->mean - m->observed[0]) / m->sigma[0],
+                             seen->q5,
+                             seen->q95};
+    char name[NAME];
+    label(r, m, name);
+    fputs("<tr><td>", out);
+    tsr_page_text(r->page, name);
+    fputs("</td><td>", out);
+    if (m->type->observable_unit != NULL)
+        tsr_page_text(r->page, m->type->observable_unit);
+    fputs("</td>", out);
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (isfinite(number[i]))
+            fprintf(out, "<td>%.4g</td>", number[i]);
+        else
+            fputs("<td>&ndash;</td>", out);
+    fputs("</tr>\n", out);
+}
+
+/* "distance-2", the file of the figure. */
+static tsr_figure new_figure(const tsr_report *r, const measurement *m,
+                             const char *x_title, int width)
+{
+    char name[NAME], title[2 * NAME], text[NAME];
+    snprintf(name, sizeof name, "%.40s-%d", m->type->name, m->ordinal + 1);
+    label(r, m, text);
+    snprintf(title, sizeof title, "%.50s %s", m->type->observable, text);
+    return tsr_figure_new(name, title, x_title, width);
+}
+
+static void with_unit(const char *what, const char *unit, char text[NAME])
+{
+    snprintf(text, NAME, "%.30s%s%.20s%s", what, unit != NULL ? " (" : "",
+             unit != NULL ? unit : "", unit != NULL ? ")" : "");
+}
+
+/* The draws' density, over the measured mean and its standard deviation. */
+static tsr_status density_figure(tsr_report *r, const measurement *m,
+                                 tsr_err *err)
+{
+    double x[TSR_OUTLINE], y[TSR_OUTLINE], *value = NULL, top = 0.0;
+    int n_chain, n_draw, n;
+    char title[NAME];
+    TSR_TRY(tsr_trace_get(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                          m->mean_name, &n_chain, &n_draw, &n, &value, err));
+    n = tsr_report_outline((size_t)n_chain * (size_t)n_draw,
+                           m->mean->point[0].ess_bulk, value, x, y);
+    free(value);
+    for (int i = 0; i < n; i++)
+        top = fmax(top, y[i]);
+    if (n == 0)
+        return TSR_OK; /* it does not vary: the table says all */
+    with_unit(m->type->observable, m->type->observable_unit, title);
+    tsr_figure f = new_figure(r, m, title, 340);
+    const double at = m->observed[0], sd = m->sigma[0];
+    const double wide[2] = {at - sd, at + sd}, middle[2] = {at, at};
+    const double zero[2] = {0.0, 0.0}, high[2] = {top, top}, up[2] = {0.0, top};
+    tsr_figure_panel(&f, "density", 0, 200);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, NULL, TSR_COLOUR_ERROR, 2, wide, zero,
+                     high)
+        ->opacity = 0.5;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "measured \xc2\xb1 sd",
+                     TSR_COLOUR_DATA, 2, middle, up, NULL);
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "draws", TSR_COLOUR_MODEL, n, x, y,
+                     NULL);
+    tsr_report_add_margin(&f);
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- several points: a figure over their axis ---- */
+
+/* The measured points with their errors, and the draws' mean and middle 90 %.
+ * Of very many points some are drawn. */
+static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
+{
+    const tsr_curve_summary *c = m->mean;
+    const size_t n = (size_t)c->n;
+    char x_title[NAME], y_title[NAME];
+    double *block = calloc(6 * n + 1, sizeof *block);
+    double *low = block, *high = low + n, *from = high + n, *to = from + n;
+    double *data = to + n, *mean = data + n;
+    TSR_TRY(tsr_allocated(block, err));
+    for (size_t k = 0; k < n; k++) {
+        const int at = c->at[k];
+        data[k] = m->observed[at];
+        from[k] = data[k] - m->sigma[at];
+        to[k] = data[k] + m->sigma[at];
+        mean[k] = c->point[k].mean;
+        low[k] = c->point[k].q5;
+        high[k] = c->point[k].q95;
+    }
+    with_unit(m->type->axis, m->type->axis_unit, x_title);
+    with_unit(m->type->observable, m->type->observable_unit, y_title);
+    tsr_figure f = new_figure(r, m, x_title, 700);
+    tsr_figure_panel(&f, y_title, m->type->is_log, 300);
+    tsr_figure_layer(&f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_ERROR, c->n, c->q,
+                     from, to);
+    tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, c->n,
+                     c->q, data, NULL);
+    tsr_figure_layer(&f, TSR_LAYER_BAND, "draws, 5 to 95 %", TSR_COLOUR_MODEL,
+                     c->n, c->q, low, high)
+        ->opacity = 0.35;
+    tsr_figure_layer(&f, TSR_LAYER_LINE, "draws, mean", TSR_COLOUR_MODEL, c->n,
+                     c->q, mean, NULL);
+    free(block);
+    return tsr_page_figure(r->page, f, err);
+}
+
+/* ---- a kind ---- */
+
+typedef tsr_status visit(tsr_report *report, const measurement *m,
+                         tsr_err *err);
+
+/* All measurements of a kind in turn. *n out: how many there are. */
+static tsr_status each(tsr_report *r, const tsr_term_type *type, visit *see,
+                       int *n, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    int is_there = 1;
+    for (*n = 0; status == TSR_OK; (*n)++) {
+        measurement m = {.type = type, .ordinal = *n};
+        status = take(r, &m, &is_there, err);
+        if (status == TSR_OK && is_there)
+            status = see(r, &m, err);
+        clear(&m);
+        if (!is_there)
+            break;
+    }
+    return status;
+}
+
+static tsr_status see_row(tsr_report *r, const measurement *m, tsr_err *err)
+{
+    (void)err;
+    if (m->n_point == 1)
+        table_row(r, m);
+    return TSR_OK;
+}
+
+static tsr_status see_figure(tsr_report *r, const measurement *m, tsr_err *err)
+{
+    return m->n_point == 1 ? density_figure(r, m, err) : axis_figure(r, m, err);
+}
+
+static tsr_status section(tsr_report *r, const tsr_term_type *type,
+                          tsr_err *err)
+{
+    measurement first = {.type = type};
+    int is_there, is_number, n;
+    tsr_status status = take(r, &first, &is_there, err);
+    is_number = first.n_point == 1;
+    clear(&first);
+    if (status != TSR_OK || !is_there)
+        return status;
+    tsr_page_section(r->page, type->name, type->title);
+    if (type->map != NULL && r->options->n_map > 0)
+        return tsr_report_maps(r, type, err);
+    if (is_number) {
+        table_begin(r);
+        status = each(r, type, see_row, &n, err);
+        fputs("</table>\n", tsr_page_html(r->page));
+    }
+    if (status != TSR_OK)
+        return status;
+    if (is_number)
+        tsr_page_columns(r->page);
+    status = each(r, type, see_figure, &n, err);
+    if (is_number)
+        tsr_page_columns_end(r->page);
+    return status;
+}
+
+tsr_status tsr_report_terms(tsr_report *report, tsr_err *err)
+{
+    for (int k = 0; tsr_term_registry[k] != NULL; k++)
+        if (!tsr_term_registry[k]->is_curve)
+            TSR_TRY(section(report, tsr_term_registry[k], err));
+    return TSR_OK;
 }

@@ -1,7 +1,7 @@
 /* Time runs to the right, residues go up, colour is what changed: one look
  * shows which part moved when, and whether chains sit in different places.
  * Below the residues are means over domains. */
-#include "report/report_sections.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * as data for report_view.js. Coordinates are in tenths of an Angstrom. Beside
  * each conformation stand the rigid motions that lay it over the start, by all
  * residues and by each domain, so that the page only has to apply one. */
-#include "report/report_sections.h"
+#include "report/report.h"
 
 #include "analysis/shape.h"
 #include "core/json.h"

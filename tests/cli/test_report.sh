@@ -68,7 +68,7 @@ check "curves keep their files' names" sh -c "
     grep -q '<h3>Data set 2: .*good.*dat</h3>' both/report.html"
 check "conformations of two states" "$conformations" run 3 60
 check "report" quiet report run --prior prior
-for figure in fit fit_2 guinier kratky trace posterior-rg \
+for figure in fit fit_2 guinier kratky trace rank posterior-rg \
     posterior-d_max pair-distances mobility distance-mean distance-sd timeline-change \
     timeline-contacts timeline-mobility; do
     check "figure $figure" test -s "run/report/$figure.svg"
