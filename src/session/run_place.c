@@ -5,7 +5,6 @@
 
 #include "core/text.h"
 #include "files/checksum.h"
-#include "session/run_session.h"
 #include "store/checkpoint.h"
 #include "store/trace.h"
 
@@ -14,6 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+long tsr_session_warmup(const tsr_config *config)
+{
+    const tsr_sampler_options *o = &config->sampler;
+    return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
+}
 
 /* ---- what belongs together ---- */
 

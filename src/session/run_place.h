@@ -76,4 +76,7 @@ tsr_status tsr_run_checkpoint_match(const tsr_run_checkpoint *checkpoint,
 tsr_status tsr_run_trace_match(const char *path, const char *text,
                                tsr_err *err);
 
+/* Draws of warm-up that the config asks for. */
+long tsr_session_warmup(const tsr_config *config);
+
 #endif

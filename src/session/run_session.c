@@ -347,12 +347,6 @@ enum {
 /* s, between two commits of the trace: what `tessera status` may lag behind. */
 static const double FLUSH_EVERY = 2.0;
 
-long tsr_session_warmup(const tsr_config *config)
-{
-    const tsr_sampler_options *o = &config->sampler;
-    return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
-}
-
 static tsr_track_options track_options(const tsr_config *config)
 {
     int content = config->output.trajectory; /* all, atoms, bodies, none */

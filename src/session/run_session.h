@@ -60,9 +60,6 @@ typedef struct {
     int is_resumed; /* its chains will be restored */
 } tsr_session;
 
-/* Draws of warm-up that the config asks for. */
-long tsr_session_warmup(const tsr_config *config);
-
 /* Reads what the configuration names, makes prior and likelihood. What can be
  * wrong is found here and by tsr_setup_engine, which comes next, before
  * anything is written, so that a refused run leaves no folder behind. Errors:
