@@ -4,7 +4,8 @@
 #define TESTS_FREEDOM_SAMPLE_H
 
 #include "core/vec3.h"
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
+#include "tests/geometry_measure.h"
 #include "tests/model_sample.h"
 
 typedef struct {
@@ -75,7 +76,7 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
     sample_chain(joined, NULL, table, &t, &c);
     if (m->cis > 0) {
         tsr_internal *g = calloc((size_t)n, sizeof *g);
-        tsr_geometry_measure(t, c, g);
+        measure_geometry(t, c, g);
         g[m->cis - 1].omega = 0.0;
         tsr_geometry_build(t, g, c);
         free(g);

@@ -6,8 +6,8 @@
 #include "tests/strand_sample.h"
 
 #include "core/random.h"
-#include "molecule/proposal.h"
 #include "molecule/structure.h"
+#include "molecule/topology.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
 #include "tests/unit/folder.h"
@@ -73,7 +73,7 @@ static inline void close_strand(fixture *f)
     tsr_prior_free(f->prior);
     tsr_conformation_free(f->c);
     tsr_topology_free(f->t);
-    tsr_nucleic_free(f->nucleic);
+    free(f->nucleic);
     tsr_atoms_free(f->atoms);
     tsr_structure_free(f->structure);
 }

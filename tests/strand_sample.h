@@ -6,10 +6,9 @@
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
-#include "molecule/geometry.h"
 #include "molecule/guest.h"
-#include "molecule/model_atoms.h"
-#include "molecule/nucleic.h"
+#include "molecule/structure.h"
+#include "molecule/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>

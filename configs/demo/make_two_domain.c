@@ -9,7 +9,6 @@
  */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "molecule/geometry.h"
 #include "molecule/topology.h"
 #include "prior/prior.h"
 

@@ -7,7 +7,7 @@
  */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
 #include "moves/move.h"
 #include "prior/prior.h"
 #include "report/figure.h"

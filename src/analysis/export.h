@@ -5,7 +5,6 @@
 #include "analysis/frames.h"
 #include "core/log.h"
 #include "core/status.h"
-#include "molecule/model_atoms.h"
 #include "molecule/structure.h"
 #include "posterior/all_atoms.h"
 #include "store/trace.h"

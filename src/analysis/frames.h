@@ -4,7 +4,7 @@
 #define TSR_ANALYSIS_FRAMES_H
 
 #include "core/status.h"
-#include "molecule/model_atoms.h"
+#include "molecule/structure.h"
 #include "store/trace.h"
 
 typedef struct {

@@ -9,8 +9,8 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
-#include "molecule/range.h"
 #include "molecule/structure.h"
+#include "molecule/topology.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -256,7 +256,7 @@ static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
         int is_same = i > 0 && strcmp(r[i].chain, r[i - 1].chain) == 0;
         r[i].chain_first = is_same ? r[i - 1].chain_first : i;
     }
-    tsr_status status = tsr_range_mark(text, model->n_residue, r, 1, mark, err);
+    tsr_status status = tsr_range_mark(text, model->n_residue, r, mark, err);
     free(r);
     return status == TSR_OK ? status : tsr_wrap(err, TSR_E_USAGE, "--align");
 }

@@ -12,9 +12,9 @@
 
 #include "core/text.h"
 #include "files/file.h"
-#include "molecule/atoms.h"
-#include "report/report.h"
+#include "molecule/structure.h"
 #include "report/figure.h"
+#include "report/report.h"
 #include "scattering/atom_model.h"
 
 #include <dirent.h>

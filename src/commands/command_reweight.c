@@ -3,8 +3,8 @@
 #include "commands/reweight_report.h"
 #include "session/past_run.h"
 
-#include "analysis/maxent.h"
 #include "analysis/loo.h"
+#include "analysis/maxent.h"
 #include "analysis/reweight.h"
 #include "files/file.h"
 

@@ -5,7 +5,7 @@
 #include "commands/init_config.h"
 
 #include "core/text.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 #include "report/figure.h"
 
 #include <stdio.h>

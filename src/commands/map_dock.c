@@ -3,7 +3,7 @@
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "maps/dock.h"
-#include "molecule/model_atoms.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <stdlib.h>

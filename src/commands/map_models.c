@@ -6,7 +6,7 @@
 #include "core/vec3.h"
 #include "files/dcd.h"
 #include "files/file.h"
-#include "molecule/parent.h"
+#include "molecule/residue.h"
 #include "molecule/structure.h"
 #include "session/past_run.h"
 #include "store/h5md.h"
@@ -74,14 +74,12 @@ static tsr_status take_atoms(const tsr_model_atoms *list, const char *path,
                              tsr_atoms **out, tsr_err *err)
 {
     tsr_atoms *a = calloc(1, sizeof *a);
+    TSR_TRY(tsr_allocated(a, err));
     *out = a;
-    if (a != NULL) {
-        a->path = strdup(path);
-        a->atom = calloc((size_t)list->n_atom + 1, sizeof *a->atom);
-        a->residue = calloc((size_t)list->n_residue + 1, sizeof *a->residue);
-    }
-    if (a == NULL || a->path == NULL || a->atom == NULL || a->residue == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a run's atoms");
+    a->path = tsr_pool_text(&a->pool, path);
+    tsr_pool_array(&a->pool, a->atom, list->n_atom);
+    tsr_pool_array(&a->pool, a->residue, list->n_residue);
+    TSR_TRY(tsr_pool_check(&a->pool, err));
     a->n_atom = list->n_atom;
     a->n_residue = list->n_residue;
     for (int i = 0; i < list->n_atom; i++) {
@@ -89,7 +87,7 @@ static tsr_status take_atoms(const tsr_model_atoms *list, const char *path,
         tsr_file_residue *r = &a->residue[from->at];
         tsr_file_atom *to = &a->atom[i];
         snprintf(to->name, sizeof to->name, "%s", from->name);
-        to->z = tsr_parent_atomic_number(from->name);
+        to->z = tsr_amino_atomic_number(from->name);
         to->residue = from->at;
         if (r->n_atom++ == 0) {
             r->first_atom = i;

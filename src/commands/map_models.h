@@ -5,7 +5,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 
 typedef struct {
     const char *path; /* as given, borrowed */

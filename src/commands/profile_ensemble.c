@@ -9,7 +9,7 @@
 #include "commands/profile_report.h"
 
 #include "core/text.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <stdlib.h>

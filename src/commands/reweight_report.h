@@ -2,8 +2,8 @@
 #ifndef TSR_COMMANDS_REWEIGHT_REPORT_H
 #define TSR_COMMANDS_REWEIGHT_REPORT_H
 
-#include "analysis/maxent.h"
 #include "analysis/loo.h"
+#include "analysis/maxent.h"
 #include "analysis/reweight.h"
 
 #include <stdio.h>

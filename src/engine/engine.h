@@ -16,7 +16,7 @@
 #define TSR_ENGINE_ENGINE_H
 
 #include "core/status.h"
-#include "molecule/extent.h"
+#include "molecule/points.h"
 
 #include <stddef.h>
 

@@ -16,7 +16,7 @@
 #include "likelihood/term.h"
 
 #include "files/file.h"
-#include "prior/restraint.h"
+#include "prior/prior.h"
 #include "scattering/saxs.h"
 
 #include <gsl/gsl_randist.h>

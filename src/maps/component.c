@@ -4,8 +4,8 @@
 
 #include "core/text.h"
 #include "core/vec3.h"
-#include "molecule/range.h"
 #include "molecule/secondary.h"
+#include "molecule/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,7 +233,7 @@ static tsr_status select_one(const char *text, const tsr_atoms *atoms,
     for (char *one = strtok_r(ranges, ",", &rest); one != NULL;
          one = strtok_r(NULL, ",", &rest)) {
         tsr_err why = {.message = ""};
-        if (tsr_range_mark(one, atoms->n_residue, residue, 1, mark, &why) !=
+        if (tsr_range_mark(one, atoms->n_residue, residue, mark, &why) !=
             TSR_OK)
             return tsr_fail(err, TSR_E_USAGE, "--select %s: %s", name,
                             why.message);

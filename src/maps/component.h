@@ -4,7 +4,7 @@
 #define TSR_MAPS_COMPONENT_H
 
 #include "core/status.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 
 typedef enum {
     TSR_BY_RESIDUE,

@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "likelihood/term.h"
 #include "maps/correlation.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 
 /* The conformations that are shown. Of an ensemble the states of a draw follow
  * each other, and their densities add up by their weights. */

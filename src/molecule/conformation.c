@@ -1,9 +1,6 @@
 /* A turn about a torsion moves all that lies behind it as one rigid body.
  * Several turns at once are composed from the one end, so that each residue is
  * moved once, whatever the number of torsions. */
-#include "molecule/topology.h"
-
-#include "core/vec3.h"
 #include "molecule/guest.h"
 
 #include <stdio.h>
@@ -15,27 +12,22 @@ static const double mass_n = 14.0067, mass_c = 12.0107, mass_o = 15.9994;
 
 tsr_conformation *tsr_conformation_new(const tsr_topology *topology)
 {
-    size_t n = (size_t)topology->n_residue;
     tsr_conformation *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
-    c->backbone = calloc(n, sizeof *c->backbone);
-    c->side = calloc(n, sizeof *c->side);
-    c->body = calloc((size_t)topology->n_body + 1, sizeof *c->body);
-    if (c->backbone == NULL || c->side == NULL || c->body == NULL) {
-        tsr_conformation_free(c);
-        return NULL;
-    }
-    return c;
+    tsr_pool_array(&c->pool, c->backbone, topology->n_residue);
+    tsr_pool_array(&c->pool, c->side, topology->n_residue);
+    tsr_pool_array(&c->pool, c->body, topology->n_body + 1);
+    if (!c->pool.failed)
+        return c;
+    tsr_conformation_free(c);
+    return NULL;
 }
 
 void tsr_conformation_free(tsr_conformation *conformation)
 {
-    if (conformation == NULL)
-        return;
-    free(conformation->backbone);
-    free(conformation->side);
-    free(conformation->body);
+    if (conformation != NULL)
+        tsr_pool_clear(&conformation->pool);
     free(conformation);
 }
 
@@ -211,64 +203,34 @@ void tsr_conformation_move(const tsr_topology *topology,
                 z->first_body + z->n_body - a->first_body);
 }
 
-/* Turning the C side about an axis by +angle raises the torsion by it; so does
- * turning the N side by -angle. */
-static void turn_c_side(const tsr_topology *t, tsr_conformation *c, int first,
-                        int last, const double (*change)[2])
+/* From the one end to the other, so that each residue is moved once. Turning
+ * the C side about an axis by +angle raises the torsion by it; so does turning
+ * the N side by -angle. */
+void tsr_conformation_turn_many(const tsr_topology *t, tsr_conformation *c,
+                                int first, int last, int c_side,
+                                const double (*change_rad)[2])
 {
     tsr_motion all, one;
     int moving = 0;
-    for (int i = first; i <= last; i++) {
+    for (int n = 0; n <= last - first; n++) {
+        const int i = c_side ? first + n : last - n;
+        const double *change = change_rad[i - first];
         double(*x)[3] = c->backbone[i];
         for (int a = 0; moving && a < 4; a++)
             tsr_motion_apply(&all, x[a]);
-        for (int k = 0; k < 2; k++) {
-            if (change[i - first][k] == 0.0)
+        /* phi leaves the residue itself where the N side turns */
+        const int own =
+            moving || change[1] != 0.0 || (c_side && change[0] != 0.0);
+        for (int m = 0; m < 2; m++) {
+            const int k = c_side ? m : 1 - m, from = k == 0 ? TSR_N : TSR_CA;
+            if (change[k] == 0.0)
                 continue;
-            if (k == 0)
-                tsr_motion_about(&one, x[TSR_N], x[TSR_CA],
-                                 change[i - first][0]);
-            else
-                tsr_motion_about(&one, x[TSR_CA], x[TSR_C],
-                                 change[i - first][1]);
-            if (k == 0)
+            tsr_motion_about(&one, x[from], x[from + 1],
+                             c_side ? change[k] : -change[k]);
+            if (c_side && k == 0)
                 tsr_motion_apply(&one, x[TSR_C]);
-            tsr_motion_apply(&one, x[TSR_O]);
-            if (moving)
-                tsr_motion_compose(&all, &one, &all);
-            else
-                all = one;
-            moving = 1;
-        }
-        if (moving)
-            place_residue(t, c, i);
-    }
-    if (moving)
-        tsr_conformation_move(t, c, last + 1, t->residue[last].chain_last,
-                              &all);
-}
-
-static void turn_n_side(const tsr_topology *t, tsr_conformation *c, int first,
-                        int last, const double (*change)[2])
-{
-    tsr_motion all, one;
-    int moving = 0;
-    for (int i = last; i >= first; i--) {
-        double(*x)[3] = c->backbone[i];
-        int own = moving || change[i - first][1] != 0.0; /* phi leaves it */
-        for (int a = 0; moving && a < 4; a++)
-            tsr_motion_apply(&all, x[a]);
-        for (int k = 1; k >= 0; k--) {
-            if (change[i - first][k] == 0.0)
-                continue;
-            if (k == 0)
-                tsr_motion_about(&one, x[TSR_N], x[TSR_CA],
-                                 -change[i - first][0]);
-            else
-                tsr_motion_about(&one, x[TSR_CA], x[TSR_C],
-                                 -change[i - first][1]);
-            if (k == 1)
-                tsr_motion_apply(&one, x[TSR_N]);
+            if (c_side || k == 1)
+                tsr_motion_apply(&one, x[c_side ? TSR_O : TSR_N]);
             if (moving)
                 tsr_motion_compose(&all, &one, &all);
             else
@@ -278,20 +240,12 @@ static void turn_n_side(const tsr_topology *t, tsr_conformation *c, int first,
         if (own)
             place_residue(t, c, i);
     }
-    if (moving)
+    if (moving && c_side)
+        tsr_conformation_move(t, c, last + 1, t->residue[last].chain_last,
+                              &all);
+    else if (moving)
         tsr_conformation_move(t, c, t->residue[first].chain_first, first - 1,
                               &all);
-}
-
-void tsr_conformation_turn_many(const tsr_topology *topology,
-                                tsr_conformation *conformation, int first,
-                                int last, int c_side,
-                                const double (*change_rad)[2])
-{
-    if (c_side)
-        turn_c_side(topology, conformation, first, last, change_rad);
-    else
-        turn_n_side(topology, conformation, first, last, change_rad);
 }
 
 void tsr_conformation_turn(const tsr_topology *topology,
@@ -376,17 +330,16 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
     tsr_structure *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
-    s->path = calloc(1, 1);
-    s->n_guest = tsr_guests_n_residue(topology->guests);
+    double(*xyz)[3];
+    const int n_atom = tsr_topology_n_atom(topology);
     const int n_amino = topology->n_residue - topology->n_link;
+    s->n_guest = tsr_guests_n_residue(topology->guests);
     s->n_residue = n_amino + s->n_guest;
-    s->residue = calloc((size_t)s->n_residue + 1, sizeof *s->residue);
-    size_t n_atom = (size_t)tsr_topology_n_atom(topology);
-    double(*xyz)[3] = calloc(n_atom + 1, sizeof *xyz);
-    s->atom = calloc(n_atom + 1, sizeof *s->atom);
-    if (s->path == NULL || s->residue == NULL || s->atom == NULL ||
-        xyz == NULL) {
-        free(xyz);
+    s->path = tsr_pool_text(&s->pool, "");
+    tsr_pool_array(&s->pool, s->residue, s->n_residue);
+    tsr_pool_array(&s->pool, s->atom, n_atom);
+    tsr_pool_array(&s->pool, xyz, n_atom);
+    if (s->pool.failed) {
         tsr_structure_free(s);
         return NULL;
     }
@@ -411,6 +364,145 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
         }
     }
     tsr_guests_write(topology->guests, (const double(*)[3])xyz, s);
-    free(xyz);
+    tsr_pool_drop(&s->pool, xyz);
     return s;
+}
+
+/* ---- internal coordinates ----
+ *
+ * An atom is placed from three others by bond length, angle and torsion; a
+ * chain is built by that from its first residue on. */
+
+static const double pi = 3.14159265358979323846;
+
+void tsr_place_atom(double d[3], const double a[3], const double b[3],
+                    const double c[3], double bond_ang, double angle_rad,
+                    double torsion_rad)
+{
+    double ab[3], bc[3], n[3], m[3];
+    tsr_vec3_sub(ab, b, a);
+    tsr_vec3_sub(bc, c, b);
+    tsr_vec3_normalize(bc);
+    tsr_vec3_cross(n, ab, bc);
+    tsr_vec3_normalize(n);
+    tsr_vec3_cross(m, n, bc);
+    double x = -bond_ang * cos(angle_rad);
+    double r = bond_ang * sin(angle_rad);
+    double y = r * cos(torsion_rad), z = r * sin(torsion_rad);
+    for (int i = 0; i < 3; i++)
+        d[i] = c[i] + x * bc[i] + y * m[i] + z * n[i];
+}
+
+void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
+                  const double c[3])
+{
+    /* Engh & Huber 1991: CA-CB 1.530, C-CA-CB 110.1 degrees; the torsion
+     * N-C-CA-CB of an L residue, from the same set, is 122.6 degrees. */
+    tsr_place_atom(cb, n, c, ca, 1.530, 110.1 * pi / 180.0, 122.6 * pi / 180.0);
+}
+
+void tsr_geometry_build(const tsr_topology *topology,
+                        const tsr_internal *internal,
+                        tsr_conformation *conformation)
+{
+    for (int i = 0; i < topology->n_residue; i++) {
+        const tsr_residue *r = &topology->residue[i];
+        const tsr_internal *g = &internal[i];
+        double(*x)[3] = conformation->backbone[i];
+        if (i > r->chain_first) {
+            double(*p)[3] = conformation->backbone[i - 1];
+            tsr_place_atom(x[TSR_N], p[TSR_N], p[TSR_CA], p[TSR_C], g->c_n,
+                           g->ca_c_n, internal[i - 1].psi);
+            tsr_place_atom(x[TSR_CA], p[TSR_CA], p[TSR_C], x[TSR_N], g->n_ca,
+                           g->c_n_ca, g->omega);
+            tsr_place_atom(x[TSR_C], p[TSR_C], x[TSR_N], x[TSR_CA], g->ca_c,
+                           g->n_ca_c, g->phi);
+        }
+        tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], g->c_o,
+                       g->ca_c_o, g->o_torsion);
+    }
+    tsr_conformation_place_bodies(topology, conformation, 0,
+                                  topology->n_residue);
+}
+
+tsr_internal tsr_geometry_ideal(double phi_rad, double psi_rad)
+{
+    return (tsr_internal){.n_ca = TSR_BOND_N_CA,
+                          .ca_c = TSR_BOND_CA_C,
+                          .c_o = TSR_BOND_C_O,
+                          .c_n = TSR_BOND_C_N,
+                          .n_ca_c = TSR_ANGLE_N_CA_C,
+                          .ca_c_o = TSR_ANGLE_CA_C_O,
+                          .ca_c_n = TSR_ANGLE_CA_C_N,
+                          .c_n_ca = TSR_ANGLE_C_N_CA,
+                          .phi = phi_rad,
+                          .psi = psi_rad,
+                          .omega = pi,
+                          .o_torsion = psi_rad + pi};
+}
+
+/* ---- along with a proposal ---- */
+
+/* From where a residue was to where it is. */
+static void motion_of(const double was[4][3], const double is[4][3],
+                      tsr_motion *motion)
+{
+    double from[3][3], to[3][3];
+    tsr_frame(from, was[TSR_N], was[TSR_CA], was[TSR_C]);
+    tsr_frame(to, is[TSR_N], is[TSR_CA], is[TSR_C]);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++)
+            motion->rotation[i][j] = to[i][0] * from[j][0] +
+                                     to[i][1] * from[j][1] +
+                                     to[i][2] * from[j][2];
+        motion->shift[i] =
+            is[TSR_CA][i] - tsr_vec3_dot(motion->rotation[i], was[TSR_CA]);
+    }
+}
+
+/* The span that has a residue; -1: none. */
+static int span_of(const tsr_proposal *p, int residue)
+{
+    for (int k = 0; k < p->n_span; k++)
+        if (residue >= p->span[k].first &&
+            residue < p->span[k].first + p->span[k].count)
+            return k;
+    return -1;
+}
+
+/* The whole chain in place of what of it had moved by itself. */
+static void put_span(tsr_proposal *p, tsr_span span)
+{
+    int n = 0;
+    for (int k = 0; k < p->n_span; k++) {
+        const tsr_span old = p->span[k];
+        if (old.first >= span.first && old.first < span.first + span.count)
+            span.group = 0; /* its inner distances changed, too */
+        else
+            p->span[n++] = old;
+    }
+    int k = n++;
+    for (; k > 0 && p->span[k - 1].first > span.first; k--)
+        p->span[k] = p->span[k - 1];
+    p->span[k] = span;
+    p->n_span = n;
+}
+
+void tsr_proposal_carry(const tsr_topology *topology,
+                        const tsr_conformation *current,
+                        tsr_conformation *proposed, tsr_proposal *proposal)
+{
+    for (int k = 0; k < topology->n_ride && proposal->n_span > 0; k++) {
+        const tsr_ride *ride = &topology->ride[k];
+        const int host = span_of(proposal, ride->host);
+        if (host < 0)
+            continue;
+        tsr_motion motion;
+        motion_of((const double(*)[3])current->backbone[ride->host],
+                  (const double(*)[3])proposed->backbone[ride->host], &motion);
+        tsr_conformation_move(topology, proposed, ride->first, ride->last,
+                              &motion);
+        put_span(proposal, (tsr_span){ride->first, ride->last - ride->first + 1,
+                                      proposal->span[host].group});
+    }
 }

@@ -1,14 +1,110 @@
 /* From the ranges that a configuration names to what may turn: torsions, side
  * chains, rigid units, and which part of a complex stays in place. A range that
  * cannot mean what it says is refused here. */
-#include "molecule/freedom.h"
+#include "molecule/topology.h"
 
-#include "core/vec3.h"
-#include "molecule/range.h"
-
+#include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- ranges ----
+ *
+ * One that names no residue, or reaches beyond the chain, is a mistake of the
+ * user's and is refused with what there is. */
+
+/* Reads a residue number; returns 0 where there is none. */
+static int read_number(const char **at, long *number)
+{
+    char *end;
+    if (!isdigit((unsigned char)**at) &&
+        !(**at == '-' && isdigit((unsigned char)(*at)[1])))
+        return 0;
+    *number = strtol(*at, &end, 10);
+    *at = end;
+    return *number > INT_MIN && *number < INT_MAX;
+}
+
+const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
+                             char text[TSR_CHAINS_SIZE])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n_residue && used + 16 < TSR_CHAINS_SIZE; i++)
+        if (residue[i].chain_first == i)
+            used += (size_t)snprintf(
+                text + used, TSR_CHAINS_SIZE - used, "%s%s", i > 0 ? ", " : "",
+                used + 32 < TSR_CHAINS_SIZE ? residue[i].chain : "...");
+    return text;
+}
+
+tsr_status tsr_range_mark(const char *text, int n_residue,
+                          const tsr_residue *residue, int *mark, tsr_err *err)
+{
+    char chain[8] = "", chains[TSR_CHAINS_SIZE];
+    long first = INT_MIN, last = INT_MAX;
+    const char *colon = strchr(text, ':');
+    const char *at = colon != NULL ? colon + 1 : text;
+    const int has_number = read_number(&at, &first);
+    const size_t n = colon != NULL ? (size_t)(colon - text)
+                     : has_number  ? 0
+                                   : strlen(text);
+    int is_bad = n >= sizeof chain || (colon != NULL && !has_number) ||
+                 (n == 0 && (colon != NULL || !has_number));
+    if (has_number) {
+        last = first;
+        if (*at == '-') {
+            at++;
+            is_bad |= !read_number(&at, &last);
+        }
+        is_bad |= *at != '\0';
+    }
+    if (is_bad)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': expected CHAIN:FIRST-LAST, "
+                        "CHAIN:NUMBER, CHAIN or, with one chain, FIRST-LAST",
+                        text);
+    memcpy(chain, text, n);
+    if (first > last)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': ends before it begins", text);
+    if (chain[0] == '\0' && residue[n_residue - 1].chain_first != 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': the structure has several "
+                        "chains; put the chain before it, as in %s:%s",
+                        text, residue[0].chain, text);
+    int n_found = 0, n_chain = 0, lowest = INT_MAX, highest = INT_MIN;
+    for (int i = 0; i < n_residue; i++) {
+        if (chain[0] != '\0' && strcmp(chain, residue[i].chain) != 0)
+            continue;
+        n_chain++;
+        lowest = residue[i].number < lowest ? residue[i].number : lowest;
+        highest = residue[i].number > highest ? residue[i].number : highest;
+        if (residue[i].number < first || residue[i].number > last)
+            continue;
+        mark[i] = 1;
+        n_found++;
+    }
+    if (n_chain == 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': there is no chain '%s'; "
+                        "chains: %s",
+                        text, chain,
+                        tsr_range_chains(n_residue, residue, chains));
+    if (n_found == 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': names no residue; the chain goes "
+                        "from %d to %d",
+                        text, lowest, highest);
+    if (has_number && (first < lowest || last > highest))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue range '%s': the chain goes from %d to %d only",
+                        text, lowest, highest);
+    return TSR_OK;
+}
+
+/* ---- what a configuration names ---- */
 
 static int count_of(const tsr_strings *strings)
 {
@@ -43,10 +139,32 @@ static const char *of_file(const tsr_flexibility *f, char text[512])
     return text;
 }
 
+/* CB lies on the other side of the plane N-CA-C in a D residue. mark: what is
+ * to be flexible. */
+static tsr_status check_chirality(const tsr_topology *t,
+                                  const tsr_flexibility *f, const int *mark,
+                                  tsr_err *err)
+{
+    char text[32], of[512];
+    for (int i = 0; i < t->n_residue; i++) {
+        const tsr_residue *r = &t->residue[i];
+        if (!mark[i] || r->amino == TSR_GLY || r->cb[2] <= 0.0)
+            continue;
+        label(r, text);
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "residue %s%s is a D residue (by its CB), for which "
+                        "the prior has no torsions; leave it rigid "
+                        "(structure.flexible, structure.rigid)",
+                        text, of_file(f, of));
+    }
+    return TSR_OK;
+}
+
 /* What a range that the user calls flexible may not hold. mark: of the range
  * alone. */
-static tsr_status check_range(const tsr_topology *t, const tsr_flexibility *f,
-                              const char *text, const int *mark, tsr_err *err)
+static tsr_status check_flexible(const tsr_topology *t,
+                                 const tsr_flexibility *f, const char *text,
+                                 const int *mark, tsr_err *err)
 {
     char one[32], other[32], of[512];
     for (int i = 0; i < t->n_residue; i++) {
@@ -71,26 +189,33 @@ static tsr_status check_range(const tsr_topology *t, const tsr_flexibility *f,
                                                      : "bond O3'-P");
         }
     }
-    return TSR_OK;
+    return check_chirality(t, f, mark, err);
 }
 
-/* CB lies on the other side of the plane N-CA-C in a D residue. mark: what is
- * to be flexible. */
-static tsr_status check_chirality(const tsr_topology *t,
-                                  const tsr_flexibility *f, const int *mark,
-                                  tsr_err *err)
+/* What a range of a list must not hold; NULL: nothing. */
+typedef tsr_status range_check(const tsr_topology *t, const tsr_flexibility *f,
+                               const char *range, const int *mark,
+                               tsr_err *err);
+
+/* mark [2][n_residue]: the residues of all ranges of structure.<key>, then
+ * those of the last. */
+static tsr_status mark_ranges(const tsr_topology *t, const tsr_flexibility *f,
+                              const tsr_strings *list, const char *key,
+                              range_check *check, int *mark, tsr_err *err)
 {
-    char text[32], of[512];
-    for (int i = 0; i < t->n_residue; i++) {
-        const tsr_residue *r = &t->residue[i];
-        if (!mark[i] || r->amino == TSR_GLY || r->cb[2] <= 0.0)
-            continue;
-        label(r, text);
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "residue %s%s is a D residue (by its CB), for which "
-                        "the prior has no torsions; leave it rigid "
-                        "(structure.flexible, structure.rigid)",
-                        text, of_file(f, of));
+    const size_t size = (size_t)t->n_residue * sizeof *mark;
+    int *one = mark + t->n_residue;
+    memset(mark, 0, size);
+    for (int k = 0; k < count_of(list); k++) {
+        memset(one, 0, size);
+        tsr_status status =
+            tsr_range_mark(list->item[k], t->n_residue, t->residue, one, err);
+        if (check != NULL)
+            TSR_THEN(status, check(t, f, list->item[k], one, err));
+        if (status != TSR_OK)
+            return tsr_wrap(err, status, "structure.%s.%d", key, k);
+        for (int i = 0; i < t->n_residue; i++)
+            mark[i] |= one[i];
     }
     return TSR_OK;
 }
@@ -98,31 +223,14 @@ static tsr_status check_chirality(const tsr_topology *t,
 static tsr_status mark_flexible(tsr_topology *t, const tsr_flexibility *f,
                                 int *mark, tsr_err *err)
 {
-    size_t size = (size_t)t->n_residue * sizeof *mark;
-    int n = is_all(f->flexible) ? 0 : count_of(f->flexible);
-    for (int k = 0; k < n; k++) {
-        memset(mark, 0, size);
-        tsr_status status = tsr_range_mark(f->flexible->item[k], t->n_residue,
-                                           t->residue, 1, mark, err);
-        TSR_THEN(status, check_range(t, f, f->flexible->item[k], mark, err));
-        TSR_THEN(status, check_chirality(t, f, mark, err));
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "structure.flexible.%d", k);
-        for (int i = 0; i < t->n_residue; i++)
-            t->residue[i].flexible |= mark[i];
-    }
-    if (n > 0)
-        return TSR_OK;
-    memset(mark, 0, size);
-    for (int k = 0; k < count_of(f->rigid); k++) {
-        tsr_status status = tsr_range_mark(f->rigid->item[k], t->n_residue,
-                                           t->residue, 1, mark, err);
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "structure.rigid.%d", k);
-    }
+    const int is_named = count_of(f->flexible) > 0 && !is_all(f->flexible);
+    TSR_TRY(is_named ? mark_ranges(t, f, f->flexible, "flexible",
+                                   check_flexible, mark, err)
+                     : mark_ranges(t, f, f->rigid, "rigid", NULL, mark, err));
     for (int i = 0; i < t->n_residue; i++) {
-        const tsr_residue *r = &t->residue[i];
-        t->residue[i].flexible = !mark[i] && r->chain_first < r->chain_last;
+        tsr_residue *r = &t->residue[i];
+        r->flexible =
+            is_named ? mark[i] : !mark[i] && r->chain_first < r->chain_last;
     }
     return TSR_OK;
 }
@@ -191,20 +299,12 @@ static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
 static tsr_status mark_fixed(tsr_topology *t, const tsr_flexibility *f,
                              int *mark, tsr_err *err)
 {
-    for (int k = 0; k < count_of(f->fixed); k++) {
-        const char *range = f->fixed->item[k];
-        memset(mark, 0, (size_t)t->n_residue * sizeof *mark);
-        tsr_status status =
-            tsr_range_mark(range, t->n_residue, t->residue, 1, mark, err);
-        TSR_THEN(status, check_fixed(t, f, range, mark, err));
-        if (status != TSR_OK)
-            return tsr_wrap(err, status, "structure.fixed.%d", k);
-        for (int i = 0; i < t->n_residue; i++)
-            if (mark[i]) {
-                t->residue[i].flexible = 0;
-                t->residue[i].is_fixed = 1;
-            }
-    }
+    TSR_TRY(mark_ranges(t, f, f->fixed, "fixed", check_fixed, mark, err));
+    for (int i = 0; i < t->n_residue; i++)
+        if (mark[i]) {
+            t->residue[i].flexible = 0;
+            t->residue[i].is_fixed = 1;
+        }
     return TSR_OK;
 }
 
@@ -221,11 +321,10 @@ static void number_units(tsr_topology *t)
 }
 
 /* In a complex whose chains keep their relation something of each has to stay:
- * the user's choice, else the largest rigid unit. */
-void tsr_freedom_anchor(tsr_topology *topology, int chain, int first,
-                        tsr_log *log)
+ * the user's choice, else the largest rigid unit of the chain that begins with
+ * residue `first`. */
+static void anchor(tsr_topology *t, int chain, int first, tsr_log *log)
 {
-    tsr_topology *t = topology;
     int last = t->residue[first].chain_last, is_fixed = 0;
     int best = -1, best_size = 0;
     for (int i = first, size = 0; i <= last; i++) {
@@ -259,8 +358,223 @@ static void choose_anchors(tsr_topology *t, tsr_log *log)
     int chain = 0;
     for (int first = 0; first < t->n_residue;
          first = t->residue[first].chain_last + 1)
-        tsr_freedom_anchor(t, chain++, first, log);
+        anchor(t, chain++, first, log);
 }
+
+/* ---- which chain rides on which ----
+ *
+ * Where strands of nucleotides hold parts of a molecule together: a strand on
+ * the domain that binds it, a protein on the strand's other end. Chains are
+ * placed one after another, always the one with most contacts to those that
+ * have their place. */
+
+/* Two residues touch where atoms of their backbones are as near, Angstrom: side
+ * chains and bases reach so far. */
+static const double touch_ang = 10.0;
+
+typedef struct {
+    tsr_topology *t;
+    const tsr_conformation *c;
+    int *first;  /* [n_chain] residue */
+    int *placed; /* [n_chain] 1: it has its place */
+    int *count;  /* [n_residue + 1] by unit */
+} search;
+
+/* Residues of a rigid unit of one chain and of one of another. */
+typedef struct {
+    int n; /* contacts */
+    int rider, host;
+} contact;
+
+static int touches(const search *s, int i, int j)
+{
+    const double(*x)[3] = (const double(*)[3])s->c->backbone[i];
+    const double(*y)[3] = (const double(*)[3])s->c->backbone[j];
+    const double near2 = touch_ang * touch_ang;
+    if (tsr_vec3_distance2(x[TSR_CA], y[TSR_CA]) > 4.0 * near2)
+        return 0;
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b < 4; b++)
+            if (tsr_vec3_distance2(x[a], y[b]) < near2)
+                return 1;
+    return 0;
+}
+
+static int last_of(const search *s, int chain)
+{
+    return s->t->residue[s->first[chain]].chain_last;
+}
+
+static int is_strand(const search *s, int chain)
+{
+    return s->t->residue[s->first[chain]].link != TSR_LINK_NONE;
+}
+
+/* The pair of units of chains x and y with most contacts, if there are more
+ * than best has. */
+static void compare(search *s, int x, int y, contact *best)
+{
+    const tsr_residue *r = s->t->residue;
+    for (int i = s->first[x], end; i <= last_of(s, x); i = end) {
+        for (end = i + 1; end <= last_of(s, x) && r[end].unit == r[i].unit;)
+            end++;
+        if (r[i].unit < 0)
+            continue;
+        for (int j = s->first[y]; j <= last_of(s, y); j++)
+            if (r[j].unit >= 0)
+                s->count[r[j].unit] = 0;
+        for (int j = s->first[y]; j <= last_of(s, y); j++)
+            for (int k = i; k < end && r[j].unit >= 0; k++)
+                if (touches(s, k, j) && ++s->count[r[j].unit] > best->n)
+                    *best = (contact){s->count[r[j].unit], i, j};
+    }
+}
+
+static void fix_unit(tsr_topology *t, int residue)
+{
+    const tsr_residue *r = &t->residue[residue];
+    for (int i = r->chain_first; i <= r->chain_last; i++)
+        if (t->residue[i].unit == r->unit)
+            t->residue[i].is_fixed = 1;
+}
+
+static int chain_of(const search *s, int residue)
+{
+    int chain = 0;
+    while (s->first[chain] != s->t->residue[residue].chain_first)
+        chain++;
+    return chain;
+}
+
+static int is_fixed(const search *s, int chain)
+{
+    for (int i = s->first[chain]; i <= last_of(s, chain); i++)
+        if (s->t->residue[i].is_fixed)
+            return 1;
+    return 0;
+}
+
+/* A chain is held at one of its parts; what else of it touches another chain
+ * lets go of that. */
+static void warn_of_others(const search *s, int x, int held, tsr_log *log)
+{
+    const tsr_residue *r = s->t->residue;
+    for (int i = s->first[x]; i <= last_of(s, x); i++)
+        for (int y = 0; y < s->t->n_chain && r[i].unit >= 0; y++)
+            for (int j = s->first[y]; j <= last_of(s, y); j++) {
+                if (y == x || !s->placed[y] || r[j].unit < 0 ||
+                    r[i].unit == r[held].unit || !touches(s, i, j))
+                    continue;
+                tsr_warn(log,
+                         "chain %s is held by its part at %s:%d; that at "
+                         "%s:%d touches %s:%d, and lets go of it when it moves",
+                         r[i].chain, r[held].chain, r[held].number, r[i].chain,
+                         r[i].number, r[j].chain, r[j].number);
+                return;
+            }
+}
+
+/* The residue that a chain rides on; -1: none. */
+static int host_of(const tsr_topology *topology, int chain)
+{
+    for (int k = 0; k < topology->n_ride; k++)
+        if (topology->ride[k].chain == chain)
+            return topology->ride[k].host;
+    return -1;
+}
+
+static void place(search *s, const contact *at, tsr_log *log)
+{
+    tsr_topology *t = s->t;
+    const int x = chain_of(s, at->rider), y = chain_of(s, at->host);
+    const tsr_residue *r = &t->residue[at->rider], *h = &t->residue[at->host];
+    s->placed[x] = 1;
+    if (!is_strand(s, x) && !is_strand(s, y)) {
+        anchor(t, x, s->first[x], log);
+        return;
+    }
+    fix_unit(t, at->rider);
+    warn_of_others(s, x, at->rider, log);
+    const int host_rides = y != x && host_of(t, y) >= 0;
+    if (h->is_fixed && !host_rides)
+        return;
+    t->ride[t->n_ride++] = (tsr_ride){x, s->first[x], last_of(s, x), at->host};
+    tsr_info(log,
+             "chain %s rides with the rigid part of %s:%d, which its part of "
+             "%s:%d touches",
+             r->chain, h->chain, h->number, r->chain, r->number);
+}
+
+/* The chain that nothing holds: that with the largest rigid part, a protein if
+ * there is one. */
+static int heaviest(const search *s)
+{
+    int best = -1, most = -1;
+    for (int k = 0; k < s->t->n_chain; k++) {
+        int n = 0;
+        for (int i = s->first[k]; i <= last_of(s, k); i++)
+            n += s->t->residue[i].unit >= 0;
+        n = is_strand(s, k) ? n : n + s->t->n_residue;
+        if (!s->placed[k] && n > most)
+            most = n, best = k;
+    }
+    return best;
+}
+
+static void place_all(search *s, tsr_log *log)
+{
+    int n_placed = 0;
+    for (int k = 0; k < s->t->n_chain; k++) {
+        s->placed[k] = s->t->mobile[k] || is_fixed(s, k);
+        n_placed += s->placed[k];
+    }
+    for (; n_placed < s->t->n_chain; n_placed++) {
+        contact best = {0, -1, -1};
+        for (int x = 0; x < s->t->n_chain; x++)
+            for (int y = 0; y < s->t->n_chain && !s->placed[x]; y++)
+                if (s->placed[y])
+                    compare(s, x, y, &best);
+        if (best.n > 0) {
+            place(s, &best, log);
+            continue;
+        }
+        const int k = heaviest(s);
+        s->placed[k] = 1;
+        anchor(s->t, k, s->first[k], log);
+    }
+}
+
+/* Where there are links of nucleotides: says which chains ride on which and
+ * fixes a rigid unit of each that is not mobile and has one. */
+static tsr_status set_rides(tsr_topology *t, const tsr_conformation *c,
+                            tsr_log *log, tsr_err *err)
+{
+    tsr_pool pool = {0};
+    search s = {.t = t, .c = c};
+    tsr_pool_array(&t->pool, t->ride, t->n_chain);
+    tsr_pool_array(&pool, s.first, t->n_chain);
+    tsr_pool_array(&pool, s.placed, t->n_chain);
+    tsr_pool_array(&pool, s.count, t->n_residue + 2);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, tsr_pool_check(&t->pool, err));
+    if (status == TSR_OK) {
+        for (int i = 0, k = 0; i < t->n_residue; k++) {
+            s.first[k] = i;
+            i = t->residue[i].chain_last + 1;
+        }
+        place_all(&s, log);
+    }
+    tsr_pool_clear(&pool);
+    if (status == TSR_OK && t->n_ride > TSR_MAX_RIDE)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "%d chains ride on parts of others that move, at most "
+                        "%d can; name some with those parts in "
+                        "structure.fixed",
+                        t->n_ride, TSR_MAX_RIDE);
+    return status;
+}
+
+/* ---- what follows ---- */
 
 /* A unit with a fixed residue is fixed, and all of these are one unit, 0. */
 static void join_fixed(tsr_topology *t)
@@ -363,50 +677,49 @@ static void describe_torsions(tsr_topology *t, const tsr_conformation *c)
     }
 }
 
-tsr_status tsr_freedom_set(tsr_topology *topology,
-                           const tsr_conformation *conformation,
-                           const tsr_flexibility *flexibility, tsr_log *log,
+/* The user's ranges: marks flexible and fixed residues, and mobile chains. */
+static tsr_status mark_all(tsr_topology *t, const tsr_flexibility *f, int *mark,
                            tsr_err *err)
 {
-    tsr_topology *t = topology;
-    const tsr_flexibility *f = flexibility;
-    if (count_of(f->flexible) > 0 && count_of(f->rigid) > 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: give flexible ranges or rigid ranges, "
-                        "not both");
-    int *mark = calloc((size_t)t->n_residue, sizeof *mark);
-    TSR_TRY(tsr_allocated(mark, err));
-    describe_torsions(t, conformation);
-    if (f->is_still) {
-        number_units(t);
-        free(mark);
-        return TSR_OK;
-    }
-    tsr_status status = mark_flexible(t, f, mark, err);
-    TSR_THEN(status, mark_mobile(t, f, err));
-    TSR_THEN(status, mark_fixed(t, f, mark, err));
     int n_flexible = 0;
-    for (int i = 0; i < t->n_residue; i++) {
-        mark[i] = t->residue[i].flexible;
-        n_flexible += mark[i];
-    }
-    if (status == TSR_OK) {
-        status = check_chirality(t, f, mark, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "structure.file");
-    }
-    free(mark);
+    TSR_TRY(mark_flexible(t, f, mark, err));
+    TSR_TRY(mark_mobile(t, f, err));
+    TSR_TRY(mark_fixed(t, f, mark, err));
+    for (int i = 0; i < t->n_residue; i++)
+        n_flexible += mark[i] = t->residue[i].flexible;
+    tsr_status status = check_chirality(t, f, mark, err);
     if (status != TSR_OK)
-        return status;
+        return tsr_wrap(err, status, "structure.file");
     if (n_flexible == 0 && count_of(f->mobile) == 0 && !f->is_placed)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure: nothing may move: no residue is flexible "
                         "(structure.flexible, structure.rigid, "
                         "structure.fixed) and no chain moves as a whole "
                         "(structure.mobile)");
+    return TSR_OK;
+}
+
+tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
+                           const tsr_flexibility *f, tsr_log *log, tsr_err *err)
+{
+    if (count_of(f->flexible) > 0 && count_of(f->rigid) > 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure: give flexible ranges or rigid ranges, "
+                        "not both");
+    describe_torsions(t, c);
+    if (f->is_still) {
+        number_units(t);
+        return TSR_OK;
+    }
+    int *mark = calloc(2 * (size_t)t->n_residue, sizeof *mark);
+    tsr_status status = tsr_allocated(mark, err);
+    TSR_THEN(status, mark_all(t, f, mark, err));
+    free(mark);
+    if (status != TSR_OK)
+        return status;
     number_units(t);
     if (t->n_link > 0 && t->n_chain > 1)
-        TSR_TRY(tsr_freedom_ride(t, conformation, log, err));
+        TSR_TRY(set_rides(t, c, log, err));
     choose_anchors(t, log);
     join_fixed(t);
     join_rides(t);

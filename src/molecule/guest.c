@@ -1,27 +1,13 @@
-/* Guests in a topology, and where they are in any of its conformations. */
+/* Guests in a topology: who of a file is one, who rides together and on whom,
+ * how residues are cut into bodies, and where these are in any conformation. */
 #include "molecule/guest.h"
 
-#include "core/vec3.h"
-#include "molecule/nucleic.h"
+#include "molecule/points.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void tsr_guests_free(tsr_guests *guests)
-{
-    if (guests == NULL)
-        return;
-    tsr_atoms_free(guests->atoms);
-    free(guests->file_atom);
-    free(guests->body);
-    free(guests->host);
-    free(guests->turns);
-    free(guests->has_links);
-    free(guests->local);
-    free(guests->part);
-    free(guests);
-}
 
 const tsr_guest_body *tsr_guests_body(const tsr_topology *topology, int b)
 {
@@ -90,7 +76,7 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
     }
 }
 
-/* ---- the guests ---- */
+/* ---- links of nucleotides ---- */
 
 /* Is residue r of the file's atoms a nucleotide whose links are residues of the
  * topology? host: its own. */
@@ -100,8 +86,11 @@ static int has_links_of(const tsr_topology *topology, int host, int r)
            topology->residue[host].nucleotide == r;
 }
 
-int tsr_guest_link_of(const tsr_topology *topology, int sugar, int part,
-                      int *turns)
+/* The link of the nucleotide of sugar link `sugar` that a part of it
+ * (tsr_nucleic_part) is rigid with; the first there is, where it has no
+ * phosphate. *turns: with the base. */
+static int link_of(const tsr_topology *topology, int sugar, int part,
+                   int *turns)
 {
     const tsr_residue *residue = topology->residue;
     const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
@@ -112,30 +101,507 @@ int tsr_guest_link_of(const tsr_topology *topology, int sugar, int part,
                : sugar - 1;
 }
 
-/* host [from->n_residue], -1: no guest. */
-static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
-                      const int *host, const char *is_guest, int n_guest,
-                      tsr_guests *g)
+static const double contact_ang = 4.5;
+
+/* ---- who is a guest ---- */
+
+/* What all this is found with. */
+typedef struct {
+    const tsr_structure *structure;
+    const tsr_atoms *atoms; /* of the file */
+    tsr_topology *t;
+    int *of;    /* [atoms->n_residue] residue of the structure; -1: a guest */
+    int *group; /* [atoms->n_residue] of guests: the first of its group */
+    int *host;  /* [atoms->n_residue] of guests; -1: not known yet */
+    int *turns; /* [atoms->n_residue] 1: with the base of the host */
+    double (*xyz)[3]; /* [atoms->n_atom] */
+    tsr_cell_list *cells;
+    int *near, *part;     /* [atoms->n_atom] scratch */
+    int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
+} search;
+
+static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)
 {
-    size_t n = 1;
+    return a->number == b->number && a->insertion == b->insertion &&
+           strcmp(a->name, b->file_name) == 0 &&
+           strcmp(a->chain, b->chain) == 0;
+}
+
+/* Both lists are largely in one order, so the search goes on from the last. */
+static int count_guests(search *s)
+{
+    int n_guest = 0, n = s->structure->n_residue, last = n - 1;
+    const int n_amino = s->t->n_residue - s->t->n_link;
+    for (int r = 0; r < s->atoms->n_residue; r++)
+        s->of[r] = -1;
+    for (int i = n_amino; i < s->t->n_residue; i++)
+        if (s->t->residue[i].link == TSR_LINK_SUGAR)
+            s->of[s->t->residue[i].nucleotide] = i;
+    for (int r = 0; r < s->atoms->n_residue; r++) {
+        for (int k = 1; k <= n && s->of[r] < 0; k++) {
+            int i = (last + k) % n;
+            if (is_same(&s->atoms->residue[r], &s->structure->residue[i]))
+                s->of[r] = last = i;
+        }
+        n_guest += s->of[r] < 0;
+    }
+    return n_guest;
+}
+
+/* ---- who rides together ---- */
+
+static int group_of(const search *s, int r)
+{
+    while (s->group[r] != r)
+        r = s->group[r];
+    return r;
+}
+
+static int are_joined(const search *s, int i, int k)
+{
+    const tsr_file_atom *a = &s->atoms->atom[i], *b = &s->atoms->atom[k];
+    return (s->atoms->residue[a->residue].kind == TSR_MOLECULE_NUCLEOTIDE &&
+            s->atoms->residue[b->residue].kind == TSR_MOLECULE_NUCLEOTIDE) ||
+           tsr_atoms_are_bonded(s->atoms, i, k);
+}
+
+static void join_groups(search *s)
+{
+    for (int r = 0; r < s->atoms->n_residue; r++)
+        s->group[r] = r;
+    for (int i = 0; i < s->atoms->n_atom; i++) {
+        int r = s->atoms->atom[i].residue;
+        if (s->of[r] >= 0)
+            continue;
+        int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
+                                   s->atoms->n_atom, s->near);
+        for (int k = 0; k < n; k++) {
+            int other = s->atoms->atom[s->near[k]].residue;
+            if (s->of[other] >= 0 || !are_joined(s, i, s->near[k]))
+                continue;
+            int a = group_of(s, r), b = group_of(s, other);
+            s->group[a > b ? a : b] = a > b ? b : a;
+        }
+    }
+    for (int r = 0; r < s->atoms->n_residue; r++)
+        s->group[r] = group_of(s, r);
+}
+
+/* ---- who is the host ---- */
+
+static int count_of_atom(search *s, int i)
+{
+    int sum = 0;
+    if (s->atoms->atom[i].z == 1)
+        return 0;
+    int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
+                               s->atoms->n_atom, s->near);
+    for (int k = 0; k < n; k++) {
+        const tsr_file_atom *b = &s->atoms->atom[s->near[k]];
+        int of = s->of[b->residue];
+        int host = of >= 0 ? of : s->host[b->residue];
+        if (host < 0 || b->z == 1)
+            continue;
+        s->count[host]++;
+        sum++;
+    }
+    return sum;
+}
+
+/* Contacts of a group with residues of the protein, and with guests whose host
+ * is known. Returns how many. */
+static int count_contacts(search *s, int group)
+{
+    int sum = 0;
+    memset(s->count, 0, (size_t)s->t->n_residue * sizeof *s->count);
+    for (int r = group; r < s->atoms->n_residue; r++) {
+        const tsr_file_residue *residue = &s->atoms->residue[r];
+        for (int k = 0; s->group[r] == group && k < residue->n_atom; k++)
+            sum += count_of_atom(s, residue->first_atom + k);
+    }
+    return sum;
+}
+
+/* The residue with most contacts in the unit with most. A flexible residue is
+ * a unit of its own. */
+static int best_host(search *s)
+{
+    const tsr_residue *residue = s->t->residue;
+    int n = s->t->n_residue, best = -1, most = 0;
+    memset(s->by_unit, 0, ((size_t)n + 1) * sizeof *s->by_unit);
+    for (int i = 0; i < n; i++)
+        if (residue[i].unit >= 0)
+            s->by_unit[residue[i].unit] += s->count[i];
+    for (int i = 0; i < n; i++) {
+        int sum =
+            residue[i].unit >= 0 ? s->by_unit[residue[i].unit] : s->count[i];
+        if (s->count[i] > 0 &&
+            (sum > most || (sum == most && s->count[i] > s->count[best])))
+            most = sum, best = i;
+    }
+    return best;
+}
+
+static int nearest_host(const search *s, int group)
+{
+    double least = HUGE_VAL;
+    int best = 0;
+    for (int i = 0; i < s->atoms->n_atom; i++) {
+        const tsr_file_atom *a = &s->atoms->atom[i];
+        if (s->of[a->residue] >= 0 || s->group[a->residue] != group)
+            continue;
+        for (int k = 0; k < s->atoms->n_atom; k++) {
+            int of = s->of[s->atoms->atom[k].residue];
+            double d2 = of >= 0 ? tsr_vec3_distance2(a->xyz, s->xyz[k]) : least;
+            if (d2 < least)
+                least = d2, best = of;
+        }
+    }
+    return best;
+}
+
+static void set_host(search *s, int group, int host, int turns)
+{
+    for (int r = 0; r < s->atoms->n_residue; r++)
+        if (s->of[r] < 0 && s->group[r] == group)
+            s->host[r] = host, s->turns[r] = turns;
+}
+
+/* The atom of a strand that a group is bonded to: of several the one whose bond
+ * is the tightest, measured by the covalent radii; -1: none. */
+static int bonded_atom(search *s, int group)
+{
+    const tsr_file_atom *atom = s->atoms->atom;
+    double least = HUGE_VAL;
+    int best = -1;
+    for (int i = 0; i < s->atoms->n_atom; i++) {
+        if (s->group[atom[i].residue] != group || atom[i].z == 1)
+            continue;
+        const int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
+                                         s->atoms->n_atom, s->near);
+        for (int k = 0; k < n; k++) {
+            const int other = s->near[k], of = s->of[atom[other].residue];
+            if (of < 0 || s->t->residue[of].link == TSR_LINK_NONE ||
+                atom[other].z == 1 || !tsr_atoms_are_bonded(s->atoms, i, other))
+                continue;
+            const double d = tsr_vec3_distance(s->xyz[i], s->xyz[other]) -
+                             tsr_atom_covalent_radius(atom[i].z) -
+                             tsr_atom_covalent_radius(atom[other].z);
+            if (d < least)
+                least = d, best = other;
+        }
+    }
+    return best;
+}
+
+/* What is bonded to a strand goes with the link there, or its base, whatever
+ * else it touches: a dye, a methyl group on a phosphate. */
+static void find_bonded(search *s)
+{
+    for (int r = 0; r < s->atoms->n_residue; r++) {
+        if (s->of[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
+            continue;
+        const int i = bonded_atom(s, r);
+        if (i < 0)
+            continue;
+        const int own = s->atoms->atom[i].residue;
+        int turns;
+        tsr_nucleic_parts(s->atoms, own, s->part);
+        const int host =
+            link_of(s->t, s->of[own],
+                    s->part[i - s->atoms->residue[own].first_atom], &turns);
+        set_host(s, r, host, turns);
+    }
+}
+
+/* The group that touches most of what has its place comes first: a magnesium
+ * on DNA rides as the DNA does. */
+static void find_hosts(search *s)
+{
+    for (;;) {
+        int best = -1, most = -1;
+        for (int r = 0; r < s->atoms->n_residue; r++) {
+            if (s->of[r] >= 0 || s->group[r] != r || s->host[r] >= 0)
+                continue;
+            int n = count_contacts(s, r);
+            if (n > most)
+                most = n, best = r;
+        }
+        if (best < 0)
+            return;
+        count_contacts(s, best);
+        set_host(s, best, most > 0 ? best_host(s) : nearest_host(s, best), 0);
+    }
+}
+
+/* ---- who is told to ride where ---- */
+
+static const char *trim(char *text)
+{
+    while (*text == ' ')
+        text++;
+    for (size_t n = strlen(text); n > 0 && text[n - 1] == ' ';)
+        text[--n] = '\0';
+    return text;
+}
+
+/* "I", "I:201", "I:5-20"; a residue there takes its whole group along. */
+static int bind(search *s, const char *guest, int host)
+{
+    char chain[16];
+    const char *colon = strchr(guest, ':');
+    int first = -1000000, last = 1000000, n_read = 0, n_found = 0;
+    size_t n = colon != NULL ? (size_t)(colon - guest) : strlen(guest);
+    snprintf(chain, sizeof chain, "%.*s", (int)n, guest);
+    if (colon != NULL) {
+        int n_number =
+            sscanf(colon + 1, "%d%n-%d%n", &first, &n_read, &last, &n_read);
+        last = n_number == 1 ? first : last;
+        if (n_number < 1 || colon[1 + n_read] != '\0')
+            return 0;
+    }
+    for (int r = 0; r < s->atoms->n_residue; r++) {
+        const tsr_file_residue *residue = &s->atoms->residue[r];
+        if (s->of[r] >= 0 || strcmp(residue->chain, chain) != 0 ||
+            residue->number < first || residue->number > last)
+            continue;
+        n_found++;
+        set_host(s, s->group[r], host, 0);
+    }
+    return n_found;
+}
+
+static tsr_status bind_one(search *s, int k, const char *text, int *mark,
+                           tsr_err *err)
+{
+    char copy[96];
+    int host = -1;
+    snprintf(copy, sizeof copy, "%s", text);
+    char *equals = strchr(copy, '=');
+    if (equals == NULL || strlen(text) >= sizeof copy)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.bound.%d: '%s' does not say who rides on "
+                        "whom, as \"I = A:45\"",
+                        k, text);
+    *equals = '\0';
+    memset(mark, 0, (size_t)s->t->n_residue * sizeof *mark);
+    tsr_status status = tsr_range_mark(trim(equals + 1), s->t->n_residue,
+                                       s->t->residue, mark, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "structure.bound.%d", k);
+    for (int i = 0; i < s->t->n_residue && host < 0; i++)
+        host = mark[i] ? i : -1;
+    return bind(s, trim(copy), host) > 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_CONFIG,
+                          "structure.bound.%d: '%s' names no nucleotide, "
+                          "ligand or ion of the file; a chain, as I, or "
+                          "residues of it, as I:201 or I:5-20",
+                          k, trim(copy));
+}
+
+/* ---- the whole ---- */
+
+/* Atoms of a modified residue that its parent lacks. What one of the 20 has too
+ * much is a mistake of the file, and stays out. */
+static int take_extra(const search *s, int r, char *is_guest)
+{
+    const tsr_residue_record *record = &s->structure->residue[s->of[r]];
+    const tsr_amino parent = (tsr_amino)tsr_amino_by_three(record->name);
+    const tsr_file_residue *residue = &s->atoms->residue[r];
+    const int is_modified =
+        record->is_cut && tsr_amino_by_three(residue->name) < 0;
+    int n = 0;
+    for (int k = 0; is_modified && k < residue->n_atom; k++) {
+        const tsr_file_atom *a = &s->atoms->atom[residue->first_atom + k];
+        if (a->z == 1 || tsr_is_hydrogen_name(a->name) ||
+            tsr_amino_atom_name(parent, a->name) != NULL)
+            continue;
+        is_guest[residue->first_atom + k] = 1;
+        n++;
+    }
+    return n;
+}
+
+static int take_atoms(const search *s, char *is_guest)
+{
+    int n_guest = 0;
+    for (int r = 0; r < s->atoms->n_residue; r++) {
+        const tsr_file_residue *residue = &s->atoms->residue[r];
+        const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
+        if (s->of[r] < 0 || is_link)
+            memset(is_guest + residue->first_atom, 1 + s->turns[r],
+                   (size_t)residue->n_atom);
+        if (is_link || (s->of[r] >= 0 && take_extra(s, r, is_guest) > 0))
+            s->host[r] = s->of[r];
+        n_guest += s->host[r] >= 0;
+    }
+    return n_guest;
+}
+
+/* host [atoms->n_residue] out: the residue of the topology that carries it, -1
+ * for residues of the protein; of a modified residue of the protein itself, of
+ * a nucleotide with links its sugar link.
+ * group [atoms->n_residue] out: the first of those that ride together. is_guest
+ * [atoms->n_atom] out: of guests 1, or 2 where they turn with the base of their
+ * host; of a modified residue for those atoms that its parent lacks. *n_guest:
+ * how many have a host. */
+static tsr_status find_all(const tsr_structure *structure,
+                           const tsr_atoms *atoms, const tsr_strings *bound,
+                           tsr_topology *t, tsr_pool *pool, int *host,
+                           int *group, char *is_guest, int *n_guest,
+                           tsr_err *err)
+{
+    search s = {.structure = structure,
+                .atoms = atoms,
+                .t = t,
+                .group = group,
+                .host = host};
+    const int n_bound = bound != NULL ? bound->n : 0;
+    tsr_pool_array(pool, s.of, atoms->n_residue + 1);
+    tsr_pool_array(pool, s.turns, atoms->n_residue + 1);
+    tsr_pool_array(pool, s.xyz, atoms->n_atom + 1);
+    tsr_pool_array(pool, s.near, atoms->n_atom + 1);
+    tsr_pool_array(pool, s.part, atoms->n_atom + 1);
+    tsr_pool_array(pool, s.count, t->n_residue + 1);
+    tsr_pool_array(pool, s.by_unit, t->n_residue + 1);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < atoms->n_atom; i++)
+        tsr_vec3_copy(s.xyz[i], atoms->atom[i].xyz);
+    for (int r = 0; r < atoms->n_residue; r++)
+        host[r] = -1, group[r] = r;
+    TSR_TRY(tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s.xyz,
+                              contact_ang, &s.cells, err));
+    tsr_status status = TSR_OK;
+    *n_guest = count_guests(&s);
+    if (*n_guest > 0)
+        join_groups(&s);
+    for (int k = 0; k < n_bound && status == TSR_OK; k++)
+        status = bind_one(&s, k, bound->item[k], s.by_unit, err);
+    if (status == TSR_OK && *n_guest > 0) {
+        if (t->n_link > 0)
+            find_bonded(&s);
+        find_hosts(&s);
+    }
+    if (status == TSR_OK)
+        *n_guest = take_atoms(&s, is_guest);
+    tsr_cell_list_free(s.cells);
+    return status;
+}
+
+/* ---- how they are cut into bodies ---- */
+
+/* No atom is farther from its body's centre, Angstrom. */
+static const double farthest = 4.0;
+
+/* Mass-weighted centre of the atoms of one part. */
+static void centre_of(const tsr_file_atom *atom, int n, const int *part, int k,
+                      double centre[3])
+{
+    double mass = 0.0;
+    centre[0] = centre[1] = centre[2] = 0.0;
+    for (int i = 0; i < n; i++)
+        if (part[i] == k) {
+            double m = tsr_atom_mass(atom[i].z);
+            mass += m;
+            for (int d = 0; d < 3; d++)
+                centre[d] += m * atom[i].xyz[d];
+        }
+    for (int d = 0; d < 3; d++)
+        centre[d] /= mass;
+}
+
+static int is_small(const tsr_file_atom *atom, int n, const int *part, int k)
+{
+    double centre[3];
+    centre_of(atom, n, part, k, centre);
+    for (int i = 0; i < n; i++)
+        if (part[i] == k &&
+            tsr_vec3_distance2(atom[i].xyz, centre) > farthest * farthest)
+            return 0;
+    return 1;
+}
+
+/* The two atoms of part k that are farthest apart; each other atom goes with
+ * the nearer of them, to k or to `next`. */
+static void halve(const tsr_file_atom *atom, int n, int *part, int k, int next)
+{
+    double most = -1.0;
+    int end[2] = {0, 0};
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i && part[i] == k; j++) {
+            double d2 = part[j] == k
+                            ? tsr_vec3_distance2(atom[i].xyz, atom[j].xyz)
+                            : -1.0;
+            if (d2 > most)
+                most = d2, end[0] = j, end[1] = i;
+        }
+    for (int i = 0; i < n; i++)
+        if (part[i] == k &&
+            tsr_vec3_distance2(atom[i].xyz, atom[end[1]].xyz) <
+                tsr_vec3_distance2(atom[i].xyz, atom[end[0]].xyz))
+            part[i] = next;
+}
+
+/* Numbers the parts that have atoms from 0 without gaps. */
+static int number_parts(int n, int *part)
+{
+    int number[] = {-1, -1, -1, -1}, n_part = 0;
+    for (int i = 0; i < n; i++)
+        if (part[i] >= 0) {
+            if (number[part[i]] < 0)
+                number[part[i]] = n_part++;
+            part[i] = number[part[i]];
+        }
+    return n_part;
+}
+
+/* Bodies of residue r, all atoms of which have one host, or, is_link, are rigid
+ * with the links of a nucleotide: part [n_atom of the residue] out, from 0, -1
+ * for hydrogens. Returns how many. */
+static int cut_parts(const tsr_atoms *atoms, int r, int is_link, int *part)
+{
+    const tsr_file_residue *residue = &atoms->residue[r];
+    const tsr_file_atom *atom = atoms->atom + residue->first_atom;
+    const int n = residue->n_atom;
+    memset(part, 0, (size_t)n * sizeof *part);
+    if (residue->kind == TSR_MOLECULE_NUCLEOTIDE)
+        tsr_nucleic_parts(atoms, r, part);
+    for (int i = 0; i < n; i++)
+        part[i] = atom[i].z == 1                              ? -1
+                  : !is_link && part[i] == TSR_PART_METHYLENE ? TSR_PART_SUGAR
+                                                              : part[i];
+    int n_part = number_parts(n, part);
+    for (int k = 0; k < n_part; k++)
+        while (!is_small(atom, n, part, k))
+            halve(atom, n, part, k, n_part++);
+    return n_part;
+}
+
+/* ---- the guests ---- */
+
+/* host [from->n_residue], -1: no guest. */
+static tsr_status copy_atoms(tsr_topology *t, const tsr_atoms *from,
+                             const int *host, const char *is_guest, int n_guest,
+                             tsr_guests *g, tsr_err *err)
+{
+    int n = 1;
+    tsr_atoms *to;
     for (int i = 0; i < from->n_atom; i++)
         n += is_guest[i] != 0;
-    tsr_atoms *to = g->atoms = calloc(1, sizeof *to);
-    if (to == NULL)
-        return 0;
-    to->atom = calloc(n, sizeof *to->atom);
-    to->residue = calloc((size_t)n_guest, sizeof *to->residue);
-    g->file_atom = calloc(n, sizeof *g->file_atom);
-    g->body = calloc(n, sizeof *g->body);
-    g->host = calloc(n, sizeof *g->host);
-    g->turns = calloc(n, sizeof *g->turns);
-    g->has_links = calloc((size_t)n_guest, sizeof *g->has_links);
-    g->local = calloc(n, sizeof *g->local);
-    g->part = calloc(n, sizeof *g->part);
-    if (to->atom == NULL || to->residue == NULL || g->file_atom == NULL ||
-        g->body == NULL || g->host == NULL || g->turns == NULL ||
-        g->has_links == NULL || g->local == NULL || g->part == NULL)
-        return 0;
+    tsr_pool_array(&t->pool, to, 1);
+    tsr_pool_array(&t->pool, g->file_atom, n);
+    tsr_pool_array(&t->pool, g->body, n);
+    tsr_pool_array(&t->pool, g->host, n);
+    tsr_pool_array(&t->pool, g->turns, n);
+    tsr_pool_array(&t->pool, g->has_links, n_guest);
+    tsr_pool_array(&t->pool, g->local, n);
+    tsr_pool_array(&t->pool, g->part, n);
+    TSR_TRY(tsr_pool_check(&t->pool, err));
+    g->atoms = to;
+    tsr_pool_array(&t->pool, to->atom, n);
+    tsr_pool_array(&t->pool, to->residue, n_guest);
+    TSR_TRY(tsr_pool_check(&t->pool, err));
     for (int r = 0; r < from->n_residue; r++) {
         const tsr_file_residue *residue = &from->residue[r];
         if (host[r] < 0)
@@ -157,8 +623,7 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
             g->file_atom[to->n_atom] = i;
             g->host[to->n_atom] = host[r];
             if (has_links)
-                g->host[to->n_atom] =
-                    tsr_guest_link_of(t, host[r], part[k], &part[k]);
+                g->host[to->n_atom] = link_of(t, host[r], part[k], &part[k]);
             else
                 g->turns[to->n_atom] = is_guest[i] == 2;
             to->atom[to->n_atom] = from->atom[i];
@@ -167,7 +632,7 @@ static int copy_atoms(const tsr_topology *t, const tsr_atoms *from,
         }
         to->n_residue++;
     }
-    return 1;
+    return TSR_OK;
 }
 
 /* Places of atoms in the frames of their hosts, and the bodies of one residue.
@@ -185,7 +650,7 @@ static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
 {
     const tsr_file_residue *residue = &g->atoms->residue[r];
     int *part = g->body + residue->first_atom;
-    int n = tsr_guest_cut(g->atoms, r, g->has_links[r], part);
+    int n = cut_parts(g->atoms, r, g->has_links[r], part);
     for (int k = 0; k < residue->n_atom; k++) {
         int i = residue->first_atom + k;
         const tsr_file_atom *a = &g->atoms->atom[i];
@@ -212,30 +677,25 @@ static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
 }
 
 /* Bodies in the order of their hosts. */
-static int sort_bodies(tsr_guests *g)
+static tsr_status sort_bodies(tsr_pool *pool, tsr_guests *g, tsr_err *err)
 {
-    size_t n = (size_t)g->n_body;
-    tsr_guest_body *sorted = calloc(n + 1, sizeof *sorted);
-    int *at = calloc(n + 1, sizeof *at), n_sorted = 0, most = 0;
-    if (sorted == NULL || at == NULL) {
-        free(sorted);
-        free(at);
-        return 0;
-    }
+    tsr_guest_body *sorted;
+    int *at, n = 0, most = 0;
+    tsr_pool_array(pool, sorted, g->n_body + 1);
+    tsr_pool_array(pool, at, g->n_body + 1);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (int k = 0; k < g->n_body; k++)
         most = g->part[k].host > most ? g->part[k].host : most;
     for (int host = 0; host <= most; host++)
         for (int k = 0; k < g->n_body; k++)
             if (g->part[k].host == host) {
-                at[k] = n_sorted;
-                sorted[n_sorted++] = g->part[k];
+                at[k] = n;
+                sorted[n++] = g->part[k];
             }
     for (int i = 0; i < g->atoms->n_atom; i++)
         g->body[i] = g->body[i] < 0 ? -1 : at[g->body[i]];
-    free(g->part);
-    free(at);
     g->part = sorted;
-    return 1;
+    return TSR_OK;
 }
 
 /* ---- the topology ---- */
@@ -264,39 +724,32 @@ static int like_of(tsr_body_model model, int n_atom)
     return best;
 }
 
-static int add_bodies(tsr_topology *t, tsr_conformation *c)
+static tsr_status add_bodies(tsr_topology *t, tsr_conformation *c, tsr_err *err)
 {
     const tsr_guests *g = t->guests;
-    size_t n = (size_t)(t->n_body + g->n_body);
-    tsr_body *body = calloc(n, sizeof *body);
-    double(*xyz)[3] = calloc(n, sizeof *xyz);
+    const tsr_body *old = t->body;
     int n_body = 0, k = 0;
-    if (body == NULL || xyz == NULL) {
-        free(body);
-        free(xyz);
-        return 0;
-    }
+    tsr_pool_array(&t->pool, t->body, t->n_body + g->n_body);
+    tsr_pool_array(&c->pool, c->body, t->n_body + g->n_body);
+    TSR_TRY(tsr_pool_check(&t->pool, err));
+    TSR_TRY(tsr_pool_check(&c->pool, err));
     for (int i = 0; i < t->n_residue; i++) {
         tsr_residue *r = &t->residue[i];
-        size_t own = (size_t)r->n_body;
-        memcpy(body + n_body, t->body + r->first_body, own * sizeof *body);
+        memcpy(t->body + n_body, old + r->first_body,
+               (size_t)r->n_body * sizeof *old);
         r->first_body = n_body;
         n_body += r->n_body;
         for (; k < g->n_body && g->part[k].host == i; k++) {
-            body[n_body++] = (tsr_body){
+            t->body[n_body++] = (tsr_body){
                 tsr_body_n_type(t->body_model) + k,
                 like_of(t->body_model, g->part[k].n_atom), i, g->part[k].mass};
             t->total_mass += g->part[k].mass;
             r->n_body++, r->n_guest++;
         }
     }
-    free(t->body);
-    free(c->body);
-    t->body = body;
     t->n_body = n_body;
-    c->body = xyz;
     tsr_conformation_place_bodies(t, c, 0, t->n_residue);
-    return 1;
+    return TSR_OK;
 }
 
 /* ---- words ---- */
@@ -361,42 +814,35 @@ static tsr_status make_guests(const tsr_atoms *atoms, const int *host,
                               tsr_topology *t, tsr_conformation *c,
                               tsr_err *err)
 {
-    tsr_guests *g = calloc(1, sizeof *g);
-    int is_good = g != NULL && copy_atoms(t, atoms, host, is_guest, n_guest, g);
-    for (int r = 0; is_good && r < n_guest; r++)
+    tsr_guests *g = tsr_pool_new(&t->pool, 1, sizeof *g);
+    TSR_TRY(tsr_allocated(g, err));
+    TSR_TRY(copy_atoms(t, atoms, host, is_guest, n_guest, g, err));
+    for (int r = 0; r < n_guest; r++)
         cut_residue(c, r, g);
-    is_good = is_good && sort_bodies(g);
-    if (is_good)
-        t->guests = g;
-    if (is_good && add_bodies(t, c))
-        return TSR_OK;
-    t->guests = NULL;
-    tsr_guests_free(g);
-    return tsr_fail(err, TSR_E_NOMEM, "no memory for ligands");
+    TSR_TRY(sort_bodies(&t->pool, g, err));
+    t->guests = g;
+    return add_bodies(t, c, err);
 }
 
 tsr_status tsr_guests_attach(const tsr_structure *structure,
                              const tsr_atoms *atoms, const tsr_strings *bound,
-                             tsr_log *log, tsr_topology *topology,
-                             tsr_conformation *conformation, tsr_err *err)
+                             tsr_log *log, tsr_topology *t, tsr_conformation *c,
+                             tsr_err *err)
 {
-    size_t n = (size_t)atoms->n_residue + 1;
-    int *host = calloc(n, sizeof *host), *group = calloc(n, sizeof *group);
-    char *is_guest = calloc((size_t)atoms->n_atom + 1, 1);
-    int n_guest = 0;
-    tsr_status status =
-        host == NULL || group == NULL || is_guest == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "no memory for ligands")
-            : tsr_guest_hosts(structure, atoms, bound, topology, host, group,
-                              is_guest, &n_guest, err);
+    tsr_pool pool = {0};
+    int *host, *group, n_guest = 0;
+    char *is_guest;
+    tsr_pool_array(&pool, host, atoms->n_residue + 1);
+    tsr_pool_array(&pool, group, atoms->n_residue + 1);
+    tsr_pool_array(&pool, is_guest, atoms->n_atom + 1);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, find_all(structure, atoms, bound, t, &pool, host, group,
+                              is_guest, &n_guest, err));
     if (status == TSR_OK && n_guest > 0) {
-        status = make_guests(atoms, host, is_guest, n_guest, topology,
-                             conformation, err);
+        status = make_guests(atoms, host, is_guest, n_guest, t, c, err);
         if (status == TSR_OK)
-            tell(atoms, host, group, topology, log);
+            tell(atoms, host, group, t, log);
     }
-    free(host);
-    free(group);
-    free(is_guest);
+    tsr_pool_clear(&pool);
     return status;
 }

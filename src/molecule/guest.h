@@ -13,14 +13,13 @@
  * together, so that a double helix is one rigid body. Its host is in the rigid
  * unit (topology.h) with which it has most contacts below 4.5 Angstrom, and
  * there the residue with most; where nothing is so near the nearest residue.
- * What is bonded to a strand that moves (below) rides on its link or base.
+ * What is bonded to a strand that moves rides on its link or base.
  *
- * Nucleotides that have torsions of their own (nucleic.h) are guests of their
+ * Nucleotides that have torsions of their own (below) are guests of their
  * own links: phosphate, O5' and C5', sugar and base are bodies of these. */
 #ifndef TSR_MOLECULE_GUEST_H
 #define TSR_MOLECULE_GUEST_H
 
-#include "molecule/atoms.h"
 #include "molecule/topology.h"
 
 typedef struct {
@@ -28,7 +27,7 @@ typedef struct {
     double local[3]; /* its centre in the frame of the host's N-CA-C */
     double xyz[3];   /* the same in the file, Angstrom */
     int residue;     /* of atoms->residue */
-    int turns;       /* 1: with the base of its host, a link (nucleic.h) */
+    int turns;       /* 1: with the base of its host, a link */
     int n_atom;      /* non-hydrogen atoms */
     double mass;     /* Da, theirs */
 } tsr_guest_body;
@@ -49,7 +48,7 @@ struct tsr_guests {
 };
 
 /* Finds the guests among all atoms of the file that `structure` was read from,
- * and adds their bodies to a topology and its conformation, whose arrays grow.
+ * and adds their bodies to a topology, which owns them, and its conformation.
  * bound (may be NULL): who rides on whom where that is told, "I = A:45" or
  * "A:301-303 = B:17". `log` hears of each. Nothing changes where the file has
  * no guests. Errors: TSR_E_CONFIG (bound), TSR_E_NOMEM. */
@@ -57,7 +56,6 @@ tsr_status tsr_guests_attach(const tsr_structure *structure,
                              const tsr_atoms *atoms, const tsr_strings *bound,
                              tsr_log *log, tsr_topology *topology,
                              tsr_conformation *conformation, tsr_err *err);
-void tsr_guests_free(tsr_guests *guests);
 
 /* Body b of a topology, which is one of a guest. */
 const tsr_guest_body *tsr_guests_body(const tsr_topology *topology, int b);
@@ -75,30 +73,61 @@ void tsr_guests_place(const tsr_topology *topology,
 void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
                       tsr_structure *structure);
 
-/* ---- on whom they ride (guest_hosts.c), how they are cut (guest_bodies.c)
- * ---- */
+/* ---- nucleotides that have torsions of their own ----
+ *
+ * Chains of DNA and RNA as polymers of rigid groups.
+ *
+ * The backbone of a nucleotide has six bonds. delta, in the ring of the sugar,
+ * is held; the others turn. The bonds come in pairs that share an atom, so a
+ * nucleotide is three links (topology.h), each with the atoms N, CA, C of an
+ * amino acid, and the torsions about its two bonds are phi and psi:
+ *
+ *     phosphate  O3'-P-O5'      zeta of the nucleotide before, alpha
+ *     methylene  O5'-C5'-C4'    beta, gamma
+ *     sugar      C4'-C3'-O3'    (delta), epsilon
+ *
+ * Everything that turns phi and psi of a protein so turns these. Of the atoms P
+ * and the oxygens bound to it alone are rigid with the first link, O5' and C5'
+ * with the second, the sugar with the third, and so is the base, which turns by
+ * chi about the bond from C1'. A nucleotide without P begins with its methylene
+ * link. Where a strand begins with P, or is broken before it, the fourth corner
+ * of the phosphate stands for O3'. Names of torsions: IUPAC-IUB Joint
+ * Commission 1983, Eur. J. Biochem. 131, 9. */
 
-/* host [atoms->n_residue] out: the residue of the topology that carries it, -1
- * for residues of the protein; of a modified residue of the protein itself, of
- * a nucleotide with links its sugar link.
- * group [atoms->n_residue] out: the first of those that ride together. is_guest
- * [atoms->n_atom] out: of guests 1, or 2 where they turn with the base of their
- * host; of a modified residue for those atoms that its parent lacks. *n_guest:
- * how many have a host. Errors: as above. */
-tsr_status tsr_guest_hosts(const tsr_structure *structure,
-                           const tsr_atoms *atoms, const tsr_strings *bound,
-                           tsr_topology *topology, int *host, int *group,
-                           char *is_guest, int *n_guest, tsr_err *err);
+/* Densities of torsions: by sugar and, for epsilon, its pucker. */
+typedef enum {
+    TSR_NUCLEIC_PHOSPHATE, /* zeta, alpha */
+    TSR_NUCLEIC_METHYLENE, /* beta, gamma */
+    TSR_NUCLEIC_C3_ENDO,   /* epsilon as psi, where delta < 115 degrees */
+    TSR_NUCLEIC_C2_ENDO,   /* the same elsewhere */
+    TSR_NUCLEIC_CHI,       /* chi as phi */
+    TSR_N_NUCLEIC,         /* so many of RNA; then those of DNA */
+    TSR_N_NUCLEIC_CLASS = 2 * TSR_N_NUCLEIC
+} tsr_nucleic_class;
 
-/* The link of the nucleotide of sugar link `sugar` that a part of it
- * (tsr_nucleic_part) is rigid with; the first there is, where it has no
- * phosphate. *turns: with the base. */
-int tsr_guest_link_of(const tsr_topology *topology, int sugar, int part,
-                      int *turns);
+/* Chains of nucleotides that the ranges `named` name, or all where there is no
+ * protein (structure->n_residue is 0) and there are no ranges; *out, which the
+ * caller frees, NULL where there are none. A chain that has amino acids, too,
+ * is left out. Errors: TSR_E_DATA, naming file, residue, atom and remedy, where
+ * a backbone is not whole; TSR_E_NOMEM. */
+tsr_status tsr_nucleic_find(const tsr_structure *structure,
+                            const tsr_atoms *atoms, const tsr_strings *named,
+                            tsr_nucleic **out, tsr_err *err);
 
-/* Bodies of residue r, all atoms of which have one host, or, is_link, are rigid
- * with the links of a nucleotide: part [n_atom of the residue] out, from 0, -1
- * for hydrogens. Returns how many. */
-int tsr_guest_cut(const tsr_atoms *atoms, int r, int is_link, int *part);
+/* What of a nucleotide is rigid: with one of its links, or the base. */
+typedef enum {
+    TSR_PART_PHOSPHATE,
+    TSR_PART_METHYLENE,
+    TSR_PART_SUGAR,
+    TSR_PART_BASE
+} tsr_nucleic_part;
+
+/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. Primes in
+ * names say what the sugar's are; an atom without goes with what it is bonded
+ * to, as the methyl group of a 2'-O-methylated sugar does. */
+void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part);
+
+/* Does the bond O3'-P join residue `before` to r? */
+int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r);
 
 #endif

@@ -1,7 +1,5 @@
 /* Strands of a file cut into links. */
-#include "molecule/nucleic.h"
-
-#include "core/vec3.h"
+#include "molecule/guest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,14 +7,6 @@
 
 static const double longest_bond = 2.0;    /* O3'-P, Angstrom */
 static const double most_c3_endo = 2.0071; /* delta: 115 degrees */
-
-void tsr_nucleic_free(tsr_nucleic *nucleic)
-{
-    if (nucleic == NULL)
-        return;
-    free(nucleic->link);
-    free(nucleic);
-}
 
 /* ---- atoms ---- */
 
@@ -267,13 +257,9 @@ tsr_status tsr_nucleic_find(const tsr_structure *structure,
     int n_chain = 0;
     tsr_status status = TSR_OK;
     *out = NULL;
-    tsr_nucleic *n = calloc(1, sizeof *n);
-    if (n != NULL)
-        n->link = calloc(3 * (size_t)atoms->n_residue + 1, sizeof *n->link);
-    if (n == NULL || n->link == NULL) {
-        tsr_nucleic_free(n);
-        return tsr_no_memory(err);
-    }
+    tsr_nucleic *n =
+        calloc(1, sizeof *n + 3 * (size_t)atoms->n_residue * sizeof *n->link);
+    TSR_TRY(tsr_allocated(n, err));
     for (int r = 0; r < atoms->n_residue; r++)
         n_chain += is_first(atoms, r);
     for (int r = 0; r < atoms->n_residue; r++) {
@@ -292,6 +278,6 @@ tsr_status tsr_nucleic_find(const tsr_structure *structure,
     if (status == TSR_OK && n->n > 0)
         *out = n;
     else
-        tsr_nucleic_free(n);
+        free(n);
     return status;
 }

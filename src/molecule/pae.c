@@ -1,7 +1,7 @@
 /* The files hold up to tens of millions of numbers, so they are read as they
  * come (core/json_read.h), not made into a tree: the 23 MB of 2000
  * residues take 0.8 s. */
-#include "molecule/pae.h"
+#include "molecule/parts.h"
 
 #include "core/json_read.h"
 #include "core/text.h"
@@ -16,30 +16,32 @@ enum { MOST_TOKENS = 20000, NAME_SIZE = 32 };
 
 void tsr_pae_free(tsr_pae *pae)
 {
-    if (pae == NULL)
-        return;
-    free(pae->path);
-    free(pae->error);
-    free(pae->chain);
-    free(pae->number);
-    free(pae->plddt);
+    if (pae != NULL)
+        tsr_pool_clear(&pae->pool);
     free(pae);
 }
 
-/* Numbers of a list in which lists may lie; *n of them. NULL: out of memory. */
+/* Numbers of a list in which lists may lie. */
 typedef struct {
     double *value;
     size_t n, room;
     int n_row; /* lists in the list */
-    int is_short_of_memory;
 } numbers;
 
-static void add_number(numbers *list, double value)
+/* What a file holds, before it is looked at as a whole. */
+typedef struct {
+    tsr_pool pool;
+    numbers error, first, second, plddt, number;
+    char (*chain)[8];
+    size_t n_chain;
+} content;
+
+static void add_number(tsr_pool *pool, numbers *list, double value)
 {
     if (list->n == list->room) {
         size_t room = 2 * list->room + 1024;
-        double *bigger = realloc(list->value, room * sizeof *bigger);
-        list->is_short_of_memory |= bigger == NULL;
+        double *bigger =
+            tsr_pool_resize(pool, list->value, room, sizeof *bigger);
         if (bigger == NULL)
             return;
         list->value = bigger;
@@ -48,37 +50,21 @@ static void add_number(numbers *list, double value)
     list->value[list->n++] = value;
 }
 
-static void read_numbers(tsr_json_reader *r, numbers *list, int depth)
+static void read_numbers(tsr_json_reader *r, tsr_pool *pool, numbers *list,
+                         int depth)
 {
     double value;
     if (!tsr_json_open(r, '[')) {
         tsr_json_skip(r);
         return;
     }
-    while (!list->is_short_of_memory && tsr_json_entry(r))
+    while (!pool->failed && tsr_json_entry(r))
         if (depth == 0 && tsr_json_peek(r) == '[') {
             list->n_row++;
-            read_numbers(r, list, depth + 1);
+            read_numbers(r, pool, list, depth + 1);
         } else if (tsr_json_read_number(r, &value)) {
-            add_number(list, value);
+            add_number(pool, list, value);
         }
-}
-
-/* What a file holds, before it is looked at as a whole. */
-typedef struct {
-    numbers error, first, second, plddt, number;
-    char (*chain)[8];
-    size_t n_chain;
-} content;
-
-static void content_clear(content *c)
-{
-    free(c->error.value);
-    free(c->first.value);
-    free(c->second.value);
-    free(c->plddt.value);
-    free(c->number.value);
-    free(c->chain);
 }
 
 static void read_chains(tsr_json_reader *r, content *c)
@@ -90,8 +76,8 @@ static void read_chains(tsr_json_reader *r, content *c)
         while (tsr_json_entry(r)) {
             if (c->n_chain == room) {
                 room = 2 * room + 256;
-                char(*bigger)[8] = realloc(c->chain, room * sizeof *bigger);
-                c->error.is_short_of_memory |= bigger == NULL;
+                char(*bigger)[8] =
+                    tsr_pool_resize(&c->pool, c->chain, room, sizeof *bigger);
                 if (bigger == NULL)
                     return;
                 c->chain = bigger;
@@ -107,15 +93,15 @@ static void read_object(tsr_json_reader *r, content *c)
     while (tsr_json_member(r, sizeof key, key))
         if (strcmp(key, "predicted_aligned_error") == 0 ||
             strcmp(key, "pae") == 0 || strcmp(key, "distance") == 0)
-            read_numbers(r, &c->error, 0);
+            read_numbers(r, &c->pool, &c->error, 0);
         else if (strcmp(key, "residue1") == 0)
-            read_numbers(r, &c->first, 0);
+            read_numbers(r, &c->pool, &c->first, 0);
         else if (strcmp(key, "residue2") == 0)
-            read_numbers(r, &c->second, 0);
+            read_numbers(r, &c->pool, &c->second, 0);
         else if (strcmp(key, "plddt") == 0)
-            read_numbers(r, &c->plddt, 0);
+            read_numbers(r, &c->pool, &c->plddt, 0);
         else if (strcmp(key, "token_res_ids") == 0)
-            read_numbers(r, &c->number, 0);
+            read_numbers(r, &c->pool, &c->number, 0);
         else if (strcmp(key, "token_chain_ids") == 0)
             read_chains(r, c);
         else
@@ -163,7 +149,7 @@ static tsr_status read_content(const char *path, content *c, tsr_err *err)
         read_object(&r, c);
     else
         r.is_bad = 1;
-    if (c->error.is_short_of_memory)
+    if (c->pool.failed)
         status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
     else if (r.is_bad)
         status = no_json(path, text, size, (long)(r.at - text), err);
@@ -176,8 +162,8 @@ static tsr_status copy_matrix(const content *c, tsr_pae *p, tsr_err *err)
     const numbers *e = &c->error;
     size_t n = (size_t)p->n;
     int has_pairs = c->first.n == e->n && c->second.n == e->n && e->n > 0;
-    p->error = calloc(n * n, sizeof *p->error);
-    TSR_TRY(tsr_allocated(p->error, err));
+    tsr_pool_array(&p->pool, p->error, n * n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (size_t k = 0; k < e->n; k++) {
         size_t row = k / n, column = k % n;
         double i = has_pairs ? c->first.value[k] - 1.0 : (double)row;
@@ -194,22 +180,23 @@ static tsr_status copy_matrix(const content *c, tsr_pae *p, tsr_err *err)
 }
 
 /* What the file says of its residues, where it says it of all. */
-static tsr_status copy_tokens(content *c, tsr_pae *p, tsr_err *err)
+static tsr_status copy_tokens(const content *c, tsr_pae *p, tsr_err *err)
 {
     size_t n = (size_t)p->n;
     if (c->plddt.n == n) {
-        p->plddt = c->plddt.value;
-        c->plddt.value = NULL;
+        tsr_pool_array(&p->pool, p->plddt, n);
+        TSR_TRY(tsr_pool_check(&p->pool, err));
+        memcpy(p->plddt, c->plddt.value, n * sizeof *p->plddt);
     }
     if (c->n_chain != n || c->number.n != n)
         return TSR_OK;
-    p->number = calloc(n, sizeof *p->number);
-    TSR_TRY(tsr_allocated(p->number, err));
+    tsr_pool_array(&p->pool, p->number, n);
+    tsr_pool_array(&p->pool, p->chain, n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
+    memcpy(p->chain, c->chain, n * sizeof *p->chain);
     for (size_t i = 0; i < n; i++)
         p->number[i] =
             fabs(c->number.value[i]) < 1e9 ? (int)c->number.value[i] : 0;
-    p->chain = c->chain;
-    c->chain = NULL;
     return TSR_OK;
 }
 
@@ -238,8 +225,7 @@ static tsr_status fill(content *c, const char *path, tsr_pae *p, tsr_err *err)
     TSR_TRY(read_content(path, c, err));
     TSR_TRY(check_square(c, path, err));
     p->n = (int)sqrt((double)c->error.n);
-    p->path = strdup(path);
-    TSR_TRY(tsr_allocated(p->path, err));
+    p->path = tsr_pool_text(&p->pool, path);
     TSR_TRY(copy_matrix(c, p, err));
     return copy_tokens(c, p, err);
 }
@@ -251,7 +237,7 @@ tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err)
     *out = NULL;
     TSR_TRY(tsr_allocated(p, err));
     tsr_status status = fill(&c, path, p, err);
-    content_clear(&c);
+    tsr_pool_clear(&c.pool);
     if (status == TSR_OK)
         *out = p;
     else

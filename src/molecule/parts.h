@@ -1,9 +1,9 @@
 /* Which parts of a structure hold together, and what between and around them
  * may move: from a file to the flexible ranges of a configuration.
  *
- * Residues in contact are a graph (parts_graph.c). A chain is cut where the
+ * Residues in contact are a graph. A chain is cut where the
  * least of it crosses, again and again, as long as what crosses is little for
- * the size of the smaller side (parts_cut.c): a normalised cut (Shi & Malik
+ * the size of the smaller side: a normalised cut (Shi & Malik
  * 2000) among those that torsions of the chain can open. A domain of several
  * stretches is therefore never taken apart, and what is inserted into it stays
  * in it. docs/domains.md tells how well this meets what others published. */
@@ -12,8 +12,49 @@
 
 #include "core/field.h"
 #include "core/log.h"
-#include "molecule/pae.h"
+#include "core/pool.h"
 #include "molecule/structure.h"
+
+/* ---- predicted aligned errors ----
+ *
+ * How wrong, in Angstrom, AlphaFold expects a residue to be where the
+ * prediction is superposed on another one. Jumper et al. 2021; Abramson et al.
+ * 2024. Understood are the JSON files of the AlphaFold database (both
+ * versions), ColabFold and AlphaFold 2 ("pae") and of AlphaFold 3 ("pae" with
+ * token_chain_ids and token_res_ids). */
+
+typedef struct {
+    tsr_pool pool;
+    char *path;
+    int n;            /* residues, or tokens: what AlphaFold 3 counts */
+    float *error;     /* [n][n] Angstrom */
+    char (*chain)[8]; /* [n] of each token; NULL: the file does not say */
+    int *number;      /* [n] its residue; NULL with chain */
+    double *plddt;    /* [n] 0 to 100; NULL: not in the file */
+} tsr_pae;
+
+/* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (no JSON, no matrix, not
+ * square, not finite or negative). */
+tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err);
+void tsr_pae_free(tsr_pae *pae);
+
+/* The file that belongs to a model, by the names that the programs give both,
+ * where one lies beside it; NULL: none. Caller frees. */
+char *tsr_pae_beside(const char *model);
+
+/* Which row each residue of a structure has: row [n_residue] out, -1 for none.
+ * By chain and number where the file names them (AlphaFold 3 has a token for
+ * each atom of a ligand or a modified residue, too: the first counts), else in
+ * order where there are as many, else, where the file names nothing and
+ * residues are missing from a single chain, by number. Errors: TSR_E_DATA,
+ * where the two do not belong together. */
+tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
+                        int *row, tsr_err *err);
+
+/* The mean of both directions, Angstrom. */
+double tsr_pae_between(const tsr_pae *pae, int row_a, int row_b);
+
+/* ---- parts ---- */
 
 /* What decided, the best that there is. */
 typedef enum {
@@ -43,6 +84,7 @@ typedef struct {
 } tsr_flexible_range;
 
 typedef struct {
+    tsr_pool pool;
     tsr_evidence evidence;
     int n_residue;
     char *kind;         /* [n_residue] secondary structure */
@@ -67,8 +109,8 @@ typedef struct {
 } tsr_parts_wish;
 
 /* structure: whose residues all have a backbone (tsr_structure_read_any). pae:
- * NULL without. Errors: TSR_E_DATA (pae does not belong to the structure),
- * TSR_E_NOMEM. */
+ * NULL without. With the strands of nucleotides, unless `wish` leaves them out.
+ * Errors: TSR_E_DATA (pae does not belong to the structure), TSR_E_NOMEM. */
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
@@ -88,7 +130,7 @@ const char *tsr_evidence_text(tsr_evidence evidence);
 
 /* The same with the errors that `pae` names (NULL: a file beside the
  * structure's own, where there is one; if it does not fit it is told of and
- * left), and the strands of nucleotides. used_pae (may be NULL): the file that
+ * left). used_pae (may be NULL): the file that
  * was used, or NULL; caller frees. Errors: those of reading, and of
  * tsr_parts_find. */
 tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,

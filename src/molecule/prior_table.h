@@ -15,9 +15,8 @@
 #define TSR_MOLECULE_PRIOR_TABLE_H
 
 #include "core/status.h"
+#include "molecule/prior_density.h"
 #include "molecule/residue.h"
-#include "molecule/side_density.h"
-#include "molecule/torsion_density.h"
 
 /* A residue before proline is pre-Pro unless it is Gly or Pro itself. */
 typedef enum {

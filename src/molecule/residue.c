@@ -1,10 +1,12 @@
-/* The twenty amino acids: their atoms, which body each belongs to, and what
- * bodies are called and weigh. All else that knows an amino acid asks here, so
- * that a table trained on bodies and a run that samples them agree. */
+/* The twenty amino acids: their atoms, what files call these, which body each
+ * belongs to, and what bodies are called and weigh. All else that knows an
+ * amino acid asks here, so that a table trained on bodies and a run that
+ * samples them agree. */
 #include "molecule/residue.h"
 
+#include "molecule/structure.h"
+
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 /* Hydrogens as bound at pH 7 within a chain: N carries one (PRO none), Lys and
@@ -144,29 +146,11 @@ int tsr_body_of_atom(tsr_body_model model, tsr_amino amino, const char *atom)
     return -1;
 }
 
-/* Standard atomic weights, IUPAC: the numbers of gemmi's table,
- * so that centres agree wherever they are computed. */
-double tsr_element_mass(int z)
-{
-    switch (z) {
-    case 6:
-        return 12.0107;
-    case 7:
-        return 14.0067;
-    case 8:
-        return 15.9994;
-    case 16:
-        return 32.065;
-    default:
-        return (double)NAN;
-    }
-}
-
 static double mass_between(tsr_amino amino, int first, int end)
 {
     double mass = 0.0;
     for (int i = first; i < end; i++)
-        mass += tsr_element_mass(tsr_amino_table[amino].atom[i].z);
+        mass += tsr_atom_mass(tsr_amino_table[amino].atom[i].z);
     return mass;
 }
 
@@ -186,4 +170,60 @@ double tsr_body_mass(tsr_body_model model, int type)
         return mass_between(amino, 0, tsr_amino_table[amino].n_atom);
     }
     return mass_between((tsr_amino)type, 0, tsr_amino_table[type].n_atom);
+}
+
+/* ---- names in files ---- */
+
+int tsr_amino_by_protonation(const char *residue, const char **needs)
+{
+    static const struct {
+        const char *name;
+        tsr_amino amino;
+        const char *needs;
+    } state[] = {
+        {"HID", TSR_HIS, "ND1"}, {"HIE", TSR_HIS, "ND1"},
+        {"HIP", TSR_HIS, "ND1"}, {"HSD", TSR_HIS, "ND1"},
+        {"HSE", TSR_HIS, "ND1"}, {"HSP", TSR_HIS, "ND1"},
+        {"CYX", TSR_CYS, "SG"},  {"CYM", TSR_CYS, "SG"},
+        {"ASH", TSR_ASP, "OD1"}, {"GLH", TSR_GLU, "OE1"},
+        {"LYN", TSR_LYS, "NZ"},
+    };
+    for (size_t i = 0; i < sizeof state / sizeof *state; i++)
+        if (strcmp(state[i].name, residue) == 0) {
+            *needs = state[i].needs;
+            return (int)state[i].amino;
+        }
+    return -1;
+}
+
+const char *tsr_amino_atom_name(tsr_amino amino, const char *atom)
+{
+    static const struct {
+        int amino; /* -1: any */
+        const char *from, *to;
+    } alias[] = {
+        {TSR_MET, "SE", "SD"}, {TSR_ILE, "CD", "CD1"}, {-1, "OT1", "O"},
+        {-1, "OT2", "OXT"},    {-1, "O1", "O"},        {-1, "O2", "OXT"},
+        {-1, "OC1", "O"},      {-1, "OC2", "OXT"},     {-1, "OT", "OXT"},
+    };
+    /* SC is what tessera itself writes: the centre of a side chain. */
+    if (strcmp(atom, "SC") == 0 ||
+        tsr_body_of_atom(TSR_BODIES_ONE, amino, atom) == 0)
+        return atom;
+    for (size_t i = 0; i < sizeof alias / sizeof *alias; i++)
+        if ((alias[i].amino < 0 || alias[i].amino == (int)amino) &&
+            strcmp(alias[i].from, atom) == 0)
+            return alias[i].to;
+    return NULL;
+}
+
+int tsr_amino_atomic_number(const char *atom)
+{
+    return atom[0] == 'N' ? 7 : atom[0] == 'O' ? 8 : atom[0] == 'S' ? 16 : 6;
+}
+
+int tsr_is_hydrogen_name(const char *atom)
+{
+    atom += strspn(atom, "0123456789");
+    return *atom == 'H' || *atom == 'D';
 }

@@ -1,12 +1,10 @@
-/* The 20 amino acids and their bodies.
+/* The 20 amino acids, their names in files, and their bodies.
  *
  * Bodies are centres of non-hydrogen atoms, weighted by mass (DESIGN 2):
  * two-body: backbone (N, CA, C, O, CB) and side chain (atoms beyond CB, OXT is
  * not among them); GLY and ALA are one body. one-body: the whole residue. */
 #ifndef TSR_MOLECULE_RESIDUE_H
 #define TSR_MOLECULE_RESIDUE_H
-
-#include "core/status.h"
 
 enum { TSR_N_AMINO = 20, TSR_MAX_TYPE = 21, TSR_MAX_RESIDUE_ATOM = 14 };
 
@@ -53,6 +51,22 @@ extern const tsr_amino_info tsr_amino_table[TSR_N_AMINO];
 int tsr_amino_by_three(const char *three);
 int tsr_amino_by_one(char one);
 
+/* HID, HSE, CYX and the like, as AMBER, CHARMM and GROMACS write them: the one
+ * of the 20; -1 for others. Some of these names are other molecules in the PDB:
+ * it is that one only where the residue has the atom *needs. */
+int tsr_amino_by_protonation(const char *residue, const char **needs);
+
+/* The table's name of an atom, or OXT: itself where the residue has it, another
+ * for "SE" of MET (selenomethionine) or "OT1"; NULL where it has none. */
+const char *tsr_amino_atom_name(tsr_amino amino, const char *atom);
+
+/* Atomic number of an atom that tsr_amino_atom_name returned. */
+int tsr_amino_atomic_number(const char *atom);
+
+/* 1 where a name is a hydrogen's: no other atom of the 20 begins with H or D,
+ * digits apart. */
+int tsr_is_hydrogen_name(const char *atom);
+
 typedef enum { TSR_BODIES_ONE = 1, TSR_BODIES_TWO = 2 } tsr_body_model;
 
 /* 20 or 21. Two-body order: 0 backbone, 1 + amino for the side chain, or for
@@ -74,7 +88,6 @@ int tsr_amino_has_side_chain(tsr_amino amino);
 
 /* Mass in Da of the non-hydrogen atoms that tsr_body_model puts into body b;
  * of the side chain beyond CB; hydrogens not counted. */
-double tsr_element_mass(int z); /* C, N, O, S; NaN for others */
 double tsr_body_mass(tsr_body_model model, int type);
 double tsr_amino_side_chain_mass(tsr_amino amino);
 

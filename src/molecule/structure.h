@@ -1,17 +1,28 @@
-/* Atomic structures from PDB and mmCIF files, gzipped or not.
+/* Atomic structures from PDB and mmCIF files, gzipped or not, and conformations
+ * as such files.
  *
- * Read by gemmi (molecule/structure.cc, the only C++ of the project). Only
- * protein is kept: the first model, the first alternate location, no hydrogens,
- * no waters, no ligands; modified residues that gemmi maps to a parent (MSE and
- * others) and the force-field names of protonation states (HID, HSE, CYX)
- * appear under the parent's name and with its atoms only (MSE: SE is SD, a
- * sulphur). Every atom therefore is one of the parent's or OXT. What was left
- * out is counted, so that the caller can say so. */
+ * Three readings of the same files, all through gemmi
+ * (molecule/structure_read.cc, the only C++ of the room): tsr_structure is what
+ * a model is made of, the protein in terms of the 20 amino acids; tsr_atoms is
+ * every atom, for all-atom profiles; tsr_model_atoms is a model.pdb of tessera
+ * itself, record by record, and what a writer is given. */
 #ifndef TSR_MOLECULE_STRUCTURE_H
 #define TSR_MOLECULE_STRUCTURE_H
 
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
+
+#include <stdio.h>
+
+/* ---- the protein ----
+ *
+ * Only protein is kept: the first model, the first alternate location, no
+ * hydrogens, no waters, no ligands; modified residues that gemmi maps to a
+ * parent (MSE and others) and the force-field names of protonation states (HID,
+ * HSE, CYX) appear under the parent's name and with its atoms only (MSE: SE is
+ * SD, a sulphur). Every atom therefore is one of the parent's or OXT. What was
+ * left out is counted, so that the caller can say so. */
 
 typedef struct {
     char name[8];      /* "CA" */
@@ -49,6 +60,7 @@ typedef struct {
 } tsr_declared;
 
 typedef struct {
+    tsr_pool pool;
     char *path;
     int n_residue, n_atom, n_chain;
     int n_guest; /* of n_residue the last: what is no amino acid in models that
@@ -75,8 +87,8 @@ typedef struct {
  * naming the file and where it can chain, residue and remedy: TSR_E_NOINPUT
  * (missing, unreadable), TSR_E_DATA (not a structure, no protein, an unknown
  * residue within a protein chain, two residues of one chain id and number,
- * coordinates that can be of no molecule, gemmi_read.hh). Residues that lack
- * atoms are read as they are. */
+ * coordinates that can be of no molecule). Residues that lack atoms are read as
+ * they are. */
 tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                               tsr_err *err);
 /* The same of a file that a model is made of. It may hold nucleotides alone:
@@ -95,24 +107,170 @@ const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
                                  const tsr_residue_record *residue,
                                  const char *name);
 
+/* The first letter or digit that no chain has, of `taken` ones; '\0': there is
+ * none. */
+char tsr_free_letter(const char *taken);
+
 /* Gives each chain whose id has more than one character a free single one, as
  * PDB needs it, and tells the log. Errors: TSR_E_DATA (no letter or digit is
  * left). */
 tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
                                        tsr_err *err);
 
-/* Would tsr_structure_write_pdb take it? Errors: as there. */
-tsr_status tsr_structure_check_pdb(const tsr_structure *structure,
-                                   tsr_err *err);
+/* ---- every atom, whatever molecule it belongs to ----
+ *
+ * Proteins, nucleic acids, glycans, ligands, ions and residues that no table
+ * knows, hydrogens included; waters are left out. The first model and of every
+ * atom one alternate location, that of the largest occupancy in its residue (of
+ * equals the first). Of what is there the whole is taken: a chain's atoms are
+ * somewhere in solution, whatever part of them a crystal shows. */
 
-/* Writes one model as PDB (`remark`, which may be NULL or several lines, as
- * REMARK 999; ATOM records, TER after a chain, END). Chain ids of more than one
- * character, more than 99,999 atoms and chain ends, and numbers or coordinates
- * that do not fit their columns are refused with TSR_E_DATA; writes beside and
- * renames. Errors: TSR_E_IO. */
+typedef enum {
+    TSR_MOLECULE_PROTEIN,    /* the 20 and residues derived from them */
+    TSR_MOLECULE_NUCLEOTIDE, /* RNA, DNA, and what is bonded as these */
+    TSR_MOLECULE_SUGAR,      /* pyranoses and furanoses of its table */
+    TSR_MOLECULE_ION,        /* one atom alone */
+    TSR_MOLECULE_BUFFER, /* what crystals are grown from: glycerol, sulphate */
+    TSR_MOLECULE_OTHER
+} tsr_molecule_kind;
+
+typedef struct {
+    char name[8]; /* upper case; ' for * in nucleotides: "C1'" */
+    int z;        /* atomic number */
+    int residue;  /* index into residue[] */
+    int in_file;  /* its place among all atoms of the model, from 0 */
+    double xyz[3];
+} tsr_file_atom;
+
+typedef struct {
+    char name[8];   /* as in the file: "MSE" */
+    char parent[4]; /* "MET"; of a nucleotide its letter "A"; "" where none */
+    char chain[8];  /* author chain id; a free letter where it is blank */
+    int number;
+    char insertion;
+    tsr_molecule_kind kind;
+    int is_tabulated; /* gemmi's table of residues knows the name */
+    int first_atom, n_atom;
+} tsr_file_residue;
+
+typedef struct {
+    tsr_pool pool;
+    char *path;
+    int n_atom, n_residue;
+    int n_in_file;                      /* atoms, those left out included */
+    tsr_file_atom *atom;                /* [n_atom] by residue */
+    tsr_file_residue *residue;          /* [n_residue] those that have atoms */
+    int n_hydrogen;                     /* among the atoms */
+    int n_kind[TSR_MOLECULE_OTHER + 1]; /* residues */
+    /* left out */
+    int n_water;                     /* residues */
+    int n_altloc_atom, n_no_element; /* atoms */
+    int n_partial;                   /* not left out: atoms of ligands and ions
+                                        whose occupancy is below 1 */
+    int n_model;                     /* models after the first */
+} tsr_atoms;
+
+/* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (not a structure, nothing
+ * but water, coordinates that can be of no molecule, centres of side chains
+ * that tessera itself wrote). */
+tsr_status tsr_atoms_read(const char *path, tsr_atoms **out, tsr_err *err);
+void tsr_atoms_free(tsr_atoms *atoms);
+
+/* Are atoms i and k bonded, by their distance? Those of metals never are. */
+int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);
+
+/* All models of a file, which must be of the same atoms: those of the first,
+ * and the coordinates of all, xyz [*n_model][n_atom][3], which the caller
+ * frees. Errors: as above, naming the model; TSR_E_DATA (a model of other
+ * atoms). */
+tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
+                                 int *n_model, double (**xyz)[3], tsr_err *err);
+
+/* ---- the atoms of a run's model.pdb ----
+ *
+ * In its order: what the frames of its trajectories are coordinates of. All
+ * records are kept, also SC, the centre of a side chain, which is no atom of a
+ * residue. What is no amino acid, a guest, comes last and does not count as a
+ * residue; but where there is no amino acid nucleotides do, and C3' stands for
+ * CA. */
+
+typedef struct {
+    char name[5];     /* "CA", "SC" */
+    char residue[4];  /* "GLY" */
+    char element[3];  /* "C" */
+    char chain;       /* '\0': no letter stands for chain_id */
+    char chain_id[8]; /* for mmCIF, where it is longer; "": chain */
+    int number;       /* of the residue */
+    char insertion;   /* ' ': none */
+    int at;           /* residue, counted from 0 over the file; -1: none */
+    tsr_guest_kind is_guest;
+} tsr_model_atom;
+
+typedef struct {
+    tsr_pool pool;
+    int n_atom, n_residue;
+    int is_nucleic;       /* 1: the residues are nucleotides */
+    tsr_model_atom *atom; /* [n_atom] */
+    double *xyz;          /* [n_atom][3] of the start, Angstrom */
+    int *ca;              /* [n_residue] atom number of its CA; -1: none */
+} tsr_model_atoms;
+
+/* Errors: TSR_E_NOINPUT, TSR_E_DATA (no ATOM record, one that cannot be read,
+ * with the line; a residue without CA), TSR_E_NOMEM. */
+tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
+                                tsr_err *err);
+/* The same of a structure in memory, as model.pdb would have it; all xyz are
+ * its own. NULL: out of memory. */
+tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure);
+void tsr_model_atoms_free(tsr_model_atoms *atoms);
+
+/* Between the two and their file: n_atom zeroed atoms (NULL: out of memory),
+ * and, when these are filled, which residues they make. */
+tsr_model_atoms *tsr_model_atoms_new(int n_atom);
+void tsr_model_atoms_count(tsr_model_atoms *atoms);
+
+/* ---- writing: model after model into a stream, or a file of one ---- */
+
+typedef enum { TSR_MODEL_PDB, TSR_MODEL_CIF, TSR_MODEL_XYZ } tsr_model_format;
+
+typedef struct {
+    tsr_model_format format;
+    const char *name; /* of the entry: letters, digits, - and _ */
+    const tsr_model_atoms *atoms;
+    const double *b; /* [n_atom] last column of PDB; NULL: 0 */
+} tsr_model_spec;
+
+/* What comes before the first model; `remark`: lines, may be NULL (REMARK 999
+ * in PDB). */
+void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out);
+
+/* One model: number from 1, or 0 of one that is alone in its file, where PDB
+ * has no record MODEL; label one line, xyz [n_atom][3] Angstrom. Errors:
+ * TSR_E_DATA (a coordinate that is not finite; of PDB more than 99,999 atoms
+ * and chain ends, and a chain, number or coordinate that has no room in its
+ * columns). */
+tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
+                           const char *label, const double (*xyz)[3], FILE *out,
+                           tsr_err *err);
+
+void tsr_model_end(const tsr_model_spec *spec, FILE *out);
+
+/* A file of one model, written beside and renamed. Errors: those of
+ * tsr_model_write, TSR_E_IO. */
+tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
+                          const char *remark, const double (*xyz)[3],
+                          tsr_err *err);
+
+/* The structure as a PDB file. Errors: as there. */
 tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
                                    const char *path, const char *remark,
                                    tsr_err *err);
+
+/* Would that take it? Errors: as there. */
+tsr_status tsr_structure_check_pdb(const tsr_structure *structure,
+                                   tsr_err *err);
+
+/* ---- elements ---- */
 
 /* X-ray amplitude of a neutral atom at q (1/Angstrom), in electrons:
  * International Tables for Crystallography C (1992), table 6.1.1.4, through
@@ -131,8 +289,8 @@ int tsr_atom_electron_gaussians(int z, double a[5], double b[5]);
 double tsr_atom_neutron_length(int z);
 #define TSR_DEUTERIUM_LENGTH 6.671 /* fm, ibid. */
 
-/* Mass in Da, covalent and van der Waals radius in Angstrom (gemmi's element
- * table); NaN for an unknown element. */
+/* Mass in Da (standard atomic weights, IUPAC), covalent and van der Waals
+ * radius in Angstrom (gemmi's element table); NaN for an unknown element. */
 double tsr_atom_mass(int z);
 double tsr_atom_covalent_radius(int z);
 double tsr_atom_vdw_radius(int z);

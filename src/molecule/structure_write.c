@@ -1,23 +1,37 @@
-/* The part of molecule/structure.h that needs no parser: labels, look-up, PDB
- * output.
- */
-#include "molecule/model_atoms.h"
+/* Structures but for their parser (molecule/structure_read.cc): labels and
+ * look-up, and models as PDB, mmCIF or XYZ, atom by atom from the same list.
+ * PDB has no room for many chains, atoms or large coordinates: that is checked
+ * before it is written. */
+#include "molecule/structure.h"
 
-#include <stdio.h>
+#include "files/file.h"
+
+#include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_SERIAL = 99999, MAX_REMARK = 69, MAX_CHAINS = 62 };
+
 void tsr_structure_free(tsr_structure *structure)
 {
-    if (structure == NULL)
-        return;
-    for (int k = 0; k < structure->n_declared; k++)
-        free(structure->declared[k].letters);
-    free(structure->declared);
-    free(structure->path);
-    free(structure->residue);
-    free(structure->atom);
+    if (structure != NULL)
+        tsr_pool_clear(&structure->pool);
     free(structure);
+}
+
+void tsr_atoms_free(tsr_atoms *atoms)
+{
+    if (atoms != NULL)
+        tsr_pool_clear(&atoms->pool);
+    free(atoms);
+}
+
+void tsr_model_atoms_free(tsr_model_atoms *atoms)
+{
+    if (atoms != NULL)
+        tsr_pool_clear(&atoms->pool);
+    free(atoms);
 }
 
 int tsr_residue_label(const tsr_residue_record *residue, char *text,
@@ -42,31 +56,31 @@ const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
     return NULL;
 }
 
-static char free_letter(const tsr_structure *structure)
+char tsr_free_letter(const char *taken)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "abcdefghijklmnopqrstuvwxyz0123456789";
-    for (const char *at = letters; *at != '\0'; at++) {
-        int is_free = 1;
-        for (int i = 0; i < structure->n_residue && is_free; i++) {
-            const char *chain = structure->residue[i].chain;
-            is_free = chain[0] != *at || chain[1] != '\0';
-        }
-        if (is_free)
-            return *at;
-    }
-    return '\0';
+    const char *at = letters;
+    while (*at != '\0' && strchr(taken, *at) != NULL)
+        at++;
+    return *at;
 }
 
 tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
                                        tsr_err *err)
 {
+    char taken[257] = {0}; /* ids of one character */
+    for (int i = 0; i < structure->n_residue; i++) {
+        const char *id = structure->residue[i].chain;
+        if (strlen(id) == 1 && strchr(taken, *id) == NULL)
+            taken[strlen(taken)] = *id;
+    }
     for (int i = 0; i < structure->n_residue; i++) {
         char old[sizeof structure->residue->chain];
         memcpy(old, structure->residue[i].chain, sizeof old);
         if (strlen(old) < 2)
             continue;
-        char letter[2] = {free_letter(structure), '\0'};
+        char letter[2] = {tsr_free_letter(taken), '\0'};
         if (letter[0] == '\0')
             return tsr_fail(err, TSR_E_DATA,
                             "%d chains: PDB has room for 62, one letter or "
@@ -75,10 +89,293 @@ tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
         for (int k = i; k < structure->n_residue; k++)
             if (strcmp(structure->residue[k].chain, old) == 0)
                 memcpy(structure->residue[k].chain, letter, sizeof letter);
+        taken[strlen(taken)] = letter[0];
         tsr_info(log, "chain %s is chain %s in PDB files: one character fits",
                  old, letter);
     }
     return TSR_OK;
+}
+
+/* ---- atoms of a model ---- */
+
+tsr_model_atoms *tsr_model_atoms_new(int n_atom)
+{
+    tsr_model_atoms *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->n_atom = n_atom;
+    tsr_pool_array(&m->pool, m->atom, n_atom);
+    tsr_pool_array(&m->pool, m->xyz, 3 * n_atom);
+    tsr_pool_array(&m->pool, m->ca, n_atom);
+    if (!m->pool.failed)
+        return m;
+    tsr_model_atoms_free(m);
+    return NULL;
+}
+
+static int is_same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
+{
+    return a->chain == b->chain && strcmp(a->chain_id, b->chain_id) == 0 &&
+           a->number == b->number && a->insertion == b->insertion &&
+           a->is_guest == b->is_guest;
+}
+
+/* Atoms first..end-1 of one residue, which counts where it has to. */
+static void count_residue(tsr_model_atoms *m, int first, int end)
+{
+    const char *name = m->is_nucleic ? "C3'" : "CA";
+    int centre = -1;
+    for (int i = first; i < end; i++)
+        if (strcmp(m->atom[i].name, name) == 0)
+            centre = i;
+    if (m->atom[first].is_guest !=
+            (m->is_nucleic ? TSR_GUEST_NUCLEOTIDE : TSR_GUEST_NONE) ||
+        (m->is_nucleic && centre < 0))
+        return;
+    for (int i = first; i < end; i++)
+        m->atom[i].at = m->n_residue;
+    m->ca[m->n_residue++] = centre;
+}
+
+void tsr_model_atoms_count(tsr_model_atoms *atoms)
+{
+    tsr_model_atoms *m = atoms;
+    for (int i = 0; i < m->n_atom; i++)
+        m->atom[i].at = -1;
+    for (int pass = 0; pass < 2 && m->n_residue == 0; pass++) {
+        m->is_nucleic = pass;
+        for (int i = 0, end; i < m->n_atom; i = end) {
+            for (end = i + 1; end < m->n_atom; end++)
+                if (!is_same_residue(&m->atom[i], &m->atom[end]))
+                    break;
+            count_residue(m, i, end);
+        }
+    }
+    m->is_nucleic = m->is_nucleic && m->n_residue > 0;
+}
+
+tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
+{
+    const tsr_structure *s = structure;
+    tsr_model_atoms *m = tsr_model_atoms_new(s->n_atom);
+    if (m == NULL)
+        return NULL;
+    for (int r = 0; r < s->n_residue; r++)
+        for (int k = 0; k < s->residue[r].n_atom; k++) {
+            const tsr_residue_record *of = &s->residue[r];
+            const int i = of->first_atom + k;
+            tsr_model_atom *to = &m->atom[i];
+            snprintf(to->name, sizeof to->name, "%.4s", s->atom[i].name);
+            snprintf(to->residue, sizeof to->residue, "%.3s", of->name);
+            to->chain = of->chain[0] == '\0'   ? ' '
+                        : of->chain[1] == '\0' ? of->chain[0]
+                                               : '\0';
+            snprintf(to->chain_id, sizeof to->chain_id, "%s", of->chain);
+            to->number = of->number;
+            to->insertion = of->insertion;
+            to->is_guest = of->is_guest;
+            snprintf(to->element, sizeof to->element, "%.2s",
+                     tsr_atom_symbol(s->atom[i].z));
+            memcpy(m->xyz + 3 * i, s->atom[i].xyz, sizeof s->atom[i].xyz);
+        }
+    tsr_model_atoms_count(m);
+    return m;
+}
+
+/* ---- writing ---- */
+
+static void print_remark(const char *remark, const char *prefix, FILE *out)
+{
+    for (const char *p = remark; p != NULL && *p != '\0';) {
+        size_t n = strcspn(p, "\n");
+        n = n > MAX_REMARK ? MAX_REMARK : n; /* the rest in the next line */
+        fputs(prefix, out);
+        for (size_t i = 0; i < n; i++)
+            fputc(isprint((unsigned char)p[i]) ? p[i] : ' ', out);
+        fputc('\n', out);
+        p += n;
+        p += *p == '\n';
+    }
+}
+
+void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
+{
+    static const char *const item[] = {"group_PDB",      "id",
+                                       "type_symbol",    "label_atom_id",
+                                       "label_alt_id",   "label_comp_id",
+                                       "label_asym_id",  "label_entity_id",
+                                       "label_seq_id",   "pdbx_PDB_ins_code",
+                                       "Cartn_x",        "Cartn_y",
+                                       "Cartn_z",        "occupancy",
+                                       "B_iso_or_equiv", "auth_seq_id",
+                                       "auth_comp_id",   "auth_asym_id",
+                                       "auth_atom_id",   "pdbx_PDB_model_num"};
+    switch (spec->format) {
+    case TSR_MODEL_PDB:
+        print_remark(remark, "REMARK 999 ", out);
+        break;
+    case TSR_MODEL_CIF:
+        fprintf(out, "data_%s\n#\n", spec->name);
+        print_remark(remark, "# ", out);
+        fputs("loop_\n", out);
+        for (size_t i = 0; i < sizeof item / sizeof *item; i++)
+            fprintf(out, "_atom_site.%s\n", item[i]);
+        break;
+    case TSR_MODEL_XYZ:
+        break;
+    }
+}
+
+/* Columns 13 to 16: the element's symbol right-justified in the first two. */
+static void format_name(char out[8], const tsr_model_atom *atom)
+{
+    int is_wide = strlen(atom->name) > 3 || strlen(atom->element) > 1;
+    snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
+}
+
+/* Domains that move by more than 6 Angstrom have a B above 999.99, which is
+ * what its six columns hold at most: mmCIF has the whole number. */
+static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
+                     double b, FILE *out)
+{
+    char name[8];
+    format_name(name, a);
+    fprintf(out,
+            "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
+            "          %2s\n",
+            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial, name,
+            a->residue, a->chain, a->number, a->insertion, x[0], x[1], x[2],
+            1.0, fmin(b, 999.99), a->element);
+}
+
+/* Quoted where the word has a meaning of its own in CIF. */
+static const char *cif_word(const char *text, char out[16])
+{
+    const int is_bare = text[0] != '\0' &&
+                        strcspn(text, " \t") == strlen(text) &&
+                        strchr("_#$'\"[];", text[0]) == NULL &&
+                        strcmp(text, ".") != 0 && strcmp(text, "?") != 0;
+    const char quote = strchr(text, '\'') == NULL ? '\'' : '"';
+    if (is_bare)
+        return text;
+    snprintf(out, 16, "%c%.12s%c", quote, text, quote);
+    return out;
+}
+
+static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
+                     double b, int model, FILE *out)
+{
+    const char insertion = a->insertion == ' ' ? '?' : a->insertion;
+    const char one[2] = {a->chain, '\0'};
+    char quoted[2][16];
+    const char *id = a->chain_id[0] != '\0' ? a->chain_id : one;
+    const char *chain = strcmp(id, " ") == 0 ? "." : cif_word(id, quoted[0]);
+    const char *element = a->element[0] != '\0' ? a->element : "?";
+    const char *name = cif_word(a->name, quoted[1]);
+    char place[16] = ".";
+    if (a->at >= 0)
+        snprintf(place, sizeof place, "%d", a->at + 1);
+    fprintf(out,
+            "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
+            "%s %d\n",
+            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
+            element, name, a->residue, chain, place, insertion, x[0], x[1],
+            x[2], b, a->number, a->residue, chain, name, model);
+}
+
+/* Can the format hold it? Errors: TSR_E_DATA. */
+static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
+                        tsr_err *err)
+{
+    const int is_pdb = spec->format == TSR_MODEL_PDB;
+    const double low = is_pdb ? -999.9995 : -1e9;
+    const double high = is_pdb ? 9999.9995 : 1e9;
+    const int n = spec->atoms->n_atom;
+    if (is_pdb && n > MAX_SERIAL - MAX_CHAINS) /* TER has a number, too */
+        return tsr_fail(err, TSR_E_DATA,
+                        "%d atoms are too many for PDB; write mmCIF (NAME.cif)",
+                        n);
+    for (int i = 0; i < n; i++) {
+        const tsr_model_atom *a = &spec->atoms->atom[i];
+        const char one[2] = {a->chain, '\0'}, *wrong = NULL;
+        if (is_pdb && a->chain == '\0')
+            wrong = "the chain's id has more than one character; rename it";
+        else if (is_pdb && (a->number < -999 || a->number > 9999))
+            wrong = "the number is not from -999 to 9999; renumber it";
+        for (int d = 0; d < 3 && wrong == NULL; d++)
+            if (!(xyz[i][d] > low && xyz[i][d] < high))
+                wrong = "a coordinate is not from -999.999 to 9999.999; move "
+                        "the structure to the origin";
+        if (wrong != NULL)
+            return tsr_fail(err, TSR_E_DATA,
+                            "atom %s of residue %s:%d%.*s is at (%g, %g, %g)"
+                            "%s%s%s",
+                            a->name, a->chain == '\0' ? a->chain_id : one,
+                            a->number, a->insertion != ' ', &a->insertion,
+                            xyz[i][0], xyz[i][1], xyz[i][2],
+                            is_pdb ? " and has no room in PDB: " : "",
+                            is_pdb ? wrong : "",
+                            is_pdb ? ", or write mmCIF (NAME.cif)" : "");
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
+                           const char *label, const double (*xyz)[3], FILE *out,
+                           tsr_err *err)
+{
+    const tsr_model_atoms *m = spec->atoms;
+    TSR_TRY(check(spec, xyz, err));
+    if (spec->format == TSR_MODEL_PDB && number > 0)
+        /* above 9999 it grows to the left, where readers look for it, too */
+        fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
+    else if (spec->format == TSR_MODEL_XYZ)
+        fprintf(out, "%d\n%s\n", m->n_atom, label);
+    int serial = 0;
+    for (int i = 0; i < m->n_atom; i++) {
+        const tsr_model_atom *a = &m->atom[i];
+        const double b = spec->b != NULL ? spec->b[i] : 0.0;
+        serial++;
+        if (spec->format == TSR_MODEL_CIF)
+            cif_atom(a, serial, xyz[i], b, number > 0 ? number : 1, out);
+        else if (spec->format == TSR_MODEL_XYZ)
+            fprintf(out, "%-2s %.3f %.3f %.3f\n",
+                    a->element[0] != '\0' ? a->element : "X", xyz[i][0],
+                    xyz[i][1], xyz[i][2]);
+        else
+            pdb_atom(a, serial, xyz[i], b, out);
+        if (spec->format == TSR_MODEL_PDB && a->is_guest != TSR_GUEST_LIGAND &&
+            (i + 1 == m->n_atom || m->atom[i + 1].chain != a->chain ||
+             m->atom[i + 1].is_guest != a->is_guest))
+            fprintf(out, "TER   %5d      %3.3s %c%4d%c\n", ++serial, a->residue,
+                    a->chain, a->number, a->insertion);
+    }
+    if (spec->format == TSR_MODEL_PDB && number > 0)
+        fputs("ENDMDL\n", out);
+    return TSR_OK;
+}
+
+void tsr_model_end(const tsr_model_spec *spec, FILE *out)
+{
+    if (spec->format == TSR_MODEL_PDB)
+        fputs("END\n", out);
+    else if (spec->format == TSR_MODEL_CIF)
+        fputs("#\n", out);
+}
+
+tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
+                          const char *remark, const double (*xyz)[3],
+                          tsr_err *err)
+{
+    tsr_file_writer to;
+    tsr_status status = check(spec, xyz, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "cannot write '%s'", path);
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    tsr_model_begin(spec, remark, to.out);
+    status = tsr_model_write(spec, 0, NULL, xyz, to.out, err);
+    tsr_model_end(spec, to.out);
+    return tsr_file_end(&to, status, err);
 }
 
 /* The check alone, or the file. */
@@ -90,7 +387,7 @@ static tsr_status write_pdb(const tsr_structure *structure, const char *path,
     const tsr_model_spec spec = {.format = TSR_MODEL_PDB, .atoms = atoms};
     const double(*xyz)[3] = (const double(*)[3])atoms->xyz;
     const tsr_status status =
-        is_check ? tsr_model_check(&spec, xyz, err)
+        is_check ? check(&spec, xyz, err)
                  : tsr_model_file(&spec, path, remark, xyz, err);
     tsr_model_atoms_free(atoms);
     return status;

@@ -2,10 +2,9 @@
 #define TSR_TABLE_FILE_ITSELF
 #include "molecule/table_file.h"
 
-#include "core/text.h"
-
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,9 +56,7 @@ static tsr_status keep_source(tsr_table_reader *reader, tsr_err *err)
     size_t have = reader->source != NULL ? strlen(reader->source) : 0;
     size_t more = strlen(text) + 2;
     char *grown = realloc(reader->source, have + more);
-    if (grown == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'",
-                        reader->path);
+    TSR_TRY(tsr_allocated(grown, err));
     snprintf(grown + have, more, "%s%s", have > 0 ? "\n" : "", text);
     reader->source = grown;
     return TSR_OK;
@@ -71,9 +68,7 @@ tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
     int in_source = reader->line == 1;
     for (;;) {
         int end;
-        tsr_status s = read_line(reader, &end, err);
-        if (s != TSR_OK)
-            return s;
+        TSR_TRY(read_line(reader, &end, err));
         if (end) {
             reader->type = TSR_LINE_END;
             return TSR_OK;
@@ -85,8 +80,8 @@ tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
             return TSR_OK;
         }
         if (reader->text[0] == '#') {
-            if (in_source && (s = keep_source(reader, err)) != TSR_OK)
-                return s;
+            if (in_source)
+                TSR_TRY(keep_source(reader, err));
         } else if (reader->text[strspn(reader->text, " \t")] != '\0') {
             reader->type = TSR_LINE_ROW;
             return TSR_OK;
@@ -97,9 +92,7 @@ tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
 tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
                          char **text, tsr_err *err)
 {
-    tsr_status s = tsr_table_next(reader, err);
-    if (s != TSR_OK)
-        return s;
+    TSR_TRY(tsr_table_next(reader, err));
     size_t n = strlen(word);
     if (reader->type != TSR_LINE_KEY || strncmp(reader->text, word, n) != 0 ||
         (reader->text[n] != ' ' && reader->text[n] != '\0'))
@@ -116,13 +109,10 @@ tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
     if (reader->file == NULL)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
                         strerror(errno));
-    tsr_status s;
     int end;
     reader->text = malloc(LINE_SIZE);
-    if (reader->text == NULL)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
-    else
-        s = read_line(reader, &end, err);
+    tsr_status s = tsr_allocated(reader->text, err);
+    TSR_THEN(s, read_line(reader, &end, err));
     if (s == TSR_OK &&
         (!is_key(reader->text) || strcmp(reader->text + 3, format) != 0)) {
         reader->line = 1;
@@ -166,17 +156,4 @@ void tsr_table_close(tsr_table_reader *reader)
     free(reader->text);
     free(reader->source);
     *reader = (tsr_table_reader){0};
-}
-
-tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    char *text = tsr_words_list(format, args);
-    va_end(args);
-    if (text == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
-    free(*source);
-    *source = text;
-    return TSR_OK;
 }

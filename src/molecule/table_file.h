@@ -56,9 +56,4 @@ tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
 
 void tsr_table_close(tsr_table_reader *reader);
 
-/* Replaces a heading by what the format makes, which may use the one before.
- * Errors: TSR_E_NOMEM. */
-tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
-    TSR_PRINTF(3, 4);
-
 #endif

@@ -3,12 +3,6 @@
  * where a PDB file has room for its coordinates. */
 #include "molecule/topology.h"
 
-#include "core/vec3.h"
-#include "molecule/freedom.h"
-#include "molecule/geometry.h"
-#include "molecule/guest.h"
-#include "molecule/nucleic.h"
-
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,43 +13,28 @@ static const double longest_peptide = 2.0;
 
 void tsr_topology_free(tsr_topology *topology)
 {
-    if (topology == NULL)
-        return;
-    free(topology->residue);
-    free(topology->body);
-    free(topology->torsion);
-    free(topology->side);
-    free(topology->mobile);
-    free(topology->base);
-    free(topology->ride);
-    tsr_guests_free(topology->guests);
+    if (topology != NULL)
+        tsr_pool_clear(&topology->pool);
     free(topology);
 }
 
-static tsr_topology *topology_new(int n_residue, int n_link,
-                                  tsr_body_model body_model)
+static tsr_status topology_new(int n_residue, int n_link,
+                               tsr_body_model body_model, tsr_topology **out,
+                               tsr_err *err)
 {
-    tsr_topology *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return NULL;
-    size_t n = (size_t)n_residue;
+    tsr_topology *t = *out = calloc(1, sizeof *t);
+    TSR_TRY(tsr_allocated(t, err));
     t->n_residue = n_residue;
     t->n_link = n_link;
     t->body_model = body_model;
-    t->residue = calloc(n, sizeof *t->residue);
-    t->body = calloc(2 * n, sizeof *t->body);
-    t->torsion = calloc(2 * n, sizeof *t->torsion);
-    t->side = calloc(n, sizeof *t->side);
-    t->mobile = calloc(n, sizeof *t->mobile);
+    tsr_pool_array(&t->pool, t->residue, n_residue);
+    tsr_pool_array(&t->pool, t->body, 2 * n_residue);
+    tsr_pool_array(&t->pool, t->torsion, 2 * n_residue);
+    tsr_pool_array(&t->pool, t->side, n_residue);
+    tsr_pool_array(&t->pool, t->mobile, n_residue);
     if (n_link > 0)
-        t->base = calloc(n, sizeof *t->base);
-    if (t->residue == NULL || t->body == NULL || t->torsion == NULL ||
-        t->side == NULL || t->mobile == NULL ||
-        (n_link > 0 && t->base == NULL)) {
-        tsr_topology_free(t);
-        return NULL;
-    }
-    return t;
+        tsr_pool_array(&t->pool, t->base, n_residue);
+    return tsr_pool_check(&t->pool, err);
 }
 
 static void make_bodies(tsr_topology *t)
@@ -106,6 +85,30 @@ static void set_places(tsr_topology *t)
     }
 }
 
+/* What follows from the residues alone, and a conformation for them. */
+static tsr_status settle(tsr_topology *t, tsr_conformation **c, tsr_err *err)
+{
+    set_chains(t);
+    set_places(t);
+    make_bodies(t);
+    *c = tsr_conformation_new(t);
+    return tsr_allocated(*c, err);
+}
+
+/* What the caller gets where all went well. */
+static tsr_status finish(tsr_status status, tsr_topology *t,
+                         tsr_conformation *c, tsr_topology **out,
+                         tsr_conformation **first)
+{
+    if (status != TSR_OK) {
+        tsr_conformation_free(c);
+        tsr_topology_free(t);
+        t = NULL, c = NULL;
+    }
+    *out = t, *first = c;
+    return status;
+}
+
 /* ---- from a structure ---- */
 
 typedef struct {
@@ -113,17 +116,17 @@ typedef struct {
     char first_side[32], first_break[32];
 } repairs;
 
-/* O may be missing. */
+/* O may be missing: NaN. */
 static void read_backbone(const tsr_structure *s,
-                          const tsr_residue_record *record, double x[4][3],
-                          int *has_o)
+                          const tsr_residue_record *record, double x[4][3])
 {
     static const char *const names[4] = {"N", "CA", "C", "O"};
     for (int a = 0; a < 4; a++) {
         const tsr_atom *atom = tsr_residue_atom(s, record, names[a]);
-        *has_o = atom != NULL;
         if (atom != NULL)
             tsr_vec3_copy(x[a], atom->xyz);
+        else
+            x[a][0] = (double)NAN;
     }
 }
 
@@ -180,7 +183,7 @@ static void read_side(const tsr_structure *s, const tsr_residue_record *record,
 }
 
 static void link_residues(const tsr_structure *s, tsr_topology *t,
-                          tsr_conformation *c, const int *has_o, repairs *made)
+                          tsr_conformation *c, repairs *made)
 {
     for (int i = 0; i < s->n_residue; i++) {
         tsr_residue *r = &t->residue[i];
@@ -194,7 +197,7 @@ static void link_residues(const tsr_structure *s, tsr_topology *t,
     }
     for (int i = 0; i < s->n_residue; i++) {
         double(*x)[3] = c->backbone[i];
-        if (has_o[i])
+        if (!isnan(x[TSR_O][0]))
             continue;
         /* O lies opposite to the next N, in the plane of the peptide. */
         int next = i < t->residue[i].chain_last && t->residue[i + 1].linked;
@@ -257,78 +260,90 @@ static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
                  s->path, made->n_break, made->first_break);
 }
 
-tsr_status tsr_topology_from_structure(const tsr_structure *structure,
+static tsr_status take_residues(const tsr_structure *s,
+                                const tsr_nucleic *nucleic, tsr_topology *t,
+                                tsr_err *err)
+{
+    for (int i = 0; i < s->n_residue; i++) {
+        const tsr_residue_record *record = &s->residue[i];
+        tsr_residue *r = &t->residue[i];
+        int amino = tsr_amino_by_three(record->name);
+        if (amino < 0)
+            return tsr_fail(err, TSR_E_INTERNAL, "'%s': unmapped residue %s",
+                            s->path, record->name);
+        r->amino = (tsr_amino)amino;
+        memcpy(r->chain, record->chain, sizeof r->chain);
+        r->number = record->number;
+        r->insertion = record->insertion;
+    }
+    for (int k = 0; k < t->n_link; k++)
+        take_link(&nucleic->link[k], s->n_residue + k, t);
+    return TSR_OK;
+}
+
+static void place_residues(const tsr_structure *s, const tsr_nucleic *nucleic,
+                           const tsr_prior_table *prior, tsr_topology *t,
+                           tsr_conformation *c, repairs *made)
+{
+    for (int k = 0; k < t->n_link; k++)
+        place_link(&nucleic->link[k], s->n_residue + k, t, c);
+    for (int i = 0; i < s->n_residue; i++) {
+        const tsr_residue_record *record = &s->residue[i];
+        read_backbone(s, record, c->backbone[i]);
+        read_side(s, record, prior, &t->residue[i], c->backbone[i], c->side[i],
+                  made);
+    }
+    link_residues(s, t, c, made);
+    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
+}
+
+tsr_status tsr_topology_from_structure(const tsr_structure *s,
                                        tsr_body_model body_model,
                                        tsr_flexibility flexibility,
                                        const tsr_prior_table *prior,
                                        tsr_log *log, tsr_topology **out,
                                        tsr_conformation **first, tsr_err *err)
 {
-    const tsr_structure *s = structure;
-    tsr_status status = TSR_OK;
-    tsr_conformation *c = NULL;
-    repairs made = {0};
-    *out = NULL, *first = NULL;
     const tsr_nucleic *nucleic = flexibility.nucleic;
     const int n_link = nucleic != NULL ? nucleic->n : 0;
-    tsr_topology *t = topology_new(s->n_residue + n_link, n_link, body_model);
-    int *has_o = calloc((size_t)s->n_residue + 1, sizeof *has_o);
-    if (t == NULL || has_o == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
-    for (int i = 0; i < s->n_residue; i++) {
-        const tsr_residue_record *record = &s->residue[i];
-        tsr_residue *r = &t->residue[i];
-        int amino = tsr_amino_by_three(record->name);
-        if (amino < 0) {
-            status = tsr_fail(err, TSR_E_INTERNAL, "'%s': unmapped residue %s",
-                              s->path, record->name);
-            goto done;
-        }
-        r->amino = (tsr_amino)amino;
-        memcpy(r->chain, record->chain, sizeof r->chain);
-        r->number = record->number;
-        r->insertion = record->insertion;
-    }
-    for (int k = 0; k < n_link; k++)
-        take_link(&nucleic->link[k], s->n_residue + k, t);
-    set_chains(t);
-    set_places(t);
-    make_bodies(t);
-    c = tsr_conformation_new(t);
-    if (c == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
-    for (int k = 0; k < n_link; k++)
-        place_link(&nucleic->link[k], s->n_residue + k, t, c);
-    for (int i = 0; i < s->n_residue; i++) {
-        const tsr_residue_record *record = &s->residue[i];
-        read_backbone(s, record, c->backbone[i], &has_o[i]);
-        read_side(s, record, prior, &t->residue[i], c->backbone[i], c->side[i],
-                  &made);
-    }
-    link_residues(s, t, c, has_o, &made);
-    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
-    status = tsr_freedom_set(t, c, &flexibility, log, err);
-    if (status != TSR_OK)
-        goto done;
-    report(s, &made, log);
-    *out = t, *first = c;
-    t = NULL, c = NULL;
-done:
-    free(has_o);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
-    return status;
+    tsr_topology *t = NULL;
+    tsr_conformation *c = NULL;
+    repairs made = {0};
+    tsr_status status =
+        topology_new(s->n_residue + n_link, n_link, body_model, &t, err);
+    TSR_THEN(status, take_residues(s, nucleic, t, err));
+    TSR_THEN(status, settle(t, &c, err));
+    if (status == TSR_OK)
+        place_residues(s, nucleic, prior, t, c, &made);
+    TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, log, err));
+    if (status == TSR_OK)
+        report(s, &made, log);
+    return finish(status, t, c, out, first);
 }
 
 /* ---- from a sequence ---- */
 
-static void build_extended(const tsr_topology *t, const tsr_prior_table *prior,
-                           tsr_internal *internal, tsr_conformation *c)
+/* A PDB file has room for -999.999 to 9999.999: what goes far below is moved
+ * up. */
+static void lift(const tsr_topology *t, tsr_conformation *c)
 {
+    double least[3] = {0.0, 0.0, 0.0};
+    tsr_motion up = {{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}},
+                     {0.0, 0.0, 0.0}};
+    for (int i = 0; i < t->n_residue; i++)
+        for (int d = 0; d < 3; d++)
+            least[d] = fmin(least[d], c->backbone[i][TSR_CA][d]);
+    for (int d = 0; d < 3; d++)
+        up.shift[d] = least[d] < -900.0 ? -least[d] : 0.0;
+    if (up.shift[0] + up.shift[1] + up.shift[2] > 0.0)
+        tsr_conformation_move(t, c, 0, t->n_residue - 1, &up);
+}
+
+static tsr_status build_extended(tsr_topology *t, const tsr_prior_table *prior,
+                                 tsr_conformation *c, tsr_err *err)
+{
+    tsr_internal *internal = calloc((size_t)t->n_residue, sizeof *internal);
+    TSR_TRY(tsr_allocated(internal, err));
     const double degree = 3.14159265358979323846 / 180.0;
     double(*x)[3] = c->backbone[0];
     x[TSR_CA][0] = TSR_BOND_N_CA;
@@ -349,22 +364,29 @@ static void build_extended(const tsr_topology *t, const tsr_prior_table *prior,
     for (int i = 0; i < t->n_residue; i++)
         tsr_vec3_copy(t->residue[i].cb, local);
     tsr_geometry_build(t, internal, c);
+    free(internal);
+    lift(t, c);
+    return TSR_OK;
 }
 
-/* A PDB file has room for -999.999 to 9999.999: what goes far below is moved
- * up. */
-static void lift(const tsr_topology *t, tsr_conformation *c)
+static tsr_status take_letters(const char *sequence, tsr_topology *t,
+                               tsr_err *err)
 {
-    double least[3] = {0.0, 0.0, 0.0};
-    tsr_motion up = {{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}},
-                     {0.0, 0.0, 0.0}};
-    for (int i = 0; i < t->n_residue; i++)
-        for (int d = 0; d < 3; d++)
-            least[d] = fmin(least[d], c->backbone[i][TSR_CA][d]);
-    for (int d = 0; d < 3; d++)
-        up.shift[d] = least[d] < -900.0 ? -least[d] : 0.0;
-    if (up.shift[0] + up.shift[1] + up.shift[2] > 0.0)
-        tsr_conformation_move(t, c, 0, t->n_residue - 1, &up);
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        int amino = tsr_amino_by_one(sequence[i]);
+        if (amino < 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.sequence: letter %d, '%c', is none of "
+                            "the 20 amino acids",
+                            i + 1, sequence[i]);
+        r->amino = (tsr_amino)amino;
+        memcpy(r->chain, "A", 2);
+        r->number = i + 1;
+        r->insertion = ' ';
+        r->linked = i > 0;
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_topology_from_sequence(const char *sequence,
@@ -374,55 +396,23 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
                                       tsr_topology **out,
                                       tsr_conformation **first, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
+    tsr_topology *t = NULL;
     tsr_conformation *c = NULL;
-    tsr_internal *internal = NULL;
     size_t n = strlen(sequence);
-    *out = NULL, *first = NULL;
-    if (n < 3 || n > 100000)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.sequence: %zu residues; expected 3 to "
-                        "100000",
-                        n);
-    tsr_topology *t = topology_new((int)n, 0, body_model);
-    TSR_TRY(tsr_allocated(t, err));
-    for (size_t i = 0; i < n; i++) {
-        int amino = tsr_amino_by_one(sequence[i]);
-        if (amino < 0) {
-            status = tsr_fail(err, TSR_E_CONFIG,
-                              "structure.sequence: letter %zu, '%c', is none "
-                              "of the 20 amino acids",
-                              i + 1, sequence[i]);
-            goto done;
-        }
-        t->residue[i].amino = (tsr_amino)amino;
-        memcpy(t->residue[i].chain, "A", 2);
-        t->residue[i].number = (int)i + 1;
-        t->residue[i].insertion = ' ';
-        t->residue[i].linked = i > 0;
-    }
-    set_chains(t);
-    set_places(t);
-    make_bodies(t);
-    c = tsr_conformation_new(t);
-    internal = calloc(n, sizeof *internal);
-    if (c == NULL || internal == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
-    build_extended(t, prior, internal, c);
-    lift(t, c);
-    status = tsr_freedom_set(t, c, &flexibility, NULL, err);
-    if (status != TSR_OK)
-        goto done;
-    *out = t, *first = c;
-    t = NULL, c = NULL;
-done:
-    free(internal);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
-    return status;
+    tsr_status status =
+        n < 3 || n > 100000
+            ? tsr_fail(err, TSR_E_CONFIG,
+                       "structure.sequence: %zu residues; expected 3 to 100000",
+                       n)
+            : topology_new((int)n, 0, body_model, &t, err);
+    TSR_THEN(status, take_letters(sequence, t, err));
+    TSR_THEN(status, settle(t, &c, err));
+    TSR_THEN(status, build_extended(t, prior, c, err));
+    TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, NULL, err));
+    return finish(status, t, c, out, first);
 }
+
+/* ---- what it is ---- */
 
 int tsr_topology_n_monomer(const tsr_topology *topology)
 {

@@ -10,6 +10,7 @@
 
 #include "core/field.h"
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
 #include "core/vec3.h"
 #include "molecule/prior_table.h"
@@ -17,7 +18,7 @@
 #include "molecule/structure.h"
 
 /* What a residue of the chain is: an amino acid, or one of the three links of a
- * nucleotide, whose atoms N, CA, C are then (molecule/nucleic.h)
+ * nucleotide, whose atoms N, CA, C are then (molecule/guest.h)
  * phosphate O3' of the nucleotide before, P, O5': phi is zeta, psi alpha
  * methylene O5', C5', C4': phi is beta, psi gamma
  * sugar     C4', C3', O3': phi is delta, which is held, psi epsilon
@@ -97,6 +98,7 @@ typedef struct {
 enum { TSR_MAX_RIDE = 4 };
 
 typedef struct {
+    tsr_pool pool;
     int n_residue, n_chain, n_body, n_torsion, n_side;
     tsr_body_model body_model;
     tsr_residue *residue; /* [n_residue] */
@@ -114,6 +116,7 @@ typedef struct {
 
 /* Coordinates of one conformation. */
 typedef struct {
+    tsr_pool pool;
     double (*backbone)[4][3]; /* [n_residue] N, CA, C, O; Angstrom */
     double (*side)[3];        /* [n_residue] side-chain centre in the frame of
                                  N-CA-C, Angstrom; unused for ALA, GLY. Of a
@@ -122,6 +125,28 @@ typedef struct {
 } tsr_conformation;
 
 enum { TSR_N, TSR_CA, TSR_C, TSR_O };
+
+/* ---- from a structure or a sequence ---- */
+
+/* A nucleotide's part with torsions of its own (molecule/guest.h finds them).
+ */
+typedef struct {
+    tsr_link link;
+    char name[8], chain[8];
+    int number;
+    char insertion;
+    int residue;      /* of the file's atoms */
+    int linked;       /* 1: bonded to the link before */
+    int class;        /* tsr_nucleic_class */
+    double xyz[3][3]; /* N, CA, C */
+    int has_base;     /* of a sugar link: C1', the base's N, chi */
+    double c1[3], base[3], chi;
+} tsr_nucleic_link;
+
+typedef struct {
+    int n;
+    tsr_nucleic_link link[]; /* [n] chain by chain, from 5' to 3' */
+} tsr_nucleic;
 
 /* What may move, as residue ranges: "A:262-269", "A:17", "262-269" (where there
  * is one chain), "A". Each may be NULL. Flexible and rigid are not given both;
@@ -133,8 +158,8 @@ typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */
     int is_still;     /* 1: nothing is to move, the rest is not looked at */
-    const struct tsr_nucleic *nucleic; /* nucleotides with torsions of their
-                                          own, behind the protein; or NULL */
+    const tsr_nucleic *nucleic; /* nucleotides with torsions of their own,
+                                   behind the protein; or NULL */
     int is_placed; /* 1: where the molecule is matters, so that all of its
                       chains may move as a whole; one chain alone does,
                       unless parts of it are fixed */
@@ -143,7 +168,7 @@ typedef struct {
 /* From a structure whose residues all have a backbone
  * (tsr_structure_read_any); a missing O or CB is built with ideal geometry, an
  * incomplete side chain put at the prior's mean, and `log` told.
- * A range that cannot be (molecule/freedom.h): TSR_E_CONFIG. The first
+ * A range that cannot be, with what is wrong with it: TSR_E_CONFIG. The first
  * conformation comes with it; the caller frees both. */
 tsr_status tsr_topology_from_structure(const tsr_structure *structure,
                                        tsr_body_model body_model,
@@ -163,6 +188,48 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
                                       tsr_conformation **first, tsr_err *err);
 
 void tsr_topology_free(tsr_topology *topology);
+
+/* Sets what may move, and what follows from that, of a topology whose residues,
+ * links, bodies and CB are set; private to the room. The conformation tells
+ * omega. log (may be NULL) hears what was decided for complexes. */
+tsr_status tsr_freedom_set(tsr_topology *topology,
+                           const tsr_conformation *conformation,
+                           const tsr_flexibility *flexibility, tsr_log *log,
+                           tsr_err *err);
+
+/* Sets mark[i] = 1 for each residue that a range names: "A:262-269", "A:17",
+ * "262-269", "A:-6-8", "A". It takes the residues of the chain whose numbers
+ * lie in it, and may not reach beyond the chain's first and last number. The
+ * chain may be left out where there is one. Errors: TSR_E_CONFIG, naming text
+ * and remedy. */
+tsr_status tsr_range_mark(const char *text, int n_residue,
+                          const tsr_residue *residue, int *mark, tsr_err *err);
+
+/* "A, B, C": the chains there are, into text, which it returns. */
+enum { TSR_CHAINS_SIZE = 256 };
+const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
+                             char text[TSR_CHAINS_SIZE]);
+
+/* ---- what it is ---- */
+
+/* "LEU", "DT". */
+const char *tsr_residue_name(const tsr_residue *residue);
+
+/* Amino acids and nucleotides. */
+int tsr_topology_n_monomer(const tsr_topology *topology);
+
+/* One letter per residue, chains separated by '/'; of nucleotides the last of
+ * their names, small. Caller frees. */
+char *tsr_topology_sequence(const tsr_topology *topology);
+
+/* An upper bound of the largest distance between two bodies that any values of
+ * the free torsions can reach, Angstrom; free side chains up to 3 Angstrom
+ * farther out than in `first`. Infinite where a chain moves as a whole. NaN:
+ * out of memory. */
+double tsr_topology_reach(const tsr_topology *topology,
+                          const tsr_conformation *first);
+
+/* ---- conformations ---- */
 
 tsr_conformation *tsr_conformation_new(const tsr_topology *topology);
 void tsr_conformation_free(tsr_conformation *conformation);
@@ -192,9 +259,6 @@ static inline int tsr_residue_atom_after(const tsr_residue *residue)
 {
     return residue->link == TSR_LINK_NONE ? TSR_N : TSR_CA;
 }
-
-/* "LEU", "DT". */
-const char *tsr_residue_name(const tsr_residue *residue);
 
 /* Turns the base of sugar link `residue` from where it is in the file to its
  * chi, as a motion in the frame of N-CA-C. */
@@ -230,20 +294,6 @@ double tsr_conformation_rg(const tsr_topology *topology,
                            const tsr_conformation *conformation,
                            const double *rg2);
 
-/* An upper bound of the largest distance between two bodies that any values of
- * the free torsions can reach, Angstrom; free side chains up to 3 Angstrom
- * farther out than in `first`. Infinite where a chain moves as a whole. NaN:
- * out of memory. */
-double tsr_topology_reach(const tsr_topology *topology,
-                          const tsr_conformation *first);
-
-/* Amino acids and nucleotides. */
-int tsr_topology_n_monomer(const tsr_topology *topology);
-
-/* One letter per residue, chains separated by '/'; of nucleotides the last of
- * their names, small. Caller frees. */
-char *tsr_topology_sequence(const tsr_topology *topology);
-
 /* The atoms that a conformation is written with, residue by residue: N, CA, C,
  * O, CB (not GLY) and SC, the side-chain centre (neither GLY nor ALA); then
  * the atoms of guests.
@@ -264,5 +314,79 @@ int tsr_conformation_residue_atoms(const tsr_topology *topology,
  * of memory. */
 tsr_structure *tsr_topology_structure(const tsr_topology *topology,
                                       const tsr_conformation *conformation);
+
+/* ---- internal coordinates ----
+ *
+ * Bond lengths, angles and torsions of the backbone, and coordinates rebuilt
+ * from them: the slow, exact counterpart of turning torsions in place. Ideal
+ * values: Engh & Huber 1991. */
+
+#define TSR_BOND_N_CA 1.458
+#define TSR_BOND_CA_C 1.525
+#define TSR_BOND_C_N 1.329
+#define TSR_BOND_C_O 1.231
+#define TSR_ANGLE_N_CA_C 1.9373 /* 111.0 degrees */
+#define TSR_ANGLE_CA_C_N 2.0281 /* 116.2 */
+#define TSR_ANGLE_C_N_CA 2.1241 /* 121.7 */
+#define TSR_ANGLE_CA_C_O 2.1031 /* 120.5 */
+
+/* Internal coordinates of one residue. Lengths in Angstrom, angles in rad. The
+ * bonds and angles across the peptide bond are those to the residue before. */
+typedef struct {
+    double n_ca, ca_c, c_o, c_n; /* c_n: C of the one before to N */
+    double n_ca_c, ca_c_o;       /* angles within */
+    double ca_c_n, c_n_ca;       /* angles across the peptide bond */
+    double phi, psi, omega;      /* psi: N-CA-C-N of the next; omega:
+                                    CA-C-N-CA with the one before */
+    double o_torsion;            /* N-CA-C-O */
+} tsr_internal;
+
+/* Places d so that |cd| = bond, angle bcd, torsion abcd (Parsons et al. 2005,
+ * natural extension reference frame). */
+void tsr_place_atom(double d[3], const double a[3], const double b[3],
+                    const double c[3], double bond_ang, double angle_rad,
+                    double torsion_rad);
+
+/* Ideal position of CB from N, CA, C. */
+void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
+                  const double c[3]);
+
+/* Rebuilds all coordinates of every chain from its first residue's N, CA and C
+ * (read from `conformation`) and the internal coordinates, bodies included. */
+void tsr_geometry_build(const tsr_topology *topology,
+                        const tsr_internal *internal,
+                        tsr_conformation *conformation);
+
+/* Ideal internal coordinates with the torsions given. */
+tsr_internal tsr_geometry_ideal(double phi_rad, double psi_rad);
+
+/* ---- a proposal: which residues moved, how rigidly, and its Hastings
+ * correction ---- */
+
+enum { TSR_MAX_SPAN = 8 };
+
+/* Residues first..first+count-1 moved. group > 0: as one rigid body with the
+ * other spans of that number; 0: their inner distances may have changed. */
+typedef struct {
+    int first, count, group;
+} tsr_span;
+
+/* Spans ascend and do not overlap. The proposed coordinates stand in a second
+ * conformation, equal to the current one outside the spans. No span: nothing
+ * could be proposed (no closure was found, say); the step is a rejection. */
+typedef struct {
+    int target; /* which of the move's own targets: a torsion, a window */
+    int n_span;
+    tsr_span span[TSR_MAX_SPAN];
+    double log_ratio; /* log q(old | new) - log q(new | old), nat, densities in
+                         the coordinates of the prior (prior/prior.h) */
+} tsr_proposal;
+
+/* Takes chains along that ride on what was moved: places them in
+ * `proposed`, and adds their spans. The way back does the opposite, and the
+ * torsions of these chains stay, so that the correction does. */
+void tsr_proposal_carry(const tsr_topology *topology,
+                        const tsr_conformation *current,
+                        tsr_conformation *proposed, tsr_proposal *proposal);
 
 #endif

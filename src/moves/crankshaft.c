@@ -16,7 +16,7 @@
 #include "moves/step.h"
 
 #include "core/vec3.h"
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>

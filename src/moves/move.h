@@ -9,7 +9,6 @@
 #include "core/archive.h"
 #include "core/field.h"
 #include "core/random.h"
-#include "molecule/proposal.h"
 #include "molecule/topology.h"
 #include "prior/prior.h"
 
@@ -41,7 +40,7 @@ typedef struct {
      * chains at the same steps.
      * Draws a proposal into `proposed`, which equals `current` on entry; fills
      * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
-     * as it was. Chains that ride on what moved (molecule/proposal.h) are taken
+     * as it was. Chains that ride on what moved (molecule/topology.h) are taken
      * along by the caller. */
     void (*propose)(void *state, const tsr_conformation *current,
                     tsr_conformation *proposed, gsl_rng *rng,

@@ -6,9 +6,9 @@
 
 #include "core/vec3.h"
 #include "gpu/debye_sum.h"
-#include "molecule/atoms.h"
 #include "molecule/guest.h"
 #include "molecule/residue.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/profile_method.h"
 
@@ -150,15 +150,15 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         return differs(model, r, in, err);
     const int start = first_of(model, r);
     *to = (placed_residue){.first = all->list.n_atom,
-                    .count = in->n_atom,
-                    .model_first = start,
-                    .n = find(model, r, "N") - start,
-                    .ca = model->ca[r] - start,
-                    .c = find(model, r, "C") - start,
-                    .o = find(model, r, "O") - start,
-                    .sc = find(model, r, "SC") - start,
-                    .cb = -1,
-                    .is_ring = strcmp(in->name, "PRO") == 0};
+                           .count = in->n_atom,
+                           .model_first = start,
+                           .n = find(model, r, "N") - start,
+                           .ca = model->ca[r] - start,
+                           .c = find(model, r, "C") - start,
+                           .o = find(model, r, "O") - start,
+                           .sc = find(model, r, "SC") - start,
+                           .cb = -1,
+                           .is_ring = strcmp(in->name, "PRO") == 0};
     if (to->n < 0 || to->c < 0)
         return differs(model, r, in, err);
     side_frame(frame, to, n->xyz, ca->xyz, c->xyz);

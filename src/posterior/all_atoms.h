@@ -13,7 +13,6 @@
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
 #include "likelihood/particles.h"
-#include "molecule/model_atoms.h"
 #include "molecule/structure.h"
 #include "molecule/topology.h"
 #include "scattering/debye.h"

@@ -8,7 +8,6 @@
 #include "core/text.h"
 #include "engine/engine.h"
 #include "gpu/profile_sum.h"
-#include "molecule/atoms.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "molecule/topology.h"
@@ -441,7 +440,7 @@ static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
             m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
             (tsr_flexibility){.is_still = 1, .nucleic = nucleic}, m->prior,
             m->log, &topology, &first, err);
-    tsr_nucleic_free(nucleic);
+    free(nucleic);
     if (status == TSR_OK)
         status = tsr_setup_guests(structure, NULL, m->density, m->log, topology,
                                   first, 2, table, err);

@@ -6,7 +6,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/contrast.h"
 #include "scattering/neutron.h"

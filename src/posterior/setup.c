@@ -4,11 +4,10 @@
 #include "posterior/setup.h"
 
 #include "core/interrupt.h"
-#include "molecule/atoms.h"
-#include "molecule/nucleic.h"
+#include "molecule/guest.h"
 #include "molecule/parts.h"
-#include "molecule/range.h"
 #include "molecule/structure.h"
+#include "molecule/topology.h"
 #include "sampler/relax.h"
 
 #include <math.h>
@@ -88,8 +87,8 @@ static tsr_status mark_fixed(const tsr_structure_config *c,
         chain_of(c->fixed.item[k], sizeof chain, chain);
         if (chain[0] != '\0' && find_chain(residue, n, chain) < 0)
             continue;
-        status = tsr_range_mark(c->fixed.item[k], s->n_residue, residue, 1,
-                                rigid, err);
+        status =
+            tsr_range_mark(c->fixed.item[k], s->n_residue, residue, rigid, err);
         if (status != TSR_OK)
             status = tsr_wrap(err, status, "structure.fixed.%d", k);
     }
@@ -296,7 +295,7 @@ tsr_status tsr_setup_nucleic(const tsr_structure *structure,
     else if (!config->still)
         TSR_THEN(status, check_strands(&s, config, log, err));
     if (status != TSR_OK) {
-        tsr_nucleic_free(*out);
+        free(*out);
         *out = NULL;
     }
     free(s.residue);
@@ -436,7 +435,7 @@ static tsr_status read_start(const tsr_structure_config *config,
     }
     tsr_conformation_free(read);
     tsr_topology_free(topology);
-    tsr_nucleic_free(nucleic);
+    free(nucleic);
     tsr_structure_free(structure);
     return status;
 }
@@ -716,7 +715,7 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
         status = add_guests(config, structure, log, s, err);
     if (status == TSR_OK)
         say_left_out(structure, s->topology->guests != NULL, log);
-    tsr_nucleic_free(nucleic);
+    free(nucleic);
     tsr_structure_free(structure);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "gpu/engine_plane_wave.h"
 #include "likelihood/likelihood.h"
-#include "molecule/nucleic.h"
+#include "molecule/guest.h"
 #include "posterior/all_atoms.h"
 #include "posterior/config.h"
 #include "sampler/sampler.h"
@@ -211,7 +211,7 @@ tsr_status tsr_setup_guests(const tsr_structure *structure,
                             tsr_form_factor_table **table, tsr_err *err);
 
 /* The strands of the file that structure.flexible or structure.rigid names, or
- * all where there is no protein (molecule/nucleic.h); *out NULL: none, or
+ * all where there is no protein (molecule/guest.h); *out NULL: none, or
  * ligands are left out. The caller frees it. `log` hears which strands stay
  * rigid where all else is free. Errors: TSR_E_CONFIG (ranges of chains that
  * there are not, or that do not move), those of tsr_nucleic_find and, without a

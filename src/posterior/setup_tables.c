@@ -6,7 +6,7 @@
 #include "posterior/setup.h"
 
 #include "core/text.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 #include "posterior/all_atoms.h"
 #include "scattering/atom_model.h"
 #include "scattering/guest_factor.h"

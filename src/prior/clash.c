@@ -1,10 +1,11 @@
 /* Excluded volume, kept up to date move by move. A body's contacts stand in a
  * linked list; a proposal looks only for what the moved bodies meet now and
- * drops what they met before. Terms are whole numbers (molecule/fixed.h), so
- * that the sum does not depend on the order of moves. */
-#include "molecule/proposal.h"
+ * drops what they met before. Terms are whole numbers, so that the sum does not
+ * depend on the order of moves. */
+#include "prior/clash.h"
+
+#include "core/pool.h"
 #include "prior/near.h"
-#include "prior/prior_factors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ typedef struct {
 } moved_block;
 
 struct tsr_clash_state {
+    tsr_pool pool;
     const tsr_clash *clash;
     const tsr_near_functions *near;
     int n;
@@ -46,7 +48,7 @@ struct tsr_clash_state {
     /* contacts; given up for good (listed 0) where there are too many */
     int listed;
     int *list;  /* [n] first node, -1: none */
-    node *pool; /* [NODES n] */
+    node *node; /* [NODES n] */
     int n_free, *free_node;
     contact *found; /* [NODES n] of the proposal */
     int n_found;
@@ -189,7 +191,7 @@ static void give_up(tsr_clash_state *s)
 static void add_node(tsr_clash_state *s, int b, int other, int64_t term)
 {
     int k = s->free_node[--s->n_free];
-    s->pool[k] = (node){other, s->list[b], term};
+    s->node[k] = (node){other, s->list[b], term};
     s->list[b] = k;
 }
 
@@ -214,10 +216,10 @@ static void take_found(tsr_clash_state *s)
 static void drop_node(tsr_clash_state *s, int b, int other)
 {
     int *at = &s->list[b];
-    while (s->pool[*at].other != other)
-        at = &s->pool[*at].next;
+    while (s->node[*at].other != other)
+        at = &s->node[*at].next;
     s->free_node[s->n_free++] = *at;
-    *at = s->pool[*at].next;
+    *at = s->node[*at].next;
 }
 
 /* Did the distance of body b, which moved, to c change? */
@@ -233,10 +235,10 @@ static int64_t old_sum(tsr_clash_state *s, const double (*current)[3],
     if (s->listed) {
         for (int k = 0; k < n_span; k++)
             for (int b = span[k].first; b < span[k].end; b++)
-                for (int i = s->list[b]; i >= 0; i = s->pool[i].next) {
-                    int c = s->pool[i].other;
+                for (int i = s->list[b]; i >= 0; i = s->node[i].next) {
+                    int c = s->node[i].other;
                     if (s->mark[c] == 0 || (c < b && is_changed(s, b, c)))
-                        sum += s->pool[i].term;
+                        sum += s->node[i].term;
                 }
         return sum;
     }
@@ -291,15 +293,8 @@ void tsr_clash_state_free(tsr_clash_state *state)
     if (state == NULL)
         return;
     tsr_near_tree_free(state->tree);
-    free(state->every);
-    free(state->still);
     free(state->moved);
-    free(state->pair);
-    free(state->list);
-    free(state->pool);
-    free(state->free_node);
-    free(state->found);
-    free(state->mark);
+    tsr_pool_clear(&state->pool);
     free(state);
 }
 
@@ -335,20 +330,17 @@ tsr_clash_state *tsr_clash_state_new(const tsr_clash *clash,
     s->n = (int)n;
     s->listed = 1;
     s->tree = tsr_near_tree_new(s->near, s->n, body);
-    s->every = malloc(n_block * sizeof *s->every);
-    s->still = malloc(n_block * sizeof *s->still);
     s->moved = aligned_alloc(sizeof(tsr_eight),
                              (n_block + 2 * TSR_MAX_SPAN) * sizeof *s->moved);
-    s->pair = malloc(TSR_LANES * n * sizeof *s->pair);
-    s->list = malloc(n * sizeof *s->list);
-    s->pool = malloc(NODES * n * sizeof *s->pool);
-    s->free_node = malloc(NODES * n * sizeof *s->free_node);
-    s->found = malloc(NODES * n * sizeof *s->found);
-    s->mark = calloc(n, sizeof *s->mark);
-    if (s->tree == NULL || s->every == NULL || s->still == NULL ||
-        s->moved == NULL || s->pair == NULL || s->list == NULL ||
-        s->pool == NULL || s->free_node == NULL || s->found == NULL ||
-        s->mark == NULL) {
+    tsr_pool_array(&s->pool, s->every, n_block);
+    tsr_pool_array(&s->pool, s->still, n_block);
+    tsr_pool_array(&s->pool, s->pair, TSR_LANES * n);
+    tsr_pool_array(&s->pool, s->list, n);
+    tsr_pool_array(&s->pool, s->node, NODES * n);
+    tsr_pool_array(&s->pool, s->free_node, NODES * n);
+    tsr_pool_array(&s->pool, s->found, NODES * n);
+    tsr_pool_array(&s->pool, s->mark, n);
+    if (s->tree == NULL || s->moved == NULL || s->pool.failed) {
         tsr_clash_state_free(s);
         return NULL;
     }
@@ -362,11 +354,10 @@ tsr_clash_state *tsr_clash_state_new(const tsr_clash *clash,
     return s;
 }
 
-int64_t tsr_clash_propose(tsr_clash_state *state, const double (*current)[3],
+int64_t tsr_clash_propose(tsr_clash_state *s, const double (*current)[3],
                           const double (*proposed)[3], int n_span,
                           const tsr_body_span *span)
 {
-    tsr_clash_state *s = state;
     search f = {s, 0, 0};
     if (is_forbidden_again(s, proposed))
         return TSR_CLASH_FORBIDDEN;
@@ -390,12 +381,12 @@ static void renew_contacts(tsr_clash_state *s, int n_span,
     for (int k = 0; k < n_span; k++)
         for (int b = span[k].first; b < span[k].end; b++)
             for (int *at = &s->list[b]; *at >= 0;) {
-                int i = *at, other = s->pool[i].other;
+                int i = *at, other = s->node[i].other;
                 if (!is_changed(s, b, other)) {
-                    at = &s->pool[i].next;
+                    at = &s->node[i].next;
                     continue;
                 }
-                *at = s->pool[i].next;
+                *at = s->node[i].next;
                 s->free_node[s->n_free++] = i;
                 drop_node(s, other, b);
             }
@@ -403,10 +394,9 @@ static void renew_contacts(tsr_clash_state *s, int n_span,
     take_found(s);
 }
 
-void tsr_clash_accept(tsr_clash_state *state, const double (*proposed)[3],
+void tsr_clash_accept(tsr_clash_state *s, const double (*proposed)[3],
                       int n_span, const tsr_body_span *span)
 {
-    tsr_clash_state *s = state;
     if (s->listed)
         renew_contacts(s, n_span, span);
     for (int k = 0; k < s->n_moved; k++) {

@@ -190,18 +190,10 @@ const tsr_near_functions *tsr_near_best(void)
 
 /* ---- the tree ---- */
 
-static void *lanes_new(int n, size_t size)
-{
-    return aligned_alloc(sizeof(tsr_eight), (size_t)n * size);
-}
-
 void tsr_near_tree_free(tsr_near_tree *tree)
 {
-    if (tree == NULL)
-        return;
-    free(tree->block);
-    free(tree->shelf);
-    free(tree->top);
+    if (tree != NULL)
+        free(tree->block);
     free(tree);
 }
 
@@ -223,13 +215,15 @@ tsr_near_tree *tsr_near_tree_new(const tsr_near_functions *near, int n,
     t->n_block = (n + TSR_LANES - 1) / TSR_LANES;
     t->n_shelf = (t->n_block + TSR_LANES - 1) / TSR_LANES;
     int n_top = (t->n_shelf + TSR_LANES - 1) / TSR_LANES;
-    t->block = lanes_new(t->n_block, sizeof *t->block);
-    t->shelf = lanes_new(t->n_shelf, sizeof *t->shelf);
-    t->top = lanes_new(n_top, sizeof *t->top);
-    if (t->block == NULL || t->shelf == NULL || t->top == NULL) {
-        tsr_near_tree_free(t);
+    t->block = aligned_alloc(
+        sizeof(tsr_eight), (size_t)t->n_block * sizeof *t->block +
+                               (size_t)(t->n_shelf + n_top) * sizeof *t->shelf);
+    if (t->block == NULL) {
+        free(t);
         return NULL;
     }
+    t->shelf = (tsr_near_shelf *)(t->block + t->n_block);
+    t->top = t->shelf + t->n_shelf;
     for (int k = 0; k < t->n_block; k++) {
         int first = k * TSR_LANES, end = first + TSR_LANES;
         near->place(&t->block[k], xyz, first, end < n ? end : n);
@@ -263,9 +257,8 @@ static void enclose(const tsr_near_shelf *s, int n, tsr_near_shelf *to,
     to->radius.at[lane] = most;
 }
 
-void tsr_near_tree_renew(tsr_near_tree *tree, int first, int last)
+void tsr_near_tree_renew(tsr_near_tree *t, int first, int last)
 {
-    tsr_near_tree *t = tree;
     for (int k = first; k <= last; k++) {
         tsr_near_shelf *s = &t->shelf[k / TSR_LANES];
         for (int d = 0; d < 3; d++)

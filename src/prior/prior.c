@@ -1,17 +1,139 @@
 /* The prior of a molecule: its options, its densities made ready from the
- * table, and the terms that moves ask for one by one; prior_state.c sums them
- * over a conformation. */
+ * table, the terms that moves ask for one by one, and their sum over a chain's
+ * present conformation, kept up to date. */
 #include "prior/prior.h"
 
+#include "core/clock.h"
 #include "core/vec3.h"
-#include "molecule/extent.h"
 #include "molecule/guest.h"
-#include "prior/nucleotide.h"
-#include "prior/prior_factors.h"
+#include "molecule/points.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- restraints ---- */
+
+enum { AT_CA, AT_SIDE_CHAIN };
+static const char *const at_words[] = {"ca", "side_chain", NULL};
+
+const tsr_field tsr_restraint_fields[] = {
+    TSR_FIELD(
+        STRINGS, "between", tsr_restraint_options, between, .initial = "[]",
+        .doc = "two residues, as [\"A:17\", \"A:203\"]; of a nucleotide that "
+               "moves its P"),
+    TSR_FIELD(CHOICE, "at", tsr_restraint_options, at, .initial = "ca",
+              .words = at_words,
+              .doc = "between CA atoms or side-chain centres"),
+    TSR_FIELD(PAIR, "distance", tsr_restraint_options, distance,
+              .unit = "Angstrom", .initial = "[0, 30]", .min = 0.0,
+              .max = 5000.0, .doc = "range that costs nothing"),
+    TSR_FIELD(DOUBLE, "width", tsr_restraint_options, width, .unit = "Angstrom",
+              .initial = "2", .min = 0.01, .max = 1000.0,
+              .doc = "how far outside costs half a nat"),
+    {0}};
+
+/* Is the residue before it of the same nucleotide? */
+static int is_same_nucleotide(const tsr_topology *t, int i)
+{
+    return i > t->residue[i].chain_first &&
+           t->residue[i].link > TSR_LINK_PHOSPHATE &&
+           t->residue[i - 1].nucleotide == t->residue[i].nucleotide;
+}
+
+/* The one residue that the text names; of a nucleotide its first link, whose CA
+ * is P. */
+static tsr_status find_one(const tsr_topology *t, const char *text, int *mark,
+                           int *residue, tsr_err *err)
+{
+    int n = 0;
+    for (int i = 0; i < t->n_residue; i++)
+        mark[i] = 0;
+    TSR_TRY(tsr_range_mark(text, t->n_residue, t->residue, mark, err));
+    for (int i = 0; i < t->n_residue; i++)
+        if (mark[i] && !is_same_nucleotide(t, i)) {
+            *residue = i;
+            n++;
+        }
+    if (n != 1)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "'%s' names %d residues; expected one", text, n);
+    return TSR_OK;
+}
+
+tsr_status tsr_restraint_make(const tsr_topology *t,
+                              const tsr_restraint_options *options,
+                              tsr_restraint *restraint, tsr_err *err)
+{
+    if (options->between.n != 2)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "between: names %d residue%s; expected two, as "
+                        "[\"A:17\", \"A:203\"]",
+                        options->between.n, options->between.n == 1 ? "" : "s");
+    int *mark = calloc((size_t)t->n_residue, sizeof *mark);
+    TSR_TRY(tsr_allocated(mark, err));
+    *restraint = (tsr_restraint){{0, 0},
+                                 options->at,
+                                 options->distance[0],
+                                 options->distance[1],
+                                 1.0 / options->width};
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < 2 && status == TSR_OK; k++) {
+        status = find_one(t, options->between.item[k], mark,
+                          &restraint->residue[k], err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "between");
+    }
+    free(mark);
+    if (status != TSR_OK)
+        return status;
+    const tsr_residue *a = &t->residue[restraint->residue[0]];
+    const tsr_residue *b = &t->residue[restraint->residue[1]];
+    if (a == b || (a->unit >= 0 && a->unit == b->unit))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "between: '%s' and '%s' are %s, so that their distance "
+                        "cannot change",
+                        options->between.item[0], options->between.item[1],
+                        a == b ? "the same residue" : "in one rigid part");
+    return TSR_OK;
+}
+
+static void anchor(const tsr_topology *t, const tsr_conformation *c, int at,
+                   int i, double x[3])
+{
+    double(*backbone)[3] = c->backbone[i];
+    if (at == AT_CA || t->residue[i].amino == TSR_GLY) {
+        tsr_vec3_copy(x, backbone[TSR_CA]);
+    } else if (!tsr_amino_has_side_chain(t->residue[i].amino)) {
+        tsr_conformation_cb(t, c, i, x);
+    } else {
+        double frame[3][3];
+        tsr_frame(frame, backbone[TSR_N], backbone[TSR_CA], backbone[TSR_C]);
+        tsr_frame_to_global(x, frame, backbone[TSR_CA], c->side[i]);
+    }
+}
+
+double tsr_restraint_distance(const tsr_topology *topology,
+                              const tsr_restraint *restraint,
+                              const tsr_conformation *conformation)
+{
+    double x[2][3];
+    for (int k = 0; k < 2; k++)
+        anchor(topology, conformation, restraint->at, restraint->residue[k],
+               x[k]);
+    return tsr_vec3_distance(x[0], x[1]);
+}
+
+double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang)
+{
+    double out =
+        fmax(distance_ang - restraint->upper, restraint->lower - distance_ang);
+    double z = out > 0.0 ? out * restraint->inverse_width : 0.0;
+    return -0.5 * z * z;
+}
+
+/* ---- the prior ---- */
 
 static const char *const clash_words[] = {"soft", "none", NULL};
 
@@ -44,10 +166,10 @@ void tsr_prior_free(tsr_prior *prior)
     if (prior == NULL)
         return;
     for (int r = 0; r < TSR_N_RAMA + TSR_N_NUCLEIC_CLASS; r++)
-        tsr_torsion_density_free(prior->torsion[r]);
+        free(prior->torsion[r]);
     for (int a = 0; a < TSR_N_AMINO; a++)
-        tsr_side_density_free(prior->side[a]);
-    free(prior->restraint);
+        free(prior->side[a]);
+    tsr_pool_clear(&prior->pool);
     free(prior);
 }
 
@@ -91,6 +213,22 @@ static tsr_status set_densities(tsr_prior *p, const tsr_prior_table *table,
     return TSR_OK;
 }
 
+static tsr_status set_restraints(tsr_prior *p, const tsr_list *restraints,
+                                 tsr_err *err)
+{
+    const tsr_restraint_options *item = restraints->item;
+    tsr_pool_array(&p->pool, p->restraint, restraints->n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
+    for (int k = 0; k < restraints->n; k++) {
+        tsr_status status =
+            tsr_restraint_make(p->topology, &item[k], &p->restraint[k], err);
+        if (status != TSR_OK)
+            return tsr_wrap(err, status, "prior.restraints.%d", k);
+        p->n_restraint = k + 1;
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_prior_new(const tsr_topology *topology,
                          const tsr_prior_table *table,
                          const tsr_prior_options *options, double d_limit_ang,
@@ -98,24 +236,12 @@ tsr_status tsr_prior_new(const tsr_topology *topology,
 {
     *out = NULL;
     tsr_prior *p = calloc(1, sizeof *p);
-    int n = options->restraints.n;
-    if (p != NULL)
-        p->restraint = calloc((size_t)n + 1, sizeof *p->restraint);
-    if (p == NULL || p->restraint == NULL) {
-        tsr_prior_free(p);
-        return tsr_no_memory(err);
-    }
+    TSR_TRY(tsr_allocated(p, err));
     p->topology = topology;
     p->d_limit_ang = d_limit_ang;
     set_clash(&p->clash, topology, table, options);
     tsr_status status = set_densities(p, table, err);
-    const tsr_restraint_options *item = options->restraints.item;
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        status = tsr_restraint_make(topology, &item[k], &p->restraint[k], err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "prior.restraints.%d", k);
-        p->n_restraint = k + 1;
-    }
+    TSR_THEN(status, set_restraints(p, &options->restraints, err));
     if (status != TSR_OK)
         tsr_prior_free(p);
     else
@@ -221,36 +347,31 @@ double tsr_prior_torsion_log_of(const tsr_prior *prior,
     return tsr_prior_torsion_log(prior, residue, phi, psi);
 }
 
-int64_t tsr_prior_torsion_term(const tsr_prior *prior,
-                               const tsr_conformation *conformation,
-                               int residue)
+enum { TORSION, ANGLE, SIDE, N_OWN };
+
+/* A term of one flexible residue: torsions, angle, side chain. */
+static int64_t term_of(const tsr_prior *prior,
+                       const tsr_conformation *conformation, int i, int kind)
 {
-    return tsr_fix(tsr_prior_torsion_log_of(prior, conformation, residue));
+    const tsr_residue *r = &prior->topology->residue[i];
+    double(*x)[3] = conformation->backbone[i];
+    const int is_link = r->link != TSR_LINK_NONE;
+    if (kind == TORSION)
+        return tsr_fix(tsr_prior_torsion_log_of(prior, conformation, i));
+    if (kind == ANGLE) /* of a link it is held */
+        return is_link ? 0
+                       : tsr_fix(tsr_prior_angle_log(
+                             prior, i,
+                             tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C])));
+    const int is_there = is_link ? prior->topology->base[i].is_there
+                                 : tsr_amino_has_side_chain(r->amino);
+    return is_there
+               ? tsr_fix(tsr_prior_side_log(prior, i, conformation->side[i]))
+               : 0;
 }
 
-int64_t tsr_prior_angle_term(const tsr_prior *prior,
-                             const tsr_conformation *conformation, int residue)
-{
-    double(*x)[3] = conformation->backbone[residue];
-    if (prior->topology->residue[residue].link != TSR_LINK_NONE)
-        return 0; /* held */
-    double tau = tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C]);
-    return tsr_fix(tsr_prior_angle_log(prior, residue, tau));
-}
-
-int64_t tsr_prior_side_term(const tsr_prior *prior,
-                            const tsr_conformation *conformation, int residue)
-{
-    const tsr_residue *r = &prior->topology->residue[residue];
-    if (r->link == TSR_LINK_NONE ? !tsr_amino_has_side_chain(r->amino)
-                                 : !prior->topology->base[residue].is_there)
-        return 0;
-    return tsr_fix(
-        tsr_prior_side_log(prior, residue, conformation->side[residue]));
-}
-
-int64_t tsr_prior_restraint_term(const tsr_prior *prior,
-                                 const tsr_conformation *conformation, int k)
+static int64_t restraint_term(const tsr_prior *prior,
+                              const tsr_conformation *conformation, int k)
 {
     const tsr_restraint *r = &prior->restraint[k];
     return tsr_fix(tsr_restraint_log(
@@ -269,12 +390,10 @@ double tsr_prior_log_reference(const tsr_prior *prior,
         tsr_is_distance_beyond(t->n_body, body, prior->d_limit_ang))
         return -(double)INFINITY;
     for (int i = 0; i < t->n_residue; i++)
-        if (t->residue[i].flexible)
-            sum += tsr_prior_torsion_term(prior, conformation, i) +
-                   tsr_prior_angle_term(prior, conformation, i) +
-                   tsr_prior_side_term(prior, conformation, i);
+        for (int k = 0; k < N_OWN && t->residue[i].flexible; k++)
+            sum += term_of(prior, conformation, i, k);
     for (int k = 0; k < prior->n_restraint; k++)
-        sum += tsr_prior_restraint_term(prior, conformation, k);
+        sum += restraint_term(prior, conformation, k);
     for (int a = 0; a < t->n_body; a++)
         for (int b = 0; b < a; b++) {
             int64_t term =
@@ -332,4 +451,270 @@ int tsr_prior_clashes(const tsr_prior *prior,
                      one, other, r, d, nat);
         }
     return n;
+}
+
+/* ---- of a chain's present conformation ---- */
+
+typedef struct {
+    int residue;
+    int64_t term[N_OWN];
+} residue_terms;
+
+struct tsr_prior_state {
+    tsr_pool pool;
+    const tsr_prior *prior;
+    int64_t total, pending;
+    tsr_clash_state *clash; /* NULL: no excluded volume */
+    int64_t (*term)[N_OWN]; /* [n_residue] */
+    residue_terms *changed; /* [n_residue] by the proposal */
+    int n_changed;
+    uint64_t *seen, stamp; /* [n_residue] in which proposal */
+    int64_t *restraint;    /* [n_restraint] */
+    int64_t *new_restraint;
+    double centre[3], radius, new_radius; /* all bodies lie within */
+    int is_tight; /* the ball is of the present conformation */
+    long n_proposed;
+    double clash_seconds;
+};
+
+/* Excluded volume is timed at every so many proposals, and counts for them. */
+enum { TIMED_EVERY = 64 };
+
+void tsr_prior_state_free(tsr_prior_state *state)
+{
+    if (state == NULL)
+        return;
+    tsr_clash_state_free(state->clash);
+    tsr_pool_clear(&state->pool);
+    free(state);
+}
+
+static void find_ball(tsr_prior_state *s, const tsr_conformation *c)
+{
+    int n = s->prior->topology->n_body;
+    double most = 0.0;
+    for (int d = 0; d < 3; d++)
+        s->centre[d] = 0.0;
+    for (int b = 0; b < n; b++)
+        for (int d = 0; d < 3; d++)
+            s->centre[d] += c->body[b][d] / n;
+    for (int b = 0; b < n; b++)
+        most = fmax(most, tsr_vec3_distance2(c->body[b], s->centre));
+    s->radius = sqrt(most);
+    s->is_tight = 1;
+}
+
+tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
+                                     const tsr_conformation *conformation)
+{
+    const tsr_topology *t = prior->topology;
+    tsr_prior_state *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    s->prior = prior;
+    tsr_pool_array(&s->pool, s->term, t->n_residue);
+    tsr_pool_array(&s->pool, s->changed, t->n_residue);
+    tsr_pool_array(&s->pool, s->seen, t->n_residue);
+    tsr_pool_array(&s->pool, s->restraint, prior->n_restraint);
+    tsr_pool_array(&s->pool, s->new_restraint, prior->n_restraint);
+    if (prior->clash.cutoff > 0.0)
+        s->clash = tsr_clash_state_new(
+            &prior->clash, (const double(*)[3])conformation->body, &s->total);
+    if (s->pool.failed || (prior->clash.cutoff > 0.0 && s->clash == NULL)) {
+        tsr_prior_state_free(s);
+        return NULL;
+    }
+    for (int i = 0; i < t->n_residue; i++) {
+        if (!t->residue[i].flexible)
+            continue;
+        for (int k = 0; k < N_OWN; k++) {
+            s->term[i][k] = term_of(prior, conformation, i, k);
+            s->total += s->term[i][k];
+        }
+    }
+    for (int k = 0; k < prior->n_restraint; k++) {
+        s->restraint[k] = restraint_term(prior, conformation, k);
+        s->total += s->restraint[k];
+    }
+    find_ball(s, conformation);
+    return s;
+}
+
+double tsr_prior_state_log(const tsr_prior_state *state)
+{
+    return tsr_unfix(state->total);
+}
+
+void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
+{
+    int64_t sum[TSR_N_TERM] = {0};
+    for (int i = 0; i < s->prior->topology->n_residue; i++)
+        for (int k = 0; k < N_OWN; k++)
+            sum[TSR_TERM_TORSION + k] += s->term[i][k];
+    for (int k = 0; k < s->prior->n_restraint; k++)
+        sum[TSR_TERM_RESTRAINT] += s->restraint[k];
+    sum[TSR_TERM_CLASH] = s->total;
+    for (int k = 0; k < TSR_N_TERM; k++)
+        if (k != TSR_TERM_CLASH)
+            sum[TSR_TERM_CLASH] -= sum[k];
+    for (int k = 0; k < TSR_N_TERM; k++)
+        term[k] = tsr_unfix(sum[k]);
+}
+
+/* ---- a proposal ---- */
+
+/* A residue whose torsions may have changed; `inner`: also what is within. */
+static void touch(tsr_prior_state *s, const tsr_conformation *proposed, int i,
+                  int inner)
+{
+    const tsr_topology *t = s->prior->topology;
+    if (i < 0 || i >= t->n_residue || !t->residue[i].flexible ||
+        s->seen[i] == s->stamp)
+        return;
+    s->seen[i] = s->stamp;
+    residue_terms *r = &s->changed[s->n_changed++];
+    r->residue = i;
+    memcpy(r->term, s->term[i], sizeof r->term);
+    for (int k = 0; k < (inner ? N_OWN : ANGLE); k++) {
+        r->term[k] = term_of(s->prior, proposed, i, k);
+        s->pending += r->term[k] - s->term[i][k];
+    }
+}
+
+/* Inside a rigid span nothing changes but at its ends. */
+static void touch_spans(tsr_prior_state *s, const tsr_conformation *proposed,
+                        const tsr_proposal *p)
+{
+    s->n_changed = 0;
+    s->stamp++;
+    for (int k = 0; k < p->n_span; k++) {
+        const tsr_span *span = &p->span[k];
+        for (int i = 0; span->group == 0 && i < span->count; i++)
+            touch(s, proposed, span->first + i, 1);
+    }
+    for (int k = 0; k < p->n_span; k++) {
+        int first = p->span[k].first, end = first + p->span[k].count;
+        touch(s, proposed, first - 1, 0);
+        touch(s, proposed, first, 0);
+        touch(s, proposed, end - 1, 0);
+        touch(s, proposed, end, 0);
+    }
+}
+
+static int is_moved(const tsr_proposal *p, int residue, int *group)
+{
+    for (int k = 0; k < p->n_span; k++)
+        if (residue >= p->span[k].first &&
+            residue < p->span[k].first + p->span[k].count) {
+            *group = p->span[k].group;
+            return 1;
+        }
+    *group = -1;
+    return 0;
+}
+
+static void touch_restraints(tsr_prior_state *s,
+                             const tsr_conformation *proposed,
+                             const tsr_proposal *p)
+{
+    for (int k = 0; k < s->prior->n_restraint; k++) {
+        const int *residue = s->prior->restraint[k].residue;
+        int a, b;
+        int moved = is_moved(p, residue[0], &a);
+        moved |= is_moved(p, residue[1], &b);
+        s->new_restraint[k] = moved && (a != b || a == 0)
+                                  ? restraint_term(s->prior, proposed, k)
+                                  : s->restraint[k];
+        s->pending += s->new_restraint[k] - s->restraint[k];
+    }
+}
+
+/* Two bodies farther apart than d_limit? Exact. A distance that changed has a
+ * moved body at one end: no more than the way to the centre and out to the rim.
+ * O(moved bodies) but for what moves near the rim of a wide molecule. */
+static int is_too_wide(tsr_prior_state *s, const tsr_conformation *current,
+                       const tsr_conformation *proposed, int n_span,
+                       const tsr_body_span *span)
+{
+    double limit = s->prior->d_limit_ang;
+    if (limit <= 0.0)
+        return 0;
+    for (;;) {
+        double most = 0.0;
+        for (int k = 0; k < n_span; k++)
+            for (int b = span[k].first; b < span[k].end; b++) {
+                double d2 = tsr_vec3_distance2(proposed->body[b], s->centre);
+                most = d2 > most ? d2 : most;
+            }
+        s->new_radius = fmax(s->radius, sqrt(most));
+        if (sqrt(most) + s->new_radius < limit * (1.0 - 1e-12))
+            return 0;
+        if (s->is_tight)
+            break;
+        find_ball(s, current);
+    }
+    return tsr_is_distance_beyond(s->prior->topology->n_body,
+                                  (const double(*)[3])proposed->body, limit);
+}
+
+static int body_spans(const tsr_topology *t, const tsr_proposal *proposal,
+                      tsr_body_span span[TSR_MAX_SPAN])
+{
+    for (int k = 0; k < proposal->n_span; k++) {
+        const tsr_span *from = &proposal->span[k];
+        const tsr_residue *a = &t->residue[from->first];
+        const tsr_residue *z = &t->residue[from->first + from->count - 1];
+        span[k] = (tsr_body_span){a->first_body, z->first_body + z->n_body,
+                                  from->group};
+    }
+    return proposal->n_span;
+}
+
+double tsr_prior_state_clash_seconds(const tsr_prior_state *state)
+{
+    return state->clash_seconds;
+}
+
+double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
+                         const tsr_conformation *proposed,
+                         const tsr_proposal *proposal)
+{
+    tsr_body_span span[TSR_MAX_SPAN];
+    int n = body_spans(s->prior->topology, proposal, span);
+    s->pending = 0;
+    if (s->clash != NULL) {
+        int is_timed = s->n_proposed++ % TIMED_EVERY == 0;
+        double start = is_timed ? tsr_clock_s() : 0.0;
+        int64_t change =
+            tsr_clash_propose(s->clash, (const double(*)[3])current->body,
+                              (const double(*)[3])proposed->body, n, span);
+        if (is_timed)
+            s->clash_seconds += TIMED_EVERY * (tsr_clock_s() - start);
+        if (change == TSR_CLASH_FORBIDDEN)
+            return -(double)INFINITY;
+        s->pending = change;
+    }
+    if (is_too_wide(s, current, proposed, n, span))
+        return -(double)INFINITY;
+    touch_spans(s, proposed, proposal);
+    touch_restraints(s, proposed, proposal);
+    return tsr_unfix(s->pending);
+}
+
+void tsr_prior_accept(tsr_prior_state *s, const tsr_conformation *proposed,
+                      const tsr_proposal *proposal)
+{
+    tsr_body_span span[TSR_MAX_SPAN];
+    int n = body_spans(s->prior->topology, proposal, span);
+    s->total += s->pending;
+    s->pending = 0;
+    for (int k = 0; k < s->n_changed; k++)
+        memcpy(s->term[s->changed[k].residue], s->changed[k].term,
+               sizeof s->changed[k].term);
+    for (int k = 0; k < s->prior->n_restraint; k++)
+        s->restraint[k] = s->new_restraint[k];
+    if (s->prior->d_limit_ang > 0.0)
+        s->radius = s->new_radius, s->is_tight = 0;
+    if (s->clash != NULL)
+        tsr_clash_accept(s->clash, (const double(*)[3])proposed->body, n, span);
 }

@@ -28,25 +28,74 @@
 #define TSR_PRIOR_PRIOR_H
 
 #include "core/field.h"
+#include "core/pool.h"
 #include "core/status.h"
+#include "molecule/guest.h"
 #include "molecule/prior_table.h"
-#include "molecule/proposal.h"
 #include "molecule/topology.h"
+#include "prior/clash.h"
 
-#include <stdint.h>
+/* ---- restraints ----
+ *
+ * What a user knows of a distance between two residues, such as from
+ * cross-links or FRET: R(d), flat between lower and upper, harmonic outside. */
+
+typedef struct {
+    tsr_strings between; /* two residues, as "A:17" */
+    int at;              /* index: ca, side_chain */
+    double distance[2];  /* lower, upper; Angstrom */
+    double width;        /* w, Angstrom */
+} tsr_restraint_options;
+
+extern const tsr_field tsr_restraint_fields[];
+
+typedef struct {
+    int residue[2];
+    int at;
+    double lower, upper, inverse_width;
+} tsr_restraint;
+
+/* Finds the residues. Errors: TSR_E_CONFIG (not two residues, unknown ones, or
+ * a pair whose distance cannot change). */
+tsr_status tsr_restraint_make(const tsr_topology *topology,
+                              const tsr_restraint_options *options,
+                              tsr_restraint *restraint, tsr_err *err);
+
+/* The distance, Angstrom: between CA, or between side-chain centres (CB of
+ * alanine, CA of glycine). */
+double tsr_restraint_distance(const tsr_topology *topology,
+                              const tsr_restraint *restraint,
+                              const tsr_conformation *conformation);
+
+/* -R(d), nat. */
+double tsr_restraint_log(const tsr_restraint *restraint, double distance_ang);
+
+/* ---- the prior ---- */
 
 typedef struct {
     int clash;           /* index: soft, none */
     double softness;     /* w, Angstrom */
     double clash_limit;  /* nat, for one pair */
     int relax;           /* 1: a start with P(X) = 0 is relaxed, not refused */
-    tsr_list restraints; /* of tsr_restraint_options (prior/restraint.h) */
+    tsr_list restraints; /* of tsr_restraint_options */
 } tsr_prior_options;
 
 enum { TSR_CLASH_SOFT, TSR_CLASH_NONE };
 extern const tsr_field tsr_prior_fields[];
 
-typedef struct tsr_prior tsr_prior;
+/* Members are private to the room. */
+typedef struct {
+    tsr_pool pool;
+    const tsr_topology *topology;
+    tsr_torsion_density *torsion[TSR_N_RAMA + TSR_N_NUCLEIC_CLASS];
+    tsr_side_density *side[TSR_N_AMINO]; /* NULL where there is none */
+    tsr_angle_gaussian angle[TSR_N_AMINO];
+    tsr_clash clash;
+    double d_limit_ang; /* 0: none */
+    int n_restraint;
+    tsr_restraint *restraint; /* [n_restraint] */
+} tsr_prior;
+
 typedef struct tsr_prior_state tsr_prior_state;
 
 /* Shared by all chains; borrows topology and table. d_limit_ang: P(X) = 0
@@ -128,5 +177,10 @@ double tsr_prior_propose(tsr_prior_state *state,
 /* Makes the proposal just evaluated the state. */
 void tsr_prior_accept(tsr_prior_state *state, const tsr_conformation *proposed,
                       const tsr_proposal *proposal);
+
+/* phi and psi of a class of nucleotides (molecule/guest.h); where it has one
+ * torsion alone the other is uniform. */
+void tsr_nucleotide_mixture(tsr_nucleic_class class,
+                            tsr_torsion_mixture *mixture);
 
 #endif

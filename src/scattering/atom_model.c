@@ -4,7 +4,6 @@
 #include "scattering/atom_model.h"
 
 #include "core/vec3.h"
-#include "molecule/parent.h"
 #include "molecule/residue.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
@@ -362,14 +361,14 @@ static void tell_kinds(const tsr_atoms *atoms, tsr_log *log)
 
 static int count_missing(const tsr_atoms *atoms, const tsr_file_residue *r)
 {
-    const tsr_amino_info *info =
-        &tsr_amino_table[tsr_amino_by_three(r->parent)];
-    const tsr_parent *parent = tsr_parent_by_letter(info->one);
+    const int amino = tsr_amino_by_three(r->parent);
+    const tsr_amino_info *info = &tsr_amino_table[amino];
     int n = 0;
     for (int k = 0; k < info->n_atom; k++) {
         int is_there = 0;
         for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
-            const char *name = tsr_parent_atom(parent, atoms->atom[i].name);
+            const char *name =
+                tsr_amino_atom_name((tsr_amino)amino, atoms->atom[i].name);
             is_there |= name != NULL && strcmp(name, info->atom[k].name) == 0;
         }
         n += !is_there;

@@ -18,7 +18,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 
 /* How many hydrogens each atom of a structure carries (united atoms). */
 

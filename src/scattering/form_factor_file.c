@@ -275,11 +275,10 @@ static tsr_status fill(const char *path, const matrix *m, double dq,
     tsr_form_factor_table *table = tsr_form_factor_new(model, 1, m->n_row, dq);
     if (table == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to read '%s'", path);
-    tsr_status s = tsr_table_head(&table->source, err, "as published: %s",
-                                  tsr_text_file_name(path));
-    if (s != TSR_OK) {
+    table->source = tsr_words_of("as published: %s", tsr_text_file_name(path));
+    if (table->source == NULL) {
         tsr_form_factor_free(table);
-        return s;
+        return tsr_no_memory(err);
     }
     for (int k = 0; k < m->n_row; k++)
         for (int t = 0; t < m->n_column; t++)

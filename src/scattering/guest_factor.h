@@ -13,8 +13,8 @@
 #ifndef TSR_SCATTERING_GUEST_FACTOR_H
 #define TSR_SCATTERING_GUEST_FACTOR_H
 
-#include "molecule/atoms.h"
 #include "molecule/guest.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 

@@ -5,8 +5,7 @@
 
 #include "core/parallel.h"
 #include "core/vec3.h"
-#include "molecule/cell_list.h"
-#include "molecule/parent.h"
+#include "molecule/points.h"
 #include "molecule/residue.h"
 #include "molecule/structure.h"
 
@@ -159,8 +158,8 @@ static int of_amino_acid(const tsr_atoms *atoms, const tsr_file_residue *r,
                          int i, const bonds *b)
 {
     int amino = tsr_amino_by_three(r->parent);
-    const tsr_parent *parent = tsr_parent_by_letter(tsr_amino_table[amino].one);
-    const char *name = tsr_parent_atom(parent, atoms->atom[i].name);
+    const char *name =
+        tsr_amino_atom_name((tsr_amino)amino, atoms->atom[i].name);
     if (name == NULL)
         return -1;
     if (strcmp(name, "OXT") == 0)

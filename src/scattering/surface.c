@@ -12,7 +12,7 @@
 #include "core/clones.h"
 #include "core/parallel.h"
 #include "core/vec3.h"
-#include "molecule/cell_list.h"
+#include "molecule/points.h"
 #include "scattering/cap_union.h"
 
 #include <math.h>

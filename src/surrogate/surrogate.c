@@ -4,7 +4,7 @@
 
 #include "core/vec3.h"
 #include "likelihood/term_saxs.h"
-#include "prior/prior_factors.h"
+#include "prior/prior.h"
 #include "surrogate/surrogate_beads.h"
 
 #include <math.h>

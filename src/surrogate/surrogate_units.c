@@ -3,7 +3,7 @@
 #include "surrogate/surrogate_units.h"
 
 #include "core/vec3.h"
-#include "molecule/extent.h"
+#include "molecule/points.h"
 #include "scattering/plane_wave.h"
 
 #include <gsl/gsl_linalg.h>
@@ -83,8 +83,8 @@ void tsr_bead_shares(const tsr_residue *residue, int body,
 {
     const tsr_residue *r = residue;
     const int b = body;
-    const double n = tsr_element_mass(7), c = tsr_element_mass(6),
-                 o = tsr_element_mass(8);
+    const double n = tsr_atom_mass(7), c = tsr_atom_mass(6),
+                 o = tsr_atom_mass(8);
     const double side = tsr_amino_has_side_chain(r->amino)
                             ? tsr_amino_side_chain_mass(r->amino)
                             : 0.0;

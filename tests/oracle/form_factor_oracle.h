@@ -6,10 +6,10 @@
 #ifndef TSR_TESTS_FORM_FACTOR_ORACLE_H
 #define TSR_TESTS_FORM_FACTOR_ORACLE_H
 
-#include "molecule/residue_atoms.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "train/form_factors.h"
+#include "train/residue_atoms.h"
 
 #include <math.h>
 #include <stdlib.h>

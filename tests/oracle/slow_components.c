@@ -2,9 +2,9 @@
  * factors and components within what issue 4 asks for, exposures against
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
-#include "molecule/residue_atoms.h"
 #include "molecule/structure.h"
 #include "train/form_factors.h"
+#include "train/residue_atoms.h"
 #include "train/train.h"
 
 #include <math.h>

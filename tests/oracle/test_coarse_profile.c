@@ -11,11 +11,11 @@
 #include "train/train.h"
 
 #include "core/vec3.h"
-#include "molecule/residue_atoms.h"
 #include "molecule/structure.h"
 #include "scattering/coarse_profile.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
+#include "train/residue_atoms.h"
 
 #include <unistd.h>
 

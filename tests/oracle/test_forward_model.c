@@ -2,7 +2,7 @@
  * beside published figures (docs/forward-model.md has the whole tables). */
 #include "engine/engine.h"
 #include "gpu/debye_sum.h"
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/contrast.h"
 #include "scattering/debye.h"

@@ -7,8 +7,8 @@
  * comparison. */
 #include "core/random.h"
 #include "files/file.h"
+#include "molecule/prior_density.h"
 #include "molecule/prior_table.h"
-#include "molecule/torsion_density.h"
 
 #include <gsl/gsl_math.h>
 #include <gsl/gsl_statistics_double.h>
@@ -102,7 +102,7 @@ static int tear_down(void **state)
     if (f == NULL)
         return 0;
     for (int c = 0; c < TSR_N_RAMA; c++)
-        tsr_torsion_density_free(f->grid[c].density);
+        free(f->grid[c].density);
     tsr_prior_table_free(f->table);
     free(f);
     return 0;

@@ -5,7 +5,7 @@
  *     write_trajectory DIRECTORY N_CHAIN N_FRAME */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "molecule/model_atoms.h"
+#include "molecule/structure.h"
 #include "store/trajectory.h"
 
 #include <gsl/gsl_randist.h>

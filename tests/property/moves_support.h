@@ -9,7 +9,7 @@
 
 #include "moves/closure.h"
 #include "moves/move.h"
-#include "prior/restraint.h"
+#include "prior/prior.h"
 #include "sampler/chain.h"
 
 #include <gsl/gsl_sort.h>

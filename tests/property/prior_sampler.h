@@ -8,8 +8,9 @@
 #define TESTS_PRIOR_SAMPLER_H
 
 #include "core/vec3.h"
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
 #include "prior/prior.h"
+#include "tests/geometry_measure.h"
 #include "tests/model_sample.h"
 
 #include <gsl/gsl_randist.h>
@@ -103,7 +104,7 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
     const tsr_topology *t = s->t;
     tsr_internal *g = calloc((size_t)t->n_residue, sizeof *g);
     tsr_conformation_copy(t, c, s->first, 0, t->n_residue);
-    tsr_geometry_measure(t, c, g);
+    measure_geometry(t, c, g);
     int chain = -1;
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];

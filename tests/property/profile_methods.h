@@ -5,7 +5,7 @@
 #include "../engine_support.h"
 
 #include "core/parallel.h"
-#include "molecule/extent.h"
+#include "molecule/points.h"
 #include "scattering/grid_sum.h"
 #include "scattering/plane_wave.h"
 #include "scattering/profile_method.h"

@@ -1,9 +1,10 @@
 /* Laws of the concerted rotation: the prior in is the prior out, the correction
  * cancels and is the Jacobian of the map, and what is held stays to the bit. */
+#include "tests/geometry_measure.h"
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
 #include "moves/closure.h"
 #include "moves/concerted.h"
 #include "moves/move.h"
@@ -311,10 +312,10 @@ static void geometry_keeps(void **state)
     double a, worst = 0.0;
     int n_step = 50000 * LENGTH, accepted = 0;
     draw_chain(&f);
-    tsr_geometry_measure(f.t, f.c, was);
+    measure_geometry(f.t, f.c, was);
     for (int i = 0; i < n_step; i++)
         accepted += step(&f, &a);
-    tsr_geometry_measure(f.t, f.c, is);
+    measure_geometry(f.t, f.c, is);
     for (int i = 0; i < n; i++) {
         double d[8] = {is[i].n_ca - was[i].n_ca,
                        is[i].ca_c - was[i].ca_c,

@@ -2,7 +2,7 @@
 #include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 
-#include "molecule/atoms.h"
+#include "molecule/structure.h"
 #include "sampler/chain.h"
 #include "scattering/atom_model.h"
 #include "scattering/debye.h"

@@ -1,6 +1,7 @@
 /* Laws of the prior and the moves: running value = reference, corrections
  * cancel, proposals tell the truth, geometry keeps, and the prior in is the
  * prior out, for every move, against draws made without a Markov chain. */
+#include "tests/geometry_measure.h"
 #include "tests/property/moves_support.h"
 
 #include <gsl/gsl_blas.h>
@@ -183,12 +184,12 @@ static void geometry_keeps(void **state)
     int n = f.t->n_residue;
     tsr_internal *was = calloc((size_t)n, sizeof *was);
     tsr_internal *g = calloc((size_t)n, sizeof *g);
-    tsr_geometry_measure(f.t, f.c, was);
+    measure_geometry(f.t, f.c, was);
     for (int i = 0; i < N_STEP; i++)
         step(chain, i < 10000);
     tsr_chain_view view;
     tsr_chain_look(chain, &view);
-    tsr_geometry_measure(f.t, view.conformation, g);
+    measure_geometry(f.t, view.conformation, g);
     for (int i = 0; i < n; i++) {
         assert_true(fabs(g[i].n_ca - was[i].n_ca) < most);
         assert_true(fabs(g[i].ca_c - was[i].ca_c) < most);
@@ -240,7 +241,7 @@ static void crankshaft_jacobian(void **state)
     for (int trial = 0; trial < 60; trial++) {
         tsr_proposal p;
         sample_prior(&f.sampler, rng, f.c);
-        tsr_geometry_measure(f.t, f.c, g);
+        measure_geometry(f.t, f.c, g);
         tsr_conformation_copy(f.t, to, f.c, 0, n);
         gsl_rng_memcpy(same, rng);
         type->propose(move, f.c, to, same, &p);

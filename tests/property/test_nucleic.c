@@ -2,7 +2,7 @@
  * prior of their torsions, and what is said of them in files. */
 #include "tests/strand_fixture.h"
 
-#include "prior/nucleotide.h"
+#include "prior/prior.h"
 #include "scattering/guest_factor.h"
 
 /* ---- torsions by the names of atoms, apart from links ---- */
@@ -119,7 +119,7 @@ static void densities(void **state)
                 sum +=
                     h * h * exp(tsr_torsion_density_log(density, i * h, j * h));
         assert_true(fabs(sum - 1.0) < 1e-9);
-        tsr_torsion_density_free(density);
+        free(density);
     }
     tsr_torsion_mixture mixture;
     const double degree = 3.14159265358979323846 / 180.0;
@@ -128,7 +128,7 @@ static void densities(void **state)
     assert_true(
         tsr_torsion_density_log(density, -71.0 * degree, -66.0 * degree) >
         4.0 + tsr_torsion_density_log(density, 71.0 * degree, 170.0 * degree));
-    tsr_torsion_density_free(density);
+    free(density);
 }
 
 /* ---- geometry ---- */

@@ -4,7 +4,7 @@
 #define TSR_TESTS_CHAIN_PDB_H
 
 #include "core/vec3.h"
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
 
 #include <gsl/gsl_math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_CLOSURE_PROBLEM_H
 #define TESTS_UNIT_CLOSURE_PROBLEM_H
 
-#include "molecule/geometry.h"
+#include "molecule/topology.h"
 #include "moves/closure.h"
 
 #include <gsl/gsl_randist.h>

@@ -3,9 +3,7 @@
 #include "io_files.h"
 
 #include "core/vec3.h"
-#include "molecule/atoms.h"
-#include "molecule/cell_list.h"
-#include "molecule/pdb_text.h"
+#include "molecule/points.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
@@ -559,14 +557,12 @@ static void beads_are_outside(void **state)
 /* What a coordinate's eight columns may hold. */
 static tsr_status field(const char *x)
 {
-    char text[128], *kept = NULL;
-    size_t size;
-    int n_model;
-    int n = snprintf(text, sizeof text,
-                     "ATOM      1  CA  GLY A   1    %s   2.000   3.000\n", x);
-    tsr_status status = tsr_pdb_first_model("x.pdb", text, (size_t)n, &kept,
-                                            &size, &n_model, &err);
-    free(kept);
+    char text[128];
+    tsr_atoms *a = NULL;
+    snprintf(text, sizeof text,
+             "ATOM      1  CA  GLY A   1    %s   2.000   3.000\n", x);
+    tsr_status status = tsr_atoms_read(io_text("x.pdb", text), &a, &err);
+    tsr_atoms_free(a);
     return status;
 }
 

@@ -6,8 +6,8 @@
 #include "tests/freedom_sample.h"
 
 #include "core/random.h"
-#include "molecule/extent.h"
-#include "prior/prior_factors.h"
+#include "molecule/points.h"
+#include "prior/prior.h"
 
 #include <gsl/gsl_randist.h>
 

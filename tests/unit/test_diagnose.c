@@ -1,6 +1,5 @@
 /* The questions of `tessera diagnose`, on traces whose answers are known. */
 #include "analysis/diagnose.h"
-#include "analysis/diagnose.h"
 #include "io_files.h"
 
 #include <gsl/gsl_randist.h>

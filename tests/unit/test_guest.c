@@ -4,7 +4,7 @@
 
 #include "core/random.h"
 #include "molecule/guest.h"
-#include "molecule/model_atoms.h"
+#include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/guest_factor.h"
 #include "tests/unit/chain_pdb.h"

@@ -4,8 +4,7 @@
 #include "core/random.h"
 #include "train/mixtures.h"
 
-#include "molecule/side_density.h"
-#include "molecule/torsion_density.h"
+#include "molecule/prior_density.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -47,8 +46,8 @@ static int set_up(void **state)
         tsr_torsion_density_draw(t, rng, &torsion[i][0], &torsion[i][1]);
         tsr_side_density_draw(s, rng, side[i]);
     }
-    tsr_torsion_density_free(t);
-    tsr_side_density_free(s);
+    free(t);
+    free(s);
     gsl_rng_free(rng);
     return 0;
 }

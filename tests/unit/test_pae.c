@@ -1,6 +1,6 @@
 /* Files of predicted aligned errors: the forms that programs write, what is
  * refused, which file belongs to a model and which row to a residue. */
-#include "molecule/pae.h"
+#include "molecule/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

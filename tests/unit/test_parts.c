@@ -1,7 +1,7 @@
 /* Rigid parts and linkers: found where they were planted, whatever the frame
  * and the numbers; what predictions change; published cases. */
 #include "molecule/parts.h"
-#include "molecule/range.h"
+#include "molecule/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void check_ranges(const tsr_structure *s, const tsr_parts *p)
                                : i;
     }
     for (int k = 0; k < p->flexible.n; k++)
-        OK(tsr_range_mark(p->flexible.item[k], s->n_residue, r, 1, mark, &err));
+        OK(tsr_range_mark(p->flexible.item[k], s->n_residue, r, mark, &err));
     for (int i = 0; i < s->n_residue; i++)
         assert_int_equal(mark[i], p->part[i] < 0);
     free(mark);
@@ -149,9 +149,10 @@ static void add_copy(tsr_structure *s, int first, int last, double by)
 {
     int n = last - first + 1, from = s->residue[first].first_atom;
     int n_atom = s->residue[last].first_atom + s->residue[last].n_atom - from;
-    s->residue =
-        realloc(s->residue, (size_t)(s->n_residue + n) * sizeof *s->residue);
-    s->atom = realloc(s->atom, (size_t)(s->n_atom + n_atom) * sizeof *s->atom);
+    s->residue = tsr_pool_resize(
+        &s->pool, s->residue, (size_t)(s->n_residue + n), sizeof *s->residue);
+    s->atom = tsr_pool_resize(&s->pool, s->atom, (size_t)(s->n_atom + n_atom),
+                              sizeof *s->atom);
     assert_true(s->residue != NULL && s->atom != NULL);
     for (int i = 0; i < n; i++) {
         tsr_residue_record *r = &s->residue[s->n_residue + i];

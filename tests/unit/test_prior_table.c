@@ -174,7 +174,7 @@ static void mixtures(void **state)
             assert_true(left > nothing + 2.0);
         else
             assert_true(left < helix - 4.0);
-        tsr_torsion_density_free(d);
+        free(d);
     }
     /* of the crowds' residues all are too strained */
     assert_int_equal(count, ALL_LINK / 3);
@@ -196,7 +196,7 @@ static void mixtures(void **state)
         if (!(one > none && two > none))
             fail_msg("%s: %g %g %g", tsr_amino_table[a].three, one, two, none);
         assert_true(fabs(side[0]) < 0.01); /* the crowds', which are most */
-        tsr_side_density_free(d);
+        free(d);
     }
 }
 

@@ -3,7 +3,7 @@
 
 #include "core/random.h"
 #include "posterior/config.h"
-#include "prior/restraint.h"
+#include "prior/prior.h"
 
 #include <gsl/gsl_randist.h>
 #include <stdio.h>

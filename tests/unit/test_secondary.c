@@ -2,8 +2,8 @@
  * each kind, what ends them, and strands, which have no bonds alone. Whole
  * proteins are in test_parts.c. */
 #include "core/vec3.h"
-#include "molecule/geometry.h"
 #include "molecule/secondary.h"
+#include "molecule/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

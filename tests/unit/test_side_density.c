@@ -1,7 +1,7 @@
 /* Mixtures of Gaussians in space against the formula and quadrature; draws by
  * their moments and chi^2. */
 #include "core/random.h"
-#include "molecule/side_density.h"
+#include "molecule/prior_density.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>
@@ -71,8 +71,8 @@ static void values(void **state)
     assert_true(isfinite(far) && far < -1e11);
     assert_true(
         isnan(tsr_side_density_log(d, (double[3]){(double)NAN, 0.0, 0.0})));
-    tsr_side_density_free(d);
-    tsr_side_density_free(NULL);
+    free(d);
+    free(NULL);
 }
 
 /* Mean and covariance of the whole, and the share of draws on either side of
@@ -115,7 +115,7 @@ static void draws(void **state)
         }
     }
     gsl_rng_free(rng);
-    tsr_side_density_free(d);
+    free(d);
 }
 
 int main(void)

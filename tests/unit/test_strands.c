@@ -45,9 +45,7 @@ static void find(const double *protein, double apart, tsr_parts *parts)
 
 static void clear(tsr_parts *parts)
 {
-    for (int k = 0; k < parts->flexible.n; k++)
-        free(parts->flexible.item[k]);
-    free(parts->flexible.item);
+    tsr_pool_clear(&parts->pool);
 }
 
 static void alone(void **state)

@@ -4,7 +4,6 @@
 #include "io_files.h"
 
 #include "core/vec3.h"
-#include "molecule/atoms.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/cap_union.h"

@@ -1,10 +1,10 @@
 /* Chain geometry, ranges and what may move. */
+#include "tests/geometry_measure.h"
 #include "tests/model_sample.h"
 
 #include "core/random.h"
 #include "core/vec3.h"
-#include "molecule/geometry.h"
-#include "molecule/range.h"
+#include "molecule/topology.h"
 
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static void ideal_geometry(void **state)
     open_fixture(&f, NULL);
     int n = f.t->n_residue;
     tsr_internal *g = calloc((size_t)n, sizeof *g);
-    tsr_geometry_measure(f.t, f.c, g);
+    measure_geometry(f.t, f.c, g);
     for (int i = 0; i < n; i++) {
         assert_true(fabs(g[i].n_ca - TSR_BOND_N_CA) < 1e-12);
         assert_true(fabs(g[i].ca_c - TSR_BOND_CA_C) < 1e-12);
@@ -87,7 +87,7 @@ static void measure_and_build(void **state)
     tsr_internal *g = calloc((size_t)n, sizeof *g);
     tsr_conformation *again = tsr_conformation_new(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, n);
-    tsr_geometry_measure(f.t, f.c, g);
+    measure_geometry(f.t, f.c, g);
     tsr_geometry_build(f.t, g, again);
     for (int i = 0; i < n; i++)
         for (int a = 0; a < 4; a++)
@@ -229,7 +229,7 @@ static void range_texts(void **state)
         int mark[6] = {0}, n = 0;
         tsr_err err = {0};
         tsr_status status =
-            tsr_range_mark(cases[k].text, 6, residue, 1, mark, &err);
+            tsr_range_mark(cases[k].text, 6, residue, mark, &err);
         for (int i = 0; i < 6; i++)
             n += mark[i];
         assert_int_equal(n, cases[k].n);

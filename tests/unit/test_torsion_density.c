@@ -1,7 +1,7 @@
 /* Mixtures of bivariate von Mises distributions against quadrature and, for
  * draws, chi^2 against the density. */
 #include "core/random.h"
-#include "molecule/torsion_density.h"
+#include "molecule/prior_density.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>
@@ -128,7 +128,7 @@ static void integrals(void **state)
             assert_true(fabs(by_psi[b] - marginal) < 1e-10 * (1.0 + marginal));
         }
         free(by_psi);
-        tsr_torsion_density_free(d);
+        free(d);
     }
 }
 
@@ -145,7 +145,7 @@ static void narrow(void **state)
             total +=
                 exp(tsr_torsion_density_log(d, p->phi + a * h, p->psi + b * h));
     assert_true(fabs(total * h * h - 1.0) < 1e-10);
-    tsr_torsion_density_free(d);
+    free(d);
 }
 
 /* Cosines and sines, the angle, the angle a turn further, the formula. */
@@ -178,7 +178,7 @@ static void forms(void **state)
         assert_true(value > log(0.02 / (4.0 * M_PI * M_PI)));
     }
     gsl_rng_free(rng);
-    tsr_torsion_density_free(d);
+    free(d);
 }
 
 /* Far from a narrow component, where its density underflows, the logarithm is
@@ -196,7 +196,7 @@ static void far_away(void **state)
         assert_true(isfinite(tsr_torsion_density_log_phi(d, p->phi + M_PI)));
         assert_true(isfinite(tsr_torsion_density_log_psi(d, p->psi + M_PI)));
         assert_true(isnan(tsr_torsion_density_log(d, (double)NAN, 0.0)));
-        tsr_torsion_density_free(d);
+        free(d);
     }
 }
 
@@ -267,12 +267,12 @@ static void draws(void **state)
         else if (p->k_phi > 1e3) /* phi alone is narrow: look closely */
             width = 0.2;
         check_draws(d, p->phi, p->psi, width, i);
-        tsr_torsion_density_free(d);
+        free(d);
     }
     tsr_torsion_density *d = density_of(&mixture);
     check_draws(d, 0.0, 0.0, 2.0 * M_PI, 100);
     check_draws(d, -1.1, -0.75, 1.0, 101);
-    tsr_torsion_density_free(d);
+    free(d);
 }
 
 /* Angles alone, by their mean cosines I1 / I0 and I2 / I0. */
@@ -331,7 +331,7 @@ static void cells(void **state)
         if (fabs(share[k] - wanted[k]) > 0.01)
             fail_msg("block %d is drawn with %.4f, not %.4f", k, share[k],
                      wanted[k]);
-    tsr_torsion_density_free(d);
+    free(d);
 }
 
 int main(void)

@@ -788,7 +788,7 @@ static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
     for (int i = 0; i < n; i++) {
         int ai = index[i];
         double r = tsr_vec3_distance(atoms->xyz[ai], centre);
-        double m = tsr_element_mass(info->atom[ai].z);
+        double m = tsr_atom_mass(info->atom[ai].z);
         mass += m;
         moment += m * r * r;
         sum[RADIUS] +=

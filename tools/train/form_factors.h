@@ -4,9 +4,9 @@
 
 #include "core/log.h"
 #include "core/status.h"
-#include "molecule/residue_atoms.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
+#include "train/residue_atoms.h"
 
 #include <stddef.h>
 
@@ -52,6 +52,7 @@ tsr_status tsr_exposure_fit(const double *bins, tsr_exposure_type *type,
  * displaces) times the exposed share of the atom's sphere, of its displaced
  * volume, to a probe of 1.8 Angstrom. Schneidman-Duhovny et al. 2013. With one
  * component the contrast alone, and nothing of exposures. */
+#include <stddef.h>
 
 typedef struct {
     tsr_body_model model;

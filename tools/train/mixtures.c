@@ -6,8 +6,7 @@
 #include "train/mixtures.h"
 #include "core/random.h"
 #include "core/vec3.h"
-#include "molecule/side_density.h"
-#include "molecule/torsion_density.h"
+#include "molecule/prior_density.h"
 
 #include <gsl/gsl_eigen.h>
 #include <gsl/gsl_math.h>
@@ -663,7 +662,7 @@ static tsr_status evaluate_torsion(const void *mixture, long n, const double *x,
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a density");
     for (long i = 0; i < n; i++)
         value[i] = tsr_torsion_density_log(density, x[2 * i], x[2 * i + 1]);
-    tsr_torsion_density_free(density);
+    free(density);
     return TSR_OK;
 }
 
@@ -938,7 +937,7 @@ static tsr_status evaluate_side(const void *mixture, long n, const double *x,
         return tsr_fail(err, TSR_E_NOMEM, "no memory for a density");
     for (long i = 0; i < n; i++)
         value[i] = tsr_side_density_log(density, x + 3 * i);
-    tsr_side_density_free(density);
+    free(density);
     return TSR_OK;
 }
 

@@ -4,8 +4,8 @@
 #include "train/priors.h"
 #include "core/vec3.h"
 #include "molecule/prior_table.h"
-#include "molecule/residue_atoms.h"
 #include "train/mixtures.h"
+#include "train/residue_atoms.h"
 #include "train/train.h"
 
 #include <gsl/gsl_math.h>

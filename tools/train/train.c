@@ -5,7 +5,6 @@
 #include "core/text.h"
 #include "files/file.h"
 #include "molecule/prior_table.h"
-#include "molecule/table_file.h"
 #include "scattering/form_factor.h"
 
 #include <dirent.h>
@@ -618,4 +617,17 @@ tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
     write_contacts(w.out, table, TSR_BODIES_TWO);
     write_contacts(w.out, table, TSR_BODIES_ONE);
     return tsr_file_end(&w, TSR_OK, err);
+}
+
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = tsr_words_list(format, args);
+    va_end(args);
+    if (text == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+    free(*source);
+    *source = text;
+    return TSR_OK;
 }

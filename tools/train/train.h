@@ -138,6 +138,11 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
  * The files of data/, as molecule/prior_table.h and scattering/form_factor.h
  * read them. Written beside and renamed. */
 
+/* Replaces a heading by what the format makes, which may use the one before.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+    TSR_PRINTF(3, 4);
+
 /* Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
                                  const char *path, tsr_err *err);

@@ -1,6 +1,6 @@
 /* Which atoms of a residue belong to which body, by the names in the table of
  * amino acids, and the mass-weighted centres. */
-#include "molecule/residue_atoms.h"
+#include "train/residue_atoms.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ int tsr_body_centre(tsr_body_model model, const tsr_residue_atoms *atoms,
         const double *x = atoms->xyz[index[k]];
         if (x == NULL)
             return -1;
-        double mass = tsr_element_mass(info->atom[index[k]].z);
+        double mass = tsr_atom_mass(info->atom[index[k]].z);
         for (int d = 0; d < 3; d++)
             sum[d] += mass * (x[d] - origin[d]);
         total += mass;

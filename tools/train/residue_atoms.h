@@ -1,7 +1,7 @@
 /* A residue of a structure laid beside the table of amino acids: which atoms
  * it has, and where its bodies are. */
-#ifndef TSR_MOLECULE_RESIDUE_ATOMS_H
-#define TSR_MOLECULE_RESIDUE_ATOMS_H
+#ifndef TSR_TRAIN_RESIDUE_ATOMS_H
+#define TSR_TRAIN_RESIDUE_ATOMS_H
 
 #include "molecule/residue.h"
 #include "molecule/structure.h"

@@ -1,22 +1,36 @@
-/* What prior.c and prior_state.c share. */
-#ifndef TSR_PRIOR_PRIOR_FACTORS_H
-#define TSR_PRIOR_PRIOR_FACTORS_H
-
-#include "core/vec3.h"
-#include "molecule/fixed.h"
-#include "molecule/nucleic.h"
-#include "molecule/topology.h"
-#include "prior/prior.h"
-#include "prior/restraint.h"
-
 /* Excluded volume between bodies, incrementally.
  *
  * Three structures keep a step's cost at the bodies that it moves: cells of the
  * contact distance for a few bodies, bounding spheres of runs of bodies for
  * parts that move rigidly, and a list of the pairs that are in contact, so that
  * the old energy of what moved needs no search. Energies are integers
- * (fixed.h): their sum does not depend on the order, nor on which structure
+ * (tsr_fix): their sum does not depend on the order, nor on which structure
  * found a pair. */
+#ifndef TSR_PRIOR_CLASH_H
+#define TSR_PRIOR_CLASH_H
+
+#include "core/vec3.h"
+#include "molecule/topology.h"
+
+#include <math.h>
+#include <stdint.h>
+
+/* Log densities are integers in units of 2^-32 nat: sums of them are exact. */
+#define TSR_FIXED_SCALE 0x1p32
+
+/* Held within 2^20 nat, far beyond any use; two thousand at that bound still
+ * add up, and any number of terms of the size that samples have. */
+static inline int64_t tsr_fix(double nat)
+{
+    double bound = 0x1p20;
+    nat = nat > bound ? bound : nat < -bound ? -bound : nat;
+    return (int64_t)llrint(nat * TSR_FIXED_SCALE);
+}
+
+static inline double tsr_unfix(int64_t fixed)
+{
+    return (double)fixed / TSR_FIXED_SCALE;
+}
 
 typedef struct {
     const tsr_topology *topology;
@@ -73,27 +87,5 @@ int64_t tsr_clash_propose(tsr_clash_state *state, const double (*current)[3],
 /* Makes the proposal just evaluated (and not forbidden) the state. */
 void tsr_clash_accept(tsr_clash_state *state, const double (*proposed)[3],
                       int n_span, const tsr_body_span *span);
-
-struct tsr_prior {
-    const tsr_topology *topology;
-    tsr_torsion_density *torsion[TSR_N_RAMA + TSR_N_NUCLEIC_CLASS];
-    tsr_side_density *side[TSR_N_AMINO]; /* NULL where there is none */
-    tsr_angle_gaussian angle[TSR_N_AMINO];
-    tsr_clash clash;
-    double d_limit_ang; /* 0: none */
-    int n_restraint;
-    tsr_restraint *restraint; /* [n_restraint] */
-};
-
-/* Terms of one flexible residue, from coordinates. */
-int64_t tsr_prior_torsion_term(const tsr_prior *prior,
-                               const tsr_conformation *conformation,
-                               int residue);
-int64_t tsr_prior_angle_term(const tsr_prior *prior,
-                             const tsr_conformation *conformation, int residue);
-int64_t tsr_prior_side_term(const tsr_prior *prior,
-                            const tsr_conformation *conformation, int residue);
-int64_t tsr_prior_restraint_term(const tsr_prior *prior,
-                                 const tsr_conformation *conformation, int k);
 
 #endif

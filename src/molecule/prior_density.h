@@ -1,17 +1,22 @@
-/* Densities of the backbone torsions (phi, psi): mixtures of bivariate von
- * Mises distributions on the torus, in the sine model (Singh, Hnizdo & Demchuk
- * 2002; Mardia, Taylor & Subramaniam 2007):
+/* Densities of the prior: mixtures of distributions of backbone torsions and of
+ * side-chain centres, ready to be evaluated and drawn from.
+ *
+ * Torsions (phi, psi): bivariate von Mises distributions on the torus, in the
+ * sine model (Singh, Hnizdo & Demchuk 2002; Mardia, Taylor & Subramaniam 2007):
  *
  *   f(phi, psi) = C exp(k1 cos(phi - mu) + k2 cos(psi - nu)
  *                       + lambda sin(phi - mu) sin(psi - nu))
  *   1 / C = 4 pi^2 sum_m binom(2m, m) (lambda^2 / 4 k1 k2)^m I_m(k1) I_m(k2)
  *
- * Every density is normalised over [-pi, pi)^2. */
-#ifndef TSR_MOLECULE_TORSION_DENSITY_H
-#define TSR_MOLECULE_TORSION_DENSITY_H
+ * Every density is normalised over [-pi, pi)^2. Side-chain centres: Gaussians
+ * in the frame of N-CA-C (core/vec3.h, tsr_frame), Angstrom. */
+#ifndef TSR_MOLECULE_PRIOR_DENSITY_H
+#define TSR_MOLECULE_PRIOR_DENSITY_H
 
 #include <gsl/gsl_rng.h>
 #include <stdint.h>
+
+/* ---- torsions ---- */
 
 typedef struct {
     double weight;       /* of the mixture, the sum is 1 */
@@ -30,10 +35,10 @@ typedef struct {
 
 typedef struct tsr_torsion_density tsr_torsion_density;
 
-/* Prepared for evaluation; copies the mixture. NULL: out of memory. */
+/* Prepared for evaluation; copies the mixture. One piece of memory, which the
+ * caller frees; NULL: out of memory. */
 tsr_torsion_density *
 tsr_torsion_density_new(const tsr_torsion_mixture *mixture);
-void tsr_torsion_density_free(tsr_torsion_density *density);
 
 /* Log density, nat, per rad^2. The second form takes cosines and sines, each
  * pair of unit length; it is what a step calls (some 100 ns). */
@@ -62,8 +67,7 @@ void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
 void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
                                uint32_t *upto);
 
-/* One bivariate von Mises distribution in the sine model (torsion_density.h):
- * its normalisation, its moments and exact draws. */
+/* One distribution: its normalisation, its moments and exact draws. */
 
 /* Returns log(1 / C) - k_phi - k_psi, which is small where 1 / C overflows.
  * moment [3] out, NULL allowed: the means of cos(phi - mu), cos(psi - nu) and
@@ -87,5 +91,34 @@ double tsr_von_mises_draw_angle(gsl_rng *rng, double kappa);
 
 /* The same angle in [-pi, pi). */
 double tsr_von_mises_wrap(double angle_rad);
+
+/* ---- side-chain centres ---- */
+
+typedef struct {
+    double weight; /* of the mixture, the sum is 1 */
+    double mean[3];
+    double cov[3][3];
+} tsr_side_gaussian;
+
+enum { TSR_MAX_SIDE_GAUSSIAN = 12 };
+
+typedef struct {
+    long count; /* side chains trained on */
+    int n;      /* 0: has no side chain */
+    tsr_side_gaussian part[TSR_MAX_SIDE_GAUSSIAN];
+} tsr_side_mixture;
+
+typedef struct tsr_side_density tsr_side_density;
+
+/* The same for these. */
+tsr_side_density *tsr_side_density_new(const tsr_side_mixture *mixture);
+
+/* Log density, nat, per Angstrom^3. */
+double tsr_side_density_log(const tsr_side_density *density,
+                            const double side[3]);
+
+/* An exact draw. */
+void tsr_side_density_draw(const tsr_side_density *density, gsl_rng *rng,
+                           double side[3]);
 
 #endif

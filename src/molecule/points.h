@@ -1,9 +1,10 @@
-/* Points in cubic cells, to find those near a place. */
-#ifndef TSR_MOLECULE_CELL_LIST_H
-#define TSR_MOLECULE_CELL_LIST_H
+/* Points in space: those near a place, and how far apart they are. Angstrom. */
+#ifndef TSR_MOLECULE_POINTS_H
+#define TSR_MOLECULE_POINTS_H
 
 #include "core/status.h"
 
+/* Points in cubic cells, to find those near a place. */
 typedef struct tsr_cell_list tsr_cell_list;
 
 /* Points xyz [n], Angstrom, borrowed; radius: the largest that will be asked
@@ -17,5 +18,12 @@ void tsr_cell_list_free(tsr_cell_list *cells);
  * cell by cell. Returns how many there are, which may be more than max. */
 int tsr_cell_list_near(const tsr_cell_list *cells, const double x[3],
                        double radius, int max, int *index);
+
+/* Largest distance between any two of n points, Angstrom. O(n^2) at worst. */
+double tsr_largest_distance(int n, const double (*xyz)[3]);
+
+/* Whether two of n points are farther apart than `limit`, exactly. O(n) unless
+ * the limit is near the largest distance. */
+int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit);
 
 #endif

@@ -1,12 +1,41 @@
-/* Densities of torsions. A step asks for them many times, so that all that does
- * not depend on the angles is worked out before, and a density is linear in
- * nine products of cosines and sines (torsion_density.h). */
-#include "molecule/torsion_density.h"
+/* A step asks for densities many times, so that all that does not depend on the
+ * coordinates is worked out before. */
+#include "molecule/prior_density.h"
 
 #include <gsl/gsl_math.h>
+#include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_bessel.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* ---- of any mixture ---- */
+
+/* The largest is taken out, so that the sum is at least 1. What is below 1e-17
+ * of it is not worth an exponential. */
+static double log_sum(int n, const double *x, double largest)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) {
+        double d = x[i] - largest;
+        if (!(d <= -40.0)) /* NaN stays NaN */
+            sum += exp(d);
+    }
+    return largest + log(sum);
+}
+
+/* A part of n; up_to [n]: the sums of their weights. */
+static int draw_from(gsl_rng *rng, int n, const double *up_to)
+{
+    double u = gsl_rng_uniform(rng) * up_to[n - 1];
+    int i = 0;
+    while (i < n - 1 && u >= up_to[i])
+        i++;
+    return i;
+}
+
+/* ---- torsions ----
+ *
+ * A density is linear in nine products of cosines and sines. */
 
 /* The series of Singh, Hnizdo & Demchuk 2002 with t_m its terms, and the scaled
  * Bessel functions through 1 = e^-k (I_0 + 2 I_1 + 2 I_2 + ...), both summed
@@ -184,24 +213,6 @@ tsr_torsion_density *tsr_torsion_density_new(const tsr_torsion_mixture *mixture)
     return density;
 }
 
-void tsr_torsion_density_free(tsr_torsion_density *density)
-{
-    free(density);
-}
-
-/* The largest is taken out, so that the sum is at least 1. What is below 1e-17
- * of it is not worth an exponential. */
-static double log_sum(int n, const double *x, double largest)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        double d = x[i] - largest;
-        if (!(d <= -40.0)) /* NaN stays NaN */
-            sum += exp(d);
-    }
-    return largest + log(sum);
-}
-
 double tsr_torsion_density_log_at(const tsr_torsion_density *density,
                                   const double phi_cos_sin[2],
                                   const double psi_cos_sin[2])
@@ -265,10 +276,7 @@ double tsr_torsion_density_log_psi(const tsr_torsion_density *density,
 void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
                               double *phi_rad, double *psi_rad)
 {
-    double u = gsl_rng_uniform(rng) * density->up_to[density->n - 1];
-    int i = 0;
-    while (i < density->n - 1 && u >= density->up_to[i])
-        i++;
+    const int i = draw_from(rng, density->n, density->up_to);
     draw_part(&density->part[i], rng, phi_rad, psi_rad);
 }
 
@@ -291,4 +299,90 @@ void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
             seen += (1.0 - anywhere) * own / fmax(sum, 1e-300) + anywhere / n;
             upto[k] = k + 1 < n ? (uint32_t)(seen * 0x1p32) : UINT32_MAX;
         }
+}
+
+/* ---- side-chain centres ----
+ *
+ * Each Gaussian is kept as the Cholesky factor of its covariance and that
+ * factor's inverse: one gives draws, the other densities. */
+
+/* cov = L L^T. z = W (x - mean) with W = L^-1, lower too, has unit normals. */
+typedef struct {
+    double log_scale; /* log(weight / sqrt((2 pi)^3 det cov)) */
+    double mean[3];
+    double l[6], w[6]; /* 00 10 11 20 21 22 */
+} gaussian;
+
+struct tsr_side_density {
+    int n;
+    double up_to[TSR_MAX_SIDE_GAUSSIAN]; /* sum of weights */
+    gaussian part[TSR_MAX_SIDE_GAUSSIAN];
+};
+
+static void prepare(gaussian *g, const tsr_side_gaussian *from)
+{
+    const double(*c)[3] = from->cov;
+    double *l = g->l, *w = g->w;
+    for (int i = 0; i < 3; i++)
+        g->mean[i] = from->mean[i];
+    l[0] = sqrt(c[0][0]);
+    l[1] = c[1][0] / l[0];
+    l[2] = sqrt(c[1][1] - l[1] * l[1]);
+    l[3] = c[2][0] / l[0];
+    l[4] = (c[2][1] - l[3] * l[1]) / l[2];
+    l[5] = sqrt(c[2][2] - l[3] * l[3] - l[4] * l[4]);
+    w[0] = 1.0 / l[0];
+    w[2] = 1.0 / l[2];
+    w[5] = 1.0 / l[5];
+    w[1] = -l[1] * w[0] * w[2];
+    w[4] = -l[4] * w[2] * w[5];
+    w[3] = -(l[3] * w[0] + l[4] * w[1]) * w[5];
+    g->log_scale = log(from->weight) - 1.5 * log(2.0 * M_PI) -
+                   log(l[0] * l[2]) - log(l[5]);
+}
+
+tsr_side_density *tsr_side_density_new(const tsr_side_mixture *mixture)
+{
+    tsr_side_density *density = calloc(1, sizeof *density);
+    if (density == NULL)
+        return NULL;
+    double sum = 0.0;
+    for (int i = 0; i < mixture->n; i++) {
+        if (mixture->part[i].weight <= 0.0)
+            continue;
+        prepare(&density->part[density->n], &mixture->part[i]);
+        sum += mixture->part[i].weight;
+        density->up_to[density->n++] = sum;
+    }
+    return density;
+}
+
+double tsr_side_density_log(const tsr_side_density *density,
+                            const double side[3])
+{
+    double e[TSR_MAX_SIDE_GAUSSIAN], largest = -HUGE_VAL;
+    for (int i = 0; i < density->n; i++) {
+        const gaussian *g = &density->part[i];
+        double x = side[0] - g->mean[0], y = side[1] - g->mean[1];
+        double z = side[2] - g->mean[2];
+        double a = g->w[0] * x, b = g->w[1] * x + g->w[2] * y;
+        double c = g->w[3] * x + g->w[4] * y + g->w[5] * z;
+        e[i] = g->log_scale - 0.5 * (a * a + b * b + c * c);
+        if (e[i] > largest)
+            largest = e[i];
+    }
+    return log_sum(density->n, e, largest);
+}
+
+void tsr_side_density_draw(const tsr_side_density *density, gsl_rng *rng,
+                           double side[3])
+{
+    const int i = draw_from(rng, density->n, density->up_to);
+    const gaussian *g = &density->part[i];
+    double z[3];
+    for (int d = 0; d < 3; d++)
+        z[d] = gsl_ran_gaussian(rng, 1.0);
+    side[0] = g->mean[0] + g->l[0] * z[0];
+    side[1] = g->mean[1] + g->l[1] * z[0] + g->l[2] * z[1];
+    side[2] = g->mean[2] + g->l[3] * z[0] + g->l[4] * z[1] + g->l[5] * z[2];
 }

@@ -1,0 +1,223 @@
+/* Points in space. */
+#include "molecule/points.h"
+
+#include "core/pool.h"
+#include "core/vec3.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- near a place ----
+ *
+ * Counting sort of points into cubic cells of at least the search radius, so
+ * that what is near a place lies in the cells around it. Where points are few
+ * and far between, cells are larger, to keep their number in proportion. */
+
+static const double most_ang = 1e100; /* squares stay finite */
+
+struct tsr_cell_list {
+    tsr_pool pool;
+    double low[3], size; /* corner, side of a cell */
+    int n_cell[3];
+    int *first;       /* [cells + 1] into order */
+    int *order;       /* [n] points by cell */
+    double (*xyz)[3]; /* [n] in this order */
+};
+
+static int cell_along(const tsr_cell_list *c, int axis, double x)
+{
+    double at = floor((x - c->low[axis]) / c->size);
+    return at < 0.0 ? 0 : at >= c->n_cell[axis] ? c->n_cell[axis] - 1 : (int)at;
+}
+
+static int cell_of(const tsr_cell_list *c, const double x[3])
+{
+    int i = cell_along(c, 0, x[0]), j = cell_along(c, 1, x[1]);
+    return (i * c->n_cell[1] + j) * c->n_cell[2] + cell_along(c, 2, x[2]);
+}
+
+/* Cells of at least `radius`, no more than some for each point: few atoms far
+ * apart must not take all the memory. */
+static int divide(tsr_cell_list *c, int n, const double (*xyz)[3],
+                  double radius)
+{
+    double high[3];
+    for (int a = 0; a < 3; a++) {
+        c->low[a] = high[a] = xyz[0][a];
+        for (int i = 1; i < n; i++) {
+            c->low[a] = fmin(c->low[a], xyz[i][a]);
+            high[a] = fmax(high[a], xyz[i][a]);
+        }
+    }
+    double total;
+    c->size = radius;
+    for (;;) {
+        total = 1.0;
+        for (int a = 0; a < 3; a++)
+            total *= floor((high[a] - c->low[a]) / c->size) + 1.0;
+        if (total <= 8.0 * n + 64.0)
+            break;
+        c->size *= 1.3;
+    }
+    for (int a = 0; a < 3; a++)
+        c->n_cell[a] = (int)floor((high[a] - c->low[a]) / c->size) + 1;
+    return (int)total;
+}
+
+tsr_status tsr_cell_list_new(int n, const double (*xyz)[3], double radius,
+                             tsr_cell_list **out, tsr_err *err)
+{
+    *out = NULL;
+    for (int i = 0; i < 3 * n; i++)
+        if (!(fabs(xyz[i / 3][i % 3]) < most_ang))
+            return tsr_fail(err, TSR_E_NUMERIC, "a coordinate is %g",
+                            xyz[i / 3][i % 3]);
+    tsr_cell_list *c = calloc(1, sizeof *c);
+    TSR_TRY(tsr_allocated(c, err));
+    int total = divide(c, n, xyz, radius);
+    tsr_pool_array(&c->pool, c->first, total + 2);
+    tsr_pool_array(&c->pool, c->order, n);
+    tsr_pool_array(&c->pool, c->xyz, n);
+    if (c->pool.failed) {
+        tsr_cell_list_free(c);
+        return tsr_no_memory(err);
+    }
+    /* Counted one place up, so that filling leaves the starts behind. */
+    for (int i = 0; i < n; i++)
+        c->first[cell_of(c, xyz[i]) + 2]++;
+    for (int k = 2; k < total + 2; k++)
+        c->first[k] += c->first[k - 1];
+    for (int i = 0; i < n; i++) {
+        int at = c->first[cell_of(c, xyz[i]) + 1]++;
+        c->order[at] = i;
+        tsr_vec3_copy(c->xyz[at], xyz[i]);
+    }
+    *out = c;
+    return TSR_OK;
+}
+
+void tsr_cell_list_free(tsr_cell_list *cells)
+{
+    if (cells != NULL)
+        tsr_pool_clear(&cells->pool);
+    free(cells);
+}
+
+int tsr_cell_list_near(const tsr_cell_list *c, const double x[3], double radius,
+                       int max, int *index)
+{
+    int from[3], to[3], n = 0;
+    for (int a = 0; a < 3; a++) {
+        from[a] = cell_along(c, a, x[a] - radius);
+        to[a] = cell_along(c, a, x[a] + radius);
+    }
+    for (int i = from[0]; i <= to[0]; i++)
+        for (int j = from[1]; j <= to[1]; j++) {
+            int row = (i * c->n_cell[1] + j) * c->n_cell[2];
+            int last = c->first[row + to[2] + 1];
+            for (int k = c->first[row + from[2]]; k < last; k++) {
+                if (n < max) /* without a branch that is hard to foretell */
+                    index[n] = c->order[k];
+                n += tsr_vec3_distance2(c->xyz[k], x) <= radius * radius;
+            }
+        }
+    return n;
+}
+
+/* ---- how far apart ----
+ *
+ * Exact bounds from a centre leave few pairs to be looked at. */
+
+typedef struct {
+    double radius;
+    int index;
+} far_point;
+
+static int farther_first(const void *a, const void *b)
+{
+    const far_point *p = a, *q = b;
+    if (p->radius != q->radius)
+        return p->radius < q->radius ? 1 : -1;
+    return p->index - q->index;
+}
+
+/* |ab| <= |ao| + |bo| for any centre o: with the points sorted by their
+ * distance from the centroid, a row ends as soon as that bound cannot beat
+ * the best pair so far. For a compact molecule few points are looked at. */
+double tsr_largest_distance(int n, const double (*xyz)[3])
+{
+    double best2 = 0.0;
+    double centre[3] = {0.0, 0.0, 0.0};
+    if (n < 2)
+        return 0.0;
+    far_point *point = malloc((size_t)n * sizeof *point);
+    if (point == NULL) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < i; j++)
+                best2 = fmax(best2, tsr_vec3_distance2(xyz[i], xyz[j]));
+        return sqrt(best2);
+    }
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++)
+            centre[c] += xyz[i][c] / n;
+    for (int i = 0; i < n; i++) {
+        point[i].index = i;
+        point[i].radius = tsr_vec3_distance(xyz[i], centre);
+    }
+    qsort(point, (size_t)n, sizeof *point, farther_first);
+    for (int i = 0; i < n; i++) {
+        /* the margin covers the rounding of the radii */
+        double reach = sqrt(best2) * (1.0 - 1e-12);
+        if (2.0 * point[i].radius < reach)
+            break;
+        for (int j = i + 1; j < n; j++) {
+            if (point[i].radius + point[j].radius < reach)
+                break;
+            double d2 =
+                tsr_vec3_distance2(xyz[point[i].index], xyz[point[j].index]);
+            if (d2 > best2) {
+                best2 = d2;
+                reach = sqrt(best2) * (1.0 - 1e-12);
+            }
+        }
+    }
+    free(point);
+    return sqrt(best2);
+}
+
+/* Only points that lie outside of limit - (the largest radius) can be an end of
+ * such a pair. The margin covers the rounding of radii. */
+int tsr_is_distance_beyond(int n, const double (*xyz)[3], double limit)
+{
+    enum { MOST = 256 };
+    double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    double hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    double centre[3], most2 = 0.0, reach = limit * (1.0 - 1e-12);
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++) {
+            lo[c] = xyz[i][c] < lo[c] ? xyz[i][c] : lo[c];
+            hi[c] = xyz[i][c] > hi[c] ? xyz[i][c] : hi[c];
+        }
+    for (int c = 0; c < 3; c++)
+        centre[c] = 0.5 * (lo[c] + hi[c]);
+    for (int i = 0; i < n; i++) {
+        double d2 = tsr_vec3_distance2(xyz[i], centre);
+        most2 = d2 > most2 ? d2 : most2;
+    }
+    double inner = reach - sqrt(most2);
+    if (sqrt(most2) <= inner)
+        return 0;
+    double inner2 = inner > 0.0 ? inner * inner : 0.0;
+    int outer[MOST], n_outer = 0;
+    for (int i = 0; i < n; i++) {
+        if (tsr_vec3_distance2(xyz[i], centre) < inner2)
+            continue;
+        if (n_outer == MOST)
+            return tsr_largest_distance(n, xyz) > limit;
+        for (int k = 0; k < n_outer; k++)
+            if (tsr_vec3_distance(xyz[i], xyz[outer[k]]) > limit)
+                return 1;
+        outer[n_outer++] = i;
+    }
+    return 0;
+}

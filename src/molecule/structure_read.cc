@@ -1,0 +1,1554 @@
+/* Structures through gemmi (Wojdyr 2022, JOSS 7:4200): its parsers, the residue
+ * table, the scattering factors. What is protein and what is left out is
+ * decided here. No exception leaves read_file. */
+extern "C" {
+#include "molecule/structure.h"
+
+#include "files/file.h"
+#include "molecule/residue.h"
+}
+
+#include <gemmi/atof.hpp>
+#include <gemmi/c4322.hpp>
+#include <gemmi/calculate.hpp>
+#include <gemmi/cif.hpp>
+#include <gemmi/it92.hpp>
+#include <gemmi/mmcif.hpp>
+#include <gemmi/model.hpp>
+#include <gemmi/neutron92.hpp>
+#include <gemmi/pdb.hpp>
+#include <gemmi/resinfo.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace
+{
+
+/* A refusal on its way to the caller's tsr_err, with TSR_E_DATA. */
+struct Refusal {
+    std::string text;
+};
+
+[[noreturn]] void refuse(const char *format, ...) TSR_PRINTF(1, 2);
+
+void refuse(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    throw Refusal{text};
+}
+
+std::string upper(std::string text)
+{
+    for (char &c : text)
+        if (c >= 'a' && c <= 'z')
+            c = char(c - 'a' + 'A');
+    return text;
+}
+
+/* ---- names ---- */
+
+bool has_atom(const gemmi::Residue &residue, const char *name)
+{
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.name == name)
+            return true;
+    return false;
+}
+
+/* A bond of a chain, between atoms of these names. */
+bool is_bonded(const gemmi::Residue &one, const char *from,
+               const gemmi::Residue &next, const char *to)
+{
+    const double longest = 2.0; /* Angstrom */
+    for (const gemmi::Atom &a : one.atoms)
+        for (const gemmi::Atom &b : next.atoms)
+            if (a.name == from && b.name == to &&
+                a.pos.dist_sq(b.pos) < longest * longest)
+                return true;
+    return false;
+}
+
+bool is_hydrogen(const gemmi::Atom &atom)
+{
+    return atom.is_hydrogen() || tsr_is_hydrogen_name(upper(atom.name).c_str());
+}
+
+/* The alternate location of a residue whose atoms have the largest occupancy in
+ * the mean, of equals the first; '\0' where it has none. */
+char main_altloc(const gemmi::Residue &residue)
+{
+    std::vector<char> letters;
+    std::map<char, std::pair<double, int>> sum;
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.altloc != '\0') {
+            if (sum.count(atom.altloc) == 0)
+                letters.push_back(atom.altloc);
+            sum[atom.altloc].first += double(atom.occ);
+            sum[atom.altloc].second++;
+        }
+    char best = '\0';
+    double most = 0.0;
+    for (char letter : letters) {
+        double mean = sum[letter].first / sum[letter].second;
+        if (best == '\0' || mean > most + 1e-6) {
+            best = letter;
+            most = mean;
+        }
+    }
+    return best;
+}
+
+bool is_water(const gemmi::Residue &residue)
+{
+    static const char *const names[] = {"SOL", "TIP3", "TIP", "TIP4", "SPC",
+                                        "WAT", "H2O",  "HOH", "DOD",  "OH2"};
+    std::string name = upper(residue.name);
+    for (const char *water : names)
+        if (name == water)
+            return true;
+    return residue.entity_type == gemmi::EntityType::Water ||
+           gemmi::find_tabulated_residue(name).is_water();
+}
+
+/* "LYS A:12" */
+std::string name_of(const std::string &chain, const gemmi::Residue &residue)
+{
+    return residue.name + " " + chain + ":" + residue.seqid.str();
+}
+
+/* One of the 20 that a residue is, or is a modification or a protonation state
+ * of; -1: none. gemmi's table gives the parent of a modified residue as its
+ * one-letter code in lower case. */
+int find_amino(const gemmi::Residue &residue)
+{
+    std::string name = upper(residue.name);
+    gemmi::ResidueInfo info = gemmi::find_tabulated_residue(name);
+    if (info.is_amino_acid())
+        return tsr_amino_by_one(info.one_letter_code);
+    const char *needs;
+    int amino = tsr_amino_by_protonation(name.c_str(), &needs);
+    return amino >= 0 && !info.found() && has_atom(residue, needs) ? amino : -1;
+}
+
+/* RNA, DNA, and what is bonded to these as one of them, which parse flags. */
+const char nucleotide_flag = 'n';
+
+bool is_nucleotide(const gemmi::Residue &residue)
+{
+    return residue.flag == nucleotide_flag ||
+           gemmi::find_tabulated_residue(upper(residue.name)).is_nucleic_acid();
+}
+
+/* ---- nucleotides ---- */
+
+/* Old files have * in the place of a prime. */
+bool has_sugar_atom(const gemmi::Residue &residue, std::string name)
+{
+    if (has_atom(residue, name.c_str()))
+        return true;
+    name.back() = '*';
+    return has_atom(residue, name.c_str());
+}
+
+/* The bond O3'-P between one and the next. */
+bool are_joined(const gemmi::Residue &one, const gemmi::Residue &next)
+{
+    return is_bonded(one, "O3'", next, "P") || is_bonded(one, "O3*", next, "P");
+}
+
+/* Modified nucleotides that gemmi's table lacks, and those of programs that
+ * name the ends of strands apart (RA5), are known by their sugar and by a bond
+ * to another nucleotide, which a ligand of that kind does not have. */
+void flag_nucleotides(gemmi::Chain &chain)
+{
+    for (size_t i = 0; i < chain.residues.size(); i++) {
+        gemmi::Residue &residue = chain.residues[i];
+        bool has_sugar = !is_nucleotide(residue) && find_amino(residue) < 0;
+        for (const char *name : {"C1'", "C3'", "C4'", "C5'", "O3'", "O5'"})
+            has_sugar = has_sugar && has_sugar_atom(residue, name);
+        if (has_sugar &&
+            ((i > 0 && are_joined(chain.residues[i - 1], residue)) ||
+             (i + 1 < chain.residues.size() &&
+              are_joined(residue, chain.residues[i + 1]))))
+            residue.flag = nucleotide_flag;
+    }
+}
+
+/* ---- PDB text ---- */
+
+const size_t record = 81; /* of kept text: 80 columns and a newline */
+
+/* Record name in columns 1 to 6, blanks after it. */
+bool is_record(const char *line, size_t size, const char *name)
+{
+    size_t n = std::strlen(name);
+    if (size < n || strncasecmp(line, name, n) != 0)
+        return false;
+    for (; n < 6 && n < size; n++)
+        if (line[n] != ' ')
+            return false;
+    return true;
+}
+
+/* Six-figure serial numbers reach into the columns of the record's name. */
+bool is_atom(const char *line, size_t size)
+{
+    return size > 4 && ((strncasecmp(line, "ATOM", 4) == 0 &&
+                         (line[4] == ' ' || std::isdigit(line[4]))) ||
+                        (size > 6 && strncasecmp(line, "HETATM", 6) == 0));
+}
+
+/* A field of fixed width that holds one number and blanks, as gemmi reads it.
+ */
+bool is_number(const char *field, size_t width)
+{
+    double number;
+    const char *end = field + width;
+    const auto read = gemmi::fast_from_chars(field, end, number);
+    return read.ec == std::errc() &&
+           std::all_of(read.ptr, end, [](char c) { return c == ' '; });
+}
+
+/* What would be read as a wrong number is refused: gemmi takes a coordinate
+ * that is no number for 0. */
+void check_atom(const char *path, const char *line, size_t size, long number)
+{
+    static const char *const water[] = {"HOH", "WAT", "DOD",
+                                        "H2O", "TIP", "SOL"};
+    if (size < 54)
+        refuse("'%s', line %ld: the atom record ends before its coordinates "
+               "do; is the file complete?",
+               path, number);
+    for (int k = 0; k < 3; k++)
+        if (!is_number(line + 30 + 8 * k, 8))
+            refuse("'%s', line %ld: the %c coordinate '%.8s' is not a number; "
+                   "columns 31 to 54 must hold x, y, z",
+                   path, number, "xyz"[k], line + 30 + 8 * k);
+    /* A letter begins a hybrid-36 number. Water often has none that is right,
+     * and does not matter. */
+    if (is_number(line + 22, 4) || std::isalpha(line[22]))
+        return;
+    for (const char *name : water)
+        if (strncasecmp(line + 17, name, 3) == 0)
+            return;
+    refuse("'%s', line %ld: the residue number '%.4s' is not a number; columns "
+           "23 to 26 must hold it",
+           path, number, line + 22);
+}
+
+/* The ATOM, HETATM and TER records of the first model, without the columns
+ * where old files have an id code and line numbers: so nothing else in a file
+ * can make the reading fail. n_model counts the models. */
+std::string first_model(const char *path, const std::string &text, int &n_model)
+{
+    std::string kept;
+    /* Atoms after END are read too: where files were put together, they are
+     * other chains, or repeat residues and are refused for that. */
+    bool in_model = false;
+    long number = 1;
+    n_model = 0;
+    kept.reserve(text.size() + text.size() / 8);
+    for (size_t at = 0, end; at < text.size(); at = end + 1, number++) {
+        const char *line = text.data() + at;
+        end = std::min(text.find('\n', at), text.size());
+        size_t size = end - at;
+        while (size > 0 && std::isspace(line[size - 1]))
+            size--;
+        if (is_atom(line, size)) {
+            in_model = true;
+            if (n_model > 0)
+                continue;
+            check_atom(path, line, size, number);
+            /* columns 1 to 66, and 77 to 78 where they hold an element */
+            std::string columns(line, std::min(size, size_t(66)));
+            columns.resize(record - 1, ' ');
+            for (size_t k = 76; k < 78 && k < size; k++)
+                if (std::isalpha(line[k]))
+                    columns[k] = line[k];
+            kept += columns + '\n';
+        } else if (is_record(line, size, "MODEL") ||
+                   is_record(line, size, "ENDMDL")) {
+            n_model += in_model;
+            in_model = false;
+        } else if (n_model == 0 && size >= 3 &&
+                   strncasecmp(line, "TER", 3) == 0 &&
+                   (size == 3 || line[3] == ' ')) {
+            kept += "TER\n";
+        }
+    }
+    n_model += in_model;
+    if (n_model == 0)
+        refuse("'%s' is not a structure: it has no atom records of PDB and "
+               "does not begin as mmCIF; give a PDB or mmCIF file",
+               path);
+    return kept;
+}
+
+/* ---- copies of a molecule under one chain id ----
+ *
+ * Biological assemblies and older programs have them: each after the first gets
+ * an id of its own. Along a chain id a copy begins where the number of a
+ * residue comes again. So that nothing is taken for a copy that is none, all
+ * residues that it shares with the copy before have the same names, it has ten
+ * residues or more, and no more than half of them lie where those of the copy
+ * before do (models without MODEL records). Ligands and ions that stand behind
+ * a chain follow in the order of their occurrence. */
+
+const int least = 10; /* residues of a copy */
+const double near_ang = 3.0;
+
+/* Consecutive atoms of one residue. */
+struct Run {
+    char *line;
+    int n;
+    bool is_polymer;
+    double x[3]; /* of CA or C1' */
+    int copy;
+    std::string key() const { return std::string(line + 22, 5); }
+    std::string name() const { return std::string(line + 17, 3); }
+};
+
+typedef std::map<std::string, const Run *> Copy;
+
+std::string atom_of(const char *line)
+{
+    return std::string(line + 12, 4);
+}
+
+bool is_same_run(const Run &run, const char *line)
+{
+    return line == run.line + size_t(run.n) * record &&
+           std::memcmp(run.line + 17, line + 17, 10) == 0;
+}
+
+/* A second ion of one number is an ion of its own. */
+bool is_repeated_ion(const Run &run, const char *line)
+{
+    return run.n == 1 && !run.is_polymer && line[16] == run.line[16] &&
+           atom_of(run.line) == atom_of(line);
+}
+
+void note_place(Run &run, const char *line)
+{
+    std::string atom = atom_of(line);
+    bool is_place = atom == " CA " || atom == " C1'" || atom == " C1*";
+    if (!is_place || std::strncmp(line, "ATOM", 4) != 0)
+        return;
+    run.is_polymer = true;
+    for (int k = 0; k < 3; k++)
+        run.x[k] = std::atof(std::string(line + 30 + 8 * k, 8).c_str());
+}
+
+/* Runs by chain id. */
+std::map<char, std::vector<Run>> find_runs(std::string &text)
+{
+    std::map<char, std::vector<Run>> runs;
+    for (char *line = &text[0]; *line != '\0';) {
+        if (std::strncmp(line, "TER", 3) == 0) {
+            line = std::strchr(line, '\n') + 1;
+            continue;
+        }
+        std::vector<Run> &of = runs[line[21]];
+        if (of.empty() || !is_same_run(of.back(), line) ||
+            is_repeated_ion(of.back(), line))
+            of.push_back(Run{line, 0, false, {0.0, 0.0, 0.0}, 0});
+        of.back().n++;
+        note_place(of.back(), line);
+        line += record;
+    }
+    return runs;
+}
+
+bool is_copy(const Copy &first, const Copy &other)
+{
+    int n_near = 0, n_same = 0;
+    for (const auto &one : other) {
+        auto twin = first.find(one.first);
+        if (twin == first.end())
+            continue;
+        if (twin->second->name() != one.second->name())
+            return false;
+        const double *a = twin->second->x, *b = one.second->x;
+        n_same++;
+        n_near += std::hypot(std::hypot(a[0] - b[0], a[1] - b[1]),
+                             a[2] - b[2]) < near_ang;
+    }
+    return int(other.size()) >= least && 2 * n_same > int(other.size()) &&
+           2 * n_near <= n_same;
+}
+
+/* HETATM records: within a chain, as selenomethionine, of the same copy as what
+ * is on both sides; the rest by how often it was there before. */
+void place_others(std::vector<Run> &runs, int n_copy)
+{
+    std::map<std::string, int> seen;
+    int before = -1;
+    size_t next = 0;
+    for (size_t i = 0; i < runs.size(); i++) {
+        if (runs[i].is_polymer) {
+            before = runs[i].copy;
+            continue;
+        }
+        next = std::max(next, i);
+        while (next < runs.size() && !runs[next].is_polymer)
+            next++;
+        int turn = seen[runs[i].key() + runs[i].name()]++;
+        bool is_inside = next < runs.size() && runs[next].copy == before;
+        runs[i].copy = is_inside ? before : std::min(turn, n_copy - 1);
+    }
+}
+
+/* Numbers the copies of one chain id; returns how many, 1 where they are none.
+ */
+int number_copies(std::vector<Run> &runs)
+{
+    std::vector<Copy> copies(1);
+    for (Run &run : runs) {
+        if (!run.is_polymer)
+            continue;
+        /* an alternate residue of the same place follows it */
+        auto twin = copies.back().find(run.key());
+        if (twin != copies.back().end() && run.line[16] != ' ')
+            continue;
+        if (twin != copies.back().end())
+            copies.emplace_back();
+        copies.back()[run.key()] = &run;
+        run.copy = int(copies.size()) - 1;
+    }
+    for (size_t k = 1; k < copies.size(); k++)
+        if (!is_copy(copies[k - 1], copies[k]))
+            return 1;
+    place_others(runs, int(copies.size()));
+    return int(copies.size());
+}
+
+/* Gives copies ids of their own. Returns these, "B C D". */
+std::string split_copies(std::string &text)
+{
+    std::map<char, std::vector<Run>> all = find_runs(text);
+    std::string told, taken;
+    for (const auto &one : all)
+        taken += one.first;
+    for (auto &one : all) {
+        int n = number_copies(one.second);
+        std::string ids(1, one.first);
+        while (int(ids.size()) < n) {
+            char id = tsr_free_letter(taken.c_str());
+            if (id == '\0')
+                return told;
+            ids += id;
+            taken += id;
+        }
+        for (const Run &run : one.second)
+            for (int k = 0; n > 1 && k < run.n; k++)
+                run.line[size_t(k) * record + 21] = ids[size_t(run.copy)];
+        for (int k = 1; k < n; k++)
+            told += std::string(told.empty() ? "" : " ") + ids[size_t(k)];
+    }
+    return told;
+}
+
+/* ---- mmCIF ---- */
+
+bool is_kept_category(const std::string &tag)
+{
+    std::string category = gemmi::to_lower(tag.substr(0, tag.find('.')));
+    return category == "_atom_site" || category == "_entity" ||
+           category == "_entity_poly" || category == "_entity_poly_seq" ||
+           category == "_struct_asym";
+}
+
+/* gemmi finds no atoms where one of these columns is missing. Models often lack
+ * them, so they get what the dictionary has as default or a twin column. */
+void complete_atom_site(const char *path, gemmi::cif::Loop &loop)
+{
+    static const struct {
+        const char *tag, *twin, *value;
+    } column[] = {
+        {"_atom_site.id", nullptr, "1"},
+        {"_atom_site.type_symbol", nullptr, "?"},
+        {"_atom_site.label_alt_id", nullptr, "."},
+        {"_atom_site.label_asym_id", "_atom_site.auth_asym_id", "A"},
+        {"_atom_site.occupancy", nullptr, "1"},
+        {"_atom_site.b_iso_or_equiv", nullptr, "0"},
+        {"_atom_site.auth_seq_id", "_atom_site.label_seq_id", "?"},
+    };
+    for (const auto &c : column) {
+        if (loop.find_tag_lc(c.tag) >= 0)
+            continue;
+        int twin = c.twin ? loop.find_tag_lc(c.twin) : -1;
+        std::vector<std::string> values;
+        size_t width = loop.width(), length = loop.length();
+        for (size_t i = 0; i < length; i++) {
+            for (size_t k = 0; k < width; k++)
+                values.push_back(loop.val(i, k));
+            values.push_back(twin < 0 ? c.value : loop.val(i, size_t(twin)));
+        }
+        loop.values = std::move(values);
+        loop.tags.push_back(c.tag);
+    }
+    /* Numbers that no int holds; gemmi does not check. */
+    static const char *const integer[] = {
+        "_atom_site.id", "_atom_site.auth_seq_id", "_atom_site.label_seq_id",
+        "_atom_site.pdbx_formal_charge", "_atom_site.pdbx_tls_group_id"};
+    for (const char *tag : integer) {
+        int k = loop.find_tag_lc(tag);
+        for (size_t i = size_t(k); k >= 0 && i < loop.values.size();
+             i += loop.width()) {
+            if (loop.values[i].size() <= 9)
+                continue;
+            if (std::strcmp(tag, "_atom_site.id") != 0)
+                refuse("'%s': %s '%.40s' is out of range", path, tag,
+                       loop.values[i].c_str());
+            loop.values[i] = "1";
+        }
+    }
+}
+
+/* gemmi's document with only the categories that say what the atoms are, so
+ * that nothing in the others can make the reading fail. */
+gemmi::cif::Document parse_cif(const char *path, const std::string &text)
+{
+    gemmi::cif::Document doc =
+        gemmi::cif::read_memory(text.data(), text.size(), path);
+    for (gemmi::cif::Block &block : doc.blocks) {
+        std::vector<gemmi::cif::Item> kept;
+        for (gemmi::cif::Item &item : block.items) {
+            bool is_loop = item.type == gemmi::cif::ItemType::Loop;
+            bool is_pair = item.type == gemmi::cif::ItemType::Pair;
+            if (is_loop && !item.loop.tags.empty() &&
+                is_kept_category(item.loop.tags[0])) {
+                if (gemmi::istarts_with(item.loop.tags[0], "_atom_site."))
+                    complete_atom_site(path, item.loop);
+                kept.push_back(std::move(item));
+            } else if (is_pair && is_kept_category(item.pair[0])) {
+                kept.push_back(std::move(item));
+            }
+        }
+        block.items = std::move(kept);
+    }
+    return doc;
+}
+
+/* Does the text begin with a CIF data block, after blanks and comments? */
+bool is_cif(const std::string &text)
+{
+    size_t at = 0;
+    for (;;) {
+        at = text.find_first_not_of(" \t\r\n", at);
+        if (at == std::string::npos || text[at] != '#')
+            break;
+        at = text.find('\n', at);
+        if (at == std::string::npos)
+            break;
+    }
+    return at != std::string::npos &&
+           gemmi::istarts_with(text.substr(at, 5), "data_");
+}
+
+/* Names and numbers are ASCII; what else a file holds is in comments and
+ * titles, and gemmi shifts characters as if none were negative. */
+std::string ascii(const char *data, size_t size)
+{
+    std::string text(data, size);
+    if (text.compare(0, 3, "\xef\xbb\xbf") == 0)
+        text.erase(0, 3); /* byte order mark */
+    for (char &c : text)
+        if (static_cast<unsigned char>(c) >= 0x80)
+            c = '?';
+    return text;
+}
+
+double median(std::vector<double> values)
+{
+    auto middle = values.begin() + long(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return values.empty() ? 0.0 : *middle;
+}
+
+struct Parsed {
+    gemmi::Structure structure; /* the first model is [0] */
+    int n_model;                /* of the file */
+    std::string copies;         /* ids that copies got */
+};
+
+/* PDB or mmCIF, as the text says. A blank chain id, which a configuration could
+ * not name, is now the first letter that is free. is_own: as tessera wrote it,
+ * so that no chain holds copies. */
+Parsed parse(const char *path, const std::string &text, bool is_own = false)
+{
+    Parsed out;
+    if (text.find('\0') != std::string::npos)
+        refuse("'%s' is not a structure: it is a binary file; give a PDB or "
+               "mmCIF file",
+               path);
+    if (is_cif(text)) {
+        out.structure = gemmi::make_structure(parse_cif(path, text));
+        out.n_model = int(out.structure.models.size());
+    } else {
+        std::string kept = first_model(path, text, out.n_model);
+        if (!is_own)
+            out.copies = split_copies(kept);
+        out.structure =
+            gemmi::read_pdb_from_memory(kept.data(), kept.size(), path);
+    }
+    if (out.structure.models.empty())
+        refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
+               "file with coordinates",
+               path);
+    std::string taken;
+    for (const gemmi::Chain &chain : out.structure.models[0].chains)
+        taken += chain.name.size() == 1 ? chain.name : "";
+    const char letter[2] = {tsr_free_letter(taken.c_str()), '\0'};
+    for (gemmi::Model &model : out.structure.models)
+        for (gemmi::Chain &chain : model.chains) {
+            if (chain.name.empty())
+                chain.name = letter[0] != '\0' ? letter : "blank";
+            flag_nucleotides(chain);
+        }
+    return out;
+}
+
+/* Refuses what cannot be a molecule, whatever the command: atoms that are far
+ * away or nowhere, residues of which no frame can be made, copies in one place,
+ * nm. Waters are not looked at. What is larger would take hours; and whose
+ * residues follow each other at less than an Angstrom, 3.8 in nm, is not in
+ * Angstrom. */
+void check_model(const char *path, const gemmi::Model &model)
+{
+    const double most_ang = 1800.0, least_ang = 1.0, same_ang = 0.01;
+    std::vector<std::pair<std::string, const gemmi::Residue *>> residues;
+    std::vector<double> axis[3], step;
+    std::map<std::array<long, 3>, std::string> taken;
+    std::string pair;
+    size_t n_pair = 0;
+    for (const gemmi::Chain &chain : model.chains)
+        for (const gemmi::Residue &residue : chain.residues) {
+            if (is_water(residue) || residue.atoms.empty())
+                continue;
+            residues.emplace_back(name_of(chain.name, residue), &residue);
+            for (int k = 0; k < 3; k++)
+                if (std::isfinite(residue.atoms[0].pos.at(k)))
+                    axis[k].push_back(residue.atoms[0].pos.at(k));
+        }
+    const gemmi::Position middle(median(axis[0]), median(axis[1]),
+                                 median(axis[2]));
+    gemmi::Position before = middle;
+    for (const auto &r : residues) {
+        const gemmi::Atom &first = r.second->atoms[0];
+        int n_same = 0;
+        for (const gemmi::Atom &atom : r.second->atoms) {
+            const gemmi::Position &at = atom.pos;
+            if (!(at.dist(middle) < most_ang))
+                refuse("'%s': atom %s of residue %s is nowhere near the others "
+                       "(%g, %g, %g): build it (PDBFixer) or take it out",
+                       path, atom.name.c_str(), r.first.c_str(), at.x, at.y,
+                       at.z);
+            n_same += atom.name != first.name && atom.altloc == first.altloc &&
+                      at.dist(first.pos) < same_ang;
+        }
+        if (n_same > 1)
+            refuse("'%s': residue %s has %d atoms in one place (%g, %g, %g): "
+                   "build it (PDBFixer) or take it out",
+                   path, r.first.c_str(), n_same + 1, first.pos.x, first.pos.y,
+                   first.pos.z);
+        step.push_back(first.pos.dist(before));
+        before = first.pos;
+        const gemmi::Vec3 x = first.pos / same_ang;
+        auto place = taken.insert(
+            {{std::lround(x.x), std::lround(x.y), std::lround(x.z)}, r.first});
+        if (!place.second && first.altloc == '\0' && n_pair++ == 0)
+            pair = place.first->second + " and " + r.first;
+    }
+    if (n_pair >= 10 || (n_pair > 0 && 2 * n_pair >= residues.size()))
+        refuse("'%s': residues %s are in one place, and %zu pairs more: two "
+               "copies of a molecule? Take one out, or put models between "
+               "MODEL and ENDMDL",
+               path, pair.c_str(), n_pair - 1);
+    if (residues.size() > 2 && median(step) < least_ang)
+        refuse("'%s': residues that follow each other are %.2f A apart: the "
+               "coordinates are in nm; multiply them by 10",
+               path, median(step));
+}
+
+/* Other people's messages on one line. */
+std::string one_line(std::string text)
+{
+    for (char &c : text)
+        if (c == '\n' || c == '\r')
+            c = ' ';
+    return text;
+}
+
+/* Reads a file, gzipped or not, and calls `read` with its text in ASCII; turns
+ * what that throws into a status and a message. */
+tsr_status read_file(const char *path,
+                     const std::function<void(const std::string &)> &read,
+                     tsr_err *err)
+{
+    char *data;
+    size_t size;
+    TSR_TRY(tsr_file_read(path, &data, &size, err));
+    tsr_status status = TSR_OK;
+    try {
+        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
+        const std::string text = ascii(data, size);
+        owner.reset();
+        read(text);
+    } catch (const Refusal &refusal) {
+        status = tsr_fail(err, TSR_E_DATA, "%s", refusal.text.c_str());
+    } catch (const std::bad_alloc &) {
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    } catch (const std::exception &problem) {
+        status = tsr_fail(err, TSR_E_DATA,
+                          "'%s' cannot be read as PDB or mmCIF: %.500s", path,
+                          one_line(problem.what()).c_str());
+    } catch (...) {
+        status =
+            tsr_fail(err, TSR_E_INTERNAL, "unknown failure reading '%s'", path);
+    }
+    return status;
+}
+
+/* ---- what callers get ---- */
+
+struct Free {
+    void operator()(tsr_structure *s) const { tsr_structure_free(s); }
+    void operator()(tsr_atoms *a) const { tsr_atoms_free(a); }
+    void operator()(tsr_model_atoms *m) const { tsr_model_atoms_free(m); }
+};
+template <typename T> using Own = std::unique_ptr<T, Free>;
+
+template <typename T> Own<T> make()
+{
+    Own<T> out(static_cast<T *>(std::calloc(1, sizeof(T))));
+    if (out == nullptr)
+        throw std::bad_alloc();
+    return out;
+}
+
+/* Memory of the pool of `owner`, with room for one element more. */
+template <typename T> T *copy_out(tsr_pool *pool, const std::vector<T> &from)
+{
+    T *to = static_cast<T *>(tsr_pool_new(pool, from.size() + 1, sizeof(T)));
+    if (to == nullptr)
+        throw std::bad_alloc();
+    if (!from.empty())
+        std::memcpy(to, from.data(), from.size() * sizeof(T));
+    return to;
+}
+
+template <size_t N> void copy_text(char (&to)[N], const std::string &from)
+{
+    std::snprintf(to, N, "%s", from.c_str());
+}
+
+/* Of a record of either kind: where in the file it is. */
+template <typename Record>
+void name_record(Record &record, const std::string &chain,
+                 const gemmi::Residue &residue)
+{
+    copy_text(record.chain, chain);
+    record.number = residue.seqid.num.has_value() ? *residue.seqid.num : 0;
+    record.insertion = residue.seqid.has_icode() ? residue.seqid.icode : ' ';
+}
+
+/* ---- what is protein ---- */
+
+typedef std::vector<const gemmi::Residue *> Chain;
+
+bool has_backbone(const gemmi::Residue &residue)
+{
+    return has_atom(residue, "N") && has_atom(residue, "CA") &&
+           has_atom(residue, "C");
+}
+
+bool is_amino_acid(const gemmi::Residue &residue)
+{
+    return gemmi::find_tabulated_residue(upper(residue.name)).is_amino_acid() ||
+           find_amino(residue) >= 0 || has_backbone(residue);
+}
+
+/* Numbers that follow each other, with room for a chromophore that was made
+ * of three residues. */
+bool is_numbered_next(const gemmi::Residue &a, const gemmi::Residue &b)
+{
+    return a.seqid.num.has_value() && b.seqid.num.has_value() &&
+           std::labs(long(*a.seqid.num) - long(*b.seqid.num)) <= 2;
+}
+
+/* Amino acids also come as ligands: HETATM records that the file does not call
+ * part of a polymer and that no peptide bond holds. Where it says nothing about
+ * polymers (no TER, no entities), the numbers tell as well. */
+bool is_in_chain(const Chain &chain, size_t i)
+{
+    const gemmi::Residue &residue = *chain[i];
+    if (residue.entity_type == gemmi::EntityType::Polymer ||
+        residue.het_flag != 'H')
+        return true;
+    bool is_unsaid = residue.entity_type == gemmi::EntityType::Unknown;
+    for (size_t k : {i - 1, i + 1}) /* i - 1 wraps where there is none */
+        if (k < chain.size() && is_amino_acid(*chain[k]) &&
+            (is_bonded(*chain[k], "C", residue, "N") ||
+             is_bonded(residue, "C", *chain[k], "N") ||
+             (is_unsaid && find_amino(residue) >= 0 &&
+              is_numbered_next(*chain[k], residue))))
+            return true;
+    return false;
+}
+
+struct Protein {
+    const char *path;
+    bool is_model; /* what has no backbone is left out, nucleotides will do */
+    Own<tsr_structure> out = make<tsr_structure>();
+    std::vector<tsr_residue_record> residues = {};
+    std::vector<tsr_atom> atoms = {};
+    std::vector<tsr_declared> declared = {};
+    std::string bare = {};
+
+    void declare(const std::string &chain, const std::string &letters);
+    void add_chain(const std::string &name, const Chain &chain);
+    void add_residue(const std::string &chain, const gemmi::Residue &residue);
+    tsr_structure *finish();
+};
+
+void Protein::add_residue(const std::string &chain,
+                          const gemmi::Residue &residue)
+{
+    const std::string label = name_of(chain, residue);
+    const int amino = find_amino(residue);
+    if (amino < 0)
+        refuse("'%s': residue %s in a protein chain is none of the 20 amino "
+               "acids and has no known parent among them; rename it and its "
+               "atoms to the closest of the 20, or remove it",
+               path, label.c_str());
+    if (!has_atom(residue, "CA") && has_atom(residue, "CA1"))
+        refuse("'%s': residue %s is several residues fused into one; "
+               "replace it by the residues it was made of",
+               path, label.c_str());
+
+    tsr_residue_record record{};
+    const char *three = tsr_amino_table[amino].three;
+    const bool is_mapped = residue.name != three;
+    name_record(record, chain, residue);
+    copy_text(record.name, three);
+    copy_text(record.file_name, residue.name);
+    record.first_atom = int(atoms.size());
+
+    char main_alt = main_altloc(residue);
+    std::map<std::string, const gemmi::Atom *> chosen;
+    std::vector<std::string> order;
+    for (const gemmi::Atom &atom : residue.atoms) {
+        if (is_hydrogen(atom)) {
+            out->n_hydrogen++;
+            continue;
+        }
+        std::string raw = upper(atom.name);
+        const char *name = tsr_amino_atom_name(tsr_amino(amino), raw.c_str());
+        if (name == nullptr || (raw != name && has_atom(residue, name))) {
+            out->n_extra_atom++;
+            out->n_modified_atom += is_mapped;
+            record.is_cut = 1;
+            continue;
+        }
+        const gemmi::Atom *&kept = chosen[name];
+        if (kept == nullptr) {
+            kept = &atom;
+            order.push_back(name);
+        } else if (kept->altloc == atom.altloc) {
+            if (kept->pos.dist_sq(atom.pos) > 0.01 * 0.01)
+                refuse("'%s': chain %s has residue %s twice (two atoms %s); "
+                       "give each molecule its own chain id, and put models "
+                       "between MODEL and ENDMDL",
+                       path, chain.c_str(), label.c_str(), name);
+            out->n_extra_atom++; /* the same line twice */
+        } else {
+            out->n_altloc_atom++;
+            if (atom.altloc == main_alt && kept->altloc != '\0')
+                kept = &atom;
+        }
+    }
+    for (const char *name : {"N", "CA", "C"})
+        if (is_model && chosen.count(name) == 0) {
+            if (out->n_bare++ < 6)
+                bare += " " + label + " (no " + name + ")";
+            return;
+        }
+    if (is_model) {
+        const gemmi::Position n = chosen["N"]->pos, ca = chosen["CA"]->pos;
+        const gemmi::Position c = chosen["C"]->pos;
+        const double angle = gemmi::calculate_angle(n, ca, c);
+        if (!(angle > 0.5 && angle < 2.9 && n.dist(ca) < 3 && ca.dist(c) < 3))
+            refuse("'%s': residue %s: its N, CA and C lie in line or far "
+                   "apart: build it (MODELLER, PDBFixer) or take it out",
+                   path, label.c_str());
+    }
+    out->n_mapped += is_mapped;
+    out->n_chain += residues.empty() || chain != residues.back().chain;
+    if (const gemmi::Atom *ca = residue.find_atom("CA", '*'))
+        record.b = double(ca->b_iso);
+    for (const std::string &name : order) {
+        const gemmi::Position &pos = chosen[name]->pos;
+        tsr_atom atom{};
+        copy_text(atom.name, name);
+        copy_text(atom.file_name, chosen[name]->name);
+        atom.z = tsr_amino_atomic_number(name.c_str());
+        atom.xyz[0] = pos.x, atom.xyz[1] = pos.y, atom.xyz[2] = pos.z;
+        atoms.push_back(atom);
+    }
+    record.n_atom = int(order.size());
+    residues.push_back(record);
+}
+
+void Protein::add_chain(const std::string &name, const Chain &chain)
+{
+    std::map<std::pair<int, char>, const gemmi::Residue *> seen;
+    for (size_t i = 0; i < chain.size(); i++) {
+        const gemmi::Residue &residue = *chain[i];
+        if (is_water(residue)) {
+            out->n_water++;
+            continue;
+        }
+        if (is_nucleotide(residue)) {
+            out->n_nucleotide++;
+            continue;
+        }
+        if (!is_amino_acid(residue) || !is_in_chain(chain, i)) {
+            out->n_ligand++;
+            continue;
+        }
+        if (!residue.seqid.num.has_value())
+            refuse("'%s': a residue %s of chain %s has no number; number the "
+                   "residues",
+                   path, residue.name.c_str(), name.c_str());
+        if (name.size() > 7)
+            refuse("'%s': the chain id '%.40s' is longer than 7 characters; "
+                   "shorten it",
+                   path, name.c_str());
+        auto key = std::make_pair(*residue.seqid.num, residue.seqid.icode);
+        auto &before = seen[key];
+        if (before != nullptr) {
+            /* Two residue types at one place, as alternates: the first. */
+            int n_alternate = 0;
+            for (const gemmi::Atom &atom : residue.atoms) {
+                if (atom.altloc == '\0')
+                    refuse("'%s': chain %s has residue %s twice (%s and %s); "
+                           "give each molecule its own chain id, and put "
+                           "models between MODEL and ENDMDL",
+                           path, name.c_str(), residue.seqid.str().c_str(),
+                           before->name.c_str(), residue.name.c_str());
+                n_alternate += !is_hydrogen(atom);
+            }
+            out->n_altloc_atom += n_alternate;
+            continue;
+        }
+        before = &residue;
+        add_residue(name, residue);
+    }
+}
+
+void Protein::declare(const std::string &chain, const std::string &letters)
+{
+    tsr_declared one{};
+    copy_text(one.chain, chain);
+    one.letters = tsr_pool_text(&out->pool, letters.c_str());
+    declared.push_back(one);
+}
+
+tsr_structure *Protein::finish()
+{
+    std::snprintf(out->bare, sizeof out->bare,
+                  "residues without a whole backbone:%s%s; complete it "
+                  "(MODELLER, PDBFixer)",
+                  bare.c_str(), out->n_bare > 6 ? " ..." : "");
+    if (9 * size_t(out->n_bare) > residues.size())
+        refuse("'%s': %s", path, out->bare);
+    if (residues.empty() && !(is_model && out->n_nucleotide > 0))
+        refuse("'%s' holds no protein (%d nucleotides, %d ligands, %d waters); "
+               "give a structure with amino acids",
+               path, out->n_nucleotide, out->n_ligand, out->n_water);
+    out->n_residue = int(residues.size());
+    out->n_atom = int(atoms.size());
+    out->n_declared = int(declared.size());
+    out->path = tsr_pool_text(&out->pool, path);
+    out->residue = copy_out(&out->pool, residues);
+    out->atom = copy_out(&out->pool, atoms);
+    out->declared = copy_out(&out->pool, declared);
+    if (out->pool.failed)
+        throw std::bad_alloc();
+    return out.release();
+}
+
+/* ---- what the file says of the sample and of itself ---- */
+
+char letter_of(const std::string &residue)
+{
+    gemmi::ResidueInfo info =
+        gemmi::find_tabulated_residue(upper(residue.substr(0, 3)));
+    bool is_known = info.is_amino_acid() && info.one_letter_code != ' ';
+    return is_known ? char(info.one_letter_code & ~0x20) : 'X';
+}
+
+/* SEQRES records: the chain in column 12, residues from column 20. */
+void read_seqres(const std::string &text, Protein &protein)
+{
+    std::map<std::string, std::string> found;
+    for (size_t at = 0; at < text.size();) {
+        size_t end = std::min(text.find('\n', at), text.size());
+        std::string line = text.substr(at, std::min(end - at, size_t(70)));
+        at = end + 1;
+        if (line.compare(0, 6, "SEQRES") != 0 || line.size() < 22)
+            continue;
+        std::string chain(line[11] == ' ' ? 0 : 1, line[11]);
+        for (size_t k = 19; k + 3 <= line.size(); k += 4)
+            if (line[k + 2] != ' ' && line[k] != ' ')
+                found[chain] += letter_of(line.substr(k, 3));
+    }
+    for (const auto &one : found)
+        protein.declare(one.first, one.second);
+}
+
+void read_entities(const gemmi::Structure &structure, Protein &protein)
+{
+    std::map<std::string, bool> seen;
+    for (const gemmi::Chain &chain : structure.models[0].chains)
+        for (const gemmi::Residue &residue : chain.residues) {
+            const gemmi::Entity *entity =
+                structure.get_entity(residue.entity_id);
+            if (!entity || entity->full_sequence.empty() || seen[chain.name])
+                continue;
+            std::string letters;
+            for (const std::string &name : entity->full_sequence)
+                letters += letter_of(name);
+            seen[chain.name] = true;
+            protein.declare(chain.name, letters);
+        }
+}
+
+/* Programs that predict say so in the title, or in a category for models. A
+ * structure that was measured may tell of a prediction, too, as the model that
+ * it was solved with. */
+bool says_prediction(const std::string &text)
+{
+    bool is_measured = text.find("\nEXPDTA    ") != std::string::npos ||
+                       text.find("_exptl.method") != std::string::npos ||
+                       text.find("_refine.") != std::string::npos;
+    return text.find("_ma_qa_metric") != std::string::npos ||
+           (!is_measured && (text.find("ALPHAFOLD") != std::string::npos ||
+                             text.find("AlphaFold") != std::string::npos ||
+                             text.find("ColabFold") != std::string::npos ||
+                             text.find("ESMFOLD") != std::string::npos));
+}
+
+tsr_structure *read_protein(const char *path, const std::string &text,
+                            bool is_model)
+{
+    const Parsed file = parse(path, text);
+    /* A chain's ligands and waters often follow apart: parts of one name are
+     * one chain. */
+    const gemmi::Model &model = file.structure.models[0];
+    check_model(path, model);
+    std::vector<std::string> names;
+    std::map<std::string, Chain> parts;
+    for (const gemmi::Chain &chain : model.chains) {
+        if (parts.find(chain.name) == parts.end())
+            names.push_back(chain.name);
+        for (const gemmi::Residue &residue : chain.residues)
+            parts[chain.name].push_back(&residue);
+    }
+    Protein protein{path, is_model};
+    protein.out->n_model = file.n_model - 1;
+    protein.out->is_prediction = says_prediction(text);
+    copy_text(protein.out->copies, file.copies);
+    read_seqres(text, protein);
+    if (protein.declared.empty())
+        read_entities(file.structure, protein);
+    for (const std::string &name : names)
+        protein.add_chain(name, parts[name]);
+    return protein.finish();
+}
+
+/* ---- all atoms ---- */
+/* 119 in gemmi's list is deuterium. */
+int atomic_number(const gemmi::Atom &atom)
+{
+    return is_hydrogen(atom) && atom.element.ordinal() != 2
+               ? 1
+               : int(atom.element.ordinal());
+}
+
+std::string atom_name(const gemmi::Atom &atom, tsr_molecule_kind kind)
+{
+    std::string name = upper(atom.name);
+    for (char &c : name)
+        if (c == '*' && kind == TSR_MOLECULE_NUCLEOTIDE)
+            c = '\'';
+    return name;
+}
+
+typedef std::unordered_map<const gemmi::Atom *, int> Places;
+
+/* The place of each atom among all of a model: by serial number, since gemmi
+ * brings parts of a chain together; where numbers repeat, as it has them. */
+Places places_of(const gemmi::Model &model)
+{
+    std::vector<const gemmi::Atom *> atoms;
+    for (const gemmi::Chain &chain : model.chains)
+        for (const gemmi::Residue &residue : chain.residues)
+            for (const gemmi::Atom &atom : residue.atoms)
+                atoms.push_back(&atom);
+    std::set<int> numbers;
+    for (const gemmi::Atom *atom : atoms)
+        numbers.insert(atom->serial);
+    if (numbers.size() == atoms.size())
+        std::sort(atoms.begin(), atoms.end(),
+                  [](const gemmi::Atom *a, const gemmi::Atom *b) {
+                      return a->serial < b->serial;
+                  });
+    Places places;
+    for (size_t i = 0; i < atoms.size(); i++)
+        places[atoms[i]] = int(i);
+    return places;
+}
+
+struct AllAtoms {
+    const char *path;
+    Places places;
+    Own<tsr_atoms> out = make<tsr_atoms>();
+    std::vector<tsr_file_residue> residues = {};
+    std::vector<tsr_file_atom> atoms = {};
+
+    void add_residue(const std::string &chain, const gemmi::Residue &residue);
+    void add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
+                  tsr_file_residue &record);
+    Own<tsr_atoms> finish();
+};
+
+/* One atom, or several of one name where molecules share a chain id. */
+bool is_ion(const gemmi::Residue &residue)
+{
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.name != residue.atoms[0].name)
+            return false;
+    return true;
+}
+
+tsr_file_residue describe(const std::string &chain,
+                          const gemmi::Residue &residue)
+{
+    tsr_file_residue record{};
+    gemmi::ResidueInfo info =
+        gemmi::find_tabulated_residue(upper(residue.name));
+    const int amino = find_amino(residue);
+    name_record(record, chain, residue);
+    copy_text(record.name, residue.name);
+    record.is_tabulated = info.found() || amino >= 0;
+    if (amino >= 0) {
+        record.kind = TSR_MOLECULE_PROTEIN;
+        copy_text(record.parent, tsr_amino_table[amino].three);
+    } else if (is_nucleotide(residue)) {
+        record.kind = TSR_MOLECULE_NUCLEOTIDE;
+        if (info.is_standard())
+            record.parent[0] = info.one_letter_code;
+    } else if (info.kind == gemmi::ResidueInfo::PYR ||
+               info.kind == gemmi::ResidueInfo::KET) {
+        record.kind = TSR_MOLECULE_SUGAR;
+    } else {
+        bool is_buffer = info.kind == gemmi::ResidueInfo::BUF;
+        record.kind = is_ion(residue) ? TSR_MOLECULE_ION
+                      : is_buffer     ? TSR_MOLECULE_BUFFER
+                                      : TSR_MOLECULE_OTHER;
+    }
+    return record;
+}
+
+void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
+                        tsr_file_residue &record)
+{
+    if (atom.name == "SC" && record.kind == TSR_MOLECULE_PROTEIN)
+        refuse("'%s': atom SC of residue %s is the centre of a side chain, as "
+               "tessera writes coarse-grained models; give --bodies one or "
+               "two, or all atoms",
+               path, name_of(record.chain, residue).c_str());
+    tsr_file_atom to{};
+    to.z = atomic_number(atom);
+    if (to.z < 1 || to.z > 98) {
+        out->n_no_element++;
+        return;
+    }
+    copy_text(to.name, atom_name(atom, record.kind));
+    to.residue = int(residues.size());
+    to.in_file = places.at(&atom);
+    to.xyz[0] = atom.pos.x, to.xyz[1] = atom.pos.y, to.xyz[2] = atom.pos.z;
+    out->n_hydrogen += to.z == 1;
+    out->n_partial += record.kind != TSR_MOLECULE_PROTEIN &&
+                      record.kind != TSR_MOLECULE_NUCLEOTIDE &&
+                      atom.altloc == '\0' && double(atom.occ) < 0.999;
+    atoms.push_back(to);
+    record.n_atom++;
+}
+
+/* Of atoms of one name that differ in their alternate location the one with the
+ * residue's main location, else the first. Two atoms of one name and location
+ * are two atoms: molecules may share a chain id. */
+void AllAtoms::add_residue(const std::string &chain,
+                           const gemmi::Residue &residue)
+{
+    tsr_file_residue record = describe(chain, residue);
+    record.first_atom = int(atoms.size());
+    char best = main_altloc(residue);
+    std::set<std::string> has_main;
+    std::vector<std::pair<std::string, char>> taken;
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (best != '\0' && atom.altloc == best)
+            has_main.insert(atom.name);
+    for (const gemmi::Atom &atom : residue.atoms) {
+        bool is_taken = atom.altloc == '\0' || atom.altloc == best;
+        if (!is_taken && has_main.count(atom.name) == 0) {
+            is_taken = true;
+            for (const auto &t : taken)
+                if (t.first == atom.name)
+                    is_taken = t.second == atom.altloc;
+            if (is_taken)
+                taken.emplace_back(atom.name, atom.altloc);
+        }
+        if (is_taken)
+            add_atom(residue, atom, record);
+        else
+            out->n_altloc_atom++;
+    }
+    if (record.n_atom == 0)
+        return;
+    out->n_kind[record.kind]++;
+    residues.push_back(record);
+}
+
+/* Two residue types at one place, as alternates: the first is taken. */
+bool is_alternate(const gemmi::Residue &before, const gemmi::Residue &residue)
+{
+    if (before.seqid != residue.seqid || before.name == residue.name)
+        return false;
+    for (const gemmi::Atom &atom : residue.atoms)
+        if (atom.altloc == '\0')
+            return false;
+    return true;
+}
+
+Own<tsr_atoms> AllAtoms::finish()
+{
+    if (atoms.empty())
+        refuse("'%s' holds no atoms but %d waters; give a structure", path,
+               out->n_water);
+    out->n_atom = int(atoms.size());
+    out->n_residue = int(residues.size());
+    out->path = tsr_pool_text(&out->pool, path);
+    out->atom = copy_out(&out->pool, atoms);
+    out->residue = copy_out(&out->pool, residues);
+    if (out->pool.failed)
+        throw std::bad_alloc();
+    return std::move(out);
+}
+
+Own<tsr_atoms> read_model(const char *path, const gemmi::Model &model,
+                          int n_model)
+{
+    check_model(path, model);
+    AllAtoms all{path, places_of(model)};
+    all.out->n_model = n_model - 1;
+    all.out->n_in_file = int(all.places.size());
+    for (const gemmi::Chain &chain : model.chains) {
+        const gemmi::Residue *before = nullptr;
+        for (const gemmi::Residue &residue : chain.residues) {
+            if (is_water(residue)) {
+                all.out->n_water++;
+                continue;
+            }
+            if (before != nullptr && is_alternate(*before, residue)) {
+                all.out->n_altloc_atom += int(residue.atoms.size());
+                continue;
+            }
+            before = &residue;
+            all.add_residue(chain.name, residue);
+        }
+    }
+    return all.finish();
+}
+
+Own<tsr_atoms> read_atoms(const char *path, const std::string &text)
+{
+    const Parsed file = parse(path, text);
+    return read_model(path, file.structure.models[0], file.n_model);
+}
+
+/* ---- all models ---- */
+
+struct Models {
+    const char *path;
+    Own<tsr_atoms> first = nullptr;
+    int n = 0;
+    std::vector<double> xyz = {};
+
+    void add(Own<tsr_atoms> model);
+};
+
+bool is_same(const tsr_atoms &a, const tsr_atoms &b)
+{
+    if (a.n_atom != b.n_atom || a.n_residue != b.n_residue)
+        return false;
+    for (int i = 0; i < a.n_atom; i++)
+        if (std::strcmp(a.atom[i].name, b.atom[i].name) != 0 ||
+            a.atom[i].residue != b.atom[i].residue)
+            return false;
+    return true;
+}
+
+void Models::add(Own<tsr_atoms> model)
+{
+    n++;
+    for (int i = 0; i < model->n_atom; i++)
+        xyz.insert(xyz.end(), model->atom[i].xyz, model->atom[i].xyz + 3);
+    if (first == nullptr)
+        first = std::move(model);
+    else if (!is_same(*first, *model))
+        refuse("'%s': model %d has other atoms than the first (%d, not %d); "
+               "give models of one molecule, or a file each",
+               path, n, model->n_atom, first->n_atom);
+}
+
+/* Where the text of a PDB file's next model begins, behind its ENDMDL; the end
+ * where there is none. */
+size_t after_model(const std::string &text, size_t at)
+{
+    for (; at < text.size(); at++) {
+        size_t end = text.find('\n', at);
+        bool is_end = text.compare(at, 6, "ENDMDL") == 0;
+        at = end == std::string::npos ? text.size() : end;
+        if (is_end)
+            break;
+    }
+    return at;
+}
+
+bool has_atoms(const std::string &text)
+{
+    return text.compare(0, 4, "ATOM") == 0 ||
+           text.compare(0, 6, "HETATM") == 0 ||
+           text.find("\nATOM") != std::string::npos ||
+           text.find("\nHETATM") != std::string::npos;
+}
+
+/* A PDB text is cut at ENDMDL, so that each model is read, and checked, like a
+ * file; mmCIF says the model with every atom. */
+Models read_models(const char *path, const std::string &text)
+{
+    Models all{path};
+    size_t end = after_model(text, 0);
+    if (end >= text.size() || !has_atoms(text.substr(end))) {
+        const Parsed file = parse(path, text);
+        for (const gemmi::Model &model : file.structure.models)
+            all.add(read_model(path, model, 1));
+        return all;
+    }
+    for (size_t at = 0; at < text.size(); at = end) {
+        end = after_model(text, at);
+        std::string part = text.substr(at, end - at);
+        if (has_atoms(part))
+            all.add(read_atoms(path, part));
+    }
+    return all;
+}
+
+/* ---- model.pdb ---- */
+
+tsr_model_atom describe_own(const gemmi::Chain &chain,
+                            const gemmi::Residue &residue,
+                            const gemmi::Atom &atom)
+{
+    tsr_model_atom out{};
+    copy_text(out.name, atom.name);
+    copy_text(out.residue, residue.name);
+    copy_text(out.element, tsr_atom_symbol(atomic_number(atom)));
+    out.chain = chain.name[0];
+    out.number = residue.seqid.num.has_value() ? *residue.seqid.num : 0;
+    out.insertion = residue.seqid.icode;
+    /* amino acids stand under the names of the 20 */
+    out.is_guest = residue.het_flag == 'H' ? TSR_GUEST_LIGAND
+                   : tsr_amino_by_three(residue.name.c_str()) < 0
+                       ? TSR_GUEST_NUCLEOTIDE
+                       : TSR_GUEST_NONE;
+    return out;
+}
+
+tsr_model_atoms *read_own(const char *path, const std::string &text)
+{
+    const Parsed file = parse(path, text, true);
+    const gemmi::Model &model = file.structure.models[0];
+    const Places places = places_of(model);
+    Own<tsr_model_atoms> m(tsr_model_atoms_new(int(places.size())));
+    if (m == nullptr)
+        throw std::bad_alloc();
+    for (const gemmi::Chain &chain : model.chains)
+        for (const gemmi::Residue &residue : chain.residues)
+            for (const gemmi::Atom &atom : residue.atoms) {
+                const int i = places.at(&atom);
+                m->atom[i] = describe_own(chain, residue, atom);
+                for (int d = 0; d < 3; d++)
+                    m->xyz[3 * i + d] = atom.pos.at(d);
+            }
+    tsr_model_atoms_count(m.get());
+    for (int r = 0; r < m->n_residue; r++)
+        if (m->ca[r] < 0)
+            refuse("'%s': residue number %d of the file has no CA", path,
+                   r + 1);
+    return m.release();
+}
+
+} // namespace
+
+extern "C" tsr_status tsr_structure_read(const char *path, tsr_structure **out,
+                                         tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path,
+        [&](const std::string &text) {
+            *out = read_protein(path, text, false);
+        },
+        err);
+}
+
+extern "C" tsr_status tsr_structure_read_any(const char *path,
+                                             tsr_structure **out, tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path,
+        [&](const std::string &text) { *out = read_protein(path, text, true); },
+        err);
+}
+
+extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
+                                     tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path,
+        [&](const std::string &text) {
+            *out = read_atoms(path, text).release();
+        },
+        err);
+}
+
+extern "C" tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
+                                            int *n_model, double (**xyz)[3],
+                                            tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path,
+        [&](const std::string &text) {
+            Models all = read_models(path, text);
+            const size_t size = all.xyz.size() * sizeof(double);
+            *xyz = static_cast<double(*)[3]>(std::malloc(size));
+            if (*xyz == nullptr)
+                throw std::bad_alloc();
+            std::memcpy(*xyz, all.xyz.data(), size);
+            *n_model = all.n;
+            *out = all.first.release();
+        },
+        err);
+}
+
+extern "C" tsr_status tsr_model_atoms_read(const char *path,
+                                           tsr_model_atoms **out, tsr_err *err)
+{
+    *out = nullptr;
+    return read_file(
+        path, [&](const std::string &text) { *out = read_own(path, text); },
+        err);
+}
+
+extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
+{
+    if (z < 1 || z > 98)
+        return NAN;
+    double s = q_inv_ang / (4 * gemmi::pi());
+    return gemmi::IT92<double>::get(gemmi::El(z)).calculate_sf(s * s);
+}
+
+extern "C" double tsr_atom_neutron_length(int z)
+{
+    static const int absorber[] = {5, 48, 49, 62, 63, 64, 66};
+    for (int other : absorber)
+        if (z == other)
+            return NAN;
+    if (z < 1 || z > 98 || !gemmi::Neutron92<double>::has(gemmi::El(z)))
+        return NAN;
+    return gemmi::Neutron92<double>::get_(gemmi::El(z));
+}
+
+extern "C" int tsr_atom_electron_gaussians(int z, double a[5], double b[5])
+{
+    if (z < 1 || z > 98)
+        return 0;
+    const auto &table = gemmi::C4322<double>::get(gemmi::El(z));
+    for (int k = 0; k < 5; k++) {
+        a[k] = table.a(k);
+        b[k] = table.b(k);
+    }
+    return 1;
+}
+
+extern "C" double tsr_atom_covalent_radius(int z)
+{
+    return z < 1 || z > 118 ? NAN
+                            : double(gemmi::covalent_radius(gemmi::El(z)));
+}
+
+extern "C" double tsr_atom_vdw_radius(int z)
+{
+    return z < 1 || z > 118 ? NAN : double(gemmi::vdw_radius(gemmi::El(z)));
+}
+
+extern "C" int tsr_atom_is_metal(int z)
+{
+    return z >= 1 && z <= 118 && gemmi::is_metal(gemmi::El(z));
+}
+
+extern "C" const char *tsr_atom_symbol(int z)
+{
+    return z < 1 || z > 118 ? "" : gemmi::element_uppercase_name(gemmi::El(z));
+}
+
+extern "C" double tsr_atom_mass(int z)
+{
+    if (z < 1 || z > 118)
+        return NAN;
+    return gemmi::Element(gemmi::El(z)).weight();
+}
+extern "C" int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k)
+{
+    const double slack = 0.4; /* over the covalent radii, Angstrom */
+    const tsr_file_atom &a = atoms->atom[i], &b = atoms->atom[k];
+    const double d = std::hypot(a.xyz[0] - b.xyz[0], a.xyz[1] - b.xyz[1],
+                                a.xyz[2] - b.xyz[2]);
+    return !tsr_atom_is_metal(a.z) && !tsr_atom_is_metal(b.z) &&
+           d < tsr_atom_covalent_radius(a.z) + tsr_atom_covalent_radius(b.z) +
+                   slack;
+}
