@@ -134,7 +134,7 @@ VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     $(addprefix $(BUILD)/src/engine/redraw_,half.o curve.o touch.o) \
     $(BUILD)/src/maps/overlap.o \
     $(addprefix $(BUILD)/src/scattering/,\
-    surface.o cap_union.o grid_plan.o grid_sum.o plane_wave.o)
+    surface.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make

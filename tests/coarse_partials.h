@@ -2,7 +2,7 @@
 #ifndef TESTS_COARSE_PARTIALS_H
 #define TESTS_COARSE_PARTIALS_H
 
-#include "scattering/coarse_profile.h"
+#include "scattering/form_factor.h"
 
 #include <stdlib.h>
 
@@ -14,13 +14,13 @@ typedef tsr_status engine_make(void *context, const tsr_engine_spec *spec,
 /* Makes it for n_body bodies of types `type` (molecule/residue.h, those of the
  * table's body model) at xyz [n_body][3], Angstrom, on q_k = k dq, k < n_q.
  * exposure [n_body]: carried outside; NULL: estimated here.
- * Errors: TSR_E_RANGE (the table ends before), TSR_E_NOMEM. After an error
- * there is nothing to clear. */
+ * Its memory is of the pool. Errors: TSR_E_RANGE (the table ends before),
+ * TSR_E_NOMEM. */
 static inline tsr_status coarse_spec_make(const tsr_form_factor_table *table,
                                           int n_body, const int *type,
                                           const double (*xyz)[3],
                                           const double *exposure, int n_q,
-                                          double dq_inv_ang,
+                                          double dq_inv_ang, tsr_pool *pool,
                                           tsr_coarse_spec *out, tsr_err *err)
 {
     double *own = malloc((size_t)n_body * sizeof *own);
@@ -33,7 +33,7 @@ static inline tsr_status coarse_spec_make(const tsr_form_factor_table *table,
     if (s == TSR_OK)
         s = tsr_coarse_spec_of(table, n_body, type,
                                exposure != NULL ? exposure : own, n_q,
-                               dq_inv_ang, out, err);
+                               dq_inv_ang, pool, out, err);
     free(own);
     return s;
 }
@@ -50,12 +50,15 @@ coarse_partials(const tsr_form_factor_table *table, int n_body, const int *type,
                 double *partial, double *radius_ang, tsr_err *err)
 {
     tsr_coarse_spec coarse;
+    tsr_pool pool = {0};
     tsr_engine *engine = NULL;
     tsr_batch *batch = NULL;
     tsr_status s = coarse_spec_make(table, n_body, type, xyz, exposure, n_q,
-                                    dq_inv_ang, &coarse, err);
-    if (s != TSR_OK)
+                                    dq_inv_ang, &pool, &coarse, err);
+    if (s != TSR_OK) {
+        tsr_pool_clear(&pool);
         return s;
+    }
     s = make == NULL ? tsr_engine_reference_new(&coarse.spec, &engine, err)
                      : make(context, &coarse.spec, &engine, err);
     if (s == TSR_OK)
@@ -67,7 +70,7 @@ coarse_partials(const tsr_form_factor_table *table, int n_body, const int *type,
     *radius_ang = coarse.radius_ang;
     tsr_batch_free(batch);
     tsr_engine_free(engine);
-    tsr_coarse_spec_clear(&coarse);
+    tsr_pool_clear(&pool);
     return s;
 }
 

@@ -106,7 +106,8 @@ static inline int saxs_draw(const tsr_likelihood *l, int d,
     const tsr_term *term = l->term[d];
     memcpy(theta, point->theta + term->first,
            (size_t)term->n_parameter * sizeof(double));
-    term->type->draw_integrated(term, point->fit[d], rng, theta);
+    if (term->is_integrated)
+        term->type->draw(term, point->fit[d], 1.0, rng, theta);
     return term->n_parameter;
 }
 

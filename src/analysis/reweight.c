@@ -8,7 +8,6 @@
 
 #include "core/clock.h"
 #include "core/random.h"
-#include "likelihood/marginal.h"
 
 #include <gsl/gsl_interp.h>
 #include <math.h>
@@ -151,10 +150,10 @@ static tsr_status make_term(const tsr_stored_curve *run,
     *out = (tsr_saxs_term *)term;
     TSR_THEN(status, tsr_curve_operator(&run->saxs, set->saxs, &matrix, err));
     TSR_THEN(status, tsr_saxs_term_prepare(*out, run->n, matrix, err));
-    TSR_THEN(status, tsr_saxs_term_doubt(*out, &run->error, err));
+    TSR_THEN(status, tsr_saxs_doubt(term, &run->error, err));
     if (status != TSR_OK)
         return status;
-    *fit = tsr_saxs_fit_new(*out);
+    *fit = tsr_term_fit_new(term, &term->pool);
     return tsr_allocated(*fit, err);
 }
 
@@ -205,8 +204,6 @@ static void work_clear(work *w)
         tsr_term_free(&w->before->term);
     if (w->after != NULL)
         tsr_term_free(&w->after->term);
-    free(w->fit_before);
-    free(w->fit_after);
     free(w->log_lik);
     for (int i = 0; i < TSR_NOISE_PARAMETERS; i++)
         free(w->theta[i]);

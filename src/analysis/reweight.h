@@ -3,14 +3,14 @@
  *
  * A draw's structure X came with probability P(X) P(D | X); its weight is
  * P(D' | X) / P(D | X), all nuisances integrated out of both
- * (likelihood/marginal.h). Scale, background and noise parameters are then
+ * (likelihood/term_saxs.h). Scale, background and noise parameters are then
  * drawn anew given X and D'. Other data sets of the run stay and cancel. */
 #ifndef TSR_ANALYSIS_REWEIGHT_H
 #define TSR_ANALYSIS_REWEIGHT_H
 
 #include "core/log.h"
+#include "likelihood/noise.h"
 #include "likelihood/term_saxs.h"
-#include "scattering/linear.h"
 #include "scattering/saxs.h"
 #include "store/trace.h"
 

@@ -230,7 +230,7 @@ static void say_measured(const tsr_verdict *verdict, tsr_words *words)
         const tsr_verdict_measured *m = &v->measured[k];
         if (k > 0)
             tsr_words_say(words, " ");
-        if (m->type->is_correlation)
+        if (m->type->is_map)
             say_map(m, words);
         else
             say_number(m, words);
@@ -276,7 +276,7 @@ static void put_one(const tsr_verdict_measured *m, tsr_json *j)
     tsr_verdict_put_interval(j, "draws", &m->draws);
     tsr_json_number(j, "draws_sd", m->draws.sd);
     tsr_json_number(j, "draws_rhat", m->draws.rhat);
-    if (m->type->is_correlation) {
+    if (m->type->is_map) {
         tsr_json_number(j, "limit", m->limit);
         tsr_json_number(j, "start_unexplained",
                         unexplained(m->start, m->limit));

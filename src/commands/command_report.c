@@ -189,7 +189,7 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
     tsr_status status = TSR_OK;
     for (int i = 0; i < run->config.data.n; i++) {
         const tsr_term_type *type = tsr_term_registry[data[i].kind];
-        if (type->map == NULL)
+        if (!type->is_map)
             continue;
         if (models->atoms == NULL)
             status = tsr_map_models_read(run->directory, NULL, MOST, NULL,
@@ -201,10 +201,11 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
         map[*n] = (tsr_report_map){.type = type,
                                    .ordinal = ordinal_of(data, i),
                                    .atoms = models->atoms};
-        TSR_THEN(status, tsr_map_view_make(
-                             &data[i], &shown,
-                             sigma_of_draws(run, &map[*n], type->map(&data[i])),
-                             &map[*n].view, &err));
+        TSR_THEN(status,
+                 tsr_map_view_make(
+                     &data[i], &shown,
+                     sigma_of_draws(run, &map[*n], (const void *)&data[i]),
+                     &map[*n].view, &err));
         if (status != TSR_OK) {
             tsr_warn(log, "the map itself is not shown: %s", err.message);
             return;

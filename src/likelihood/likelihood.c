@@ -8,43 +8,27 @@
  * nothing is copied when a step is accepted. */
 #include "likelihood/likelihood.h"
 
+#include "likelihood/term_saxs.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void clear_probe(tsr_probe *probe)
-{
-    free(probe->type);
-    free(probe->amplitude);
-    free(probe->body_type);
-    free(probe->body_amplitude);
-    free(probe->power);
-}
-
-static void clear_view(tsr_view *view)
-{
-    free(view->atoms);
-    free(view->bodies);
-    free(view->atom_power);
-    free(view->error_curve);
-}
-
 void tsr_likelihood_free(tsr_likelihood *likelihood)
 {
-    tsr_likelihood *l = likelihood;
-    if (l == NULL)
+    if (likelihood == NULL)
         return;
-    for (int d = 0; d < l->n_term; d++)
-        tsr_term_free(l->term[d]);
-    for (int p = 0; p < l->n_probe; p++)
-        clear_probe(&l->probe[p]);
-    for (int v = 0; v < l->n_view; v++)
-        clear_view(&l->view[v]);
-    free(l->term);
-    free(l->probe);
-    free(l->view);
-    free(l->self);
-    free(l);
+    for (int d = 0; d < likelihood->n_term; d++)
+        tsr_term_free(likelihood->term[d]);
+    tsr_pool pool = likelihood->pool;
+    tsr_pool_clear(&pool);
+}
+
+/* power [n_q]: tsr_component_power on the grid. */
+static void set_power(const tsr_likelihood *l, double radius_ang, double *power)
+{
+    for (int k = 0; k < l->grid.n_q; k++)
+        power[k] = tsr_component_power(radius_ang, k * l->grid.dq_inv_ang);
 }
 
 /* Form factors of a probe on the grid; S_ab goes behind those of the probes
@@ -56,41 +40,33 @@ static tsr_status take_factors(tsr_likelihood *l, const tsr_topology *topology,
     tsr_coarse_spec coarse;
     const size_t n_q = (size_t)l->grid.n_q;
     TSR_TRY(tsr_scattering_spec(scattering, topology, l->grid.n_q,
-                                l->grid.dq_inv_ang, &coarse, err));
+                                l->grid.dq_inv_ang, &l->pool, &coarse, err));
     probe->n_comp = coarse.spec.n_comp;
     probe->n_pair = probe->n_comp * (probe->n_comp + 1) / 2;
     probe->first = l->n_pair;
     probe->n_type = coarse.spec.n_type;
     probe->type = coarse.type;
     probe->amplitude = coarse.form_factor;
-    coarse.type = NULL;
-    coarse.form_factor = NULL;
-    l->n_pair += probe->n_pair;
-    double *self = realloc(l->self, (size_t)l->n_pair * n_q * sizeof *self);
-    if (self != NULL) {
-        l->self = self;
-        memcpy(self + (size_t)probe->first * n_q, coarse.self,
-               (size_t)probe->n_pair * n_q * sizeof *self);
-    }
-    probe->power = calloc(n_q, sizeof *probe->power);
-    for (size_t k = 0; k < n_q && probe->power != NULL; k++)
-        probe->power[k] = tsr_component_power(coarse.radius_ang,
-                                              (double)k * l->grid.dq_inv_ang);
     probe->is_neutron = scattering->neutron != NULL;
     if (probe->is_neutron)
         probe->basis = *tsr_neutron_bodies_basis(scattering->neutron);
-    const int is_complete = self != NULL && probe->power != NULL;
-    tsr_coarse_spec_clear(&coarse);
-    return is_complete ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    l->n_pair += probe->n_pair;
+    l->self = tsr_pool_resize(&l->pool, l->self, (size_t)l->n_pair * n_q,
+                              sizeof *l->self);
+    tsr_pool_array(&l->pool, probe->power, n_q);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
+    memcpy(l->self + (size_t)probe->first * n_q, coarse.self,
+           (size_t)probe->n_pair * n_q * sizeof *l->self);
+    set_power(l, coarse.radius_ang, probe->power);
+    return TSR_OK;
 }
 
 static tsr_status take_probes(tsr_likelihood *l, const tsr_topology *topology,
                               int n, const tsr_scattering *scattering,
                               tsr_err *err)
 {
-    l->probe = calloc((size_t)n, sizeof *l->probe);
-    if (l->probe == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_pool_array(&l->pool, l->probe, n);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
     for (int i = 0; i < n; i++) {
         l->n_probe++;
         TSR_TRY(take_factors(l, topology, &scattering[i], &l->probe[i], err));
@@ -101,11 +77,8 @@ static tsr_status take_probes(tsr_likelihood *l, const tsr_topology *topology,
 }
 
 /* Terms that ask for the same curve have one view. */
-static tsr_status make_views(tsr_likelihood *l, tsr_err *err)
+static void make_views(tsr_likelihood *l)
 {
-    l->view = calloc((size_t)l->n_term + 1, sizeof *l->view);
-    if (l->view == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (int d = 0; d < l->n_term; d++) {
         tsr_term *term = l->term[d];
         const double d2o = term->neutron != NULL ? term->neutron->d2o : 0.0;
@@ -118,7 +91,6 @@ static tsr_status make_views(tsr_likelihood *l, tsr_err *err)
         if (term->view == l->n_view)
             l->view[l->n_view++] = (tsr_view){.probe = term->probe, .d2o = d2o};
     }
-    return TSR_OK;
 }
 
 /* The terms' places in the table of parameters and among their kind. */
@@ -135,43 +107,49 @@ static void number_terms(tsr_likelihood *l)
     }
 }
 
+static tsr_status fill(tsr_likelihood *l, const tsr_topology *topology,
+                       int n_probe, const tsr_scattering *scattering,
+                       double d_bound_ang, tsr_err *err)
+{
+    double q_max = 0.0;
+    for (int d = 0; d < l->n_term; d++)
+        q_max = fmax(q_max, l->term[d]->q_max_inv_ang);
+    number_terms(l);
+    if (q_max > 0.0) {
+        l->grid = tsr_q_grid_make(d_bound_ang, q_max);
+        TSR_TRY(take_probes(l, topology, n_probe, scattering, err));
+    }
+    make_views(l);
+    for (int d = 0; d < l->n_term; d++)
+        if (l->term[d]->type->prepare != NULL)
+            TSR_TRY(l->term[d]->type->prepare(l->term[d], &l->grid, err));
+    return TSR_OK;
+}
+
 tsr_status tsr_likelihood_new(const tsr_topology *topology, int n_probe,
                               const tsr_scattering *scattering,
                               double d_bound_ang, int n_term, tsr_term **term,
                               tsr_likelihood **out, tsr_err *err)
 {
-    double q_max = 0.0;
-    *out = NULL;
-    tsr_likelihood *l = calloc(1, sizeof *l);
-    tsr_term **own = calloc((size_t)n_term + 1, sizeof(*own));
-    if (l == NULL || own == NULL) {
+    tsr_pool pool = {0};
+    tsr_likelihood *l = *out = tsr_pool_new(&pool, 1, sizeof *l);
+    tsr_term **own = tsr_pool_new(&pool, (size_t)n_term, sizeof(*own));
+    tsr_view *view = tsr_pool_new(&pool, (size_t)n_term, sizeof *view);
+    tsr_status status = tsr_pool_check(&pool, err);
+    if (status == TSR_OK) {
+        *l = (tsr_likelihood){
+            .pool = pool, .n_term = n_term, .term = own, .view = view};
+        memcpy(own, term, (size_t)n_term * sizeof(*own));
+        status = fill(l, topology, n_probe, scattering, d_bound_ang, err);
+        if (status != TSR_OK)
+            tsr_likelihood_free(l);
+    } else {
         for (int d = 0; d < n_term; d++)
             tsr_term_free(term[d]);
-        free(l);
-        free(own);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+        tsr_pool_clear(&pool);
     }
-    l->term = own;
-    l->n_term = n_term;
-    for (int d = 0; d < n_term; d++) {
-        own[d] = term[d];
-        q_max = fmax(q_max, term[d]->q_max_inv_ang);
-    }
-    number_terms(l);
-    tsr_status status = TSR_OK;
-    if (q_max > 0.0) {
-        l->grid = tsr_q_grid_make(d_bound_ang, q_max);
-        status = take_probes(l, topology, n_probe, scattering, err);
-    }
-    if (status == TSR_OK)
-        status = make_views(l, err);
-    for (int d = 0; d < n_term && status == TSR_OK; d++)
-        if (own[d]->type->prepare != NULL)
-            status = own[d]->type->prepare(own[d], &l->grid, err);
-    if (status == TSR_OK)
-        *out = l;
-    else
-        tsr_likelihood_free(l);
+    if (status != TSR_OK)
+        *out = NULL;
     return status;
 }
 
@@ -206,12 +184,11 @@ tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
     return spec;
 }
 
-tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
+tsr_status tsr_likelihood_direct(const tsr_likelihood *l, int n_body,
                                  const tsr_conformation *conformation,
                                  const tsr_debye_progress *progress,
                                  double *partial, tsr_err *err)
 {
-    const tsr_likelihood *l = likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
     double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six);
     tsr_status status = tsr_allocated(six, err);
@@ -240,10 +217,8 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
 
 /* Some 4 ns a pair of bodies, page and pair of components; of a grid of
  * distances a hundredth of a second and 10 us a particle. */
-double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
-                                     int n_body)
+double tsr_likelihood_direct_seconds(const tsr_likelihood *l, int n_body)
 {
-    const tsr_likelihood *l = likelihood;
     return l->particles == NULL
                ? 2e-9 * n_body * (double)n_body * l->grid.n_q * l->n_pair
                : l->n_probe * (0.01 + 1e-5 * l->particles->n_all);
@@ -251,42 +226,24 @@ double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
 
 /* ---- points ---- */
 
-void tsr_point_clear(const tsr_likelihood *likelihood, tsr_point *point)
+void tsr_point_clear(tsr_point *point)
 {
-    for (int d = 0; point->fit != NULL && d < likelihood->n_term; d++)
-        free(point->fit[d]);
-    free(point->theta);
-    free(point->partial);
-    free(point->profile);
-    free(point->fit);
-    free(point->term_log_lik);
-    *point = (tsr_point){.theta = NULL};
+    tsr_pool_clear(&point->pool);
 }
 
-int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
-                   tsr_point *point)
+int tsr_point_make(const tsr_likelihood *l, int n_parameter, tsr_point *p)
 {
-    const tsr_likelihood *l = likelihood;
-    const size_t n_profile = (size_t)tsr_likelihood_n_profile(l);
-    const size_t n_curve =
-        l == NULL ? 0 : (size_t)l->n_view * (size_t)l->grid.n_q;
-    const size_t n_term = l == NULL ? 0 : (size_t)l->n_term;
-    tsr_point *p = point;
-    *p = (tsr_point){.theta = calloc((size_t)n_parameter + 1, sizeof *p->theta),
-                     .partial = calloc(n_profile + 1, sizeof *p->partial),
-                     .profile = calloc(n_curve + 1, sizeof *p->profile),
-                     .term_log_lik =
-                         calloc(n_term + 1, sizeof *p->term_log_lik)};
-    int complete = p->theta != NULL && p->partial != NULL &&
-                   p->profile != NULL && p->term_log_lik != NULL;
-    if (n_term > 0)
-        p->fit = calloc(n_term, sizeof *p->fit);
-    complete &= n_term == 0 || p->fit != NULL;
-    for (size_t d = 0; d < n_term && complete; d++) {
-        p->fit[d] = l->term[d]->type->fit_new(l->term[d]);
-        complete = p->fit[d] != NULL;
-    }
-    return complete;
+    const int n_term = l == NULL ? 0 : l->n_term;
+    *p = (tsr_point){.theta = NULL};
+    tsr_pool_array(&p->pool, p->theta, n_parameter);
+    tsr_pool_array(&p->pool, p->partial, tsr_likelihood_n_profile(l));
+    tsr_pool_array(&p->pool, p->profile,
+                   l == NULL ? 0 : l->n_view * l->grid.n_q);
+    tsr_pool_array(&p->pool, p->term_log_lik, n_term);
+    tsr_pool_array(&p->pool, p->fit, n_term);
+    for (int d = 0; d < n_term && p->fit != NULL; d++)
+        p->fit[d] = tsr_term_fit_new(l->term[d], &p->pool);
+    return tsr_pool_check(&p->pool, NULL) == TSR_OK;
 }
 
 tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
@@ -301,14 +258,19 @@ tsr_prediction tsr_likelihood_view_of(const tsr_likelihood *likelihood,
     return prediction;
 }
 
-tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
+/* Whether it proposes parameters itself. */
+static int is_drawn(const tsr_term *term)
+{
+    return term->type->draw != NULL && !term->is_integrated;
+}
+
+tsr_status tsr_likelihood_evaluate(const tsr_likelihood *l,
                                    const double *partial,
                                    const double *contrast,
                                    tsr_prediction prediction, double beta,
                                    gsl_rng *rng, const tsr_point *from,
                                    tsr_point *point, tsr_err *err)
 {
-    const tsr_likelihood *l = likelihood;
     tsr_status status = TSR_OK;
     for (int v = 0; v < l->n_view; v++)
         tsr_likelihood_profile(l, v, partial, contrast,
@@ -318,14 +280,11 @@ tsr_status tsr_likelihood_evaluate(const tsr_likelihood *likelihood,
         const tsr_term *term = l->term[d];
         double *theta = point->theta + term->first;
         prediction = tsr_likelihood_view_of(l, point, term, prediction);
-        status =
-            from != NULL && term->type->update != NULL
-                ? term->type->update(term, from->fit[d], &prediction, theta,
-                                     point->fit[d], err)
-                : term->type->fit(term, &prediction, theta, point->fit[d], err);
+        status = term->type->fit(term, from != NULL ? from->fit[d] : NULL,
+                                 &prediction, theta, point->fit[d], err);
         if (status != TSR_OK)
             break;
-        if (rng != NULL && term->type->draw != NULL)
+        if (rng != NULL && is_drawn(term))
             term->type->draw(term, point->fit[d], beta, rng, theta);
         point->term_log_lik[d] =
             term->type->log_lik(term, point->fit[d], theta);
@@ -341,7 +300,7 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
     double sum = 0.0;
     for (int d = 0; d < likelihood->n_term; d++) {
         const tsr_term *t = likelihood->term[d];
-        if (t->type->log_density != NULL)
+        if (is_drawn(t))
             sum +=
                 t->type->log_density(t, from->fit[d], beta,
                                      from->theta + t->first) -
@@ -350,46 +309,39 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
     return sum;
 }
 
-static void swap_rows(double **a, double **b)
+/* Two pointers. */
+static void swap(void *a, void *b)
 {
-    double *held = *a;
-    *a = *b;
-    *b = held;
+    void *held;
+    memcpy(&held, a, sizeof held);
+    memcpy(a, b, sizeof held);
+    memcpy(b, &held, sizeof held);
 }
 
-static void swap_fits(void **a, void **b)
-{
-    void *held = *a;
-    *a = *b;
-    *b = held;
-}
-
-void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
+void tsr_point_take(const tsr_likelihood *l, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial)
 {
-    const tsr_likelihood *l = likelihood;
     const int is_one = scope >= TSR_CHANGES_FIT;
-    swap_rows(&now->theta, &trial->theta);
+    swap(&now->theta, &trial->theta);
     if (l == NULL)
         return;
     if (scope == TSR_CHANGES_MEAN)
-        swap_rows(&now->partial, &trial->partial);
+        swap(&now->partial, &trial->partial);
     if (!is_one)
-        swap_rows(&now->profile, &trial->profile);
+        swap(&now->profile, &trial->profile);
     now->log_lik = 0.0;
     for (int e = 0; e < l->n_term; e++) {
         if (!is_one || e == d)
             now->term_log_lik[e] = trial->term_log_lik[e];
         if (!is_one || (e == d && scope == TSR_CHANGES_FIT))
-            swap_fits(&now->fit[e], &trial->fit[e]);
+            swap(&now->fit[e], &trial->fit[e]);
         now->log_lik += now->term_log_lik[e];
     }
 }
 
-int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
+int tsr_likelihood_coefficients(const tsr_likelihood *l, int view,
                                 const double *contrast, double power, double *c)
 {
-    const tsr_likelihood *l = likelihood;
     const tsr_probe *p = &l->probe[l->view[view].probe];
     c[0] = 1.0;
     if (p->is_neutron)
@@ -400,18 +352,18 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                : tsr_coarse_coefficients(l->contrast, contrast, power, c);
 }
 
-double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
+double tsr_likelihood_combine(const tsr_likelihood *l, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k)
 {
-    const tsr_likelihood *l = likelihood;
     double c[TSR_N_COMP];
     const int n = tsr_likelihood_coefficients(l, view, contrast, power, c);
     return tsr_coarse_sum(n, c, partial + k, (size_t)l->grid.n_q);
 }
 
-double tsr_likelihood_free_ratio(const tsr_likelihood *l, int view,
-                                 const double *contrast, size_t k)
+/* The same before neutrons' bounds. */
+static double free_ratio(const tsr_likelihood *l, int view,
+                         const double *contrast, size_t k)
 {
     const tsr_view *v = &l->view[view];
     return tsr_likelihood_combine(l, view, v->atoms, contrast, v->atom_power[k],
@@ -420,21 +372,19 @@ double tsr_likelihood_free_ratio(const tsr_likelihood *l, int view,
                                   l->probe[v->probe].power[k], k);
 }
 
-double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
+double tsr_likelihood_ratio(const tsr_likelihood *l, int view,
                             const double *contrast, size_t k)
 {
-    const tsr_likelihood *l = likelihood;
-    const double ratio = tsr_likelihood_free_ratio(l, view, contrast, k);
+    const double ratio = free_ratio(l, view, contrast, k);
     return l->probe[l->view[view].probe].is_neutron
                ? fmax(1.0 / TSR_RATIO_BOUND, fmin(ratio, TSR_RATIO_BOUND))
                : ratio;
 }
 
-void tsr_likelihood_profile(const tsr_likelihood *likelihood, int view,
+void tsr_likelihood_profile(const tsr_likelihood *l, int view,
                             const double *partial, const double *contrast,
                             double *profile)
 {
-    const tsr_likelihood *l = likelihood;
     const tsr_view *v = &l->view[view];
     const tsr_probe *p = &l->probe[v->probe];
     const size_t n_q = (size_t)l->grid.n_q, first = (size_t)p->first * n_q;
@@ -472,11 +422,8 @@ double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
 double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
 {
     double least = 0.0;
-    for (int d = 0; likelihood != NULL && d < likelihood->n_term; d++) {
-        const tsr_term *term = likelihood->term[d];
-        if (term->type->least_beta != NULL)
-            least = fmax(least, term->type->least_beta(term));
-    }
+    for (int d = 0; likelihood != NULL && d < likelihood->n_term; d++)
+        least = fmax(least, likelihood->term[d]->least_beta);
     return least;
 }
 
@@ -496,4 +443,315 @@ void tsr_likelihood_stiffen(const tsr_likelihood *likelihood,
         if (likelihood->term[d]->type->stiffen != NULL)
             likelihood->term[d]->type->stiffen(likelihood->term[d],
                                                point->fit[d], state, n, v, y);
+}
+
+/* ---- what bodies lack of atoms ----
+ *
+ * Corrections of the likelihood's curves and the errors that are left, set, set
+ * again, saved and restored; and a likelihood whose profiles are those of atoms
+ * themselves. */
+
+/* Where c1 and c2 start, and the corners of what they may be: value [5] out.
+ * Returns how many. */
+static int corners(const tsr_likelihood *l, int view,
+                   double (*value)[TSR_N_CONTRAST])
+{
+    int n = l->probe[l->view[view].probe].n_comp == 1 ? 1 : 5;
+    for (int i = 0; i < n; i++)
+        for (int v = 0; v < TSR_N_CONTRAST; v++) {
+            const tsr_parameter *p = &l->contrast[v];
+            value[i][v] = i == 0 || !p->infer ? p->start
+                          : (i - 1) >> v & 1  ? p->high
+                                              : p->low;
+        }
+    return n;
+}
+
+static tsr_status check_correction(const tsr_likelihood *l, int view,
+                                   tsr_err *err)
+{
+    double value[5][TSR_N_CONTRAST];
+    int n = corners(l, view, value);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < l->grid.n_q; k++) {
+            double ratio = free_ratio(l, view, value[i], (size_t)k);
+            if (!(ratio > 0.0) || !isfinite(ratio))
+                return tsr_fail(
+                    err, TSR_E_NUMERIC,
+                    "at c1 = %.4g, c2 = %.4g and q = %.4f 1/A atoms scatter %g "
+                    "times as much as bodies; narrow contrast.c1_range and "
+                    "contrast.c2_range, or set model_error: none",
+                    value[i][TSR_C1], value[i][TSR_C2], k * l->grid.dq_inv_ang,
+                    ratio);
+        }
+    return TSR_OK;
+}
+
+static double *copied(tsr_pool *pool, size_t n, const double *from)
+{
+    double *to = tsr_pool_new(pool, n, sizeof *to);
+    if (to != NULL)
+        memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
+                                  const double *atoms, const double *bodies,
+                                  double radius_ang, tsr_err *err)
+{
+    tsr_view *v = &l->view[view];
+    tsr_view before = *v;
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n = (size_t)l->probe[v->probe].n_pair * n_q;
+    v->radius_ang = radius_ang;
+    v->atoms = copied(&l->pool, n, atoms);
+    v->bodies = copied(&l->pool, n, bodies);
+    tsr_pool_array(&l->pool, v->atom_power, n_q);
+    tsr_status status = tsr_pool_check(&l->pool, err);
+    if (status == TSR_OK)
+        set_power(l, radius_ang, v->atom_power);
+    TSR_THEN(status, check_correction(l, view, err));
+    tsr_view *old = status == TSR_OK ? &before : v;
+    tsr_pool_drop(&l->pool, old->atoms);
+    tsr_pool_drop(&l->pool, old->bodies);
+    tsr_pool_drop(&l->pool, old->atom_power);
+    if (status != TSR_OK)
+        *v = before;
+    return status;
+}
+
+/* Partial profiles of particles are folded and have S_ab in them: what bodies
+ * would add is left out. */
+tsr_status tsr_likelihood_take_particles(tsr_likelihood *l,
+                                         const tsr_particles *particles,
+                                         tsr_err *err)
+{
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n_factor = TSR_N_COMP * (size_t)particles->n_kind * n_q;
+    for (int p = 0; p < l->n_probe; p++) {
+        tsr_probe *probe = &l->probe[p];
+        int *type;
+        double *factor;
+        tsr_pool_array(&l->pool, type, particles->n);
+        tsr_pool_array(&l->pool, factor, n_factor);
+        TSR_TRY(tsr_pool_check(&l->pool, err));
+        TSR_TRY(particles->type->factors(particles, p, l->grid.n_q,
+                                         l->grid.dq_inv_ang, factor, err));
+        memcpy(type, particles->kind, (size_t)particles->n * sizeof *type);
+        probe->body_type = probe->type;
+        probe->body_amplitude = probe->amplitude;
+        probe->n_body_type = probe->n_type;
+        probe->type = type;
+        probe->amplitude = factor;
+        probe->n_type = particles->n_kind;
+        set_power(l, particles->radius_ang, probe->power);
+    }
+    l->particles = particles;
+    memset(l->self, 0, (size_t)l->n_pair * n_q * sizeof *l->self);
+    return TSR_OK;
+}
+
+tsr_status tsr_likelihood_doubt(tsr_likelihood *l, int view,
+                                const tsr_profile_error *error, tsr_err *err)
+{
+    tsr_view *v = &l->view[view];
+    const size_t n_q = (size_t)l->grid.n_q, n = (size_t)error->n * n_q;
+    tsr_pool_drop(&l->pool, v->error_curve);
+    tsr_pool_array(&l->pool, v->error_curve, n + n_q);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
+    memcpy(v->error_curve, error->curve, n * sizeof *error->curve);
+    memcpy(v->error_curve + n, error->reference,
+           n_q * sizeof *error->reference);
+    v->error =
+        (tsr_profile_error){error->n, v->error_curve, v->error_curve + n};
+    for (int d = 0; d < l->n_term; d++)
+        if (l->term[d]->type->doubt != NULL && l->term[d]->view == view)
+            TSR_TRY(l->term[d]->type->doubt(l->term[d], &v->error, err));
+    return TSR_OK;
+}
+
+/* What is restored goes through the same functions as what was learnt. */
+static tsr_status archive_view(tsr_likelihood *l, int view,
+                               tsr_archive *archive, tsr_err *err)
+{
+    tsr_view *v = &l->view[view];
+    const size_t n_q = (size_t)l->grid.n_q;
+    const size_t n_profile = (size_t)l->probe[v->probe].n_pair * n_q;
+    const size_t n_error = (TSR_MODEL_ERRORS + 1) * n_q;
+    int is_known = v->atoms != NULL, n = v->error.n;
+    double radius_ang = v->radius_ang;
+    double *atoms = calloc(2 * n_profile + n_error, sizeof *atoms);
+    TSR_TRY(tsr_allocated(atoms, err));
+    double *bodies = atoms + n_profile, *error = bodies + n_profile;
+    if (is_known) {
+        memcpy(atoms, v->atoms, n_profile * sizeof *atoms);
+        memcpy(bodies, v->bodies, n_profile * sizeof *bodies);
+    }
+    if (n > 0)
+        memcpy(error, v->error_curve, ((size_t)n + 1) * n_q * sizeof *error);
+    tsr_archive_int(archive, &is_known, 1);
+    tsr_archive_int(archive, &n, 1);
+    tsr_archive_real(archive, &radius_ang, 1);
+    tsr_archive_real(archive, atoms, 2 * n_profile + n_error);
+    tsr_status status = TSR_OK;
+    if (archive->is_restoring && !archive->failed && is_known)
+        status =
+            tsr_likelihood_correct(l, view, atoms, bodies, radius_ang, err);
+    if (archive->is_restoring && !archive->failed && n > 0 &&
+        n <= TSR_MODEL_ERRORS) {
+        const tsr_profile_error own = {n, error, error + (size_t)n * n_q};
+        TSR_THEN(status, tsr_likelihood_doubt(l, view, &own, err));
+    }
+    free(atoms);
+    return status;
+}
+
+tsr_status tsr_likelihood_archive(tsr_likelihood *likelihood,
+                                  tsr_archive *archive, tsr_err *err)
+{
+    for (int v = 0; v < likelihood->n_view; v++)
+        TSR_TRY(archive_view(likelihood, v, archive, err));
+    return TSR_OK;
+}
+
+/* ---- the check before chains start ----
+ *
+ * Is the grid fine enough, and is the engine right? The curves of the start are
+ * compared with direct sums, at every corner of what c1 and c2 may be. */
+
+typedef struct {
+    const tsr_likelihood *l;
+    const tsr_topology *topology;
+    const tsr_scattering *scattering;
+    const tsr_conformation *conformation;
+    const double *partial; /* of the engine */
+    tsr_pool pool;
+    double *profile; /* [n_q] scratch */
+    double worst;
+} check;
+
+/* Partial profiles at one q without a grid. */
+static tsr_status direct_at(const check *c, int probe, double q,
+                            double *partial, double *radius, tsr_err *err)
+{
+    const tsr_particles *own = c->l->particles;
+    double pair[TSR_N_COMP_PAIR][2]; /* at 0 and q, or some other one */
+    const double step = q > 0.0 ? q : 0.01;
+    if (own == NULL)
+        return tsr_scattering_direct(&c->scattering[probe], c->topology,
+                                     c->conformation, q, partial, radius, err);
+    *radius = own->radius_ang;
+    TSR_TRY(own->type->direct(own, c->conformation, probe, 2, step, NULL,
+                              pair[0], err));
+    for (int p = 0; p < TSR_N_COMP_PAIR; p++)
+        partial[p] = pair[p][q > 0.0];
+    return TSR_OK;
+}
+
+/* One term at one q, at every place of c1 and c2. The scale of sigma is that of
+ * the place. */
+static tsr_status check_point(check *c, const tsr_term *term, int k,
+                              const double *scale, const double *curve,
+                              tsr_err *err)
+{
+    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius, by[TSR_N_COMP];
+    double value[5][TSR_N_CONTRAST];
+    const tsr_view *view = &c->l->view[term->view];
+    int n = corners(c->l, term->view, value);
+    tsr_status status = direct_at(c, view->probe, q, direct, &radius, err);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        const int n_comp = tsr_likelihood_coefficients(
+            c->l, term->view, value[i], tsr_component_power(radius, q), by);
+        double exact = tsr_coarse_sum(n_comp, by, direct, 1);
+        double allowed =
+            fmax(1e-4 * fabs(exact), 0.05 * term->sigma[k] / fabs(scale[i]));
+        double had = curve[i * term->n_point + k];
+        double error = fabs(had - exact) / allowed;
+        c->worst = fmax(c->worst, error);
+        if (error <= 1.0)
+            continue;
+        status = tsr_fail(
+            err, TSR_E_INTERNAL,
+            "'%s': at q = %.4f 1/A the engine and its q grid give "
+            "I = %.8g, the direct sum %.8g: more than is allowed (%.2g)",
+            term->label, q, had, exact, allowed);
+        if (i > 0) /* the parts of the curve all but cancel there */
+            status = tsr_fail(
+                err, TSR_E_CONFIG,
+                "contrast: at c1 = %.4g, c2 = %.4g, within what is allowed for "
+                "them, the curve at q = %.4f 1/A of '%s' cannot be had to "
+                "%.2g (%.8g instead of %.8g); narrow contrast.c1_range and "
+                "contrast.c2_range",
+                value[i][TSR_C1], value[i][TSR_C2], q, term->label, allowed,
+                had, exact);
+    }
+    return status;
+}
+
+/* The profile at the points' own q, and the scale that fits best: of a smeared
+ * term, whose points are means of it with weights that add up to 1, the ideal
+ * curve is what is checked. */
+static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
+                              tsr_fit *fit, double *scale, double *curve,
+                              tsr_err *err)
+{
+    const tsr_q_grid *grid = &c->l->grid;
+    const int n = t->term.n_point;
+    double theta[TSR_TERM_PARAMETERS], *matrix;
+    tsr_term_start(&t->term, theta);
+    t->noise->fit(t->state, c->profile, theta, fit);
+    *scale = fit->scale;
+    tsr_saxs_curve(t, c->profile, 1.0, 0.0, curve);
+    if (!t->term.is_smeared)
+        return TSR_OK;
+    TSR_TRY(tsr_q_operator_new(grid, n, t->term.coord, &matrix, err));
+    tsr_q_carry(matrix, n, grid->n_q, c->profile, curve);
+    free(matrix);
+    return TSR_OK;
+}
+
+static tsr_status check_term(check *c, const tsr_term *term, tsr_err *err)
+{
+    enum { N_CHECK = 16 };
+    const int n_point = term->n_point;
+    double value[5][TSR_N_CONTRAST], scale[5] = {0.0};
+    int n = corners(c->l, term->view, value);
+    double *curve =
+        tsr_pool_new(&c->pool, (size_t)(n * n_point), sizeof *curve);
+    tsr_fit *fit = tsr_term_fit_new(term, &c->pool);
+    TSR_TRY(tsr_pool_check(&c->pool, err));
+    for (int i = 0; i < n; i++) {
+        tsr_likelihood_profile(c->l, term->view, c->partial, value[i],
+                               c->profile);
+        TSR_TRY(check_curve(c, (const tsr_saxs_term *)term, fit, &scale[i],
+                            curve + i * n_point, err));
+    }
+    for (int i = 0; i < N_CHECK; i++)
+        TSR_TRY(check_point(c, term,
+                            (int)((long)i * (n_point - 1) / (N_CHECK - 1)),
+                            scale, curve, err));
+    return TSR_OK;
+}
+
+tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
+                                const tsr_topology *topology,
+                                const tsr_scattering *scattering,
+                                const tsr_conformation *conformation,
+                                const double *partial, double *worst,
+                                tsr_err *err)
+{
+    check c = {.l = likelihood,
+               .topology = topology,
+               .scattering = scattering,
+               .conformation = conformation,
+               .partial = partial};
+    tsr_pool_array(&c.pool, c.profile, likelihood->grid.n_q);
+    tsr_status status = tsr_pool_check(&c.pool, err);
+    for (int d = 0; d < likelihood->n_term && status == TSR_OK; d++)
+        if (likelihood->term[d]->type->is_curve)
+            status = check_term(&c, likelihood->term[d], err);
+    tsr_pool_clear(&c.pool);
+    if (worst != NULL)
+        *worst = c.worst;
+    return status;
 }

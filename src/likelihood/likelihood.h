@@ -11,11 +11,67 @@
 #include "core/archive.h"
 #include "core/log.h"
 #include "engine/engine.h"
-#include "likelihood/particles.h"
 #include "likelihood/term.h"
 #include "molecule/topology.h"
 #include "scattering/debye.h"
 #include "scattering/scattering.h"
+
+/* ---- what an engine computes where that is not the bodies of a run ----
+ *
+ * Particles, of which every residue has some that follow from its coordinates.
+ *
+ * A rigid unit of many particles is in an engine by its pose and a table
+ * (engine/engine.h, `inside`). So the engine is told of two kinds of places:
+ * the particles of all other residues, and the bodies of the residues of such
+ * units, which do not scatter and say where the unit is. Those of a residue are
+ * side by side, in the order of the residues.
+ *
+ * posterior/atom_particles.h makes them of atoms and their water. */
+
+typedef struct tsr_particles tsr_particles;
+
+typedef struct {
+    void (*free)(tsr_particles *particles);
+    /* Those of residues residue..residue+count-1: xyz [.][3] out, Angstrom.
+     * From many threads at once, as all below. */
+    void (*place)(const tsr_particles *particles,
+                  const tsr_conformation *conformation, int residue, int count,
+                  double (*xyz)[3]);
+    /* factor [K][n_type][n_q] out, in the K components of that probe; room for
+     * [TSR_N_COMP][n_type][n_q]. Errors: TSR_E_NOMEM. */
+    tsr_status (*factors)(const tsr_particles *particles, int probe, int n_q,
+                          double dq_inv_ang, double *factor, tsr_err *err);
+    /* The partial profiles of a probe without an engine, in double precision:
+     * partial [K (K + 1) / 2][n_q] out, room for [TSR_N_COMP_PAIR][n_q].
+     * Errors: TSR_E_NOMEM, those of progress. */
+    tsr_status (*direct)(const tsr_particles *particles,
+                         const tsr_conformation *conformation, int probe,
+                         int n_q, double dq_inv_ang,
+                         const tsr_debye_progress *progress, double *partial,
+                         tsr_err *err);
+} tsr_particles_type;
+
+struct tsr_particles {
+    const tsr_particles_type *type;
+    int n;              /* places that an engine is told of */
+    int *first;         /* [n_residue + 1] the first of each residue */
+    int *kind;          /* [n] type of the factors */
+    int *unit;          /* [n] rigid unit with a table, -1: none */
+    double (*start)[3]; /* [n] in the conformation that they were made of */
+    int n_kind;         /* types; the last scatters nothing */
+    int n_all;          /* particles, those within units, too */
+    double margin_ang;  /* none is farther than that from every body */
+    double radius_ang;  /* r_m of G (scattering/contrast.h) */
+    tsr_engine_inside inside; /* particles of these units, in `start` */
+};
+
+static inline void tsr_particles_free(tsr_particles *particles)
+{
+    if (particles != NULL)
+        particles->type->free(particles);
+}
+
+/* ---- the likelihood ---- */
 
 /* What has form factors of its own. */
 typedef struct {
@@ -46,6 +102,7 @@ typedef struct {
 } tsr_view;
 
 typedef struct {
+    tsr_pool pool; /* of all but the terms, and of itself */
     int n_term;
     tsr_term **term;  /* [n_term] owned */
     int n_parameter;  /* of all terms */
@@ -85,8 +142,6 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
 double tsr_likelihood_ratio(const tsr_likelihood *likelihood, int view,
                             const double *contrast, size_t k);
 /* The same before neutrons' bounds. */
-double tsr_likelihood_free_ratio(const tsr_likelihood *likelihood, int view,
-                                 const double *contrast, size_t k);
 double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
                               const double *partial, const double *contrast,
                               double power, size_t k);
@@ -95,11 +150,6 @@ double tsr_likelihood_combine(const tsr_likelihood *likelihood, int view,
 int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
                                 const double *contrast, double power,
                                 double *c);
-
-/* Where c1 and c2 start, and the corners of what they may be: value [5] out.
- * Returns how many. */
-int tsr_likelihood_corners(const tsr_likelihood *likelihood, int view,
-                           double (*value)[TSR_N_CONTRAST]);
 
 /* From now on partial profiles are those of particles, which engines make;
  * borrowed. The bodies' form factors are kept, for a surrogate. Before chains
@@ -151,6 +201,8 @@ double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
 
 /* What is known at one point. */
 typedef struct {
+    tsr_pool pool;        /* points that have exchanged parts
+                             (tsr_point_take) are cleared together */
     double *theta;        /* [n_parameter] of the chain's table: the terms'
                              parameters, one after another, then others */
     double *partial;      /* [n_pair][n_q] mean over the states */
@@ -164,7 +216,7 @@ typedef struct {
  * out of memory; clear it then too. */
 int tsr_point_make(const tsr_likelihood *likelihood, int n_parameter,
                    tsr_point *point);
-void tsr_point_clear(const tsr_likelihood *likelihood, tsr_point *point);
+void tsr_point_clear(tsr_point *point);
 
 /* The profile, every term's fit and the likelihood at `point`, from partial
  * profiles (point->partial or others), c1 and c2 (contrast [TSR_N_CONTRAST];
@@ -234,5 +286,55 @@ tsr_status tsr_likelihood_check(const tsr_likelihood *likelihood,
                                 const tsr_conformation *conformation,
                                 const double *partial, double *worst,
                                 tsr_err *err);
+
+/* ---- examples (model_error.c) ----
+ *
+ * What curves of one model lack of those of a better one, from examples: both
+ * models' partial profiles of the same conformations (docs/statistics.md).
+ *
+ * Bodies stand here for the model that chains compute, atoms for the better
+ * one: atoms with water of their own. */
+
+enum { TSR_EXAMPLE_NODES = 16 };
+
+typedef struct {
+    const tsr_likelihood *likelihood; /* that has the bodies' curves */
+    int view;                         /* that is learnt */
+    int n;                            /* conformations */
+    double *atoms;  /* [n + 1][n_pair][n_q] partial profiles, S_ab included, the
+                       mean last */
+    double *bodies; /* [n + 1][n_pair][n_q] */
+    int n_node;     /* values of c1 and c2 that stand for their prior */
+    double node[TSR_EXAMPLE_NODES][TSR_N_CONTRAST];
+} tsr_examples;
+
+/* Numbers of i conformations' partial profiles, and where those of conformation
+ * i begin that the view is made of. */
+size_t tsr_examples_size(const tsr_examples *examples, int i);
+size_t tsr_examples_place(const tsr_examples *examples, int i);
+
+/* Mean square [n_q] of what is left, over conformations and nodes: log of atoms
+ * over bodies less its mean at small angles, which is a matter of scale;
+ * without the ratio of the likelihood where is_plain. covariance [n_q][n_q]
+ * (may be NULL): the mean of the products. Both are added to. left [n_q]:
+ * scratch. */
+void tsr_examples_moments(const tsr_examples *examples, int is_plain,
+                          double *square, double *covariance, double *left);
+
+/* The leading components of the correlation matrix, scaled so that every q
+ * keeps its variance: curve [TSR_MODEL_ERRORS][n_q] out, relative. Returns how
+ * many. 0: out of memory. */
+int tsr_examples_components(const tsr_examples *examples, const double *square,
+                            const double *covariance, double *curve);
+
+/* A mean over n draws stands for the next one: the ratio itself is off by 1/n
+ * of the variance, and of n draws the variance is known as badly as the tails
+ * of Student's t say. By so much the variance is multiplied; n > 3. */
+double tsr_examples_widened(int n);
+
+/* Root of the mean of square over the grid's q from `from` to `to`, in per
+ * cent; NaN: there are none. */
+double tsr_examples_percent(const tsr_examples *examples, const double *square,
+                            double from, double to);
 
 #endif

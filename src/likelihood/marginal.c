@@ -5,7 +5,7 @@
  * Here there is one curve and no chain: the mode is found first, and the
  * integral taken on a grid about it whose steps are the standard deviations
  * there. */
-#include "likelihood/marginal.h"
+#include "likelihood/term_saxs.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -42,7 +42,7 @@ static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
                       const double *theta)
 {
     const double h = 0.3;
-    tsr_linear_shape shape = t->noise->conditional(theta);
+    tsr_linear_shape shape = t->noise->conditional(t->state, theta);
     const double sd[2] = {shape.spread / sqrt(fit->model_norm),
                           shape.spread / sqrt(fit->one_norm)};
     const double top = log_near(t, fit, theta, sd, 0.0, 0.0);
@@ -270,7 +270,8 @@ double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
         draw_theta(&s, top, rng, drawn->theta);
     if (type->refit != NULL)
         type->refit(term->state, drawn->theta, fit);
-    tsr_linear_draw(&term->linear, fit, type->conditional(drawn->theta), rng,
+    tsr_linear_draw(&term->linear, fit,
+                    type->conditional(term->state, drawn->theta), rng,
                     &drawn->scale, &drawn->background);
     return sum;
 }

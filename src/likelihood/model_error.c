@@ -1,5 +1,6 @@
 /* What is left between two models once their mean curves agree. */
-#include "likelihood/model_error.h"
+#include "likelihood/likelihood.h"
+#include "likelihood/noise.h"
 
 #include <gsl/gsl_eigen.h>
 #include <math.h>
@@ -59,10 +60,9 @@ static void compare(const tsr_examples *x, int i, const double *contrast,
         left[k] -= mean;
 }
 
-void tsr_examples_moments(const tsr_examples *examples, int is_plain,
-                          double *square, double *covariance, double *left)
+void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
+                          double *covariance, double *left)
 {
-    const tsr_examples *x = examples;
     const int n_q = x->likelihood->grid.n_q;
     const double each = 1.0 / (x->n * x->n_node);
     for (int v = 0; v < x->n_node; v++)
@@ -81,10 +81,9 @@ double tsr_examples_widened(int n)
     return n * (1.0 + 1.0 / n) / (n - 3.0);
 }
 
-int tsr_examples_components(const tsr_examples *examples, const double *square,
+int tsr_examples_components(const tsr_examples *x, const double *square,
                             const double *covariance, double *curve)
 {
-    const tsr_examples *x = examples;
     const double enough = 0.97, floor = 5e-4 * 5e-4; /* of I */
     const size_t n_q = (size_t)x->likelihood->grid.n_q;
     gsl_matrix *a = gsl_matrix_alloc(n_q, n_q);
@@ -129,10 +128,9 @@ int tsr_examples_components(const tsr_examples *examples, const double *square,
     return n;
 }
 
-double tsr_examples_percent(const tsr_examples *examples, const double *square,
+double tsr_examples_percent(const tsr_examples *x, const double *square,
                             double from, double to)
 {
-    const tsr_examples *x = examples;
     const tsr_q_grid *grid = &x->likelihood->grid;
     double sum = 0.0;
     int n = 0;

@@ -1,8 +1,391 @@
-/* The list of noise models, made from TSR_NOISE_MODELS, and the choice of one.
- */
+/* What noise models have in common: scale and background, normal errors, points
+ * one by one, and their list.
+ *
+ * Scale c and background b: the best ones, the integral of the likelihood over
+ * both, and draws from their conditional. The sum of squares is a quadratic
+ * form in c and b, so a square completed at the best values separates what they
+ * add (docs/statistics.md has the formulas). What is left to integrate is a
+ * normal density, cut at c = 0. */
 #include "likelihood/noise.h"
 
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_erf.h>
+#include <math.h>
 #include <string.h>
+
+static const double log_2pi = 1.8378770664093453;
+
+/* Below this many standard deviations under 0 a t cut at 0 is proposed as an
+ * exponential instead: rejection would take long, and the conditional falls
+ * exponentially there. */
+static const double t_far = -2.0;
+
+tsr_linear tsr_linear_make(tsr_number_or_word scale,
+                           tsr_number_or_word background)
+{
+    return (tsr_linear){
+        .infer_scale = scale.word == 0,
+        .infer_background = background.word == TSR_BACKGROUND_INFER,
+        .scale = scale.word < 0 ? scale.number : 1.0,
+        .background = background.word < 0 ? background.number : 0.0};
+}
+
+int tsr_linear_n_free(const tsr_linear *linear)
+{
+    return linear->infer_scale + linear->infer_background;
+}
+
+void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
+                    const double *data, const double *weight, tsr_fit *fit)
+{
+    double one = 0.0, model_mean = 0.0, data_mean = linear->background;
+    for (int k = 0; k < n; k++)
+        one += weight[k];
+    if (linear->infer_background) {
+        data_mean = 0.0;
+        for (int k = 0; k < n; k++) {
+            model_mean += weight[k] * model[k];
+            data_mean += weight[k] * data[k];
+        }
+        model_mean /= one, data_mean /= one;
+    }
+    double norm = 0.0, cross = 0.0, sum = 0.0;
+    for (int k = 0; k < n; k++) {
+        double m = model[k] - model_mean, d = data[k] - data_mean;
+        norm += weight[k] * m * m;
+        cross += weight[k] * m * d;
+    }
+    double c = linear->infer_scale ? cross / norm : linear->scale;
+    for (int k = 0; k < n; k++) {
+        double r = data[k] - data_mean - c * (model[k] - model_mean);
+        sum += weight[k] * r * r;
+    }
+    fit->scale = c;
+    fit->background = linear->infer_background ? data_mean - c * model_mean
+                                               : linear->background;
+    fit->square_sum = sum;
+    fit->model_norm = norm;
+    fit->model_mean = model_mean;
+    fit->one_norm = one;
+}
+
+void tsr_linear_keep(tsr_fit *fit)
+{
+    tsr_plain_fit *p = &fit->plain;
+    p->scale = fit->scale;
+    p->background = fit->background;
+    p->square_sum = fit->square_sum;
+    p->model_norm = fit->model_norm;
+    p->model_mean = fit->model_mean;
+    p->one_norm = fit->one_norm;
+}
+
+/* Lower triangle L with L L^T = s^2 + E^T W E. Returns log |L|. */
+static double factor(const tsr_model_error *error, double square,
+                     double (*lower)[TSR_MODEL_ERRORS])
+{
+    double log_det = 0.0;
+    for (int i = 0; i < error->n; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = error->gram[i][j] + (i == j ? square : 0.0);
+            for (int k = 0; k < j; k++)
+                sum -= lower[i][k] * lower[j][k];
+            lower[i][j] = i == j ? sqrt(sum) : sum / lower[j][j];
+            log_det += i == j ? log(lower[i][i]) : 0.0;
+        }
+    return log_det;
+}
+
+static void solve(int n, const double (*lower)[TSR_MODEL_ERRORS],
+                  const double *b, double *x)
+{
+    for (int i = 0; i < n; i++) {
+        x[i] = b[i];
+        for (int k = 0; k < i; k++)
+            x[i] -= lower[i][k] * x[k];
+        x[i] /= lower[i][i];
+    }
+}
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* s^2 (s^2 W^-1 + E E^T)^-1 = W - W E (s^2 + E^T W E)^-1 E^T W (Woodbury), so
+ * that a weighted product x . y becomes x . y - u . v, where u and v are the
+ * products of x and y with E, solved with L. About the fit without model error
+ * the residual r, the model m' and 1 are orthogonal, so that nothing cancels.
+ */
+void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
+                      double log_s, tsr_fit *fit)
+{
+    const tsr_plain_fit *p = &fit->plain;
+    const int n = error->n;
+    double lower[TSR_MODEL_ERRORS][TSR_MODEL_ERRORS] = {{0.0}};
+    double r[TSR_MODEL_ERRORS], m[TSR_MODEL_ERRORS], one[TSR_MODEL_ERRORS];
+    fit->log_det = factor(error, exp(2.0 * log_s), lower) - n * log_s;
+    const double(*l)[TSR_MODEL_ERRORS] =
+        (const double(*)[TSR_MODEL_ERRORS])lower;
+    solve(n, l, p->residual, r);
+    solve(n, l, p->model, m);
+    solve(n, l, p->one, one);
+    double square = p->square_sum - dot(n, r, r);
+    double norm = p->model_norm - dot(n, m, m), cross = -dot(n, r, m);
+    double mean = 0.0, shift = 0.0, step = 0.0;
+    fit->one_norm = p->one_norm;
+    if (linear->infer_background) {
+        fit->one_norm -= dot(n, one, one);
+        mean = -dot(n, m, one) / fit->one_norm;
+        shift = -dot(n, r, one) / fit->one_norm;
+        norm -= mean * mean * fit->one_norm;
+        cross -= mean * shift * fit->one_norm;
+        square -= shift * shift * fit->one_norm;
+    }
+    if (linear->infer_scale) {
+        step = cross / norm;
+        square -= step * cross;
+    }
+    fit->scale = p->scale + step;
+    fit->background = p->background - step * (p->model_mean + mean) + shift;
+    fit->square_sum = square;
+    fit->model_norm = norm;
+    fit->model_mean = p->model_mean + mean;
+}
+
+/* The best b at another c than the best. */
+static double background_at(const tsr_fit *fit, double c)
+{
+    return fit->background - (c - fit->scale) * fit->model_mean;
+}
+
+/* A normal variate above `low`, less low. */
+static double draw_normal(double low, gsl_rng *rng)
+{
+    double above;
+    if (low > 1e4) /* the far tail is exponential */
+        return gsl_ran_exponential(rng, 1.0 / low);
+    if (low > 0.0)
+        return gsl_ran_gaussian_tail(rng, low, 1.0) - low;
+    do
+        above = gsl_ran_gaussian(rng, 1.0) - low;
+    while (above <= 0.0);
+    return above;
+}
+
+static double draw_t(double low, int dof, gsl_rng *rng)
+{
+    double above;
+    if (low > -t_far)
+        return gsl_ran_exponential(rng, 2.0 / low);
+    do
+        above = gsl_ran_tdist(rng, dof) - low;
+    while (above <= 0.0);
+    return above;
+}
+
+void tsr_linear_draw(const tsr_linear *linear, const tsr_fit *fit,
+                     tsr_linear_shape shape, gsl_rng *rng, double *c, double *b)
+{
+    *c = linear->scale, *b = linear->background;
+    if (linear->infer_scale) {
+        double sd = shape.spread / sqrt(fit->model_norm);
+        double low = -fit->scale / sd; /* c > 0 in units of its sd */
+        *c = sd * (shape.dof == 0 ? draw_normal(low, rng)
+                                  : draw_t(low, shape.dof, rng));
+    }
+    if (linear->infer_background) {
+        double sd = shape.spread / sqrt(fit->one_norm);
+        *b = background_at(fit, *c);
+        *b += shape.dof == 0 ? gsl_ran_gaussian(rng, sd)
+                             : sd * gsl_ran_tdist(rng, shape.dof);
+    }
+}
+
+/* log density of x standard deviations from the middle. */
+static double log_shape(double x, double sd, int dof)
+{
+    if (dof == 0)
+        return -0.5 * x * x - 0.5 * log_2pi - log(sd);
+    return log(gsl_ran_tdist_pdf(x, dof)) - log(sd);
+}
+
+double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
+                              tsr_linear_shape shape, double c, double b)
+{
+    const double half_root = 0.7071067811865476, log_2 = 0.6931471805599453;
+    double sum = 0.0;
+    if (linear->infer_scale) {
+        double sd = shape.spread / sqrt(fit->model_norm);
+        double z = fit->scale / sd;
+        if (!(c > 0.0))
+            return -(double)INFINITY;
+        if (shape.dof > 0 && z < t_far)
+            sum += log(-0.5 * z / sd) + 0.5 * z * c / sd;
+        else
+            sum += log_shape(c / sd - z, sd, shape.dof) -
+                   (shape.dof > 0 ? log(gsl_cdf_tdist_P(z, shape.dof))
+                                  : gsl_sf_log_erfc(-half_root * z) - log_2);
+    }
+    if (linear->infer_background) {
+        double sd = shape.spread / sqrt(fit->one_norm);
+        sum += log_shape((b - background_at(fit, c)) / sd, sd, shape.dof);
+    }
+    return sum;
+}
+
+/* ---- normal errors ---- */
+
+/* With p of c and b free, H = J^T W J and its determinant |H| = |m|^2 |1|^2,
+ * or the factor of the one that is free:
+ *   -sum log sigma - (N - p)/2 log(2 pi s^2) - 1/2 log |H| - chi2 / (2 s^2)
+ *   + log Phi(c / (s / |m|)), the last where c is free. */
+double tsr_noise_normal_integral(const tsr_noise *noise, const tsr_fit *fit,
+                                 const double *theta)
+{
+    const tsr_linear *linear = &noise->linear;
+    const double log_s = theta[noise->type->log_s];
+    const int n = noise->saxs->n;
+    int p = tsr_linear_n_free(linear);
+    double log_det = 0.0, tail = 0.0;
+    if (linear->infer_scale) {
+        double z = fit->scale * sqrt(fit->model_norm) * exp(-log_s);
+        const double half_root = 0.7071067811865476, log_2 = 0.6931471805599453;
+        tail = z > 8.0 ? 0.0 : gsl_sf_log_erfc(-half_root * z) - log_2;
+        log_det = log(fit->model_norm);
+    }
+    if (linear->infer_background)
+        log_det += log(fit->one_norm);
+    return -fit->log_sigma - fit->log_det -
+           0.5 * (n - p) * (log_2pi + 2.0 * log_s) - 0.5 * log_det -
+           0.5 * fit->square_sum * exp(-2.0 * log_s) + tail;
+}
+
+double tsr_noise_normal_log_lik(const tsr_noise *noise, const tsr_fit *fit,
+                                const double *theta, double c, double b)
+{
+    const double log_s = theta[noise->type->log_s];
+    double x = c - fit->scale, y = b - background_at(fit, c);
+    double sum =
+        fit->square_sum + fit->model_norm * x * x + fit->one_norm * y * y;
+    if (!(c > 0.0))
+        return -(double)INFINITY;
+    return -fit->log_sigma - fit->log_det -
+           0.5 * noise->saxs->n * (log_2pi + 2.0 * log_s) -
+           0.5 * sum * exp(-2.0 * log_s);
+}
+
+tsr_linear_shape tsr_noise_normal_conditional(const tsr_noise *noise,
+                                              const double *theta)
+{
+    return (tsr_linear_shape){exp(theta[noise->type->log_s]), 0};
+}
+
+/* Of one point alone, the model's own error included. */
+static double sd_of(const tsr_noise *noise, const double *theta, int k)
+{
+    const double own = noise->type->sigma(noise, theta, k);
+    return noise->n_error > 0 ? sqrt(own * own + noise->variance[k]) : own;
+}
+
+double tsr_noise_normal_log_point(const tsr_noise *noise, const double *theta,
+                                  int k, double residual)
+{
+    const double half_log_2pi = 0.9189385332046727;
+    double sd = sd_of(noise, theta, k), z = residual / sd;
+    return -0.5 * z * z - log(sd) - half_log_2pi;
+}
+
+double tsr_noise_normal_draw_point(const tsr_noise *noise, const double *theta,
+                                   int k, gsl_rng *rng)
+{
+    return gsl_ran_gaussian_ziggurat(rng, sd_of(noise, theta, k));
+}
+
+/* ---- points one by one ----
+ *
+ * A curve carried to the q of the data. The noise model `measured` rotates its
+ * data once instead, which is cheaper, but needs weights that never change. */
+
+void tsr_noise_fit_points(const tsr_noise *noise, const double *profile,
+                          tsr_fit *fit)
+{
+    size_t n = (size_t)noise->saxs->n;
+    double *model = fit->model;
+    size_t n_q = (size_t)noise->n_q, j = 0;
+    memset(model, 0, n * sizeof *model);
+    for (; j + 4 <= n_q; j += 4) { /* four, to pass over model less often */
+        const double *a = noise->column + j * n, *x = profile + j;
+        const double *b = a + n, *c = b + n, *d = c + n;
+        for (size_t k = 0; k < n; k++)
+            model[k] +=
+                (a[k] * x[0] + b[k] * x[1]) + (c[k] * x[2] + d[k] * x[3]);
+    }
+    for (; j < n_q; j++)
+        for (size_t k = 0; k < n; k++)
+            model[k] += noise->column[j * n + k] * profile[j];
+    tsr_linear_fit(&noise->linear, noise->saxs->n, model,
+                   noise->saxs->intensity, noise->weight, fit);
+    fit->chi2 = fit->square_sum;
+}
+
+static void take_points(tsr_noise *noise, const double *matrix)
+{
+    const size_t n = (size_t)noise->saxs->n, n_q = (size_t)noise->n_q;
+    const double *sigma = noise->saxs->sigma;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t j = 0; j < n_q; j++)
+            noise->column[j * n + k] = matrix[k * n_q + j];
+        noise->weight[k] = 1.0 / (sigma[k] * sigma[k]);
+    }
+}
+
+/* The curves of the model's own error at the data's q. */
+static void take_errors(tsr_noise *noise, const tsr_noise_spec *spec)
+{
+    const int n = noise->saxs->n;
+    for (int e = 0; e < noise->n_error; e++) {
+        double *curve = noise->curve + e * n;
+        tsr_q_carry(spec->matrix, n, noise->n_q, spec->error + e * noise->n_q,
+                    curve);
+        for (int k = 0; k < n; k++)
+            noise->variance[k] += curve[k] * curve[k];
+    }
+}
+
+tsr_status tsr_noise_new(const tsr_noise_spec *spec, tsr_pool *pool,
+                         tsr_noise **out, tsr_err *err)
+{
+    const tsr_noise_type *type = tsr_noise_registry[spec->options->model];
+    const size_t n = (size_t)spec->saxs->n;
+    tsr_noise *s = *out =
+        tsr_pool_new(pool, 1, type->size > 0 ? type->size : sizeof(tsr_noise));
+    TSR_TRY(tsr_allocated(s, err));
+    s->type = type;
+    s->saxs = spec->saxs;
+    s->linear = *spec->linear;
+    s->n_q = spec->n_q;
+    s->n_error = spec->n_error;
+    tsr_pool_array(pool, s->curve, ((size_t)s->n_error + 1) * n);
+    if (type->per_point) {
+        tsr_pool_array(pool, s->column, n * (size_t)s->n_q);
+        tsr_pool_array(pool, s->weight, n);
+    }
+    TSR_TRY(tsr_pool_check(pool, err));
+    s->variance = s->curve + (size_t)s->n_error * n;
+    take_errors(s, spec);
+    for (size_t k = 0; k < n; k++)
+        s->log_sigma += log(spec->saxs->sigma[k]);
+    if (type->per_point)
+        take_points(s, spec->matrix);
+    return type->make == NULL ? TSR_OK : type->make(s, spec, pool, err);
+}
+
+/* ---- the list ---- */
 
 #define X(name) &tsr_noise_##name,
 const tsr_noise_type *const tsr_noise_registry[] = {TSR_NOISE_MODELS(X) NULL};
@@ -24,26 +407,8 @@ tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
     tsr_noise_options fresh;
     if (strcmp(tsr_noise_registry[options->model]->name, name) == 0)
         return TSR_OK;
-    tsr_status status = tsr_fields_init(noise, &fresh, err);
-    if (status == TSR_OK)
-        status = tsr_field_choose(noise, &fresh, name, err);
-    if (status == TSR_OK)
-        *options = fresh;
-    return status;
-}
-
-void tsr_noise_carry_errors(const tsr_noise_spec *spec, double *out,
-                            double *variance)
-{
-    const size_t n = (size_t)spec->saxs->n, n_q = (size_t)spec->n_q;
-    for (size_t k = 0; k < n; k++)
-        variance[k] = 0.0;
-    for (size_t e = 0; e < (size_t)spec->n_error; e++)
-        for (size_t k = 0; k < n; k++) {
-            double sum = 0.0;
-            for (size_t j = 0; j < n_q; j++)
-                sum += spec->matrix[k * n_q + j] * spec->error[e * n_q + j];
-            out[e * n + k] = sum;
-            variance[k] += sum * sum;
-        }
+    TSR_TRY(tsr_fields_init(noise, &fresh, err));
+    TSR_TRY(tsr_field_choose(noise, &fresh, name, err));
+    *options = fresh;
+    return TSR_OK;
 }

@@ -2,11 +2,9 @@
  *
  * beta is to it what s is to `measured`; alpha changes the weights of the
  * points, so the fit is made again, from the curve at the data. */
-#include "likelihood/data_points.h"
+#include "likelihood/noise.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { ALPHA, BETA };
 
@@ -36,24 +34,11 @@ static const tsr_field fields[] = {
     {0}};
 
 typedef struct {
-    tsr_data_points points;
+    tsr_noise noise;
     double log_intensity; /* sum of log I_exp */
     int is_fixed;         /* alpha; then: */
     double log_fixed;     /* sum of log(q + alpha) */
-    int n_error;          /* curves of the model's own error */
-    double *curve;        /* [n_error][n] at the data's q, and then */
-    double *variance;     /* [n] the sum of their squares */
 } relative;
-
-static void relative_free(void *state)
-{
-    relative *s = state;
-    if (s == NULL)
-        return;
-    tsr_data_points_clear(&s->points);
-    free(s->curve);
-    free(s);
-}
 
 static tsr_status relative_check(const tsr_saxs *saxs, tsr_err *err)
 {
@@ -81,36 +66,25 @@ static double sum_log_q(const tsr_saxs *saxs, double alpha)
     return sum;
 }
 
-static void *relative_new(const tsr_noise_spec *spec)
+static tsr_status relative_make(tsr_noise *noise, const tsr_noise_spec *spec,
+                                tsr_pool *pool, tsr_err *err)
 {
-    relative *s = calloc(1, sizeof *s);
-    if (s == NULL || !tsr_data_points_make(&s->points, spec)) {
-        relative_free(s);
-        return NULL;
-    }
-    const size_t n = (size_t)spec->saxs->n;
-    s->curve = calloc(((size_t)spec->n_error + 1) * n, sizeof *s->curve);
-    if (s->curve == NULL) {
-        relative_free(s);
-        return NULL;
-    }
-    s->n_error = spec->n_error;
-    s->variance = s->curve + (size_t)s->n_error * n;
-    tsr_noise_carry_errors(spec, s->curve, s->variance);
+    relative *s = (relative *)noise;
+    const relative_options *o = (const void *)spec->options;
+    (void)pool, (void)err;
     for (int k = 0; k < spec->saxs->n; k++)
         s->log_intensity += log(spec->saxs->intensity[k]);
-    const relative_options *o = (const void *)spec->options;
     s->is_fixed = o->alpha.word < 0;
     if (s->is_fixed)
         s->log_fixed = sum_log_q(spec->saxs, o->alpha.number);
-    return s;
+    return TSR_OK;
 }
 
 /* The model's own error, with the weights of the fit. */
-static void widen(const relative *s, double log_beta, tsr_fit *fit)
+static void widen(const tsr_noise *s, double log_beta, tsr_fit *fit)
 {
-    const int n = s->points.saxs->n;
-    const double *data = s->points.saxs->intensity, *w = fit->weight;
+    const int n = s->saxs->n;
+    const double *data = s->saxs->intensity, *w = fit->weight;
     tsr_plain_fit *p = &fit->plain;
     tsr_model_error error = {.n = s->n_error};
     tsr_linear_keep(fit);
@@ -131,75 +105,39 @@ static void widen(const relative *s, double log_beta, tsr_fit *fit)
             error.gram[e][f] = error.gram[f][e] = sum;
         }
     }
-    tsr_linear_widen(&s->points.linear, &error, log_beta, fit);
+    tsr_linear_widen(&s->linear, &error, log_beta, fit);
 }
 
-static void relative_refit(const void *state, const double *theta, tsr_fit *fit)
+static void relative_refit(const tsr_noise *noise, const double *theta,
+                           tsr_fit *fit)
 {
-    const relative *s = state;
-    const tsr_saxs *saxs = s->points.saxs;
+    const relative *s = (const relative *)noise;
+    const tsr_saxs *saxs = noise->saxs;
     double alpha = exp(theta[ALPHA]);
     for (int k = 0; k < saxs->n; k++) {
         double sigma = saxs->intensity[k] * (saxs->q[k] + alpha);
         fit->weight[k] = 1.0 / (sigma * sigma);
     }
-    tsr_linear_fit(&s->points.linear, saxs->n, fit->model, saxs->intensity,
+    tsr_linear_fit(&noise->linear, saxs->n, fit->model, saxs->intensity,
                    fit->weight, fit);
     fit->log_sigma = s->log_intensity +
                      (s->is_fixed ? s->log_fixed : sum_log_q(saxs, alpha));
-    if (s->n_error > 0)
-        widen(s, theta[BETA], fit);
+    if (noise->n_error > 0)
+        widen(noise, theta[BETA], fit);
 }
 
-static void relative_fit(const void *state, const double *profile,
+static void relative_fit(const tsr_noise *noise, const double *profile,
                          const double *theta, tsr_fit *fit)
 {
-    const relative *s = state;
-    tsr_data_points_fit(&s->points, profile, fit);
-    relative_refit(s, theta, fit);
+    tsr_noise_fit_points(noise, profile, fit);
+    relative_refit(noise, theta, fit);
 }
 
-static double relative_log_integral(const void *state, const tsr_fit *fit,
-                                    const double *theta)
+static double relative_sigma(const tsr_noise *noise, const double *theta, int k)
 {
-    const relative *s = state;
-    return tsr_linear_log_integral(&s->points.linear, s->points.saxs->n, fit,
-                                   theta[BETA]);
-}
-
-static double relative_log_lik(const void *state, const tsr_fit *fit,
-                               const double *theta, double c, double b)
-{
-    const relative *s = state;
-    return tsr_linear_log_normal(s->points.saxs->n, fit, theta[BETA], c, b);
-}
-
-static tsr_linear_shape relative_conditional(const double *theta)
-{
-    return (tsr_linear_shape){exp(theta[BETA]), 0};
-}
-
-/* Of one point alone, the model's own error included. */
-static double sigma_at(const relative *s, const double *theta, int k)
-{
-    const tsr_saxs *saxs = s->points.saxs;
-    const double own = saxs->intensity[k] * (saxs->q[k] + exp(theta[ALPHA])) *
-                       exp(theta[BETA]);
-    return s->n_error > 0 ? sqrt(own * own + s->variance[k]) : own;
-}
-
-static double relative_log_point(const void *state, const double *theta, int k,
-                                 double residual)
-{
-    const double half_log_2pi = 0.9189385332046727;
-    double sd = sigma_at(state, theta, k), z = residual / sd;
-    return -0.5 * z * z - log(sd) - half_log_2pi;
-}
-
-static double relative_draw_point(const void *state, const double *theta, int k,
-                                  gsl_rng *rng)
-{
-    return gsl_ran_gaussian_ziggurat(rng, sigma_at(state, theta, k));
+    const tsr_saxs *saxs = noise->saxs;
+    return saxs->intensity[k] * (saxs->q[k] + exp(theta[ALPHA])) *
+           exp(theta[BETA]);
 }
 
 static void relative_parameters(const tsr_noise_options *options,
@@ -220,15 +158,13 @@ const tsr_noise_type tsr_noise_relative = {
     .source = "Stovgaard et al. 2010; Antonov et al. 2013, Eq. 4",
     .fields = fields,
     .n_parameter = 2,
+    .size = sizeof(relative),
     .per_point = 1,
+    .log_s = BETA,
     .check = relative_check,
     .parameters = relative_parameters,
-    .state_new = relative_new,
-    .state_free = relative_free,
+    .make = relative_make,
     .fit = relative_fit,
     .refit = relative_refit,
-    .log_integral = relative_log_integral,
-    .log_lik = relative_log_lik,
-    .conditional = relative_conditional,
-    .log_point = relative_log_point,
-    .draw_point = relative_draw_point};
+    .sigma = relative_sigma,
+    TSR_NOISE_NORMAL};

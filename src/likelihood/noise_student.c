@@ -8,12 +8,11 @@
  * freedom, whose tails cover those of the conditional, and the information of
  * the t, (nu + 1) / (nu + 3) of the weights. How good it is decides what is
  * accepted, not what is sampled. */
-#include "likelihood/data_points.h"
+#include "likelihood/noise.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { SCALE, NU };
 
@@ -35,54 +34,28 @@ static const tsr_field fields[] = {
 enum { TAIL = 12, MAX_ROUND = 25 };
 static const double nu_low = 1.0;
 
-typedef struct {
-    tsr_data_points points;
-    double log_sigma; /* sum of log sigma_exp */
-} student;
-
-static void student_free(void *state)
-{
-    student *s = state;
-    if (s == NULL)
-        return;
-    tsr_data_points_clear(&s->points);
-    free(s);
-}
-
-static void *student_new(const tsr_noise_spec *spec)
-{
-    student *s = calloc(1, sizeof *s);
-    if (s == NULL || !tsr_data_points_make(&s->points, spec)) {
-        student_free(s);
-        return NULL;
-    }
-    for (int k = 0; k < spec->saxs->n; k++)
-        s->log_sigma += log(spec->saxs->sigma[k]);
-    return s;
-}
-
 static double nu_of(const double *theta)
 {
     return nu_low + exp(theta[NU]);
 }
 
 /* Reweights about c and b, which come from the round before. */
-static void reweight(const student *s, double nu, double inv_s2, tsr_fit *fit)
+static void reweight(const tsr_noise *s, double nu, double inv_s2, tsr_fit *fit)
 {
-    const tsr_saxs *saxs = s->points.saxs;
+    const tsr_saxs *saxs = s->saxs;
     double c = fit->scale, b = fit->background;
     for (int k = 0; k < saxs->n; k++) {
         double r = saxs->intensity[k] - c * fit->model[k] - b;
-        double w = s->points.weight[k];
+        double w = s->weight[k];
         fit->weight[k] = w * (nu + 1.0) / (nu + r * r * w * inv_s2);
     }
-    tsr_linear_fit(&s->points.linear, saxs->n, fit->model, saxs->intensity,
+    tsr_linear_fit(&s->linear, saxs->n, fit->model, saxs->intensity,
                    fit->weight, fit);
 }
 
 /* From the least-squares fit, so that the proposal is a function of the
  * structure and theta alone. */
-static void find_mode(const student *s, const double *theta, tsr_fit *fit)
+static void find_mode(const tsr_noise *s, const double *theta, tsr_fit *fit)
 {
     double nu = nu_of(theta), inv_s2 = exp(-2.0 * theta[SCALE]);
     for (int round = 0; round < MAX_ROUND; round++) {
@@ -98,20 +71,19 @@ static void find_mode(const student *s, const double *theta, tsr_fit *fit)
     fit->log_sigma = s->log_sigma;
 }
 
-static void student_refit(const void *state, const double *theta, tsr_fit *fit)
+static void student_refit(const tsr_noise *noise, const double *theta,
+                          tsr_fit *fit)
 {
-    const student *s = state;
-    tsr_linear_fit(&s->points.linear, s->points.saxs->n, fit->model,
-                   s->points.saxs->intensity, s->points.weight, fit);
-    find_mode(s, theta, fit);
+    tsr_linear_fit(&noise->linear, noise->saxs->n, fit->model,
+                   noise->saxs->intensity, noise->weight, fit);
+    find_mode(noise, theta, fit);
 }
 
-static void student_fit(const void *state, const double *profile,
+static void student_fit(const tsr_noise *noise, const double *profile,
                         const double *theta, tsr_fit *fit)
 {
-    const student *s = state;
-    tsr_data_points_fit(&s->points, profile, fit);
-    find_mode(s, theta, fit);
+    tsr_noise_fit_points(noise, profile, fit);
+    find_mode(noise, theta, fit);
 }
 
 /* log of the t density at 0. */
@@ -123,31 +95,32 @@ static double log_top(double nu)
 
 /* Products of at most BLOCK factors take one logarithm; each is at least 1, and
  * below 1e70 where z is below 1e35. */
-static double student_log_lik(const void *state, const tsr_fit *fit,
+static double student_log_lik(const tsr_noise *noise, const tsr_fit *fit,
                               const double *theta, double c, double b)
 {
     enum { BLOCK = 4 };
-    const student *s = state;
-    const tsr_saxs *saxs = s->points.saxs;
+    const tsr_saxs *saxs = noise->saxs;
     double nu = nu_of(theta), sum = 0.0, product = 1.0;
     double inverse = exp(-2.0 * theta[SCALE]) / nu;
     if (!(c > 0.0))
         return -(double)INFINITY;
     for (int k = 0; k < saxs->n; k++) {
         double r = saxs->intensity[k] - c * fit->model[k] - b;
-        product *= 1.0 + r * r * s->points.weight[k] * inverse;
+        product *= 1.0 + r * r * noise->weight[k] * inverse;
         if (k % BLOCK == BLOCK - 1) {
             sum += log(product);
             product = 1.0;
         }
     }
     sum += log(product);
-    return saxs->n * (log_top(nu) - theta[SCALE]) - s->log_sigma -
+    return saxs->n * (log_top(nu) - theta[SCALE]) - noise->log_sigma -
            0.5 * (nu + 1.0) * sum;
 }
 
-static tsr_linear_shape student_conditional(const double *theta)
+static tsr_linear_shape student_conditional(const tsr_noise *noise,
+                                            const double *theta)
 {
+    (void)noise;
     double nu = nu_of(theta);
     return (tsr_linear_shape){exp(theta[SCALE]) * sqrt((nu + 3.0) / (nu + 1.0)),
                               TAIL};
@@ -159,21 +132,23 @@ static double student_tail(const tsr_parameter *parameter)
     return (p->infer ? nu_low : nu_low + exp(p->start)) + 1.0;
 }
 
-static double student_log_point(const void *state, const double *theta, int k,
-                                double residual)
+static double student_sigma(const tsr_noise *noise, const double *theta, int k)
 {
-    const student *s = state;
-    double nu = nu_of(theta), sd = exp(theta[SCALE]) * s->points.saxs->sigma[k];
+    return exp(theta[SCALE]) * noise->saxs->sigma[k];
+}
+
+static double student_log_point(const tsr_noise *noise, const double *theta,
+                                int k, double residual)
+{
+    double nu = nu_of(theta), sd = student_sigma(noise, theta, k);
     double z = residual / sd;
     return log_top(nu) - log(sd) - 0.5 * (nu + 1.0) * log1p(z * z / nu);
 }
 
-static double student_draw_point(const void *state, const double *theta, int k,
-                                 gsl_rng *rng)
+static double student_draw_point(const tsr_noise *noise, const double *theta,
+                                 int k, gsl_rng *rng)
 {
-    const student *s = state;
-    return exp(theta[SCALE]) * s->points.saxs->sigma[k] *
-           gsl_ran_tdist(rng, nu_of(theta));
+    return student_sigma(noise, theta, k) * gsl_ran_tdist(rng, nu_of(theta));
 }
 
 static void student_parameters(const tsr_noise_options *options,
@@ -208,10 +183,9 @@ const tsr_noise_type tsr_noise_student = {
     .n_parameter = 2,
     .per_point = 1,
     .parameters = student_parameters,
-    .state_new = student_new,
-    .state_free = student_free,
     .fit = student_fit,
     .refit = student_refit,
+    .sigma = student_sigma,
     .log_lik = student_log_lik,
     .conditional = student_conditional,
     .tail = student_tail,

@@ -17,6 +17,7 @@
 #include "core/field.h"
 #include "core/log.h"
 #include "core/parameter.h"
+#include "core/pool.h"
 #include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
@@ -87,144 +88,136 @@ typedef struct {
     const char *observable, *observable_unit; /* "intensity" */
     const char *axis, *axis_unit;             /* "q" */
     const char *title;                        /* of the report's section */
-    int is_log;         /* figures have a logarithmic axis of values */
-    int is_curve;       /* of scattering: named and counted with all others, and
-                           read from tsr_saxs_options */
-    int is_neutron;     /* a curve of neutrons: what they see depends on the
-                           solvent, so its Rg may be another */
-    int is_correlation; /* what was measured is how well the data correlate with
-                           the structures; `constant` may have a "limit", what
-                           noise would leave of a structure that is right */
+    int is_curve;   /* of scattering: named and counted with all others, read
+                       from tsr_saxs_options, made as tsr_saxs_term */
+    int is_neutron; /* a curve of neutrons: what they see depends on the
+                       solvent, so its Rg may be another */
+    int is_map;     /* a density map, read from tsr_map_options: what was
+                       measured is how well it correlates with the structures;
+                       a note may be "limit", what noise would leave of a
+                       structure that is right */
 
-    /* The density map that an entry is, to be looked at beside the draws. NULL:
-     * entries of this kind are no maps. */
-    const struct tsr_map_options *(*map)(const tsr_term_options *options);
+    /* ---- what every term has ---- */
 
-    /* Reads and checks the data. Errors: TSR_E_NOINPUT, TSR_E_DATA,
+    size_t size;     /* of the struct around tsr_term */
+    size_t fit_size; /* of what is known of one prediction */
+
+    /* Reads and checks the data, into a term of zeroes but type and number.
+     * After an error the term is freed. Errors: TSR_E_NOINPUT, TSR_E_DATA,
      * TSR_E_CONFIG (beginning with the key). */
-    tsr_status (*read)(const tsr_term_source *source, tsr_term **out,
+    tsr_status (*read)(const tsr_term_source *source, tsr_term *term,
                        tsr_err *err);
-    void (*free)(tsr_term *term);
-
-    /* Called once, before chains start, where the term needs the profile: says
-     * on which grid of q the profile of every prediction will be. */
-    tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
-
-    /* Called after it, once or never, where the error of the forward model
-     * itself is known: the profile is off by the curves of `error`, which the
-     * term integrates out. NULL: it has no use for them. Errors: TSR_E_NOMEM.
-     */
-    tsr_status (*doubt)(tsr_term *term, const tsr_profile_error *error,
-                        tsr_err *err);
-
-    /* What else of the term is constant, for the trace: the k-th row's values
-     * [n_point], its name and what it is; NULL past the last. May be NULL. */
-    const double *(*constant)(const tsr_term *term, int k, const char **name,
-                              const char **doc);
-
-    /* Where the data say that the molecule lies, from where it is in
-     * `conformation`, before chains start. NULL, or *is_placed 0: they do not
-     * say. */
-    tsr_status (*place)(const tsr_term *term,
-                        const tsr_conformation *conformation,
-                        tsr_motion *motion, int *is_placed, tsr_err *err);
 
     /* A sentence or two for a paper's methods section. */
     void (*tell)(const tsr_term_options *options, FILE *out);
 
-    /* Carries a profile from the grid to the term's own n_point places of the
-     * axis, without scale and background, and gives the best scale for it; the
-     * start of a run checks the grid's error by this. NULL: the term does not
-     * need the profile. */
-    tsr_status (*carry)(const tsr_term *term, const double *profile,
-                        double *scale, double *curve, tsr_err *err);
-
-    /* What was decided about the data, for the trace: the k-th attribute's
-     * name and text; NULL past the last. May be NULL: there are none. */
-    const char *(*note)(const tsr_term *term, int k, const char **text);
-
-    /* Room for what is known of one prediction; free() frees it. NULL: out of
-     * memory. */
-    void *(*fit_new)(const tsr_term *term);
-
     /* Finds out all that the functions below want to know of a prediction, with
-     * the parameters theta. Errors: TSR_E_NUMERIC. */
-    tsr_status (*fit)(const tsr_term *term, const tsr_prediction *prediction,
-                      const double *theta, void *fit, tsr_err *err);
-
-    /* The same, where `from` is the fit of a prediction that may be alike: what
-     * has not changed need not be found out again. NULL: `fit` is called. */
-    tsr_status (*update)(const tsr_term *term, const void *from,
-                         const tsr_prediction *prediction, const double *theta,
-                         void *fit, tsr_err *err);
-
-    /* The same prediction as `from`, at other values of the term's own
-     * parameters: all that log_lik needs. The rest may wait for `complete`,
-     * which comes after the decision to accept and returns 0 where the new
-     * values cannot be had after all. Both NULL where there are no parameters
-     * that walk; complete NULL where nothing waits. */
-    void (*refit)(const tsr_term *term, const void *from, const double *theta,
-                  void *fit);
-    int (*complete)(const tsr_term *term, const double *theta, void *fit);
+     * the parameters theta. from: the fit of a prediction that may be alike, of
+     * which what has not changed need not be found out again; NULL: there is
+     * none. Errors: TSR_E_NUMERIC. */
+    tsr_status (*fit)(const tsr_term *term, const void *from,
+                      const tsr_prediction *prediction, const double *theta,
+                      void *fit, tsr_err *err);
 
     double (*log_lik)(const tsr_term *term, const void *fit,
                       const double *theta);
-
-    /* y += K v for n displacements of the bodies of one state, v and y
-     * [n_body][3][n]: K, positive, is about the second derivatives of -log_lik
-     * by their places. NULL: the term does not tell. */
-    void (*stiffen)(const tsr_term *term, const void *fit, int state, int n,
-                    const double *v, double *y);
 
     /* Sum of squared residuals in units of the measured errors, at the best of
      * the linear parameters. */
     double (*chi2)(const tsr_term *term, const void *fit);
 
-    /* The parameters that the term proposes itself (TSR_STEP_CONDITIONAL), from
-     * a distribution close to their conditional under the likelihood's power
-     * beta: a draw into theta, and the log density of theta. NULL: there are
-     * none. */
+    /* The expected values [n_point], of the prediction that `fit` is of. */
+    void (*predict)(const tsr_term *term, const tsr_prediction *prediction,
+                    const void *fit, const double *theta, double *value);
+
+    /* ---- what a term may have; NULL: it has not ---- */
+
+    /* What is not of its pool. */
+    void (*free)(tsr_term *term);
+
+    /* A fit that is more than fit_size of zeroes. NULL: out of memory. */
+    void *(*fit_new)(const tsr_term *term, tsr_pool *pool);
+
+    /* The log density of point k given its expected value; instead: log_lik,
+     * of the one point. And a replicate of it; instead: the value itself. */
+    double (*log_point)(const tsr_term *term, const double *theta, int k,
+                        double value);
+    double (*draw_point)(const tsr_term *term, const double *theta, int k,
+                         double value, gsl_rng *rng);
+
+    /* Parameters that change the fit (TSR_CHANGES_FIT): the same prediction as
+     * `from` at other values of them, all that log_lik needs. The rest may wait
+     * for `complete`, which comes after the decision to accept and returns 0
+     * where the new values cannot be had after all. */
+    void (*refit)(const tsr_term *term, const void *from, const double *theta,
+                  void *fit);
+    int (*complete)(const tsr_term *term, const double *theta, void *fit);
+
+    /* Parameters that the term draws itself, into theta, and the log density of
+     * theta: from a distribution close to their conditional under the
+     * likelihood's power beta. They are proposed so (TSR_STEP_CONDITIONAL), or
+     * are integrated out (is_integrated below): then for a stored draw alone,
+     * and from the exact conditional. */
     void (*draw)(const tsr_term *term, const void *fit, double beta,
                  gsl_rng *rng, double *theta);
     double (*log_density)(const tsr_term *term, const void *fit, double beta,
                           const double *theta);
 
-    /* For a stored draw: parameters that are integrated out get values from
-     * their exact conditional. NULL: there are none. */
-    void (*draw_integrated)(const tsr_term *term, const void *fit, gsl_rng *rng,
-                            double *theta);
+    /* The profile, if it is needed. Called once, before chains start: says on
+     * which grid of q the profile of every prediction will be. */
+    tsr_status (*prepare)(tsr_term *term, const tsr_q_grid *grid, tsr_err *err);
 
-    /* Replica exchange takes the likelihood to a power below 1. Parameters with
-     * flat priors have a proper distribution only above some power: this one.
-     * 0, or NULL instead of the function: any power above 0 will do. */
-    double (*least_beta)(const tsr_term *term);
+    /* Called after it, where the error of the forward model itself is known:
+     * the profile is off by the curves of `error`, which the term integrates
+     * out, instead of those of an earlier call. Errors: TSR_E_NOMEM. */
+    tsr_status (*doubt)(tsr_term *term, const tsr_profile_error *error,
+                        tsr_err *err);
 
-    /* Of a stored draw: the expected values [n_point], the log density of a
-     * point given its expected value, and a replicate of it. */
-    void (*predict)(const tsr_term *term, const tsr_prediction *prediction,
-                    const double *theta, double *value);
-    double (*log_point)(const tsr_term *term, const void *fit,
-                        const double *theta, int k, double value);
-    double (*draw_point)(const tsr_term *term, const double *theta, int k,
-                         double value, gsl_rng *rng);
+    /* Where the data say that the molecule lies, from where it is in
+     * `conformation`, before chains start. *is_placed 0: they do not say. */
+    tsr_status (*place)(const tsr_term *term,
+                        const tsr_conformation *conformation,
+                        tsr_motion *motion, int *is_placed, tsr_err *err);
+
+    /* y += K v for n displacements of the bodies of one state, v and y
+     * [n_body][3][n]: K, positive, is about the second derivatives of -log_lik
+     * by their places. */
+    void (*stiffen)(const tsr_term *term, const void *fit, int state, int n,
+                    const double *v, double *y);
 } tsr_term_type;
 
-enum { TSR_TERM_PARAMETERS = 8 }; /* of a term, at most */
+/* What else of a term the trace has: constants [n_point] with their doc, or a
+ * text, what was decided about the data. */
+typedef struct {
+    const char *name, *text;
+    const double *value; /* NULL: the text */
+} tsr_term_note;
+
+enum { TSR_TERM_PARAMETERS = 8, TSR_TERM_NOTES = 12 }; /* of a term, at most */
 
 /* What every term begins with; each type has its own struct around it. */
 struct tsr_term {
     const tsr_term_type *type;
+    tsr_pool pool;     /* of what it holds, and of itself */
     const char *label; /* the file, or what it measures, for messages */
     int number;        /* of its entry */
     int ordinal;       /* among the terms of its kind, or all curves, from 0 */
     int n_parameter;
     tsr_parameter parameter[TSR_TERM_PARAMETERS];
-    int first; /* place of its parameters in the table of a chain */
+    int first;         /* place of its parameters in the table of a chain */
+    int is_integrated; /* 1: the parameters of `draw` are integrated out */
+    double least_beta; /* Replica exchange takes the likelihood to a power below
+                          1. Parameters with flat priors have a proper
+                          distribution only above some power: this one. 0: any
+                          power above 0 will do */
     int n_point;
     const double *coord;            /* [n_point] along the axis */
     const double *observed, *sigma; /* [n_point] */
-    double *start;  /* [n_point] what the first conformation makes expect, all
-                       else at its best; tsr_term_free frees it; NULL */
+    double *start; /* [n_point] what the first conformation makes expect, all
+                      else at its best; NULL */
+    int n_note;
+    tsr_term_note note[TSR_TERM_NOTES];
+    int n_error;    /* curves of the model's own error that it has */
     int is_smeared; /* 1: a point of a curve is a mean over q about coord */
     double q_max_inv_ang; /* up to where the profile is needed; 0: nowhere */
     const tsr_neutron *neutron; /* what the profile is of; NULL: of X-rays */
@@ -263,13 +256,26 @@ void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value);
 /* Whether terms of these kinds are counted together. */
 int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b);
 
-/* One of the kinds of curves, which stands for all of them where a curve is
- * asked for by its number: they are counted and named together. */
-const tsr_term_type *tsr_term_of_curves(void);
-
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err);
+
+/* A term of zeroes, before its data. NULL: out of memory. */
+tsr_term *tsr_term_new(const tsr_term_type *type, int number);
 void tsr_term_free(tsr_term *term); /* NULL is fine */
+
+/* One more of its notes. */
+void tsr_term_add_note(tsr_term *term, const char *name, const char *text,
+                       const double *value);
+
+/* Room for what is known of one prediction, of the pool. NULL: out of memory.
+ */
+void *tsr_term_fit_new(const tsr_term *term, tsr_pool *pool);
+
+/* Of a stored draw (`log_point`, `draw_point` above). */
+double tsr_term_log_point(const tsr_term *term, const void *fit,
+                          const double *theta, int k, double value);
+double tsr_term_draw_point(const tsr_term *term, const double *theta, int k,
+                           double value, gsl_rng *rng);
 
 /* How many parameters are inferred, the integrated ones among them. */
 int tsr_term_n_free(const tsr_term *term);

@@ -80,14 +80,6 @@ static const tsr_field fields[] = {
               .doc = "standard deviation of log s in its prior"),
     {0}};
 
-static void term_free(tsr_term *term)
-{
-    distance_term *t = (distance_term *)term;
-    free(t->r);
-    free(t->log_p);
-    free(t);
-}
-
 /* ---- the measured density ---- */
 
 static const double log_root_2pi = 0.9189385332046727;
@@ -175,10 +167,9 @@ static tsr_status take_table(distance_term *t, const char *path,
     const int n = table->n;
     double top = 0.0;
     int n_above = 0;
-    t->r = calloc((size_t)n + 1, sizeof *t->r);
-    t->log_p = calloc((size_t)n + 1, sizeof *t->log_p);
-    if (t->r == NULL || t->log_p == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_pool_array(&t->term.pool, t->r, n);
+    tsr_pool_array(&t->term.pool, t->log_p, n);
+    TSR_TRY(tsr_pool_check(&t->term.pool, err));
     t->n = n;
     for (int i = 0; i < n; i++) {
         const tsr_saxs_row *row = &table->row[i];
@@ -245,41 +236,31 @@ static tsr_status take_measurement(distance_term *t, const distance_options *o,
     return TSR_OK;
 }
 
-static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
+static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
                             tsr_err *err)
 {
     const distance_options *o = (const void *)source->options;
     const tsr_restraint_options sites = {o->between, o->at, {0.0, 1.0}, 1.0};
-    distance_term *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    distance_term *t = (distance_term *)term;
     t->topology = source->topology;
-    t->term = (tsr_term){.type = &tsr_term_distance,
-                         .label = t->label,
-                         .number = source->number,
-                         .n_parameter = 1,
-                         .n_point = 1,
-                         .coord = &t->coord,
-                         .observed = &t->mean,
-                         .sigma = &t->sd};
-    t->term.parameter[0] = tsr_parameter_log_normal(
+    term->label = t->label;
+    term->n_point = 1;
+    term->coord = &t->coord;
+    term->observed = &t->mean;
+    term->sigma = &t->sd;
+    term->n_parameter = 1;
+    term->parameter[0] = tsr_parameter_log_normal(
         "scale", NULL, "s, by which the measured distribution is widened",
         o->scale, 1.0, o->scale_width, TSR_CHANGES_LIKELIHOOD);
     tsr_status status =
         tsr_restraint_make(source->topology, &sites, &t->pair, err);
     if (status != TSR_OK)
-        tsr_wrap(err, status, "data.%d", source->number);
-    if (status == TSR_OK)
-        status = take_measurement(t, o, source->number, err);
-    if (status != TSR_OK) {
-        term_free(&t->term);
-        return status;
-    }
+        return tsr_wrap(err, status, "data.%d", source->number);
+    TSR_TRY(take_measurement(t, o, source->number, err));
     snprintf(t->label, sizeof t->label, "distance %.40s to %.40s",
              o->between.item[0], o->between.item[1]);
     if (source->log != NULL)
         tsr_info(source->log, "%s: %.1f +- %.1f A", t->label, t->mean, t->sd);
-    *out = &t->term;
     return TSR_OK;
 }
 
@@ -298,19 +279,13 @@ static void term_tell(const tsr_term_options *options, FILE *out)
     fputs(". ", out);
 }
 
-static void *term_fit_new(const tsr_term *term)
-{
-    (void)term;
-    return calloc(1, sizeof(distance_fit));
-}
-
-static tsr_status term_fit(const tsr_term *term,
+static tsr_status term_fit(const tsr_term *term, const void *from,
                            const tsr_prediction *prediction,
                            const double *theta, void *fit, tsr_err *err)
 {
     const distance_term *t = (const distance_term *)term;
     distance_fit *f = fit;
-    (void)theta, (void)err;
+    (void)from, (void)theta, (void)err;
     f->n_state = prediction->n_state;
     for (int k = 0; k < f->n_state; k++) {
         f->r[k] =
@@ -318,13 +293,6 @@ static tsr_status term_fit(const tsr_term *term,
         f->weight[k] = prediction->weight[k];
     }
     return TSR_OK;
-}
-
-static void term_refit(const tsr_term *term, const void *from,
-                       const double *theta, void *fit)
-{
-    (void)term, (void)theta;
-    memcpy(fit, from, sizeof(distance_fit));
 }
 
 static double term_log_lik(const tsr_term *term, const void *fit,
@@ -351,20 +319,13 @@ static double term_chi2(const tsr_term *term, const void *fit)
 }
 
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
-                         const double *theta, double *value)
+                         const void *fit, const double *theta, double *value)
 {
-    distance_fit f;
-    term_fit(term, prediction, theta, &f, NULL);
+    const distance_fit *f = fit;
+    (void)term, (void)prediction, (void)theta;
     value[0] = 0.0;
-    for (int k = 0; k < f.n_state; k++)
-        value[0] += f.weight[k] * f.r[k];
-}
-
-static double term_log_point(const tsr_term *term, const void *fit,
-                             const double *theta, int k, double value)
-{
-    (void)k, (void)value;
-    return term_log_lik(term, fit, theta);
+    for (int k = 0; k < f->n_state; k++)
+        value[0] += f->weight[k] * f->r[k];
 }
 
 static double term_draw_point(const tsr_term *term, const double *theta, int k,
@@ -385,14 +346,12 @@ const tsr_term_type tsr_term_distance = {
     .observable_unit = "Angstrom",
     .axis = "distance_point",
     .title = "Distances",
+    .size = sizeof(distance_term),
+    .fit_size = sizeof(distance_fit),
     .read = term_read,
-    .free = term_free,
     .tell = term_tell,
-    .fit_new = term_fit_new,
     .fit = term_fit,
-    .refit = term_refit,
     .log_lik = term_log_lik,
     .chi2 = term_chi2,
     .predict = term_predict,
-    .log_point = term_log_point,
     .draw_point = term_draw_point};

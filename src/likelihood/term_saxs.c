@@ -4,13 +4,15 @@
  *
  * This file joins three parts that each have their own: the data
  * (scattering/saxs.h), the operator that carries the profile from the engine's
- * grid to the points of the data (term_saxs_prepare.c), and the noise model
- * (noise.h), which has the probability of the residuals and may bring
+ * grid to the points of the data, as the instrument smears them, and the noise
+ * model (noise.h), which has the probability of the residuals and may bring
  * parameters of its own. Scale c and background b are integrated out where the
  * noise model has the integral, and are parameters of the chain where it has
  * none or the configuration asks for it.
  */
 #include "likelihood/term_saxs.h"
+
+#include "core/text.h"
 
 #include <assert.h>
 #include <math.h>
@@ -20,63 +22,39 @@
 
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
 static const char *const background_words[] = {"infer", "none", NULL};
-static const char *const infer_words[] = {"infer", NULL};
 static const char *const nuisance_words[] = {"auto", "integrate", "sample",
                                              NULL};
 
 /* What every curve has. */
-#define CURVE_FIELDS(WHAT, UNIT)                                               \
-    {.name = "file",                                                           \
-     .type = TSR_FIELD_STRING,                                                 \
-     .offset = offsetof(tsr_saxs_options, file),                               \
-     .is_path = 1,                                                             \
-     .doc = (WHAT)},                                                           \
-        {.name = "q_unit",                                                     \
-         .type = TSR_FIELD_CHOICE,                                             \
-         .offset = offsetof(tsr_saxs_options, q_unit),                         \
-         .initial = "auto",                                                    \
-         .words = unit_words,                                                  \
-         .doc = "of q in the file; auto: its header, else 1/nm if q_max > 1"}, \
-        {.name = "q_range",                                                    \
-         .type = TSR_FIELD_PAIR,                                               \
-         .offset = offsetof(tsr_saxs_options, q_range),                        \
-         .unit = "1/Angstrom",                                                 \
-         .initial = "[0, 0.5]",                                                \
-         .min = 0.0,                                                           \
-         .max = 10.0,                                                          \
-         .doc = "points to use"},                                              \
+#define CURVE(TYPE, NAME, ...) \
+    TSR_FIELD(TYPE, #NAME, tsr_saxs_options, NAME, __VA_ARGS__)
+#define CURVE_FIELDS(WHAT, UNIT, RESOLUTION)                                   \
+    CURVE(STRING, file, .is_path = 1, .doc = (WHAT)),                          \
+        CURVE(CHOICE, q_unit, .initial = "auto", .words = unit_words,          \
+              .doc =                                                           \
+                  "of q in the file; auto: its header, else 1/nm if q_max > "  \
+                  "1"),                                                        \
+        CURVE(PAIR, q_range, .unit = "1/Angstrom", .initial = "[0, 0.5]",      \
+              .min = 0.0, .max = 10.0, .doc = "points to use"),                \
         TSR_NOISE_FIELD("noise", offsetof(tsr_saxs_options, noise)),           \
-        {.name = "background",                                                 \
-         .type = TSR_FIELD_NUMBER_OR_WORD,                                     \
-         .offset = offsetof(tsr_saxs_options, background),                     \
-         .initial = "infer",                                                   \
-         .min = -1e12,                                                         \
-         .max = 1e12,                                                          \
-         .words = background_words,                                            \
-         .doc = "constant b in c I(q) + b, in the data's unit"},               \
-        {.name = "intensity_scale",                                            \
-         .type = TSR_FIELD_NUMBER_OR_WORD,                                     \
-         .offset = offsetof(tsr_saxs_options, intensity_scale),                \
-         .initial = "infer",                                                   \
-         .min = 1e-30,                                                         \
-         .max = 1e30,                                                          \
-         .words = infer_words,                                                 \
-         .doc =                                                                \
-             "c in c I(q) + b, for data on an absolute scale; I(q) in " UNIT}, \
-    {                                                                          \
-        .name = "nuisance", .type = TSR_FIELD_CHOICE,                          \
-        .offset = offsetof(tsr_saxs_options, nuisance), .initial = "auto",     \
-        .words = nuisance_words,                                               \
-        .doc = "scale and background: integrated out, or sampled with the "    \
-               "chain; "                                                       \
-               "auto: sampled where there is no integral (student)"            \
-    }
+        CURVE(NUMBER_OR_WORD, background, .initial = "infer", .min = -1e12,    \
+              .max = 1e12, .words = background_words,                          \
+              .doc = "constant b in c I(q) + b, in the data's unit"),          \
+        CURVE(NUMBER_OR_WORD, intensity_scale, .initial = "infer",             \
+              .min = 1e-30, .max = 1e30, .words = tsr_noise_infer_words,       \
+              .doc = "c in c I(q) + b, for data on an absolute scale; I(q) in" \
+                     " " UNIT),                                                \
+        CURVE(CHOICE, nuisance, .initial = "auto", .words = nuisance_words,    \
+              .doc = "scale and background: integrated out, or sampled with "  \
+                     "the chain; auto: sampled where there is no integral "    \
+                     "(student)"),                                             \
+        TSR_RESOLUTION_FIELD(                                                  \
+            "resolution", offsetof(tsr_saxs_options, resolution), RESOLUTION)
 
-static const tsr_field fields[] = {
-    CURVE_FIELDS("SAXS curve: q, I, sigma", "electrons squared"),
-    TSR_RESOLUTION_FIELD("resolution", offsetof(tsr_saxs_options, resolution),
-                         tsr_resolution_fields),
-    {0}};
+static const tsr_field fields[] = {CURVE_FIELDS("SAXS curve: q, I, sigma",
+                                                "electrons squared",
+                                                tsr_resolution_fields),
+                                   {0}};
 
 /* Behind the options that all curves have. */
 typedef struct {
@@ -89,21 +67,16 @@ static_assert(sizeof(sans_options) <= sizeof(tsr_term_options),
 
 static const tsr_field sans_fields[] = {
     CURVE_FIELDS("SANS curve: q, I, sigma, and sigma of q where it is there",
-                 "fm^2"),
-    TSR_RESOLUTION_FIELD("resolution", offsetof(tsr_saxs_options, resolution),
-                         tsr_resolution_neutron_fields),
-    TSR_NEUTRON_FIELDS(offsetof(sans_options, neutron)),
+                 "fm^2", tsr_resolution_neutron_fields),
+    TSR_NEUTRON_FIELDS(sans_options),
     {0}};
 
 static void term_free(tsr_term *term)
 {
     tsr_saxs_term *t = (tsr_saxs_term *)term;
-    if (t->state != NULL)
-        t->noise->state_free(t->state);
+    tsr_pool_clear(&t->state_pool);
     free(t->matrix);
-    free(t->error);
     tsr_saxs_free(t->own);
-    free(t);
 }
 
 /* ---- parameters ---- */
@@ -132,8 +105,9 @@ static tsr_parameter linear_parameter(const tsr_saxs_term *t, const char *name,
                            .infer = infer,
                            .start = fixed,
                            .shape = TSR_PRIOR_FLAT,
-                           .step = infer && t->is_sampled ? TSR_STEP_CONDITIONAL
-                                                          : TSR_STEP_NONE,
+                           .step = infer && !t->term.is_integrated
+                                       ? TSR_STEP_CONDITIONAL
+                                       : TSR_STEP_NONE,
                            .scope = TSR_CHANGES_LIKELIHOOD};
 }
 
@@ -151,55 +125,75 @@ static void make_parameters(tsr_saxs_term *t)
     t->term.n_parameter = t->n_noise + 2;
 }
 
-/* How c and b are treated, and whether the options go together. */
-static tsr_status choose(tsr_saxs_term *t, const tsr_data_set *set, int number,
-                         tsr_err *err)
+/* The priors of c and b are flat, so sampled ones have a proper distribution
+ * only while the likelihood holds them: always for normal errors, for student
+ * while beta (nu + 1) N > 2. */
+static double least_beta(const tsr_saxs_term *t)
 {
+    if (t->term.is_integrated || t->noise->tail == NULL)
+        return 0.0;
+    return tsr_linear_n_free(&t->linear) /
+           (t->noise->tail(t->term.parameter) * t->saxs->n);
+}
+
+static void add_notes(tsr_saxs_term *t)
+{
+    const tsr_saxs *saxs = t->saxs;
+    tsr_resolution_text(&saxs->resolution, saxs->n, t->resolution_text,
+                        sizeof t->resolution_text);
+    snprintf(t->unit_text, sizeof t->unit_text, "%s (%s)",
+             tsr_q_unit_name(saxs->unit_in_file), saxs->unit_reason);
+    tsr_term_add_note(&t->term, "q_unit", t->unit_text, NULL);
+    tsr_term_add_note(&t->term, "sigma",
+                      saxs->sigma_is_modelled
+                          ? "stated: 0.03 I(q) + 0.003 max I"
+                          : "measured",
+                      NULL);
+    tsr_term_add_note(&t->term, "resolution", t->resolution_text, NULL);
+}
+
+/* A term of the data: how c and b are treated, and whether the options go
+ * together. */
+static tsr_status take_set(tsr_saxs_term *t, const tsr_data_set *set,
+                           tsr_err *err)
+{
+    const tsr_saxs *saxs = t->saxs = set->saxs;
+    t->term.label = saxs->path;
+    t->term.n_point = saxs->n;
+    t->term.coord = saxs->q;
+    t->term.observed = saxs->intensity;
+    t->term.sigma = saxs->sigma;
+    t->term.is_smeared = !tsr_resolution_is_ideal(&saxs->resolution);
+    t->term.q_max_inv_ang = tsr_saxs_q_max(saxs);
     t->noise = tsr_noise_registry[set->noise.model];
     t->noise_options = set->noise;
     t->linear = tsr_linear_make(set->intensity_scale, set->background);
-    t->is_sampled =
-        set->nuisance == TSR_NUISANCE_SAMPLE || t->noise->log_integral == NULL;
-    if (set->nuisance == TSR_NUISANCE_INTEGRATE && t->is_sampled)
+    t->term.is_integrated =
+        set->nuisance != TSR_NUISANCE_SAMPLE && t->noise->log_integral != NULL;
+    if (set->nuisance == TSR_NUISANCE_INTEGRATE && !t->term.is_integrated)
         return tsr_fail(err, TSR_E_CONFIG,
                         "data.%d.nuisance: scale and background have no "
                         "integral in closed form under the noise model %s; "
                         "say sample, or auto",
-                        number, t->noise->name);
+                        t->term.number, t->noise->name);
+    add_notes(t);
     make_parameters(t);
-    tsr_status status =
-        t->noise->check == NULL ? TSR_OK : t->noise->check(set->saxs, err);
-    return status == TSR_OK ? check_points(t, err) : status;
+    t->term.least_beta = least_beta(t);
+    if (t->noise->check != NULL)
+        TSR_TRY(t->noise->check(saxs, err));
+    return check_points(t, err);
 }
 
 tsr_status tsr_saxs_term_new(const tsr_data_set *set, int number,
                              tsr_term **out, tsr_err *err)
 {
-    const tsr_saxs *saxs = set->saxs;
-    *out = NULL;
-    tsr_saxs_term *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    t->saxs = saxs;
-    t->term =
-        (tsr_term){.type = &tsr_term_saxs,
-                   .label = saxs->path,
-                   .number = number,
-                   .n_point = saxs->n,
-                   .coord = saxs->q,
-                   .observed = saxs->intensity,
-                   .sigma = saxs->sigma,
-                   .is_smeared = !tsr_resolution_is_ideal(&saxs->resolution),
-                   .q_max_inv_ang = tsr_saxs_q_max(saxs)};
-    tsr_resolution_text(&saxs->resolution, saxs->n, t->resolution_text,
-                        sizeof t->resolution_text);
-    snprintf(t->unit_text, sizeof t->unit_text, "%s (%s)",
-             tsr_q_unit_name(saxs->unit_in_file), saxs->unit_reason);
-    tsr_status status = choose(t, set, number, err);
-    if (status == TSR_OK)
-        *out = &t->term;
-    else
-        term_free(&t->term);
+    tsr_term *term = *out = tsr_term_new(&tsr_term_saxs, number);
+    TSR_TRY(tsr_allocated(term, err));
+    tsr_status status = take_set((tsr_saxs_term *)term, set, err);
+    if (status != TSR_OK) {
+        tsr_term_free(term);
+        *out = NULL;
+    }
     return status;
 }
 
@@ -237,84 +231,58 @@ static void check_rg(const tsr_topology *t, const tsr_saxs_term *term,
                         : "");
 }
 
-static void tell_curve(const tsr_saxs_options *o, const char *of, FILE *out)
+static void term_tell(const tsr_term_options *options, FILE *out)
 {
-    const char *file = o->file == NULL ? "" : o->file;
-    const char *name = strrchr(file, '/');
-    fprintf(out, "The data were %s, %s", name != NULL ? name + 1 : file, of);
+    const tsr_saxs_options *o = (const void *)options;
+    const tsr_neutron_options *neutron = tsr_saxs_neutron(options);
+    fprintf(out, "The data were %s, ",
+            o->file == NULL ? "" : tsr_text_file_name(o->file));
+    if (neutron != NULL)
+        fprintf(out, "of neutrons in %g %% D2O%s, ",
+                neutron->d2o.word < 0 ? 100.0 * neutron->d2o.number : 0.0,
+                neutron->deuterated.n > 0 ? ", deuterated in part" : "");
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
     tsr_term_tell_free(out, "the scale", o->intensity_scale);
     tsr_term_tell_free(out, ", the background", o->background);
     fputs(". ", out);
 }
 
-static void term_tell(const tsr_term_options *options, FILE *out)
-{
-    tell_curve((const void *)options, "", out);
-}
-
-static void sans_tell(const tsr_term_options *options, FILE *out)
-{
-    const sans_options *o = (const void *)options;
-    char of[96];
-    snprintf(of, sizeof of, "of neutrons in %g %% D2O%s, ",
-             o->neutron.d2o.word < 0 ? 100.0 * o->neutron.d2o.number : 0.0,
-             o->neutron.deuterated.n > 0 ? ", deuterated in part" : "");
-    tell_curve(&o->curve, of, out);
-}
-
-static tsr_status read_curve(const tsr_term_source *source, tsr_term **out,
+static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
                              tsr_err *err)
 {
     const tsr_saxs_options *o = (const void *)source->options;
-    tsr_saxs *saxs = NULL;
     if (o->file == NULL)
         return tsr_fail(err, TSR_E_CONFIG, "data.%d: the key 'file' is missing",
                         source->number);
     tsr_status status = tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit,
-                                      o->q_range, source->log, &saxs, err);
+                                      o->q_range, source->log, &t->own, err);
     if (status == TSR_E_CONFIG)
         return tsr_wrap(err, status, "data.%d", source->number);
     if (status != TSR_OK)
         return status;
-    status = tsr_saxs_resolve(saxs, &o->resolution, source->log, err);
-    if (status != TSR_OK) {
-        tsr_saxs_free(saxs);
+    status = tsr_saxs_resolve(t->own, &o->resolution, source->log, err);
+    if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
-    }
-    const tsr_data_set set = {saxs, o->noise, o->background, o->intensity_scale,
-                              o->nuisance};
-    status = tsr_saxs_term_new(&set, source->number, out, err);
-    if (status == TSR_OK)
-        ((tsr_saxs_term *)*out)->own = saxs;
-    else
-        tsr_saxs_free(saxs);
-    return status;
-}
-
-static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
-                            tsr_err *err)
-{
-    TSR_TRY(read_curve(source, out, err));
-    check_rg(source->topology, (tsr_saxs_term *)*out, source->log);
+    const tsr_data_set set = {t->own, o->noise, o->background,
+                              o->intensity_scale, o->nuisance};
+    TSR_TRY(take_set(t, &set, err));
+    check_rg(source->topology, t, source->log);
     return TSR_OK;
 }
 
-static tsr_status sans_read(const tsr_term_source *source, tsr_term **out,
+static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
                             tsr_err *err)
 {
-    const sans_options *o = (const void *)source->options;
-    tsr_neutron neutron;
-    tsr_status status = tsr_neutron_make(&o->neutron, &neutron, err);
+    tsr_saxs_term *t = (tsr_saxs_term *)term;
+    const tsr_neutron_options *neutron = tsr_saxs_neutron(source->options);
+    if (neutron == NULL)
+        return read_curve(source, t, err);
+    tsr_status status = tsr_neutron_make(neutron, &t->neutron, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d", source->number);
-    TSR_TRY(read_curve(source, out, err));
-    tsr_saxs_term *t = (tsr_saxs_term *)*out;
-    t->neutron = neutron;
-    t->term.type = &tsr_term_sans;
-    t->term.neutron = &t->neutron;
-    check_rg(source->topology, t, source->log);
-    if (o->neutron.d2o.word >= 0)
+    term->neutron = &t->neutron;
+    TSR_TRY(read_curve(source, t, err));
+    if (neutron->d2o.word >= 0)
         tsr_warn(source->log,
                  "data.%d.d2o: not given: the solvent is taken for H2O; say "
                  "so by d2o: 0, or give the share of D2O",
@@ -322,35 +290,16 @@ static tsr_status sans_read(const tsr_term_source *source, tsr_term **out,
     return TSR_OK;
 }
 
-static const char *term_note(const tsr_term *term, int k, const char **text)
-{
-    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    if (k == 0)
-        *text = t->unit_text;
-    if (k == 1)
-        *text = t->saxs->sigma_is_modelled ? "stated: 0.03 I(q) + 0.003 max I"
-                                           : "measured";
-    if (k == 2)
-        *text = t->resolution_text;
-    return k == 0 ? "q_unit" : k == 1 ? "sigma" : k == 2 ? "resolution" : NULL;
-}
-
 /* ---- the likelihood ---- */
 
-tsr_fit *tsr_saxs_fit_new(const tsr_saxs_term *term)
+static void *term_fit_new(const tsr_term *term, tsr_pool *pool)
 {
-    size_t n = term->noise->per_point ? (size_t)term->saxs->n : 0;
-    tsr_fit *fit = calloc(1, sizeof *fit + 2 * n * sizeof(double));
-    if (fit != NULL && n > 0) {
-        fit->model = (double *)(void *)(fit + 1);
-        fit->weight = fit->model + n;
-    }
-    return fit;
-}
-
-static void *term_fit_new(const tsr_term *term)
-{
-    return tsr_saxs_fit_new((const tsr_saxs_term *)term);
+    tsr_fit *fit = tsr_pool_new(pool, 1, sizeof *fit);
+    if (fit == NULL || !((const tsr_saxs_term *)term)->noise->per_point)
+        return fit;
+    tsr_pool_array(pool, fit->model, term->n_point);
+    tsr_pool_array(pool, fit->weight, term->n_point);
+    return fit->model != NULL && fit->weight != NULL ? fit : NULL;
 }
 
 tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
@@ -365,10 +314,11 @@ tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
                     term->saxs->path, fit->chi2, fit->scale);
 }
 
-static tsr_status term_fit(const tsr_term *term,
+static tsr_status term_fit(const tsr_term *term, const void *from,
                            const tsr_prediction *prediction,
                            const double *theta, void *fit, tsr_err *err)
 {
+    (void)from;
     return tsr_saxs_fit((const tsr_saxs_term *)term, prediction->profile, theta,
                         fit, err);
 }
@@ -407,10 +357,10 @@ double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
                         const double *theta)
 {
     const int n = term->n_noise;
-    return term->is_sampled
-               ? term->noise->log_lik(term->state, fit, theta, theta[n],
-                                      theta[n + 1])
-               : term->noise->log_integral(term->state, fit, theta);
+    return term->term.is_integrated
+               ? term->noise->log_integral(term->state, fit, theta)
+               : term->noise->log_lik(term->state, fit, theta, theta[n],
+                                      theta[n + 1]);
 }
 
 static double term_log_lik(const tsr_term *term, const void *fit,
@@ -431,7 +381,7 @@ static double term_chi2(const tsr_term *term, const void *fit)
 static tsr_linear_shape conditional(const tsr_saxs_term *t, const double *theta,
                                     double beta)
 {
-    tsr_linear_shape shape = t->noise->conditional(theta);
+    tsr_linear_shape shape = t->noise->conditional(t->state, theta);
     shape.spread /= sqrt(beta);
     return shape;
 }
@@ -440,43 +390,18 @@ static void term_draw(const tsr_term *term, const void *fit, double beta,
                       gsl_rng *rng, double *theta)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const int n = t->n_noise;
-    if (t->is_sampled)
-        tsr_linear_draw(&t->linear, fit, conditional(t, theta, beta), rng,
-                        &theta[n], &theta[n + 1]);
+    double *linear = theta + t->n_noise;
+    tsr_linear_draw(&t->linear, fit, conditional(t, theta, beta), rng,
+                    &linear[0], &linear[1]);
 }
 
 static double term_log_density(const tsr_term *term, const void *fit,
                                double beta, const double *theta)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const int n = t->n_noise;
-    return t->is_sampled ? tsr_linear_log_density(&t->linear, fit,
-                                                  conditional(t, theta, beta),
-                                                  theta[n], theta[n + 1])
-                         : 0.0;
-}
-
-static void term_draw_integrated(const tsr_term *term, const void *fit,
-                                 gsl_rng *rng, double *theta)
-{
-    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    const int n = t->n_noise;
-    if (!t->is_sampled)
-        tsr_linear_draw(&t->linear, fit, t->noise->conditional(theta), rng,
-                        &theta[n], &theta[n + 1]);
-}
-
-/* The priors of c and b are flat, so sampled ones have a proper distribution
- * only while the likelihood holds them: always for normal errors, for student
- * while beta (nu + 1) N > 2. */
-static double term_least_beta(const tsr_term *term)
-{
-    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    if (!t->is_sampled || t->noise->tail == NULL)
-        return 0.0;
-    return tsr_linear_n_free(&t->linear) /
-           (t->noise->tail(term->parameter) * t->saxs->n);
+    const double *linear = theta + t->n_noise;
+    return tsr_linear_log_density(&t->linear, fit, conditional(t, theta, beta),
+                                  linear[0], linear[1]);
 }
 
 /* ---- curves ---- */
@@ -484,44 +409,23 @@ static double term_least_beta(const tsr_term *term)
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
                     double scale, double background, double *curve)
 {
-    const int n_q = term->n_q;
-    for (int k = 0; k < term->saxs->n; k++) {
-        const double *row = term->matrix + (size_t)k * (size_t)n_q;
-        double sum = 0.0;
-        for (int j = 0; j < n_q; j++)
-            sum += row[j] * profile[j];
-        curve[k] = scale * sum + background;
-    }
-}
-
-static tsr_status term_carry(const tsr_term *term, const double *profile,
-                             double *scale, double *curve, tsr_err *err)
-{
-    const tsr_saxs_term *t = (const tsr_saxs_term *)term;
-    double theta[TSR_TERM_PARAMETERS];
-    tsr_fit *fit = tsr_saxs_fit_new(t);
-    if (fit == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_term_start(term, theta);
-    t->noise->fit(t->state, profile, theta, fit);
-    *scale = fit->scale;
-    tsr_saxs_curve(t, profile, 1.0, 0.0, curve);
-    free(fit);
-    return TSR_OK;
+    tsr_q_carry(term->matrix, term->saxs->n, term->n_q, profile, curve);
+    for (int k = 0; k < term->saxs->n; k++)
+        curve[k] = scale * curve[k] + background;
 }
 
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
-                         const double *theta, double *value)
+                         const void *fit, const double *theta, double *value)
 {
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     const int n = t->n_noise;
+    (void)fit;
     tsr_saxs_curve(t, prediction->profile, theta[n], theta[n + 1], value);
 }
 
-static double term_log_point(const tsr_term *term, const void *fit,
-                             const double *theta, int k, double value)
+static double term_log_point(const tsr_term *term, const double *theta, int k,
+                             double value)
 {
-    (void)fit;
     const tsr_saxs_term *t = (const tsr_saxs_term *)term;
     return t->noise->log_point(t->state, theta, k,
                                t->saxs->intensity[k] - value);
@@ -534,26 +438,151 @@ static double term_draw_point(const tsr_term *term, const double *theta, int k,
     return value + t->noise->draw_point(t->state, theta, k, rng);
 }
 
+/* ---- before chains start ---- */
+
+/* The noise model's state, with the model's own error [n_error][n_q] in the
+ * data's unit. */
+static tsr_status open_noise(const tsr_saxs_term *t, int n_error,
+                             const double *error, tsr_pool *pool,
+                             tsr_noise **out, tsr_err *err)
+{
+    const tsr_noise_spec spec = {.options = &t->noise_options,
+                                 .saxs = t->saxs,
+                                 .matrix = t->matrix,
+                                 .n_q = t->n_q,
+                                 .linear = &t->linear,
+                                 .n_error = n_error,
+                                 .error = error};
+    return tsr_noise_new(&spec, pool, out, err);
+}
+
+tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
+                                 tsr_err *err)
+{
+    term->matrix = matrix;
+    term->n_q = n_q;
+    return open_noise(term, 0, NULL, &term->state_pool, &term->state, err);
+}
+
+static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
+                               tsr_err *err)
+{
+    tsr_saxs_term *t = (tsr_saxs_term *)term;
+    double *matrix;
+    tsr_status status = tsr_q_operator_smeared(
+        grid, &t->saxs->resolution, t->saxs->n, t->saxs->q, &matrix, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", t->saxs->path);
+    return tsr_saxs_term_prepare(t, grid->n_q, matrix, err);
+}
+
+/* ---- the model's own error ---- */
+
+const char *tsr_saxs_error_name(int k)
+{
+    static const char *const name[TSR_MODEL_ERRORS + 1] = {
+        "error_reference", "error_a", "error_b", "error_c",
+        "error_d",         "error_e", "error_f"};
+    return name[k];
+}
+
+/* It is in proportion to the curve. So that its covariance stays the same
+ * whatever the structure, that curve is the reference brought to the data: by
+ * its best scale and background where every point has a tenth of itself as an
+ * error, too, since the reference need not fit. weight [saxs->n]: scratch. */
+static double reference_scale(const tsr_saxs_term *t, const double *reference,
+                              double *weight)
+{
+    const tsr_saxs *saxs = t->saxs;
+    const double part = 0.1;
+    tsr_fit fit = {0};
+    double sum = 0.0, all = 0.0;
+    for (int k = 0; k < saxs->n; k++) {
+        const double s = saxs->sigma[k], own = part * saxs->intensity[k];
+        weight[k] = 1.0 / (s * s + own * own);
+        sum += saxs->intensity[k] / (s * s);
+        all += reference[k] / (s * s);
+    }
+    tsr_linear_fit(&t->linear, saxs->n, reference, saxs->intensity, weight,
+                   &fit);
+    return fit.scale > 0.0 ? fit.scale : fabs(sum / all);
+}
+
+/* The reference and the errors at the data's q go into the notes. */
+static void take_errors(tsr_saxs_term *t, int n, double *at_data)
+{
+    while (t->term.n_note > 0 && t->term.note[t->term.n_note - 1].value != NULL)
+        t->term.n_note--;
+    t->error = at_data;
+    t->term.n_error = n;
+    for (int k = 0; k <= n; k++)
+        tsr_term_add_note(
+            &t->term, tsr_saxs_error_name(k),
+            k == 0 ? "the curve that the model's own errors belong to, "
+                     "electrons squared, of neutrons fm^2"
+                   : "a standard deviation of the model's own error, electrons "
+                     "squared, of neutrons fm^2",
+            at_data + (size_t)k * (size_t)t->saxs->n);
+    /* the weights of the points are no longer one factor times the same */
+    for (int i = 0; i < t->n_noise; i++)
+        t->term.parameter[i].scope = TSR_CHANGES_FIT;
+}
+
+tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
+                          tsr_err *err)
+{
+    tsr_saxs_term *t = (tsr_saxs_term *)term;
+    const size_t n = (size_t)error->n, n_q = (size_t)t->n_q;
+    const size_t n_point = (size_t)t->saxs->n;
+    tsr_pool pool = {0}, scratch = {0};
+    tsr_noise *state = NULL;
+    double *at_data, *own, *weight;
+    if (t->noise->log_integral == NULL || n == 0)
+        return TSR_OK;
+    tsr_pool_array(&pool, at_data, (n + 1) * n_point);
+    tsr_pool_array(&scratch, own, n * n_q);
+    tsr_pool_array(&scratch, weight, n_point);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, tsr_pool_check(&scratch, err));
+    if (status == TSR_OK) {
+        tsr_saxs_curve(t, error->reference, 1.0, 0.0, at_data);
+        for (size_t e = 0; e < n; e++)
+            tsr_saxs_curve(t, error->curve + e * n_q, 1.0, 0.0,
+                           at_data + (e + 1) * n_point);
+        const double scale = reference_scale(t, at_data, weight);
+        for (size_t i = 0; i < n * n_q; i++)
+            own[i] = scale * error->curve[i];
+        status = open_noise(t, error->n, own, &pool, &state, err);
+    }
+    tsr_pool_clear(&scratch);
+    if (status != TSR_OK) {
+        tsr_pool_clear(&pool);
+        return status;
+    }
+    tsr_pool_clear(&t->state_pool);
+    t->state_pool = pool;
+    t->state = state;
+    take_errors(t, error->n, at_data);
+    return TSR_OK;
+}
+
 /* What the two kinds have in common. */
-#define CURVE_TERM                                                            \
-    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",       \
-    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_log = 1,      \
-    .is_curve = 1, .free = term_free, .prepare = tsr_saxs_prepare,            \
-    .doubt = tsr_saxs_doubt, .constant = tsr_saxs_constant,                   \
-    .carry = term_carry, .note = term_note, .fit_new = term_fit_new,          \
-    .fit = term_fit, .refit = term_refit, .complete = term_complete,          \
-    .log_lik = term_log_lik, .chi2 = term_chi2, .draw = term_draw,            \
-    .log_density = term_log_density, .draw_integrated = term_draw_integrated, \
-    .least_beta = term_least_beta, .predict = term_predict,                   \
-    .log_point = term_log_point, .draw_point = term_draw_point
+#define CURVE_TERM                                                           \
+    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",      \
+    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_curve = 1,   \
+    .size = sizeof(tsr_saxs_term), .read = term_read, .tell = term_tell,     \
+    .free = term_free, .fit_new = term_fit_new, .fit = term_fit,             \
+    .refit = term_refit, .complete = term_complete, .log_lik = term_log_lik, \
+    .chi2 = term_chi2, .predict = term_predict, .draw = term_draw,           \
+    .log_density = term_log_density, .log_point = term_log_point,            \
+    .draw_point = term_draw_point, .prepare = term_prepare,                  \
+    .doubt = tsr_saxs_doubt
 
 const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .doc =
                                          "a small-angle X-ray scattering curve",
                                      .source = "DESIGN 1",
                                      .fields = fields,
-                                     .read = term_read,
-                                     .tell = term_tell,
                                      CURVE_TERM};
 
 const tsr_term_type tsr_term_sans = {
@@ -562,6 +591,4 @@ const tsr_term_type tsr_term_sans = {
     .source = "Jacrot 1976",
     .fields = sans_fields,
     .is_neutron = 1,
-    .read = sans_read,
-    .tell = sans_tell,
     CURVE_TERM};

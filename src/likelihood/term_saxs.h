@@ -4,7 +4,7 @@
  *     I_exp,k = c I(q_k; X) + b + noise
  *
  * with a noise model (likelihood/noise.h), its parameters, and scale c and
- * background b, integrated out or sampled (scattering/linear.h). */
+ * background b, integrated out or sampled. */
 #ifndef TSR_LIKELIHOOD_TERM_SAXS_H
 #define TSR_LIKELIHOOD_TERM_SAXS_H
 
@@ -38,21 +38,22 @@ typedef struct {
     int nuisance;
 } tsr_data_set;
 
-/* theta: of the noise model (n_noise), then scale and background. */
+/* theta: of the noise model (n_noise), then scale and background, which are the
+ * chain's, or integrated out (term.is_integrated). */
 typedef struct {
     tsr_term term;
     const tsr_noise_type *noise;
     tsr_noise_options noise_options;
-    void *state;          /* of the noise model; NULL until prepared */
+    tsr_noise *state;     /* NULL until prepared; */
+    tsr_pool state_pool;  /* its memory, and that of `error` */
     const tsr_saxs *saxs; /* borrowed, or: */
     tsr_saxs *own;        /* the term's; NULL */
     int n_noise, n_q;
     double *matrix; /* [saxs->n][n_q] from the grid to the data */
-    int n_error;    /* curves of the model's own error */
-    double *error;  /* [n_error + 1][saxs->n] the reference and these at the
-                       data's q, electrons squared; NULL: none */
+    double *error;  /* [term.n_error + 1][saxs->n] the reference and the model's
+                       own error at the data's q, electrons squared; NULL: none
+                     */
     tsr_linear linear;
-    int is_sampled;      /* 1: c and b are the chain's, 0: integrated out */
     tsr_neutron neutron; /* of neutrons */
     char unit_text[128]; /* of q in the file, and how that is known */
     char resolution_text[200];
@@ -73,25 +74,14 @@ tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
 /* Makes a prepared term one whose model has errors of its own, on the same kind
  * of profiles. Under a noise model without an integral it does nothing. Errors:
  * TSR_E_NOMEM. */
-tsr_status tsr_saxs_term_doubt(tsr_saxs_term *term,
-                               const tsr_profile_error *error, tsr_err *err);
-
-/* Of the type (likelihood/term.h). */
-tsr_status tsr_saxs_prepare(tsr_term *term, const tsr_q_grid *grid,
-                            tsr_err *err);
 tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
                           tsr_err *err);
-const double *tsr_saxs_constant(const tsr_term *term, int k, const char **name,
-                                const char **doc);
 
 /* How the trace calls row k of `error`. */
 const char *tsr_saxs_error_name(int k);
 
-/* fit->model and weight have room where the noise model uses them; free() frees
- * it. NULL: out of memory. */
-tsr_fit *tsr_saxs_fit_new(const tsr_saxs_term *term);
-
-/* Fits a profile [n_q] with S(q) at theta. Errors: TSR_E_NUMERIC. */
+/* Fits a profile [n_q] with S(q) at theta; the fit is that of tsr_term_fit_new.
+ * Errors: TSR_E_NUMERIC. */
 tsr_status tsr_saxs_fit(const tsr_saxs_term *term, const double *profile,
                         const double *theta, tsr_fit *fit, tsr_err *err);
 
@@ -103,5 +93,27 @@ double tsr_saxs_log_lik(const tsr_saxs_term *term, const tsr_fit *fit,
 /* c I(q_k) + b at the data's q: curve [n_point] out. */
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
                     double scale, double background, double *curve);
+
+/* ---- all its nuisances integrated out (marginal.c) ----
+ *
+ * log P(D | X) of one data set: scale and background, and the parameters of its
+ * noise under their priors.
+ *
+ * Scale and background in closed form; where the noise model has none, by
+ * Laplace's approximation about the best ones, good to O(1 / n) for n points,
+ * most of which is the same for every curve. The parameters (two at most) by
+ * the trapezoid rule on a grid of one standard deviation about their mode. */
+
+/* What is left after the integral, drawn from its distribution. */
+typedef struct {
+    double scale, background;
+    double theta[TSR_NOISE_PARAMETERS];
+} tsr_nuisance_draw;
+
+/* profile: as the term's matrix takes it. fit: for scratch, of the term. rng
+ * NULL: nothing is drawn. fit->chi2 is that of the profile. -infinity where no
+ * positive scale fits. */
+double tsr_marginal_log(const tsr_saxs_term *term, const double *profile,
+                        tsr_fit *fit, gsl_rng *rng, tsr_nuisance_draw *drawn);
 
 #endif

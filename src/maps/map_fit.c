@@ -209,10 +209,10 @@ static void add_up(const tsr_map_bodies *t, tsr_map_fit *f)
     f->cc = se / (t->voxel_volume * n_voxel) / sqrt(f->var_s * t->map->square);
 }
 
-tsr_map_fit *tsr_map_fit_new(const tsr_map_bodies *bodies)
+tsr_map_fit *tsr_map_fit_new(const tsr_map_bodies *bodies, tsr_pool *pool)
 {
     const size_t room = (size_t)tsr_overlap_bodies(bodies->topology->n_body);
-    tsr_map_fit *f = calloc(1, rows_at(bodies) + row_bytes(bodies));
+    tsr_map_fit *f = tsr_pool_new(pool, 1, rows_at(bodies) + row_bytes(bodies));
     for (size_t i = 0; f != NULL && i < room; i++)
         scratch_of(bodies, f)[i] = -1;
     return f;

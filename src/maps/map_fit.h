@@ -46,8 +46,8 @@ typedef struct {
                           triangle; of one with itself without i = j */
 } tsr_map_fit;
 
-/* free() frees it. NULL: out of memory. */
-tsr_map_fit *tsr_map_fit_new(const tsr_map_bodies *bodies);
+/* NULL: out of memory. */
+tsr_map_fit *tsr_map_fit_new(const tsr_map_bodies *bodies, tsr_pool *pool);
 
 /* All at a width of the blur. prediction NULL: of the structures that it has.
  */

@@ -402,9 +402,7 @@ tsr_status tsr_map_view_make(const tsr_term_options *options,
                              double sigma_over_r, tsr_map_view *out,
                              tsr_err *err)
 {
-    job j = {.o = tsr_term_registry[options->kind]->map(options),
-             .models = models,
-             .out = out};
+    job j = {.o = (const void *)options, .models = models, .out = out};
     *out = (tsr_map_view){.resolution_ang = j.o->resolution,
                           .sigma_over_r = sigma_over_r,
                           .mask_ang = 3.0,

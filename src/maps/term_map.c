@@ -123,7 +123,6 @@ static void term_free(tsr_term *term)
     tsr_blurred_free(t->map);
     tsr_map_free(t->to_dock);
     tsr_map_bodies_clear(&t->bodies);
-    free(t);
 }
 
 /* ---- the map ---- */
@@ -161,9 +160,11 @@ static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
     const tsr_conformation *state = &image;
     const tsr_prediction prediction = {
         .n_state = 1, .state = &state, .weight = &weight};
-    double(*xyz)[3] = calloc(n, sizeof *xyz);
-    tsr_map_fit *fit = tsr_map_fit_new(&t->bodies);
-    for (int c = 3; c >= 0 && xyz != NULL && fit != NULL; c--) {
+    tsr_pool pool = {0};
+    double(*xyz)[3] = tsr_pool_new(&pool, n, sizeof *xyz);
+    tsr_map_fit *fit = tsr_map_fit_new(&t->bodies, &pool);
+    const tsr_status status = tsr_pool_check(&pool, err);
+    for (int c = 3; c >= 0 && status == TSR_OK; c--) {
         memcpy(xyz, source->start->body, n * sizeof *xyz);
         for (size_t i = 0; i < n && c < 3; i++)
             xyz[i][c] = 2.0 * middle[c] - xyz[i][c];
@@ -178,10 +179,8 @@ static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
                      "wrong hand, or its sections were read in the wrong order",
                      t->label, "xyz"[c], cc[c], cc[3]);
     }
-    const int ok = xyz != NULL && fit != NULL;
-    free(xyz);
-    free(fit);
-    return ok ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_pool_clear(&pool);
+    return status;
 }
 
 /* The map is the term's only until the molecule is placed. */
@@ -245,40 +244,35 @@ static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status term_read(const tsr_term_source *source, tsr_term **out,
+static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
                             tsr_err *err)
 {
     const tsr_map_options *o = (const void *)source->options;
+    map_term *t = (map_term *)term;
     TSR_TRY(check_options(source, err));
-    map_term *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
     t->resolution = o->resolution;
     t->observed = 1.0; /* the correlation that no noise would leave */
-    t->term = (tsr_term){.type = &tsr_term_map,
-                         .label = t->label,
-                         .number = source->number,
-                         .n_parameter = 1,
-                         .n_point = 1,
-                         .coord = &t->coord,
-                         .observed = &t->observed,
-                         .sigma = &t->sigma};
-    t->term.parameter[0] = tsr_parameter_log_normal(
+    snprintf(t->label, sizeof t->label, "%.150s", tsr_text_file_name(o->file));
+    term->label = t->label;
+    term->n_point = 1;
+    term->coord = &t->coord;
+    term->observed = &t->observed;
+    term->sigma = &t->sigma;
+    term->n_parameter = 1;
+    term->parameter[0] = tsr_parameter_log_normal(
         "sigma_over_r", NULL, "width of the blur over the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
-    t->term.parameter[0].seldom = 0.9; /* all bodies change */
-    snprintf(t->label, sizeof t->label, "%.150s", tsr_text_file_name(o->file));
-    tsr_status status =
-        tsr_map_bodies_make(source->topology, source->rg2, &t->bodies, err);
+    term->parameter[0].seldom = 0.9; /* all bodies change */
+    TSR_TRY(
+        tsr_map_bodies_make(source->topology, source->rg2, &t->bodies, err));
     t->bodies.most_state =
         source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
-    if (status == TSR_OK)
-        status = take_map(t, source, err);
-    if (status != TSR_OK) {
-        term_free(&t->term);
-        return status;
-    }
-    *out = &t->term;
+    TSR_TRY(take_map(t, source, err));
+    if (!isnan(t->limit))
+        tsr_term_add_note(term, "limit",
+                          "the correlation that the map's noise would leave of "
+                          "a structure that is right",
+                          &t->limit);
     return TSR_OK;
 }
 
@@ -340,16 +334,6 @@ static tsr_status term_place(const tsr_term *term,
     return status;
 }
 
-static const double *term_constant(const tsr_term *term, int k,
-                                   const char **name, const char **doc)
-{
-    const map_term *t = (const map_term *)term;
-    *name = "limit";
-    *doc = "the correlation that the map's noise would leave of a structure "
-           "that is right";
-    return k == 0 && !isnan(t->limit) ? &t->limit : NULL;
-}
-
 static void term_tell(const tsr_term_options *options, FILE *out)
 {
     const tsr_map_options *o = (const void *)options;
@@ -370,33 +354,25 @@ static double sigma_of(const map_term *t, const double *theta)
     return fmin(fmax(ratio, sigma_low), sigma_high) * t->resolution;
 }
 
-static void *term_fit_new(const tsr_term *term)
+static void *term_fit_new(const tsr_term *term, tsr_pool *pool)
 {
-    return tsr_map_fit_new(&((const map_term *)term)->bodies);
+    return tsr_map_fit_new(&((const map_term *)term)->bodies, pool);
 }
 
-static tsr_status term_fit(const tsr_term *term,
+static tsr_status term_fit(const tsr_term *term, const void *from,
                            const tsr_prediction *prediction,
                            const double *theta, void *fit, tsr_err *err)
 {
     const map_term *t = (const map_term *)term;
+    const tsr_map_fit *old = from;
     if (prediction->n_state > t->bodies.most_state)
         return tsr_fail(err, TSR_E_INTERNAL, "map: %d states, room for %d",
                         prediction->n_state, t->bodies.most_state);
-    tsr_map_fit_make(&t->bodies, sigma_of(t, theta), prediction, fit);
-    return TSR_OK;
-}
-
-static tsr_status term_update(const tsr_term *term, const void *from,
-                              const tsr_prediction *prediction,
-                              const double *theta, void *fit, tsr_err *err)
-{
-    const map_term *t = (const map_term *)term;
-    const tsr_map_fit *old = from;
-    if (old->sigma_ang != sigma_of(t, theta) ||
-        old->n_state != prediction->n_state)
-        return term_fit(term, prediction, theta, fit, err);
-    tsr_map_fit_update(&t->bodies, old, prediction, fit);
+    if (old != NULL && old->sigma_ang == sigma_of(t, theta) &&
+        old->n_state == prediction->n_state)
+        tsr_map_fit_update(&t->bodies, old, prediction, fit);
+    else
+        tsr_map_fit_make(&t->bodies, sigma_of(t, theta), prediction, fit);
     return TSR_OK;
 }
 
@@ -475,35 +451,13 @@ static double term_chi2(const tsr_term *term, const void *fit)
 }
 
 static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
-                         const double *theta, double *value)
+                         const void *fit, const double *theta, double *value)
 {
-    tsr_map_fit *f = term_fit_new(term);
-    value[0] = (double)NAN;
-    if (f != NULL && term_fit(term, prediction, theta, f, NULL) == TSR_OK)
-        value[0] = f->cc;
-    free(f);
-}
-
-static double term_log_point(const tsr_term *term, const void *fit,
-                             const double *theta, int k, double value)
-{
-    (void)k, (void)value;
-    return term_log_lik(term, fit, theta);
+    (void)term, (void)prediction, (void)theta;
+    value[0] = ((const tsr_map_fit *)fit)->cc;
 }
 
 /* A map is not drawn anew: its noise has no model in space. */
-static double term_draw_point(const tsr_term *term, const double *theta, int k,
-                              double value, gsl_rng *rng)
-{
-    (void)term, (void)theta, (void)k, (void)rng;
-    return value;
-}
-
-static const tsr_map_options *term_options_map(const tsr_term_options *options)
-{
-    return (const void *)options;
-}
-
 const tsr_term_type tsr_term_map = {
     .name = "map",
     .doc = "a density map, as of electron microscopy",
@@ -513,20 +467,16 @@ const tsr_term_type tsr_term_map = {
     .observable = "map_correlation",
     .axis = "map_point",
     .title = "Density map",
-    .is_correlation = 1,
-    .map = term_options_map,
+    .is_map = 1,
+    .size = sizeof(map_term),
     .read = term_read,
-    .constant = term_constant,
-    .place = term_place,
-    .free = term_free,
     .tell = term_tell,
-    .fit_new = term_fit_new,
     .fit = term_fit,
-    .update = term_update,
-    .refit = term_refit,
     .log_lik = term_log_lik,
-    .stiffen = term_stiffen,
     .chi2 = term_chi2,
     .predict = term_predict,
-    .log_point = term_log_point,
-    .draw_point = term_draw_point};
+    .free = term_free,
+    .fit_new = term_fit_new,
+    .refit = term_refit,
+    .place = term_place,
+    .stiffen = term_stiffen};

@@ -4,7 +4,7 @@
  * A nucleotide is three bodies, phosphate, sugar and base; any other residue is
  * one, halved until no atom is farther than 4 Angstrom from its body's centre.
  * Their form factors are computed from their own atoms when the file is read
- * (scattering/guest_factor.h).
+ * (scattering/atom_model.h).
  *
  * Atoms of a modified residue that its parent among the 20 lacks, such as the
  * phosphate of phosphoserine, ride on that residue, as a body of their own.

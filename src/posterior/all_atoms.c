@@ -993,15 +993,8 @@ static tsr_status factors(const tsr_particles *particles, int probe, int n_q,
                                  factor);
         return TSR_OK;
     }
-    tsr_coarse_spec fold = {.spec = {.n_type = particles->n_kind,
-                                     .n_q = n_q,
-                                     .dq_inv_ang = dq_inv_ang},
-                            .form_factor = factor,
-                            .radius_ang = particles->radius_ang};
-    fold.self = calloc(TSR_N_COMP_PAIR * row, sizeof *fold.self);
-    TSR_TRY(tsr_allocated(fold.self, err));
-    tsr_coarse_fold(&fold, p->spec.contrast);
-    free(fold.self);
+    tsr_factors_fold(p->spec.contrast, particles->radius_ang, particles->n_kind,
+                     n_q, dq_inv_ang, factor);
     return TSR_OK;
 }
 

@@ -12,7 +12,6 @@
 #include "core/status.h"
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
-#include "likelihood/particles.h"
 #include "molecule/structure.h"
 #include "molecule/topology.h"
 #include "scattering/debye.h"

@@ -194,7 +194,7 @@ static const tsr_field simulate_fields[] = {
     TSR_FIELD(CHOICE, "radiation", tsr_simulate_config, radiation,
               .initial = "xray", .words = radiation_words,
               .doc = "what the curve is of"),
-    TSR_NEUTRON_FIELDS(offsetof(tsr_simulate_config, neutron)),
+    TSR_NEUTRON_FIELDS(tsr_simulate_config),
     {0}};
 
 /* Filled from the registry on the first call; the tables that point into it are
@@ -485,7 +485,7 @@ static void settle_moves(tsr_config *c)
     const tsr_strings *flexible = &c->structure.flexible;
     int has_map = 0;
     for (int d = 0; d < c->data.n; d++)
-        has_map |= tsr_term_registry[data[d].kind]->map != NULL;
+        has_map |= tsr_term_registry[data[d].kind]->is_map;
     if (!has_map || flexible->n != 1 || strcmp(flexible->item[0], "all") != 0)
         return;
     for (int m = 0; m < TSR_N_MOVE; m++)

@@ -9,7 +9,7 @@
 #include "moves/move.h"
 #include "prior/prior.h"
 #include "sampler/sampler.h"
-#include "scattering/contrast_prior.h"
+#include "scattering/contrast.h"
 #include "scattering/resolution.h"
 
 #include <stdalign.h>

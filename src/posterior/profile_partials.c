@@ -14,7 +14,6 @@
 #include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 #include "scattering/atom_model.h"
-#include "scattering/coarse_profile.h"
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
 

@@ -8,8 +8,8 @@
 #include "core/status.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
-#include "scattering/contrast.h"
 #include "scattering/neutron.h"
+#include "scattering/profile_fit.h"
 #include "scattering/profile_method.h"
 
 typedef enum {

@@ -9,12 +9,11 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "likelihood/model_error.h"
+#include "likelihood/noise.h"
 #include "likelihood/term_saxs.h"
 #include "posterior/all_atoms.h"
 #include "posterior/setup.h"
 #include "sampler/chain.h"
-#include "scattering/linear.h"
 #include "scattering/profile_fit.h"
 
 #include <math.h>
@@ -68,7 +67,7 @@ static int list_data(const tsr_setup *setup, const tsr_likelihood *l,
         tsr_term *term = l->term[d];
         if (!is_curve(term))
             continue;
-        term->start = calloc((size_t)term->n_point, sizeof(double));
+        tsr_pool_array(&term->pool, term->start, term->n_point);
         if (term->start == NULL)
             return -1;
         const tsr_parameter *b =
@@ -508,15 +507,14 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
 /* Noise models without an integral take what is left for noise. */
 static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
 {
-    const char *name, *doc;
     for (int d = 0; d < l->n_term; d++) {
-        const tsr_term_type *type = l->term[d]->type;
-        if (type->doubt != NULL && l->view[l->term[d]->view].error.n > 0 &&
-            type->constant(l->term[d], 0, &name, &doc) == NULL)
+        const tsr_term *term = l->term[d];
+        if (term->type->doubt != NULL && l->view[term->view].error.n > 0 &&
+            term->n_error == 0)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
                      "what is left of the model's error counts as noise there",
-                     l->term[d]->label);
+                     term->label);
     }
 }
 

@@ -9,7 +9,6 @@
 #include "molecule/structure.h"
 #include "posterior/all_atoms.h"
 #include "scattering/atom_model.h"
-#include "scattering/guest_factor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -140,7 +140,7 @@ static void put_measured(const tsr_report *r)
         tsr_page_text(r->page, m->name);
         fprintf(tsr_page_html(r->page), ": <b>%s</b>",
                 tsr_report_interval(&m->draws, text));
-        if (!m->type->is_correlation)
+        if (!m->type->is_map)
             fprintf(tsr_page_html(r->page), ", measured %.4g &plusmn; %.2g",
                     m->value, m->sd);
         fputs("</td></tr>\n", tsr_page_html(r->page));

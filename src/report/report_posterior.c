@@ -841,7 +841,7 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
     with_unit(m->type->axis, m->type->axis_unit, x_title);
     with_unit(m->type->observable, m->type->observable_unit, y_title);
     tsr_figure f = new_figure(r, m, x_title, 700);
-    tsr_figure_panel(&f, y_title, m->type->is_log, 300);
+    tsr_figure_panel(&f, y_title, m->type->is_curve, 300);
     tsr_figure_layer(&f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_ERROR, c->n, c->q,
                      from, to);
     tsr_figure_layer(&f, TSR_LAYER_POINTS, "measured", TSR_COLOUR_DATA, c->n,
@@ -902,7 +902,7 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
     if (status != TSR_OK || !is_there)
         return status;
     tsr_page_section(r->page, type->name, type->title);
-    if (type->map != NULL && r->options->n_map > 0)
+    if (type->is_map && r->options->n_map > 0)
         return tsr_report_maps(r, type, err);
     if (is_number) {
         table_begin(r);

@@ -30,8 +30,8 @@ void tsr_chain_free(tsr_chain *chain)
     free(chain->state);
     free(chain->others);
     if (chain->parameters != NULL) {
-        tsr_point_clear(chain->target->likelihood, &chain->now);
-        tsr_point_clear(chain->target->likelihood, &chain->trial);
+        tsr_point_clear(&chain->now);
+        tsr_point_clear(&chain->trial);
     }
     tsr_parameters_free(chain->parameters);
     free(chain);

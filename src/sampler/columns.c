@@ -526,18 +526,17 @@ static tsr_status add_term(const tsr_term *term, int index,
         snprintf(c.dim, sizeof c.dim, "%s", dim);
         status = tsr_columns_add(columns, c, err);
     }
-    const char *own, *doc;
-    const double *value;
-    for (int k = 0; type->constant != NULL && status == TSR_OK &&
-                    (value = type->constant(term, k, &own, &doc)) != NULL;
-         k++) {
+    for (int k = 0; k < term->n_note && status == TSR_OK; k++) {
         tsr_column c = {.group = TSR_TRACE_CONSTANT_DATA,
-                        .doc = doc,
+                        .doc = term->note[k].text,
                         .axis = {type->axis, term->n_point, term->coord,
                                  type->axis_unit, NULL},
                         .index = index,
-                        .constant = value};
-        tsr_term_variable(type, term->ordinal, own, sizeof c.name, c.name);
+                        .constant = term->note[k].value};
+        if (c.constant == NULL)
+            continue;
+        tsr_term_variable(type, term->ordinal, term->note[k].name,
+                          sizeof c.name, c.name);
         snprintf(c.dim, sizeof c.dim, "%s", dim);
         status = tsr_columns_add(columns, c, err);
     }

@@ -214,16 +214,18 @@ static void complete(const tsr_target *target, const tsr_chain_view *view,
         double *theta = s->theta + term->first;
         double *mean = s->row[d], *replicate = s->row[l->n_term + d];
         double *pointwise = s->row[2 * l->n_term + d];
-        if (type->draw_integrated != NULL)
-            type->draw_integrated(term, at->fit[d], view->rng, theta);
+        if (type->draw != NULL && term->is_integrated)
+            type->draw(term, at->fit[d], 1.0, view->rng, theta);
         if (warm)
             continue;
         const tsr_prediction prediction =
             tsr_likelihood_view_of(l, at, term, states);
-        type->predict(term, &prediction, theta, mean);
+        type->predict(term, &prediction, at->fit[d], theta, mean);
         for (int k = 0; k < term->n_point; k++) {
-            replicate[k] = type->draw_point(term, theta, k, mean[k], view->rng);
-            pointwise[k] = type->log_point(term, at->fit[d], theta, k, mean[k]);
+            replicate[k] =
+                tsr_term_draw_point(term, theta, k, mean[k], view->rng);
+            pointwise[k] =
+                tsr_term_log_point(term, at->fit[d], theta, k, mean[k]);
         }
     }
 }

@@ -1,17 +1,323 @@
 /* Puts an atom's numbers together: form factor, displaced volume, hydrogens,
  * and the bead of hydration over the part of its sphere that water reaches
- * (surface.c). */
+ * (surface.c); and form factors of bodies from their own atoms. */
 #include "scattering/atom_model.h"
 
+#include "core/parallel.h"
 #include "core/vec3.h"
+#include "molecule/points.h"
 #include "molecule/residue.h"
 #include "molecule/structure.h"
-#include "scattering/form_factor.h"
-#include "scattering/neutron.h"
+#include "scattering/surface.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+/* ---- hydrogens ----
+ *
+ * Hydrogens are seldom in a file, and scatter all the same. Bonds are found
+ * from distances, then each residue goes by its table or by the valence rule of
+ * the header. */
+
+enum { MAX_BOND = 8, MAX_NEAR = 64, PART = 1024 }; /* atoms of a part */
+static const double bond_slack = 0.4; /* Angstrom over the covalent radii */
+
+/* An atom's bonds to others than hydrogens and metals, and to hydrogens. */
+typedef struct {
+    int n, n_hydrogen;
+    int to[MAX_BOND];
+    double length[MAX_BOND];
+} bonds;
+
+static int is_bonded(int za, int zb, double d)
+{
+    return d > 0.5 && d < tsr_atom_covalent_radius(za) +
+                              tsr_atom_covalent_radius(zb) + bond_slack;
+}
+
+static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
+                       int i, double reach, bonds *out)
+{
+    int near[MAX_NEAR];
+    const tsr_file_atom *a = &atoms->atom[i];
+    int n = tsr_cell_list_near(cells, a->xyz, reach, MAX_NEAR, near);
+    *out = (bonds){0};
+    for (int k = 0; k < n && k < MAX_NEAR; k++) {
+        const tsr_file_atom *b = &atoms->atom[near[k]];
+        double d = tsr_vec3_distance(a->xyz, b->xyz);
+        if (near[k] == i || tsr_atom_is_metal(b->z) ||
+            !is_bonded(a->z, b->z, d))
+            continue;
+        if (b->z == 1) {
+            out->n_hydrogen++;
+        } else if (out->n < MAX_BOND) {
+            out->to[out->n] = near[k];
+            out->length[out->n++] = d;
+        }
+    }
+}
+
+typedef struct {
+    const tsr_atoms *atoms;
+    const tsr_cell_list *cells;
+    double reach;
+    bonds *all; /* [n_atom] */
+} bond_search;
+
+static void bond_part(void *context, int part, int thread)
+{
+    const bond_search *b = context;
+    (void)thread;
+    for (int i = part * PART; i < b->atoms->n_atom && i < (part + 1) * PART;
+         i++)
+        find_bonds(b->atoms, b->cells, i, b->reach, &b->all[i]);
+}
+
+/* ---- the valence rule ---- */
+
+/* A single bond of carbon, Angstrom (Allen et al. 1987, J. Chem. Soc. Perkin
+ * Trans. 2, S1, rounded). */
+static double single_bond(int z)
+{
+    switch (z) {
+    case 6:
+        return 1.53;
+    case 7:
+        return 1.47;
+    case 8:
+        return 1.43;
+    case 16:
+        return 1.81;
+    default:
+        return 0.77 + tsr_atom_covalent_radius(z);
+    }
+}
+
+/* How much the shortest bond falls short of a single one. */
+static double shortening(const tsr_atoms *atoms, const bonds *b)
+{
+    double most = 0.0;
+    for (int k = 0; k < b->n; k++)
+        most = fmax(most, single_bond(atoms->atom[b->to[k]].z) - b->length[k]);
+    return most;
+}
+
+static double angle_sum(const tsr_atoms *atoms, int i, const bonds *b)
+{
+    double sum = 0.0;
+    for (int j = 0; j < b->n; j++)
+        for (int k = 0; k < j; k++)
+            sum += tsr_vec3_angle(atoms->atom[b->to[j]].xyz, atoms->atom[i].xyz,
+                                  atoms->atom[b->to[k]].xyz);
+    return sum * 57.29577951308232;
+}
+
+static int of_carbon(const tsr_atoms *atoms, int i, const bonds *b)
+{
+    double lacks = shortening(atoms, b);
+    if (b->n >= 4)
+        return 0;
+    if (b->n == 3) /* 360 degrees where it is planar, 328 in a tetrahedron */
+        return angle_sum(atoms, i, b) > 347.0 ? 0 : 1;
+    if (b->n == 2)
+        return angle_sum(atoms, i, b) > 160.0 ? 0 : lacks > 0.08 ? 1 : 2;
+    if (b->n == 1)
+        return lacks > 0.28 ? 1 : lacks > 0.14 ? 2 : 3;
+    return 4;
+}
+
+static int of_nitrogen(const tsr_atoms *atoms, const bonds *b)
+{
+    double lacks = b->n > 0 ? shortening(atoms, b) : 0.0;
+    if (b->n >= 3)
+        return 0;
+    if (b->n == 2) /* to carbon: 1.34 in pyridine, longer beside an N-H */
+        return fmax(b->length[0], b->length[1]) < 1.36 ? 0 : 1;
+    if (b->n == 1) {
+        int is_to_carbon = atoms->atom[b->to[0]].z == 6;
+        return !is_to_carbon ? 0 : lacks > 0.25 ? 0 : lacks > 0.07 ? 2 : 3;
+    }
+    return 4;
+}
+
+static int by_valence(const tsr_atoms *atoms, int i, const bonds *b)
+{
+    int is_one_carbon = b->n == 1 && atoms->atom[b->to[0]].z == 6;
+    switch (atoms->atom[i].z) {
+    case 6:
+        return of_carbon(atoms, i, b);
+    case 7:
+        return of_nitrogen(atoms, b);
+    case 8:
+        return is_one_carbon && b->length[0] > 1.33;
+    case 16:
+        return is_one_carbon && b->length[0] > 1.74;
+    default:
+        return 0;
+    }
+}
+
+/* ---- tables ---- */
+
+/* -1: the table has no such atom. */
+static int of_amino_acid(const tsr_atoms *atoms, const tsr_file_residue *r,
+                         int i, const bonds *b)
+{
+    int amino = tsr_amino_by_three(r->parent);
+    const char *name =
+        tsr_amino_atom_name((tsr_amino)amino, atoms->atom[i].name);
+    if (name == NULL)
+        return -1;
+    if (strcmp(name, "OXT") == 0)
+        return 0;
+    if (amino == TSR_CYS && strcmp(name, "SG") == 0)
+        for (int k = 0; k < b->n; k++)
+            if (atoms->atom[b->to[k]].z == 16)
+                return 0;
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    for (int k = 0; k < info->n_atom; k++)
+        if (strcmp(info->atom[k].name, name) == 0)
+            return info->atom[k].n_hydrogen;
+    return -1;
+}
+
+/* "letters atom" and hydrogens; a sugar's atoms belong to every base. */
+static const struct {
+    const char *base, *atom;
+    int n;
+} nucleotide_table[] = {
+    {"A", "C2", 1},   {"A", "C8", 1},   {"A", "N6", 2},   {"G", "C8", 1},
+    {"G", "N1", 1},   {"G", "N2", 2},   {"C", "C5", 1},   {"C", "C6", 1},
+    {"C", "N4", 2},   {"U", "N3", 1},   {"U", "C5", 1},   {"U", "C6", 1},
+    {"T", "N3", 1},   {"T", "C6", 1},   {"T", "C7", 3},   {"T", "C5M", 3},
+    {"I", "C2", 1},   {"I", "C8", 1},   {"I", "N1", 1},   {NULL, "C1'", 1},
+    {NULL, "C3'", 1}, {NULL, "C4'", 1}, {NULL, "C5'", 2}, {NULL, "O2'", 1}};
+
+static const char nucleotide_atoms[] =
+    " P OP1 OP2 OP3 O1P O2P O3P O5' C5' C4' O4' C3' O3' C2' O2' C1' N1 C2 N2 "
+    "O2 "
+    "N3 C4 N4 O4 C5 C5M C7 C6 N6 O6 N7 C8 N9 ";
+
+static int of_nucleotide(const tsr_atoms *atoms, const tsr_file_residue *r,
+                         int i, const bonds *b)
+{
+    const char *name = atoms->atom[i].name;
+    char word[12];
+    word[0] = ' ';
+    size_t n = strlen(name);
+    memcpy(word + 1, name, n);
+    word[n + 1] = ' ', word[n + 2] = '\0';
+    if (strstr(nucleotide_atoms, word) == NULL)
+        return -1;
+    /* A chain's ends carry a hydroxyl each. */
+    if (strcmp(name, "O3'") == 0 || strcmp(name, "O5'") == 0)
+        return b->n == 1;
+    if (strcmp(name, "C2'") == 0) {
+        for (int k = 0; k < b->n; k++)
+            if (atoms->atom[b->to[k]].z == 8)
+                return 1;
+        return 2;
+    }
+    for (size_t k = 0; k < sizeof nucleotide_table / sizeof nucleotide_table[0];
+         k++)
+        if (strcmp(nucleotide_table[k].atom, name) == 0 &&
+            (nucleotide_table[k].base == NULL ||
+             strcmp(nucleotide_table[k].base, r->parent) == 0))
+            return nucleotide_table[k].n;
+    return 0;
+}
+
+static int by_table(const tsr_atoms *atoms, const tsr_file_residue *r, int i,
+                    const bonds *b)
+{
+    if (r->parent[0] == '\0')
+        return -1;
+    if (r->kind == TSR_MOLECULE_PROTEIN)
+        return of_amino_acid(atoms, r, i, b);
+    if (r->kind == TSR_MOLECULE_NUCLEOTIDE)
+        return of_nucleotide(atoms, r, i, b);
+    return -1;
+}
+
+/* ---- residues ---- */
+
+typedef struct {
+    int carbon, other; /* with hydrogens in the file */
+    int is_in_table;   /* every atom */
+} residue_look;
+
+static residue_look look_at(const tsr_atoms *atoms, const tsr_file_residue *r,
+                            const bonds *all)
+{
+    residue_look look = {.is_in_table = 1};
+    for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
+        int z = atoms->atom[i].z;
+        if (z == 1)
+            continue;
+        look.carbon += z == 6 && all[i].n_hydrogen > 0;
+        look.other += z != 6 && all[i].n_hydrogen > 0;
+        look.is_in_table &= by_table(atoms, r, i, &all[i]) >= 0;
+    }
+    return look;
+}
+
+static void assign(const tsr_atoms *atoms, const tsr_file_residue *r,
+                   const bonds *all, int *n_hydrogen, tsr_hydrogen_count *count)
+{
+    residue_look look = look_at(atoms, r, all);
+    int is_own = !look.is_in_table && look.carbon > 0;
+    int is_polar = !look.is_in_table && !is_own && look.other > 0;
+    count->n_explicit += is_own;
+    count->n_table += look.is_in_table;
+    count->n_valence += !look.is_in_table && !is_own;
+    count->n_polar += is_polar;
+    for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
+        int z = atoms->atom[i].z;
+        n_hydrogen[i] = 0;
+        if (z == 1 || r->kind == TSR_MOLECULE_ION)
+            continue;
+        if (look.is_in_table)
+            n_hydrogen[i] = by_table(atoms, r, i, &all[i]);
+        else if (is_own || (is_polar && z != 6))
+            n_hydrogen[i] = all[i].n_hydrogen;
+        else
+            n_hydrogen[i] = by_valence(atoms, i, &all[i]);
+        count->n_atom += n_hydrogen[i];
+    }
+}
+
+tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
+                                tsr_hydrogen_count *count, tsr_err *err)
+{
+    size_t n = (size_t)atoms->n_atom;
+    double largest = 0.0;
+    tsr_pool pool = {0};
+    double(*xyz)[3] = tsr_pool_new(&pool, n, sizeof *xyz);
+    bonds *all = tsr_pool_new(&pool, n, sizeof *all);
+    tsr_cell_list *cells = NULL;
+    *count = (tsr_hydrogen_count){0};
+    for (size_t i = 0; xyz != NULL && i < n; i++) {
+        tsr_vec3_copy(xyz[i], atoms->atom[i].xyz);
+        if (!tsr_atom_is_metal(atoms->atom[i].z))
+            largest = fmax(largest, tsr_atom_covalent_radius(atoms->atom[i].z));
+    }
+    double reach = 2.0 * largest + bond_slack;
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, tsr_cell_list_new(atoms->n_atom, (const double(*)[3])xyz,
+                                       reach, &cells, err));
+    if (status == TSR_OK) {
+        bond_search search = {atoms, cells, reach, all};
+        tsr_parallel_run((atoms->n_atom + PART - 1) / PART,
+                         tsr_parallel_processors(), bond_part, &search);
+        for (int r = 0; r < atoms->n_residue; r++)
+            assign(atoms, &atoms->residue[r], all, n_hydrogen, count);
+    }
+    tsr_cell_list_free(cells);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* ---- volumes and hydration ---- */
 
 #define PI 3.14159265358979323846
 enum { MAX_HYDROGEN = 8, MAX_Z = 98 };
@@ -86,12 +392,8 @@ void tsr_atom_model_free(tsr_atom_model *model)
 {
     if (model == NULL)
         return;
-    free(model->xyz);
-    free(model->type);
-    free(model->surface);
-    free(model->owner);
-    free(model->kind);
-    free(model);
+    tsr_pool pool = model->pool;
+    tsr_pool_clear(&pool);
 }
 
 /* ---- atoms ---- */
@@ -175,12 +477,12 @@ static tsr_status hydrate(tsr_atom_model *m, tsr_err *err)
 {
     size_t n = (size_t)m->n_atom;
     int is_layer = m->solvent == TSR_SOLVENT_LAYER;
-    double *radius = calloc(n, sizeof *radius);
-    double *fraction = calloc(n, sizeof *fraction);
-    double(*vector)[3] = calloc(n, sizeof *vector);
-    tsr_status status = TSR_OK;
-    if (radius == NULL || fraction == NULL || vector == NULL)
-        status = tsr_no_memory(err);
+    tsr_pool pool = {0};
+    double *radius, *fraction, (*vector)[3];
+    tsr_pool_array(&pool, radius, n);
+    tsr_pool_array(&pool, fraction, n);
+    tsr_pool_array(&pool, vector, n);
+    tsr_status status = tsr_pool_check(&pool, err);
     for (size_t i = 0; i < n && status == TSR_OK; i++)
         radius[i] = radius_of(m->kind[m->type[i]].volume);
     TSR_THEN(status,
@@ -191,9 +493,7 @@ static tsr_status hydrate(tsr_atom_model *m, tsr_err *err)
         add_beads(m, radius, fraction, (const double(*)[3])vector);
     for (size_t i = 0; i < n && status == TSR_OK && !is_layer; i++)
         m->surface[i] = fraction[i];
-    free(radius);
-    free(fraction);
-    free(vector);
+    tsr_pool_clear(&pool);
     return status;
 }
 
@@ -206,20 +506,6 @@ double tsr_solvent_contrast(tsr_solvent_model solvent)
 }
 
 /* ---- the model ---- */
-
-/* Room for as many beads as atoms. */
-static tsr_status reserve(tsr_atom_model *m, size_t n, tsr_err *err)
-{
-    m->xyz = calloc(2 * n, sizeof *m->xyz);
-    m->type = calloc(2 * n, sizeof *m->type);
-    m->surface = calloc(2 * n, sizeof *m->surface);
-    m->owner = calloc(2 * n, sizeof *m->owner);
-    m->kind = calloc(MAX_Z * (MAX_HYDROGEN + 1) + 1, sizeof *m->kind);
-    if (m->xyz == NULL || m->type == NULL || m->surface == NULL ||
-        m->owner == NULL || m->kind == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu atoms", n);
-    return TSR_OK;
-}
 
 static tsr_status fill(const tsr_atoms *atoms, const int *n_hydrogen, int *atom,
                        tsr_atom_model *m, tsr_err *err)
@@ -245,30 +531,40 @@ tsr_status tsr_atom_model_new(const tsr_atoms *atoms, tsr_solvent_model solvent,
                               double density, tsr_atom_model **out,
                               tsr_err *err)
 {
-    size_t n = (size_t)atoms->n_atom;
-    tsr_status status = TSR_OK;
+    const size_t n = (size_t)atoms->n_atom;
+    tsr_pool pool = {0}, scratch = {0};
+    tsr_atom_model *m = tsr_pool_new(&pool, 1, sizeof *m);
+    int *work = tsr_pool_new(&scratch, 2 * n, sizeof *work);
     *out = NULL;
-    tsr_atom_model *m = calloc(1, sizeof *m);
-    int *work = calloc(2 * n, sizeof *work);
-    if (m == NULL || work == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu atoms", n);
-    } else {
+    if (m != NULL) { /* room for as many beads as atoms */
+        tsr_pool_array(&pool, m->xyz, 2 * n);
+        tsr_pool_array(&pool, m->type, 2 * n);
+        tsr_pool_array(&pool, m->surface, 2 * n);
+        tsr_pool_array(&pool, m->owner, 2 * n);
+        tsr_pool_array(&pool, m->kind, MAX_Z * (MAX_HYDROGEN + 1) + 1);
+        m->pool = pool;
         m->solvent = solvent;
         m->density = density;
-        status = reserve(m, n, err);
     }
+    tsr_status status = TSR_OK;
+    if (m == NULL || work == NULL || pool.failed)
+        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu atoms", n);
     TSR_THEN(status, tsr_hydrogens_assign(atoms, work, &m->hydrogens, err));
     TSR_THEN(status, fill(atoms, work, work + n, m, err));
-    if (status == TSR_OK) {
+    tsr_pool_clear(&scratch);
+    if (status == TSR_OK)
         *out = m;
-        m = NULL;
-    }
-    tsr_atom_model_free(m);
-    free(work);
+    else
+        tsr_pool_clear(&pool);
     return status;
 }
 
 /* ---- amplitudes ---- */
+
+static double sinc(double x)
+{
+    return x < 1e-8 ? 1.0 : sin(x) / x;
+}
 
 static double displaced(double density, double volume, double q)
 {
@@ -282,6 +578,21 @@ static double water(double q)
            displaced(TSR_WATER_DENSITY,
                      tsr_displaced_volume(8) + 2.0 * tsr_displaced_volume(1),
                      q);
+}
+
+/* Bonds to hydrogen, Angstrom, as neutrons see them (Allen et al. 1987, J.
+ * Chem. Soc. Perkin Trans. 2, S1, rounded). */
+static double bond_length(int z)
+{
+    return z == 7 ? 1.01 : z == 8 ? 0.97 : z == 16 ? 1.34 : 1.09;
+}
+
+/* b_X + n_H (...) sinc(q d), fm. Unlike X-rays' hydrogens, of which little is
+ * to be seen, those of neutrons scatter as much as their carriers: each is
+ * spread over the sphere on which it is. */
+static double neutron_amplitude(const tsr_atom_kind *kind, double q)
+{
+    return kind->length + kind->hydrogen * sinc(q * bond_length(kind->z));
 }
 
 static void of_kind(const tsr_atom_model *m, const tsr_atom_kind *kind,
@@ -299,7 +610,7 @@ static void of_kind(const tsr_atom_model *m, const tsr_atom_kind *kind,
         return;
     }
     out[0] = m->is_neutron
-                 ? tsr_neutron_amplitude(kind, q)
+                 ? neutron_amplitude(kind, q)
                  : by * (tsr_atom_form_factor(kind->z, at) +
                          kind->n_hydrogen * tsr_atom_form_factor(1, at));
     out[1] = by * displaced(m->density, kind->volume, at);
@@ -322,7 +633,184 @@ void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
         }
 }
 
-/* What a file held, what its model assumes and what it lacks. */
+/* ---- form factors of bodies from their own atoms ----
+ *
+ * Sums of sinc over the atoms of a body, which are few; types of guests follow
+ * those of the trained table. */
+
+typedef struct {
+    const tsr_guests *guests;
+    const tsr_atom_model *model;
+    int n_q;
+    double dq;
+    const double *factor;       /* [TSR_ATOM_COMP][model->n_type][n_q] */
+    int *of;                    /* [file's atoms] atom of the model, or -1 */
+    tsr_form_factor_table *out; /* of one component or three */
+} job;
+
+void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster)
+{
+    *cluster = (tsr_cluster){.n = 0};
+    tsr_pool_array(pool, cluster->atom, n);
+    tsr_pool_array(pool, cluster->r, n);
+    tsr_pool_array(pool, cluster->r_kl, (size_t)n * (size_t)n);
+}
+
+void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
+                         tsr_cluster *c)
+{
+    for (int k = 0; k < c->n; k++) {
+        const double *x = model->xyz[c->atom[k]];
+        c->r[k] = tsr_vec3_distance(x, centre);
+        for (int l = 0; l < c->n; l++)
+            c->r_kl[k * c->n + l] =
+                tsr_vec3_distance(x, model->xyz[c->atom[l]]);
+    }
+}
+
+/* What atom i of the model has in component a at q_k. */
+static double factor_of(const tsr_atom_model *m, const double *factor, int n_q,
+                        int a, int i, int k)
+{
+    const double *f = factor + (a * m->n_type + m->type[i]) * n_q + k;
+    return a == TSR_HYDRATION ? m->surface[i] * *f : *f;
+}
+
+void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
+                        const double *factor, int n_q, double dq_inv_ang, int k,
+                        double *f, double *e)
+{
+    const double q = k * dq_inv_ang;
+    for (int a = 0; a < TSR_N_COMP; a++)
+        f[a] = 0.0;
+    for (int p = 0; p < TSR_N_COMP_PAIR; p++)
+        e[p] = 0.0;
+    for (int m = 0; m < c->n; m++) {
+        double own[TSR_N_COMP], by = sinc(q * c->r[m]);
+        for (int a = 0; a < TSR_N_COMP; a++) {
+            own[a] = factor_of(model, factor, n_q, a, c->atom[m], k);
+            f[a] += own[a] * by;
+        }
+        for (int l = 0; l < c->n; l++) {
+            double s = sinc(q * c->r_kl[m * c->n + l]);
+            for (int b = 0; b < TSR_N_COMP; b++) {
+                double other = factor_of(model, factor, n_q, b, c->atom[l], k);
+                for (int a = 0; a <= b; a++)
+                    e[tsr_component_pair(a, b)] += own[a] * other * s;
+            }
+        }
+    }
+    for (int a = 0; a < TSR_N_COMP; a++)
+        for (int b = a; b < TSR_N_COMP; b++)
+            e[tsr_component_pair(a, b)] -= f[a] * f[b];
+}
+
+static void take_cluster(const job *j, int body, tsr_cluster *c)
+{
+    const tsr_guests *g = j->guests;
+    c->n = 0;
+    for (int i = 0; i < g->atoms->n_atom; i++)
+        if (g->body[i] == body)
+            c->atom[c->n++] = j->of[g->file_atom[i]];
+    tsr_cluster_measure(j->model, g->part[body].xyz, c);
+}
+
+/* Hydration stands in the table for an exposure of 1. */
+static void put(const job *j, int type, int k, double exposed, double *f,
+                double *e)
+{
+    const tsr_form_factor_table *t = j->out;
+    const size_t row = (size_t)(type * t->n_q + k);
+    const size_t block = (size_t)(t->n_type * t->n_q);
+    double by[TSR_N_COMP] = {1.0, 1.0, exposed > 0.0 ? 1.0 / exposed : 0.0};
+    if (t->n_comp == 1) {
+        t->amplitude[row] = f[TSR_SOLUTE] - f[TSR_DISPLACED];
+        t->excess[row] = e[0] - 2.0 * e[1] + e[3];
+        return;
+    }
+    for (int a = 0; a < TSR_N_COMP; a++) {
+        t->amplitude[(size_t)a * block + row] = by[a] * f[a];
+        for (int b = a; b < TSR_N_COMP; b++) {
+            int p = tsr_component_pair(a, b);
+            t->excess[(size_t)p * block + row] = by[a] * by[b] * e[p];
+        }
+    }
+}
+
+static void fill_type(const job *j, int body, const tsr_cluster *c)
+{
+    tsr_form_factor_table *t = j->out;
+    const int type = t->n_trained + body;
+    double f[TSR_N_COMP], e[TSR_N_COMP_PAIR], exposed = 0.0, radius = 0.0;
+    double moment = 0.0;
+    for (int k = 0; k < c->n; k++) {
+        const tsr_atom_kind *kind = &j->model->kind[j->model->type[c->atom[k]]];
+        exposed += j->model->surface[c->atom[k]];
+        radius += radius_of(kind->volume);
+        moment += tsr_atom_mass(kind->z) * c->r[k] * c->r[k];
+    }
+    t->count[type] = 1;
+    t->rg2[type] = moment / j->guests->part[body].mass;
+    t->atoms[type] = c->n;
+    t->radius[type] = radius / c->n;
+    t->exposed[type] = exposed;
+    for (int k = 0; k < j->n_q; k++) {
+        tsr_cluster_factor(c, j->model, j->factor, j->n_q, j->dq, k, f, e);
+        put(j, type, k, exposed, f, e);
+    }
+}
+
+/* The model has the file's atoms in their order, but no hydrogens. */
+static void number_atoms(const tsr_atoms *atoms, int *of)
+{
+    int n = 0;
+    for (int i = 0; i < atoms->n_atom; i++)
+        of[i] = atoms->atom[i].z == 1 ? -1 : n++;
+}
+
+tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
+                                     const tsr_guests *guests,
+                                     const tsr_atoms *atoms, double density,
+                                     tsr_form_factor_table **out, tsr_err *err)
+{
+    tsr_atom_model *model = NULL;
+    tsr_cluster c;
+    tsr_pool pool = {0};
+    double *factor;
+    int most = 0;
+    TSR_TRY(tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, density, &model, err));
+    job j = {.guests = guests,
+             .model = model,
+             .n_q = table->n_q,
+             .dq = table->dq_inv_ang,
+             .out = tsr_form_factor_grow(table, guests->n_body)};
+    for (int b = 0; b < guests->n_body; b++)
+        most = guests->part[b].n_atom > most ? guests->part[b].n_atom : most;
+    tsr_cluster_make(most, &pool, &c);
+    tsr_pool_array(&pool, j.of, atoms->n_atom);
+    tsr_pool_array(&pool, factor, TSR_ATOM_COMP * model->n_type * j.n_q);
+    j.factor = factor;
+    tsr_status status =
+        j.out != NULL && !pool.failed
+            ? TSR_OK
+            : tsr_fail(err, TSR_E_NOMEM, "no memory for form factors");
+    if (status == TSR_OK) {
+        number_atoms(atoms, j.of);
+        tsr_atom_model_factors(model, j.n_q, j.dq, factor);
+        for (int b = 0; b < guests->n_body; b++) {
+            take_cluster(&j, b, &c);
+            fill_type(&j, b, &c);
+        }
+        *out = j.out;
+    } else {
+        tsr_form_factor_free(j.out);
+    }
+    tsr_atom_model_free(model);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* ---- what a file held, what its model assumes and what it lacks ---- */
 
 static void tell_kinds(const tsr_atoms *atoms, tsr_log *log)
 {
@@ -356,8 +844,6 @@ static void tell_kinds(const tsr_atoms *atoms, tsr_log *log)
                      residue->number);
     }
 }
-
-/* ---- what the model lacks ---- */
 
 static int count_missing(const tsr_atoms *atoms, const tsr_file_residue *r)
 {

@@ -17,10 +17,15 @@
 #define TSR_SCATTERING_ATOM_MODEL_H
 
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
+#include "molecule/guest.h"
 #include "molecule/structure.h"
+#include "scattering/form_factor.h"
 
-/* How many hydrogens each atom of a structure carries (united atoms). */
+/* ---- hydrogens ----
+ *
+ * How many hydrogens each atom of a structure carries (united atoms). */
 
 /* Residues by how their hydrogens were found. */
 typedef struct {
@@ -45,21 +50,8 @@ typedef struct {
 tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
                                 tsr_hydrogen_count *count, tsr_err *err);
 
-/* How much of each sphere of a molecule a probe can touch, exactly. */
+/* ---- the model ---- */
 
-/* xyz      [n][3]  in   Angstrom
- * radius   [n]     in   Angstrom
- * fraction [n]     out  of the sphere at radius + probe, the part that lies
- *                       within no other sphere of radius + probe
- * vector   [n][3]  out  the integral of the unit vector n over that part, over
- *                       4 pi; NULL: not wanted
- * Rotation changes them by rounding alone, 1e-12. Cost: a few microseconds a
- * pair of exposed neighbours.
- * Errors: TSR_E_NOMEM, TSR_E_INTERNAL (a probe or radius below 0). */
-tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
-                               const double *radius_ang, double probe_ang,
-                               double *fraction, double (*vector)[3],
-                               tsr_err *err);
 enum { TSR_ATOM_COMP = 3, TSR_ATOM_HYDRATION = 2 };
 
 typedef enum {
@@ -81,6 +73,7 @@ typedef struct {
 } tsr_atom_kind;
 
 typedef struct {
+    tsr_pool pool; /* of all, and of itself */
     tsr_solvent_model solvent;
     int is_neutron; /* scattering/neutron.h: all amplitudes are in fm, */
     double d2o;     /* and of that share of D2O in the solvent */
@@ -132,5 +125,50 @@ void tsr_atom_model_tell(const tsr_atoms *atoms, const tsr_atom_model *model,
  * other metals 9.0, as in FoXS; other elements a sphere of the van der Waals
  * radius. */
 double tsr_displaced_volume(int z);
+
+/* ---- form factors of bodies from their own atoms ----
+ *
+ * Form factors of what is no amino acid, from its own atoms (molecule/guest.h).
+ *
+ * As those of the trained types begin, for one occurrence: with r_k the
+ * distance of atom k from the body's centre,
+ *
+ *     F^a(q)  = sum_k f_k^a(q) sinc(q r_k)
+ *     E^ab(q) = sum_k sum_l f_k^a f_l^b sinc(q r_kl) - F^a F^b
+ *
+ * so that the body's own intensity is that of its atoms. Volumes, hydrogens and
+ * what an exposed atom carries of water are those of all-atom profiles with
+ * hydration at the atoms (TSR_SOLVENT_ATOMS), which the tables were trained on;
+ * the exposure is that of the atoms in the file. */
+
+/* Atoms of a model about a centre. */
+typedef struct {
+    int n;
+    int *atom;    /* [n] of the model */
+    double *r;    /* [n] from the centre, Angstrom */
+    double *r_kl; /* [n][n] */
+} tsr_cluster;
+
+/* Room for n atoms, of the pool. */
+void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster);
+
+/* Distances, once `n` and `atom` are there. */
+void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
+                         tsr_cluster *cluster);
+
+/* F^a [3] and E^ab [6] of three components at q_k = k dq, from amplitudes
+ * `factor` [TSR_ATOM_COMP][model->n_type][n_q]. */
+void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
+                        const double *factor, int n_q, double dq_inv_ang, int k,
+                        double *f, double *e);
+
+/* A table with a type for each body of the guests behind those of `table`,
+ * which may have one component or three. atoms: all of the file. density: of
+ * the solvent, e/A^3. Caller frees *out, which an error leaves as it was.
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
+                                     const tsr_guests *guests,
+                                     const tsr_atoms *atoms, double density,
+                                     tsr_form_factor_table **out, tsr_err *err);
 
 #endif

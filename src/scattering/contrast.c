@@ -1,179 +1,233 @@
-/* Partial profiles at the q of data. The operator carries them there once; a
- * curve for any c1 and c2 is then a sum of a few curves. Rg of a curve is that
- * of the line through its smallest q (Guinier). */
+/* c1 and c2: how they change a profile's components, which of these are needed
+ * apart, and their entries in the parameter table with their options in the
+ * configuration.
+ *
+ * Each is fixed, or has a normal prior that is cut to a range and normalised
+ * there. Where both are inferred, the data often leave a narrow ridge, so they
+ * ask for steps along the principal axes of their covariance. */
 #include "scattering/contrast.h"
 
-#include "scattering/form_factor.h"
-
+#include <gsl/gsl_cdf.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-static size_t pairs(int n_comp)
+static const double pi = 3.14159265358979323846;
+
+/* ---- components ---- */
+
+int tsr_component_pair(int a, int b)
 {
-    return (size_t)(n_comp * (n_comp + 1) / 2);
+    return a * (2 * TSR_N_COMP - a - 1) / 2 + b;
 }
 
-void tsr_partials_clear(tsr_partials *partials)
+double tsr_component_power(double radius_ang, double q_inv_ang)
 {
-    free(partials->pair);
-    free(partials->self);
-    *partials = (tsr_partials){0};
+    double area = pow(4.0 * pi / 3.0, 2.0 / 3.0) * radius_ang * radius_ang;
+    return area * q_inv_ang * q_inv_ang / (4.0 * pi);
 }
 
-void tsr_partial_curves_clear(tsr_partial_curves *curves)
+/* G by c1 and the power that depends on r_m and q. */
+static double scale_of(double c1, double power)
 {
-    free(curves->q);
-    free(curves->pair);
-    free(curves->self);
-    free(curves->matrix);
-    free(curves->grid);
-    *curves = (tsr_partial_curves){0};
+    double square = c1 * c1;
+    return square * c1 * exp(-(square - 1.0) * power);
 }
 
-static void carry(const double *matrix, int n, int n_q, const double *from,
-                  double *to)
+double tsr_component_scale(double c1, double radius_ang, double q_inv_ang)
 {
-    for (int k = 0; k < n; k++) {
-        double sum = 0.0;
-        for (int j = 0; j < n_q; j++)
-            sum += matrix[(size_t)k * (size_t)n_q + (size_t)j] * from[j];
-        to[k] = sum;
-    }
+    return scale_of(c1, tsr_component_power(radius_ang, q_inv_ang));
 }
 
-tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
-                                   const double *q_inv_ang,
-                                   tsr_partial_curves *out, tsr_err *err)
+double tsr_component_intensity(const double *partial, size_t stride, double g,
+                               double c2)
 {
-    const tsr_partials *p = partials;
-    size_t n_point = (size_t)n, n_q = (size_t)p->grid.n_q;
-    size_t n_pair = pairs(p->n_comp);
-    double *matrix = NULL;
-    *out = (tsr_partial_curves){
-        .n_comp = p->n_comp, .n = n, .radius_ang = p->radius_ang};
-    TSR_TRY(tsr_q_operator_new(&p->grid, n, q_inv_ang, &matrix, err));
-    out->q = calloc(n_point, sizeof *out->q);
-    out->pair = calloc(n_pair * n_point, sizeof *out->pair);
-    out->self = calloc(n_point, sizeof *out->self);
-    if (out->q == NULL || out->pair == NULL || out->self == NULL) {
-        tsr_partial_curves_clear(out);
-        free(matrix);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", n);
-    }
-    memcpy(out->q, q_inv_ang, n_point * sizeof *out->q);
-    for (size_t i = 0; i < n_pair; i++)
-        carry(matrix, n, p->grid.n_q, p->pair + i * n_q,
-              out->pair + i * n_point);
-    if (p->self != NULL)
-        carry(matrix, n, p->grid.n_q, p->self, out->self);
-    free(matrix);
-    return TSR_OK;
+    const double *p = partial; /* 00 01 02 11 12 22 */
+    return p[0] - 2.0 * g * p[stride] + 2.0 * c2 * p[2 * stride] +
+           g * g * p[3 * stride] - 2.0 * g * c2 * p[4 * stride] +
+           c2 * c2 * p[5 * stride];
 }
 
-tsr_status tsr_partial_curves_of(const tsr_partials *partials,
-                                 const tsr_saxs *saxs, tsr_partial_curves *out,
-                                 tsr_err *err)
+/* ---- as few of them as the inferred parameters need ----
+ *
+ * What is fixed of c1 and c2 is multiplied into the form factors, and what
+ * then has the same factor is added up. Amplitudes add, so form factors are
+ * summed; the constant S is quadratic in them, so a pair of different
+ * components that fall into one counts twice. */
+
+/* Which component each of the three becomes part of. Returns K. */
+static int place(const tsr_parameter *prior, int *into)
 {
-    const tsr_partials *p = partials;
-    const size_t n_q = (size_t)p->grid.n_q, n = pairs(p->n_comp) * n_q;
-    if (tsr_resolution_is_ideal(&saxs->resolution))
-        return tsr_partial_curves_make(p, saxs->n, saxs->q, out, err);
-    *out = (tsr_partial_curves){.n_comp = p->n_comp,
-                                .n = saxs->n,
-                                .radius_ang = p->radius_ang,
-                                .n_grid = p->grid.n_q,
-                                .q = calloc(n_q, sizeof *out->q),
-                                .pair = calloc(n, sizeof *out->pair),
-                                .self = calloc(n_q, sizeof *out->self),
-                                .grid = calloc(n_q, sizeof *out->grid)};
-    tsr_status status = TSR_OK;
-    if (out->q == NULL || out->pair == NULL || out->self == NULL ||
-        out->grid == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", saxs->n);
-    TSR_THEN(status,
-             tsr_q_operator_smeared(&p->grid, &saxs->resolution, saxs->n,
-                                    saxs->q, &out->matrix, err));
-    if (status != TSR_OK) {
-        tsr_partial_curves_clear(out);
-        return status;
-    }
-    for (size_t k = 0; k < n_q; k++)
-        out->q[k] = (double)k * p->grid.dq_inv_ang;
-    memcpy(out->pair, p->pair, n * sizeof *out->pair);
-    if (p->self != NULL)
-        memcpy(out->self, p->self, n_q * sizeof *out->self);
-    return TSR_OK;
+    int n = 1;
+    into[TSR_SOLUTE] = 0;
+    into[TSR_DISPLACED] = prior[TSR_C1].infer ? n++ : 0;
+    into[TSR_HYDRATION] = prior[TSR_C2].infer ? n++ : 0;
+    return n;
 }
 
-/* At the q of the curves themselves, n of them. */
-static void combine(const tsr_partial_curves *curves, size_t n, double c1,
-                    double c2, double *intensity)
+/* By what each is multiplied as it is folded. */
+static void fixed_part(const tsr_parameter *prior, double power, double *by)
 {
-    for (size_t k = 0; k < n; k++) {
-        const double *pair = curves->pair + k;
-        double g = tsr_component_scale(c1, curves->radius_ang, curves->q[k]);
-        intensity[k] =
-            curves->self[k] + (curves->n_comp != TSR_N_COMP
-                                   ? *pair
-                                   : tsr_component_intensity(pair, n, g, c2));
-    }
+    by[TSR_SOLUTE] = by[TSR_DISPLACED] = by[TSR_HYDRATION] = 1.0;
+    if (!prior[TSR_C1].infer)
+        by[TSR_DISPLACED] = -scale_of(prior[TSR_C1].start, power);
+    if (!prior[TSR_C2].infer)
+        by[TSR_HYDRATION] = prior[TSR_C2].start;
 }
 
-void tsr_contrast_intensity(const tsr_partial_curves *curves, double c1,
-                            double c2, double *intensity)
+static int pair_of(int n_comp, int one, int other)
 {
-    const tsr_partial_curves *c = curves;
-    if (c->matrix == NULL) {
-        combine(c, (size_t)c->n, c1, c2, intensity);
-        return;
-    }
-    combine(c, (size_t)c->n_grid, c1, c2, c->grid);
-    carry(c->matrix, c->n, c->n_grid, c->grid, intensity);
+    int a = one < other ? one : other, b = one < other ? other : one;
+    return a * (2 * n_comp - a - 1) / 2 + b;
 }
 
-/* Straight line through (x, y); returns 0 where it does not fall. */
-static int line(int n, const double *x, const double *y, double *slope,
-                double *start)
+static void fold_self(int n_comp, const int *into, const double *by,
+                      double *self, size_t stride)
 {
-    double sx = 0.0, sy = 0.0, sxx = 0.0, sxy = 0.0;
-    for (int k = 0; k < n; k++) {
-        sx += x[k], sy += y[k];
-        sxx += x[k] * x[k], sxy += x[k] * y[k];
-    }
-    *slope = (n * sxy - sx * sy) / (n * sxx - sx * sx);
-    *start = (sy - *slope * sx) / n;
-    return *slope < 0.0;
-}
-
-tsr_status tsr_contrast_guinier(const tsr_partials *partials, double c1,
-                                double c2, double rg_first, double *rg_ang,
-                                double *i0, tsr_err *err)
-{
-    enum { N = 20, ROUNDS = 5 };
-    double q[N], intensity[N], x[N], y[N], slope, start;
-    double rg = rg_first,
-           q_top = (partials->grid.n_q - 1) * partials->grid.dq_inv_ang;
-    *rg_ang = *i0 = (double)NAN;
-    for (int round = 0; round < ROUNDS; round++) {
-        tsr_partial_curves curves;
-        for (int k = 0; k < N; k++)
-            q[k] = fmin(1.3 / rg, q_top) * ((double)k / (N - 1));
-        tsr_status status =
-            tsr_partial_curves_make(partials, N, q, &curves, err);
-        if (status != TSR_OK)
-            return status;
-        tsr_contrast_intensity(&curves, c1, c2, intensity);
-        tsr_partial_curves_clear(&curves);
-        for (int k = 0; k < N; k++) {
-            x[k] = q[k] * q[k];
-            y[k] = log(intensity[k]); /* NaN where it is negative */
+    double sum[TSR_N_COMP_PAIR] = {0.0};
+    for (int a = 0; a < TSR_N_COMP; a++)
+        for (int b = a; b < TSR_N_COMP; b++) {
+            double s = self[(size_t)tsr_component_pair(a, b) * stride];
+            double both = a != b && into[a] == into[b] ? 2.0 : 1.0;
+            sum[pair_of(n_comp, into[a], into[b])] += both * by[a] * by[b] * s;
         }
-        *i0 = intensity[0];
-        if (!line(N, x, y, &slope, &start))
-            return TSR_OK;
-        rg = sqrt(-3.0 * slope);
+    for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
+        self[(size_t)p * stride] = sum[p];
+}
+
+int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
+                     int n_q, double dq_inv_ang, double *factor)
+{
+    int into[TSR_N_COMP], n = place(prior, into);
+    const size_t row = (size_t)n_q, comp = (size_t)n_type * row;
+    for (size_t k = 0; k < row; k++) {
+        double by[TSR_N_COMP];
+        fixed_part(prior,
+                   tsr_component_power(radius_ang, (double)k * dq_inv_ang), by);
+        for (size_t t = 0; t < (size_t)n_type; t++) {
+            double sum[TSR_N_COMP] = {0.0};
+            double *f = factor + t * row + k;
+            for (int a = 0; a < TSR_N_COMP; a++)
+                sum[into[a]] += by[a] * f[(size_t)a * comp];
+            for (int a = 0; a < n; a++)
+                f[(size_t)a * comp] = sum[a];
+        }
     }
-    *rg_ang = rg;
+    return n;
+}
+
+int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
+                      double dq_inv_ang, double *partial)
+{
+    int into[TSR_N_COMP], n = place(prior, into);
+    for (int k = 0; k < n_q; k++) {
+        double by[TSR_N_COMP];
+        fixed_part(prior, tsr_component_power(radius_ang, k * dq_inv_ang), by);
+        fold_self(n, into, by, partial + k, (size_t)n_q);
+    }
+    return n;
+}
+
+int tsr_coarse_coefficients(const tsr_parameter *prior, const double *value,
+                            double power, double *c)
+{
+    int n = 1;
+    c[0] = 1.0;
+    if (prior[TSR_C1].infer)
+        c[n++] = -scale_of(value[TSR_C1], power);
+    if (prior[TSR_C2].infer)
+        c[n++] = value[TSR_C2];
+    return n;
+}
+
+double tsr_coarse_sum(int n_comp, const double *c, const double *partial,
+                      size_t stride)
+{
+    double sum = 0.0;
+    for (int a = 0; a < n_comp; a++)
+        for (int b = a; b < n_comp; b++, partial += stride)
+            sum += (a == b ? 1.0 : 2.0) * c[a] * c[b] * *partial;
+    return sum;
+}
+
+/* ---- the prior ---- */
+
+static const char *const infer_words[] = {"infer", NULL};
+static const char *const auto_words[] = {"infer", "auto", NULL};
+
+const tsr_field tsr_contrast_fields[] = {
+    TSR_FIELD(NUMBER_OR_WORD, "c1", tsr_contrast_options, c1, .initial = "1",
+              .min = 0.8, .max = 1.2, .words = infer_words,
+              .doc =
+                  "scale of the radius of the displaced solvent, as in FoXS"),
+    TSR_FIELD(DOUBLE, "c1_mean", tsr_contrast_options, c1_mean, .initial = "1",
+              .min = 0.8, .max = 1.2,
+              .doc = "of its prior, a normal density cut to c1_range"),
+    TSR_FIELD(DOUBLE, "c1_width", tsr_contrast_options, c1_width,
+              .initial = "0.02", .min = 1e-6, .max = 1e3,
+              .doc = "standard deviation before the cut"),
+    TSR_FIELD(PAIR, "c1_range", tsr_contrast_options, c1_range,
+              .initial = "[0.95, 1.05]", .min = 0.8, .max = 1.2,
+              .doc = "the prior is zero beyond"),
+    TSR_FIELD(
+        NUMBER_OR_WORD, "c2", tsr_contrast_options, c2, .initial = "auto",
+        .min = -10.0, .max = 20.0, .words = auto_words,
+        .doc = "hydration: waters' contrast on each exposed atom, as in FoXS; "
+               "auto: infer where there is a curve, 0 without one and with "
+               "structure.form_factors"),
+    TSR_FIELD(DOUBLE, "c2_mean", tsr_contrast_options, c2_mean, .initial = "1",
+              .min = -10.0, .max = 20.0,
+              .doc = "of its prior, a normal density cut to c2_range"),
+    TSR_FIELD(DOUBLE, "c2_width", tsr_contrast_options, c2_width,
+              .initial = "1.5", .min = 1e-6, .max = 1e3,
+              .doc = "standard deviation before the cut"),
+    TSR_FIELD(PAIR, "c2_range", tsr_contrast_options, c2_range,
+              .initial = "[0, 4]", .min = -10.0, .max = 20.0,
+              .doc = "the prior is zero beyond"),
+    {0}};
+
+static tsr_status make(tsr_number_or_word value, double mean, double width,
+                       const double range[2], tsr_parameter *out, tsr_err *err)
+{
+    out->infer = value.word == TSR_CONTRAST_INFER;
+    out->start = value.number;
+    out->shape = TSR_PRIOR_CUT_NORMAL;
+    out->mean = mean, out->width = width;
+    out->low = range[0], out->high = range[1];
+    out->scope = TSR_CHANGES_PROFILE;
+    if (!out->infer)
+        return TSR_OK;
+    if (!(range[0] < range[1]))
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "contrast.%s_range: [%g, %g] leaves nothing to infer; "
+                        "widen it, or give %s a number",
+                        out->name, range[0], range[1], out->name);
+    if (mean < range[0] || mean > range[1])
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "contrast.%s_mean: %g is not in %s_range [%g, %g], "
+                        "outside of which the prior is zero",
+                        out->name, mean, out->name, range[0], range[1]);
+    double inside = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
+                    gsl_cdf_ugaussian_P((range[0] - mean) / width);
+    out->start = mean;
+    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(inside);
+    out->step = TSR_STEP_AXES;
     return TSR_OK;
+}
+
+tsr_status tsr_contrast_priors(const tsr_contrast_options *o,
+                               tsr_parameter *parameter, tsr_err *err)
+{
+    parameter[TSR_C1] = (tsr_parameter){
+        .name = "c1", .doc = "displaced solvent c1; scale of its radius"};
+    parameter[TSR_C2] = (tsr_parameter){
+        .name = "c2", .doc = "hydration c2; waters' contrast per exposed atom"};
+    TSR_TRY(make(o->c1, o->c1_mean, o->c1_width, o->c1_range,
+                 &parameter[TSR_C1], err));
+    return make(o->c2, o->c2_mean, o->c2_width, o->c2_range, &parameter[TSR_C2],
+                err);
+}
+
+int tsr_contrast_is_plain(const tsr_parameter *p)
+{
+    return !p[TSR_C1].infer && !p[TSR_C2].infer && p[TSR_C1].start == 1.0 &&
+           p[TSR_C2].start == 0.0;
 }

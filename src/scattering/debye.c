@@ -12,9 +12,8 @@
 
 enum { MAX_COMP = 3, ROWS_A_REPORT = 64 };
 
-tsr_status tsr_debye_check(const tsr_debye_spec *spec, tsr_err *err)
+tsr_status tsr_debye_check(const tsr_debye_spec *s, tsr_err *err)
 {
-    const tsr_debye_spec *s = spec;
     if (s->n < 1 || s->n_type < 1 || s->n_comp < 1 || s->n_comp > MAX_COMP ||
         s->n_q < 2 || !(s->dq_inv_ang > 0.0) ||
         (s->weight != NULL && (s->weighted < 0 || s->weighted >= s->n_comp)))
@@ -79,14 +78,12 @@ static void add_row(const tsr_debye_spec *s, int i, const double *field,
         }
 }
 
-tsr_status tsr_debye_reference(const tsr_debye_spec *spec,
+tsr_status tsr_debye_reference(const tsr_debye_spec *s,
                                const tsr_debye_progress *progress,
                                double *profile, tsr_err *err)
 {
-    const tsr_debye_spec *s = spec;
-    tsr_status status = tsr_debye_check(s, err);
-    if (status != TSR_OK)
-        return status;
+    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_debye_check(s, err));
     size_t n_q = (size_t)s->n_q, n_comp = (size_t)s->n_comp;
     double *row = calloc(n_q * (n_comp + 1), sizeof *row);
     TSR_TRY(tsr_allocated(row, err));

@@ -25,13 +25,15 @@
 #ifndef TSR_SCATTERING_FORM_FACTOR_H
 #define TSR_SCATTERING_FORM_FACTOR_H
 
-#include "core/status.h"
+#include "core/pool.h"
+#include "engine/engine.h"
 #include "molecule/residue.h"
+#include "scattering/contrast.h"
 
 /* Electrons in a cubic Angstrom of water at 20 C. */
 #define TSR_WATER_DENSITY 0.334
 
-/* How much hydration a body carries.
+/* ---- how much hydration a body carries ----
  *
  * The exposure of a body is the sum over its atoms of the share of each atom's
  * sphere that a probe of 1.8 Angstrom can touch (scattering/atom_model.h).
@@ -67,12 +69,6 @@ typedef struct {
     tsr_exposure_type type[TSR_MAX_TYPE];
 } tsr_exposure_model;
 
-/* The switch's distances for a body model: over the training structures they
- * explain within 1 % of the most variance of exposures that distances of 2 to 5
- * and 9 to 13 Angstrom do. And L, of 0.25 to 0.6, which leaves the least error
- * at c1 = 1, c2 = 1; it is flat within 0.05. */
-tsr_exposure_model tsr_exposure_model_of(tsr_body_model model);
-
 /* count [n] out: n_i. O(n^2). */
 void tsr_exposure_count(const tsr_exposure_model *model, int n,
                         const double (*xyz)[3], double *count);
@@ -85,24 +81,16 @@ tsr_status tsr_exposure_carry(const tsr_exposure_model *model, int n,
                               const double (*xyz)[3], const int *dry,
                               double *exposure, tsr_err *err);
 
-enum {
-    TSR_SOLUTE,
-    TSR_DISPLACED,
-    TSR_HYDRATION,
-    TSR_N_COMP,
-    TSR_N_COMP_PAIR = 6 /* 00 01 02 11 12 22, as engines order them */
-};
-
-/* Number of the pair a <= b of three components. */
-int tsr_component_pair(int a, int b);
+/* ---- tables ---- */
 
 typedef struct {
+    tsr_pool pool; /* of all but the source, and of itself */
     tsr_body_model model;
     int n_comp; /* 1 or TSR_N_COMP */
     int n_pair; /* of components: n_comp (n_comp + 1) / 2 */
     int n_type, n_q;
     int n_trained; /* the first types are those of amino acids, others those of
-                      bodies of a molecule of its own (guest_factor.h) */
+                      bodies of a molecule of its own (atom_model.h) */
     double dq_inv_ang; /* q_k = k dq */
     double *amplitude; /* [n_comp][n_type][n_q] F, electrons */
     double *excess;    /* [n_pair][n_type][n_q] E, electrons squared */
@@ -175,27 +163,38 @@ tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
 tsr_status tsr_form_factor_fold(const tsr_form_factor_table *table,
                                 tsr_form_factor_table **out, tsr_err *err);
 
-/* ---- c1 and c2 ---- */
-
 /* Mean radius of the atoms of n bodies, Angstrom: r_m of G. */
 double tsr_component_radius(const tsr_form_factor_table *table, int n,
                             const int *type);
 
-/* G(q) = c1^3 exp(-(c1^2 - 1) (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi): what scaling
- * every displaced radius by c1 does to the mean atom's Gaussian, which becomes
- * that of the volume c1^3 V. Svergun et al. 1995, eq. 13, and
- * Schneidman-Duhovny et al. 2013 print (4 pi / 3)^(3/2), with which G would not
- * go with the atoms' own exponent; FoXS's program leaves the factor out. */
-double tsr_component_scale(double c1, double radius_ang, double q_inv_ang);
+/* ---- bodies as an engine sees them ----
+ *
+ * Partial profiles of a coarse-grained conformation, from any engine, with S_ab
+ * in them, so that c1 and c2 change without an engine. */
 
-/* The same with (4 pi r_m^3 / 3)^(2/3) q^2 / 4 pi known: tsr_component_power.
- */
-double tsr_component_scale_of(double c1, double power);
-double tsr_component_power(double radius_ang, double q_inv_ang);
+/* What an engine needs of a conformation. Bodies of one type differ in their
+ * hydration, so that the engine's types are bodies of the same type and
+ * exposure. Exposures and S_ab belong to the conformation they were made of. */
+typedef struct {
+    tsr_engine_spec spec; /* n_system 1, no d_bound; points into the rest */
+    int *type;            /* [n_body] of the engine */
+    double *form_factor;  /* [TSR_N_COMP][spec.n_type][n_q] electrons */
+    double *self;         /* [TSR_N_COMP_PAIR][n_q] S_ab, electrons squared,
+                             pairs 00 01 02 11 12 22 */
+    double radius_ang;    /* r_m of G */
+} tsr_coarse_spec;
 
-/* sum_ab C_a C_b partial_ab at one q: partial [TSR_N_COMP_PAIR] at steps of
- * `stride`, S_ab included. */
-double tsr_component_intensity(const double *partial, size_t stride, double g,
-                               double c2);
+/* Of bodies with those exposures [n_body]; its memory is of the pool. Errors:
+ * TSR_E_RANGE (the table ends before), TSR_E_NOMEM. */
+tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
+                              const int *type, const double *exposure, int n_q,
+                              double dq_inv_ang, tsr_pool *pool,
+                              tsr_coarse_spec *out, tsr_err *err);
+
+/* Adds S_ab, on the n_q of excess [TSR_N_COMP_PAIR][n_type][n_q] (that of
+ * tsr_form_factor_at), to partial [TSR_N_COMP_PAIR][n_q]. */
+void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
+                         const int *type, const double *exposure, int n_q,
+                         const double *excess, double *partial);
 
 #endif

@@ -16,17 +16,28 @@
 
 #include "core/clones.h"
 #include "core/parallel.h"
+#include "core/pool.h"
+#include "core/vec3.h"
 
 #include <fftw3.h>
+#include <gsl/gsl_eigen.h>
+#include <gsl/gsl_integration.h>
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_sf_bessel.h>
+#include <gsl/gsl_spline.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define PI 3.14159265358979323846
+
 enum {
-    WIDTH = TSR_GRID_WIDTH,
-    BLOCK = 8,    /* columns at a time */
-    N_BLOCK = 16, /* of planes and of distances, with sums of their own */
+    N_NODE = 48,
+    N_FINE = 4096,
+    MAX_SAMPLE = 48, /* of q, for the decomposition */
+    BLOCK = 8,       /* columns at a time */
+    N_BLOCK = 16,    /* of planes and of distances, with sums of their own */
     MAX_MODE = 64,
     TYPICAL_MODE = 7
 };
@@ -34,6 +45,560 @@ enum {
 const double tsr_grid_q_most = 1.6;
 
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* ---- modes ----
+ *
+ * Form factors of many types as sums of few products of a number of the type
+ * and a curve, so that a sum over all particles has to be made only for each of
+ * these modes, not for each type:
+ *
+ *     F_t^a(q) = sum_m v_tm u_m^a(q)
+ *
+ * The v_tm are the singular vectors of the table of all types; components whose
+ * particles have no weight share them.
+ *
+ * Modes by singular value decomposition (GSL, one-sided Jacobi). Each column, a
+ * component at one q, is divided by its largest value first, since amplitudes
+ * of displaced solvent fall by orders of magnitude and are to be as exact at
+ * the end as at the beginning. Curves at all q then follow by projection: the
+ * v_tm are orthonormal. */
+
+/* Group 0: components without weights. Group 1: the one with. */
+typedef struct {
+    int n_type, n_comp, n_q;
+    int n_group[2]; /* modes of each */
+    int n;          /* of both */
+    int weighted;   /* the component of group 1; -1: none */
+    double *value;  /* [n_type][n] v */
+    double *curve;  /* [n_comp][n][n_q] u; 0 for modes of the other group */
+} factor_modes;
+
+/* The first of the modes that a component has, and the end of them. */
+static int modes_first(const factor_modes *m, int comp)
+{
+    return comp == m->weighted ? m->n_group[0] : 0;
+}
+
+static int modes_end(const factor_modes *m, int comp)
+{
+    return comp == m->weighted ? m->n : m->n_group[0];
+}
+
+static int group_of(const tsr_debye_spec *spec, int comp)
+{
+    return spec->weight != NULL && comp == spec->weighted;
+}
+
+static double largest(const tsr_debye_spec *s, int comp, int k)
+{
+    double most = 0.0;
+    for (int t = 0; t < s->n_type; t++)
+        most = fmax(most, fabs(tsr_debye_factor(s, comp, t)[k]));
+    return most;
+}
+
+/* Rows: the components of the group at a sample of q, then zeros, since the
+ * decomposition wants at least as many rows as columns, which are types. */
+static void fill(const tsr_debye_spec *s, int group, int n_sample,
+                 gsl_matrix *a)
+{
+    size_t row = 0;
+    gsl_matrix_set_zero(a);
+    for (int c = 0; c < s->n_comp; c++)
+        for (int i = 0; i < n_sample && group_of(s, c) == group; i++, row++) {
+            int k = (int)((long)i * (s->n_q - 1) / (n_sample - 1));
+            double most = largest(s, c, k);
+            for (int t = 0; t < s->n_type && most > 0.0; t++)
+                gsl_matrix_set(a, row, (size_t)t,
+                               tsr_debye_factor(s, c, t)[k] / most);
+        }
+}
+
+/* Vectors v of one group into value [n_type][n_type]; returns how many count.
+ * A row's error is at most the root of the sum of the squares left out. */
+static int decompose(const tsr_debye_spec *s, int group, double error,
+                     double *value, tsr_err *err)
+{
+    size_t n_type = (size_t)s->n_type;
+    int n_sample = s->n_q < MAX_SAMPLE ? s->n_q : MAX_SAMPLE;
+    size_t rows = (size_t)(s->n_comp * n_sample);
+    gsl_matrix *a = gsl_matrix_alloc(rows > n_type ? rows : n_type, n_type);
+    gsl_matrix *v = gsl_matrix_alloc(n_type, n_type);
+    gsl_vector *size = gsl_vector_alloc(n_type);
+    int n = -1;
+    if (a == NULL || v == NULL || size == NULL) {
+        tsr_no_memory(err);
+    } else {
+        double left = 0.0;
+        fill(s, group, n_sample, a);
+        gsl_linalg_SV_decomp_jacobi(a, v, size);
+        for (n = s->n_type; n > 0; n--) {
+            left += pow(gsl_vector_get(size, (size_t)n - 1), 2.0);
+            if (left > error * error)
+                break;
+        }
+        for (size_t t = 0; t < n_type; t++)
+            for (size_t m = 0; m < n_type; m++)
+                value[t * n_type + m] = gsl_matrix_get(v, t, m);
+    }
+    gsl_matrix_free(a);
+    gsl_matrix_free(v);
+    gsl_vector_free(size);
+    return n;
+}
+
+static void project(const tsr_debye_spec *s, factor_modes *out)
+{
+    for (int c = 0; c < s->n_comp; c++)
+        for (int m = modes_first(out, c); m < modes_end(out, c); m++) {
+            double *to = out->curve + ((size_t)c * (size_t)out->n + (size_t)m) *
+                                          (size_t)s->n_q;
+            for (int t = 0; t < s->n_type; t++) {
+                double v = out->value[t * out->n + m];
+                const double *f = tsr_debye_factor(s, c, t);
+                for (int k = 0; k < s->n_q; k++)
+                    to[k] += v * f[k];
+            }
+        }
+}
+
+/* What is left out is at most `error` of the largest |F_t^a(q)| at each a and
+ * q. */
+static tsr_status make_modes(const tsr_debye_spec *spec, double error,
+                             tsr_pool *pool, factor_modes *out, tsr_err *err)
+{
+    size_t n_type = (size_t)spec->n_type;
+    double *v = tsr_pool_new(pool, 2 * n_type * n_type, sizeof *v);
+    *out =
+        (factor_modes){.n_type = spec->n_type,
+                       .n_comp = spec->n_comp,
+                       .n_q = spec->n_q,
+                       .weighted = spec->weight != NULL ? spec->weighted : -1};
+    TSR_TRY(tsr_allocated(v, err));
+    for (int g = 0; g < 2; g++) {
+        out->n_group[g] =
+            decompose(spec, g, error, v + (size_t)g * n_type * n_type, err);
+        if (out->n_group[g] < 0)
+            return TSR_E_NOMEM;
+    }
+    out->n = out->n_group[0] + out->n_group[1];
+    size_t n = (size_t)out->n;
+    tsr_pool_array(pool, out->value, n_type * n);
+    tsr_pool_array(pool, out->curve,
+                   (size_t)spec->n_comp * n * (size_t)spec->n_q);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (size_t t = 0; t < n_type; t++)
+        for (size_t m = 0; m < n; m++) {
+            size_t g = m >= (size_t)out->n_group[0];
+            size_t own = m - g * (size_t)out->n_group[0];
+            out->value[t * n + m] = v[(g * n_type + t) * n_type + own];
+        }
+    project(spec, out);
+    return TSR_OK;
+}
+
+/* ---- how a molecule goes onto a grid ----
+ *
+ * The box, the kernel that spreads particles, the window that ends the
+ * spectrum.
+ *
+ * The box lies along the molecule's principal axes where that makes it smaller;
+ * its longest side is z. Padding doubles each side, so that differences of
+ * positions do not meet their periodic images, and leaves a margin for the
+ * window's own width.
+ *
+ * The kernel is exp(beta (sqrt(1 - (2x/w)^2) - 1)), whose error is that of the
+ * prolate function or nearly so: exp(-pi w sqrt(1 - 1/s)), s the oversampling
+ * (Barnett, Magland & af Klinteberg 2019, SIAM J. Sci. Comput. 41, C479). The
+ * window is the Kaiser-Bessel function of |k| / k_cut: isotropic, so that it
+ * comes off the curve as one factor, and short in space, so that the margin is
+ * small. */
+
+/* Points a side of what a particle is spread on, and terms of the kernel
+ * between two of them. */
+enum { WIDTH = 8, TERM = 14 };
+
+typedef struct {
+    double axis[3][3];          /* rows: the box's axes, x, y and z */
+    double low[3], h_ang;       /* least coordinates along them; spacing */
+    int n[3];                   /* points of the box */
+    int n_filled[3];            /* points that particles are spread on */
+    double k_cut;               /* 1/Angstrom: the spectrum ends there */
+    double beta;                /* of the kernel */
+    double kernel[TERM][WIDTH]; /* each piece's Chebyshev
+                                                     polynomials */
+    double *kernel_inv[3]; /* [n] 1 over the kernel's transform, by index */
+    double *k[3];          /* [n] 1/Angstrom, of either sign */
+    int n_fine;            /* curves at |k| = i k_cut / (n_fine - 1) */
+    double *curve;         /* [n_comp][n_mode][n_fine], with the root of the
+                              window */
+} grid_plan;
+
+/* Between two points of a curve, 1/Angstrom: straight lines are within 1e-6 of
+ * Gaussians that fall by 1e3 to q = 2. */
+static const double fine_step = 2e-4;
+
+/* How far the form factors themselves reach, both of a pair: Angstrom. */
+static const double own_size = 20.0;
+
+/* pi / (h q_top); beta of the window; the box's margin in window / k_cut. */
+static const double oversampling = 1.6, window = 16.0, wanted_margin = 3.0;
+
+/* ---- the box ---- */
+
+static void extent(const tsr_debye_spec *s, double axis[3][3], double low[3],
+                   double size[3])
+{
+    double high[3];
+    for (int c = 0; c < 3; c++)
+        low[c] = (double)INFINITY, high[c] = -(double)INFINITY;
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < 3; c++) {
+            double x = tsr_vec3_dot(axis[c], s->xyz[i]);
+            low[c] = x < low[c] ? x : low[c];
+            high[c] = x > high[c] ? x : high[c];
+        }
+    for (int c = 0; c < 3; c++)
+        size[c] = high[c] - low[c];
+}
+
+static void principal_axes(const tsr_debye_spec *s, double axis[3][3])
+{
+    double centre[3] = {0.0, 0.0, 0.0}, tensor[9] = {0.0};
+    for (int i = 0; i < s->n; i++)
+        for (int c = 0; c < 3; c++)
+            centre[c] += s->xyz[i][c] / s->n;
+    for (int i = 0; i < s->n; i++)
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++)
+                tensor[3 * a + b] +=
+                    (s->xyz[i][a] - centre[a]) * (s->xyz[i][b] - centre[b]);
+    double value[3], vector[9];
+    gsl_matrix_view t = gsl_matrix_view_array(tensor, 3, 3);
+    gsl_vector_view e = gsl_vector_view_array(value, 3);
+    gsl_matrix_view v = gsl_matrix_view_array(vector, 3, 3);
+    gsl_eigen_symmv_workspace *work = gsl_eigen_symmv_alloc(3);
+    if (work == NULL)
+        return; /* the axes as they are do as well */
+    gsl_eigen_symmv(&t.matrix, &e.vector, &v.matrix, work);
+    gsl_eigen_symmv_free(work);
+    for (int a = 0; a < 3; a++)
+        for (int c = 0; c < 3; c++)
+            axis[a][c] = vector[3 * c + a];
+}
+
+/* Puts the longest side last. */
+static void sort_axes(grid_plan *p, double size[3])
+{
+    int longest = 2;
+    for (int c = 0; c < 2; c++)
+        if (size[c] > size[longest])
+            longest = c;
+    double a[3], l = p->low[longest], d = size[longest];
+    tsr_vec3_copy(a, p->axis[longest]);
+    tsr_vec3_copy(p->axis[longest], p->axis[2]);
+    p->low[longest] = p->low[2], size[longest] = size[2];
+    tsr_vec3_copy(p->axis[2], a);
+    p->low[2] = l, size[2] = d;
+}
+
+/* Even, and without prime factors above 7. */
+static int good_size(int least)
+{
+    for (int n = least + least % 2;; n += 2) {
+        int left = n;
+        for (int f = 2; f <= 7; f++)
+            while (left % f == 0)
+                left /= f;
+        if (left == 1)
+            return n;
+    }
+}
+
+/* Box alone, without tables: what the cost follows from. */
+static void make_box(const tsr_debye_spec *spec, grid_plan *out)
+{
+    double own[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, low[3], size[3];
+    double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
+    *out = (grid_plan){0};
+    memcpy(out->axis, own, sizeof own);
+    extent(spec, out->axis, out->low, size);
+    double volume = (size[0] + 1.0) * (size[1] + 1.0) * (size[2] + 1.0);
+    principal_axes(spec, own);
+    double other[3];
+    extent(spec, own, low, other);
+    if ((other[0] + 1.0) * (other[1] + 1.0) * (other[2] + 1.0) < volume) {
+        memcpy(out->axis, own, sizeof own);
+        memcpy(out->low, low, sizeof low);
+        memcpy(size, other, sizeof other);
+    }
+    sort_axes(out, size);
+    out->h_ang = PI / (oversampling * q_top);
+    out->k_cut = PI / out->h_ang;
+    double width = window / out->k_cut;
+    double margin = fmax(wanted_margin * width, 2.0 * width + own_size);
+    for (int c = 0; c < 3; c++) {
+        out->n_filled[c] = (int)floor(size[c] / out->h_ang) + WIDTH + 1;
+        int wide = (int)ceil((2.0 * size[c] + margin) / out->h_ang) + 1;
+        out->n[c] =
+            good_size(wide > out->n_filled[c] ? wide : out->n_filled[c]);
+    }
+}
+
+/* ---- the kernel ---- */
+
+static double kernel(const grid_plan *p, double x)
+{
+    double u = 2.0 * x / WIDTH, inside = 1.0 - u * u;
+    return inside > 0.0 ? exp(p->beta * (sqrt(inside) - 1.0)) : 0.0;
+}
+
+static double place(const grid_plan *plan, int axis, const double xyz[3])
+{
+    return (tsr_vec3_dot(plan->axis[axis], xyz) - plan->low[axis]) /
+               plan->h_ang +
+           0.5 * WIDTH;
+}
+
+/* The first point that a particle is spread on along an axis, which is the next
+ * from WIDTH / 2 before. */
+static int first_point(const grid_plan *plan, int axis, const double xyz[3])
+{
+    return (int)ceil(place(plan, axis, xyz) - 0.5 * WIDTH);
+}
+
+/* One piece of the kernel from a point of the grid to the next, over all of
+ * which a particle's place goes: the square root at both ends is worth 1e-8. */
+static void fill_kernel(grid_plan *p)
+{
+    for (int i = 0; i < WIDTH; i++)
+        for (int j = 0; j < TERM; j++) {
+            double sum = 0.0;
+            for (int k = 0; k < TERM; k++) {
+                double angle = PI * (k + 0.5) / TERM;
+                double x = i - 0.5 * WIDTH + 0.5 * (1.0 + cos(angle));
+                sum += kernel(p, x) * cos(j * angle);
+            }
+            p->kernel[j][i] = (j == 0 ? 1.0 : 2.0) * sum / TERM;
+        }
+}
+
+/* The kernel at x, x + 1, ... by Clenshaw's sums, `place` of the way from the
+ * first point to the next. */
+TSR_CLONES static void weights_of(const grid_plan *p, double place, double *out)
+{
+    const double x = 2.0 * place - 1.0;
+    eight here = {0.0}, before = {0.0};
+    for (int j = TERM - 1; j > 0; j--) {
+        eight next = *(const eight *)p->kernel[j] + 2.0 * x * here - before;
+        before = here;
+        here = next;
+    }
+    *(eight *)out = *(const eight *)p->kernel[0] + x * here - before;
+}
+
+/* First points and weights along each axis. */
+static void place_particle(const grid_plan *plan, const double xyz[3],
+                           int first[3], double weight[3][WIDTH])
+{
+    for (int c = 0; c < 3; c++) {
+        double at = place(plan, c, xyz), base = ceil(at - 0.5 * WIDTH);
+        first[c] = (int)base;
+        weights_of(plan, base - at + 0.5 * WIDTH, weight[c]);
+    }
+}
+
+/* Its transform, which is even, by Gauss and Legendre's rule. */
+static void fill_axes(grid_plan *p, const gsl_integration_glfixed_table *rule)
+{
+    double x[N_NODE], w[N_NODE];
+    for (size_t j = 0; j < N_NODE; j++) {
+        gsl_integration_glfixed_point(0.0, 0.5 * WIDTH, j, &x[j], &w[j], rule);
+        w[j] *= 2.0 * kernel(p, x[j]);
+    }
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < p->n[c]; i++) {
+            int m = i <= p->n[c] / 2 ? i : i - p->n[c];
+            double kh = 2.0 * PI * m / p->n[c], sum = 0.0;
+            for (int j = 0; j < N_NODE; j++)
+                sum += w[j] * cos(kh * x[j]);
+            p->k[c][i] = kh / p->h_ang;
+            p->kernel_inv[c][i] = 1.0 / sum;
+        }
+}
+
+/* ---- the curves ---- */
+
+/* The share of the spectrum's power that the window leaves at q. */
+static double window_at(const grid_plan *plan, double q_inv_ang)
+{
+    double x = q_inv_ang / plan->k_cut, beta = window;
+    double root = x < 1.0 ? beta * sqrt(1.0 - x * x) : 0.0;
+    return gsl_sf_bessel_I0_scaled(root) / gsl_sf_bessel_I0_scaled(beta) *
+           exp(root - beta);
+}
+
+/* A curve is continued beyond its end by Gaussians that fit it, which have a
+ * short range in space; a spline adds what they leave, some 1e-5, so that at
+ * each q of the profile the curve is what it is. Whether it is right between
+ * them and beyond does not matter, as I at q follows from |k| = q alone; that
+ * it is smooth does, since a kink would reach far in space. */
+static const double gauss_width[] = {0.0, 0.25, 0.5, 1.0, 1.5, 2.0,
+                                     3.0, 4.0,  6.0, 8.0, 12.0}; /* A^2 */
+static const double taper = 0.2; /* of the end, of what is left beyond it */
+enum { N_GAUSS = sizeof gauss_width / sizeof gauss_width[0], N_LEFT = 8 };
+
+typedef struct {
+    int n_q, n_gauss, n_knot;
+    double dq;
+    gsl_matrix *u, *v; /* of the Gaussians at the q, decomposed */
+    gsl_vector *size, *at, *amount;
+    double *x, *y; /* [n_knot] from -N_LEFT dq on, since curves are even */
+    gsl_spline *spline;
+    gsl_interp_accel *near;
+} continued;
+
+static void continued_clear(continued *c)
+{
+    gsl_matrix_free(c->u);
+    gsl_matrix_free(c->v);
+    gsl_vector_free(c->size);
+    gsl_vector_free(c->at);
+    gsl_vector_free(c->amount);
+    gsl_spline_free(c->spline);
+    gsl_interp_accel_free(c->near);
+}
+
+static double gauss(int i, double q)
+{
+    return exp(-gauss_width[i] * q * q);
+}
+
+static tsr_status continued_make(int n_q, double dq, double k_cut,
+                                 tsr_pool *pool, continued *c, tsr_err *err)
+{
+    int n_right = (int)ceil(k_cut / dq) + 3;
+    *c = (continued){.n_q = n_q,
+                     .n_gauss = n_q < N_GAUSS ? n_q : N_GAUSS,
+                     .n_knot = N_LEFT + (n_right > n_q ? n_right : n_q),
+                     .dq = dq};
+    size_t n = (size_t)c->n_knot, m = (size_t)c->n_gauss;
+    tsr_pool_array(pool, c->x, n);
+    tsr_pool_array(pool, c->y, n);
+    c->u = gsl_matrix_alloc((size_t)n_q, m);
+    c->v = gsl_matrix_alloc(m, m);
+    c->size = gsl_vector_alloc(m);
+    c->amount = gsl_vector_alloc(m);
+    c->at = gsl_vector_alloc((size_t)n_q);
+    c->spline = gsl_spline_alloc(gsl_interp_cspline, n);
+    c->near = gsl_interp_accel_alloc();
+    TSR_TRY(tsr_pool_check(pool, err));
+    if (c->u == NULL || c->v == NULL || c->size == NULL || c->amount == NULL ||
+        c->at == NULL || c->spline == NULL || c->near == NULL)
+        return tsr_no_memory(err);
+    for (size_t k = 0; k < (size_t)n_q; k++)
+        for (size_t i = 0; i < m; i++)
+            gsl_matrix_set(c->u, k, i, gauss((int)i, (double)k * dq));
+    gsl_linalg_SV_decomp_jacobi(c->u, c->v, c->size);
+    for (size_t i = 0; i < m; i++)
+        if (gsl_vector_get(c->size, i) < 1e-7 * gsl_vector_get(c->size, 0))
+            gsl_vector_set(c->size, i, 0.0); /* left out of the solution */
+    return TSR_OK;
+}
+
+/* gaussians [n_gauss]: their values at some q. */
+static double add_up(const continued *c, const double *gaussians)
+{
+    double sum = 0.0;
+    for (int i = 0; i < c->n_gauss; i++)
+        sum += gsl_vector_get(c->amount, (size_t)i) * gaussians[i];
+    return sum;
+}
+
+static double fitted(const continued *c, double q)
+{
+    double gaussians[N_GAUSS];
+    for (int i = 0; i < N_GAUSS; i++)
+        gaussians[i] = gauss(i, q);
+    return add_up(c, gaussians);
+}
+
+static void continued_set(continued *c, const double *f)
+{
+    double q_top = (c->n_q - 1) * c->dq;
+    for (int k = 0; k < c->n_q; k++)
+        gsl_vector_set(c->at, (size_t)k, f[k]);
+    gsl_linalg_SV_solve(c->u, c->v, c->size, c->at, c->amount);
+    double last = f[c->n_q - 1] - fitted(c, q_top);
+    for (int i = 0; i < c->n_knot; i++) {
+        int k = abs(i - N_LEFT);
+        double q = k * c->dq, over = (q - q_top) / (taper * q_top);
+        c->x[i] = (i - N_LEFT) * c->dq;
+        c->y[i] = k < c->n_q ? f[k] - fitted(c, q) : last * exp(-over * over);
+    }
+    gsl_spline_init(c->spline, c->x, c->y, (size_t)c->n_knot);
+}
+
+static tsr_status make_curves(const tsr_debye_spec *spec,
+                              const factor_modes *modes, tsr_pool *pool,
+                              grid_plan *p, tsr_err *err)
+{
+    continued c;
+    double *root, *basis;
+    const int n = p->n_fine;
+    tsr_pool_array(pool, root, n);
+    tsr_pool_array(pool, basis, n * N_GAUSS);
+    tsr_status status =
+        continued_make(spec->n_q, spec->dq_inv_ang, p->k_cut, pool, &c, err);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        double k = p->k_cut * i / (n - 1);
+        root[i] = sqrt(window_at(p, k));
+        for (int g = 0; g < N_GAUSS; g++)
+            basis[i * N_GAUSS + g] = gauss(g, k);
+    }
+    for (int row = 0; row < modes->n_comp * modes->n && status == TSR_OK;
+         row++) {
+        int comp = row / modes->n, m = row % modes->n;
+        double *to = p->curve + (size_t)row * (size_t)n;
+        if (m < modes_first(modes, comp) || m >= modes_end(modes, comp))
+            continue;
+        continued_set(&c, modes->curve + (size_t)row * (size_t)spec->n_q);
+        for (int i = 0; i < n; i++) {
+            double k = p->k_cut * i / (n - 1);
+            to[i] = root[i] * (add_up(&c, basis + (size_t)i * N_GAUSS) +
+                               gsl_spline_eval(c.spline, k, c.near));
+        }
+    }
+    continued_clear(&c);
+    return status;
+}
+
+/* ---- the plan ---- */
+
+static tsr_status make_plan(const tsr_debye_spec *spec,
+                            const factor_modes *modes, tsr_pool *pool,
+                            grid_plan *p, tsr_err *err)
+{
+    make_box(spec, p);
+    p->beta = 0.976 * PI * WIDTH * (1.0 - 0.5 / oversampling);
+    p->n_fine = (int)fmax(N_FINE, ceil(p->k_cut / fine_step));
+    tsr_pool_array(pool, p->curve,
+                   (size_t)(modes->n_comp * modes->n) * (size_t)p->n_fine);
+    for (int c = 0; c < 3; c++) {
+        tsr_pool_array(pool, p->kernel_inv[c], p->n[c]);
+        tsr_pool_array(pool, p->k[c], p->n[c]);
+    }
+    TSR_TRY(tsr_pool_check(pool, err));
+    gsl_integration_glfixed_table *rule =
+        gsl_integration_glfixed_table_alloc(N_NODE);
+    TSR_TRY(tsr_allocated(rule, err));
+    fill_kernel(p);
+    fill_axes(p, rule);
+    gsl_integration_glfixed_table_free(rule);
+    return make_curves(spec, modes, pool, p, err);
+}
+
+/* ---- the sum ---- */
 
 typedef struct {
     fftw_complex *column, *amplitude; /* [n_z][BLOCK], [n_comp][n_z][BLOCK] */
@@ -46,8 +611,9 @@ typedef struct {
 
 typedef struct {
     const tsr_debye_spec *spec;
-    tsr_factor_modes modes;
-    tsr_grid_plan plan;
+    tsr_pool pool; /* of all but FFTW's */
+    factor_modes modes;
+    grid_plan plan;
     int n_thread, n_pair, n_half, n_part;
     int n_column;       /* of kx, below the Nyquist one */
     size_t row, plane;  /* complex numbers */
@@ -100,25 +666,25 @@ static int plan_transforms(work *w)
 static int make_scratch(work *w)
 {
     size_t n = (size_t)w->plan.n[2] * BLOCK;
-    w->scratch = calloc((size_t)w->n_thread, sizeof *w->scratch);
+    int is_there = 1;
+    tsr_pool_array(&w->pool, w->scratch, w->n_thread);
     for (int t = 0; w->scratch != NULL && t < w->n_thread; t++) {
         scratch *s = &w->scratch[t];
         s->column = fftw_alloc_complex(n);
         s->amplitude = fftw_alloc_complex((size_t)w->spec->n_comp * n);
         s->product = fftw_alloc_real(n);
-        s->at = malloc(n * sizeof *s->at);
-        s->part = malloc(n * sizeof *s->part);
-        s->weight = malloc(n * sizeof *s->weight);
-        if (s->column == NULL || s->amplitude == NULL || s->product == NULL ||
-            s->at == NULL || s->part == NULL || s->weight == NULL)
-            return 0;
+        tsr_pool_array(&w->pool, s->at, n);
+        tsr_pool_array(&w->pool, s->part, n);
+        tsr_pool_array(&w->pool, s->weight, n);
+        is_there &=
+            s->column != NULL && s->amplitude != NULL && s->product != NULL;
     }
-    return w->scratch != NULL;
+    return is_there;
 }
 
 static void set_sizes(work *w)
 {
-    const tsr_grid_plan *p = &w->plan;
+    const grid_plan *p = &w->plan;
     w->n_pair = tsr_debye_n_pair(w->spec);
     w->n_half = p->n[2] / 2 + 1;
     w->n_column = p->n[0] / 2;
@@ -142,15 +708,14 @@ static tsr_status reserve(work *w, tsr_err *err)
 {
     size_t n_pair = (size_t)w->n_pair, n = (size_t)w->spec->n;
     w->grid = fftw_alloc_complex(n_plane(w) * w->plane);
-    w->order = malloc(n * sizeof *w->order);
-    w->first = calloc((size_t)w->plan.n_filled[2] + 1, sizeof *w->first);
-    w->shell = calloc(N_BLOCK * n_pair * (size_t)w->n_shell, sizeof *w->shell);
-    w->partial =
-        calloc(N_BLOCK * n_pair * (size_t)w->spec->n_q, sizeof *w->partial);
-    w->sinc = malloc(N_BLOCK * (size_t)w->spec->n_q * sizeof *w->sinc);
-    if (w->grid == NULL || w->order == NULL || w->first == NULL ||
-        w->shell == NULL || w->partial == NULL || w->sinc == NULL ||
-        !make_scratch(w) || !plan_transforms(w))
+    tsr_pool_array(&w->pool, w->order, n);
+    tsr_pool_array(&w->pool, w->first, w->plan.n_filled[2] + 1);
+    tsr_pool_array(&w->pool, w->shell, N_BLOCK * n_pair * (size_t)w->n_shell);
+    tsr_pool_array(&w->pool, w->partial,
+                   N_BLOCK * n_pair * (size_t)w->spec->n_q);
+    tsr_pool_array(&w->pool, w->sinc, N_BLOCK * w->spec->n_q);
+    if (!make_scratch(w) || w->grid == NULL || w->pool.failed ||
+        !plan_transforms(w))
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for a grid of %d x %d x %d points",
                         w->plan.n[0], w->plan.n[1], w->plan.n[2]);
@@ -170,26 +735,16 @@ static void work_clear(work *w)
         fftw_free(w->scratch[t].column);
         fftw_free(w->scratch[t].amplitude);
         fftw_free(w->scratch[t].product);
-        free(w->scratch[t].at);
-        free(w->scratch[t].part);
-        free(w->scratch[t].weight);
     }
-    free(w->scratch);
     fftw_free(w->grid);
-    free(w->order);
-    free(w->first);
-    free(w->shell);
-    free(w->partial);
-    free(w->sinc);
-    tsr_grid_plan_clear(&w->plan);
-    tsr_factor_modes_clear(&w->modes);
+    tsr_pool_clear(&w->pool);
 }
 
 void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out)
 {
-    tsr_grid_plan plan;
+    grid_plan plan;
     int most = TYPICAL_MODE;
-    tsr_grid_plan_box(spec, &plan);
+    make_box(spec, &plan);
     work w = {.spec = spec, .plan = plan};
     set_sizes(&w);
     w.modes.n = spec->n_type < most ? spec->n_type : most;
@@ -211,15 +766,12 @@ static tsr_status sort_particles(work *w, tsr_err *err)
 {
     const tsr_debye_spec *s = w->spec;
     int n_z = w->plan.n_filled[2];
-    int *z = malloc((size_t)s->n * sizeof *z);
-    int *next = calloc((size_t)n_z + 1, sizeof *next);
-    if (z == NULL || next == NULL) {
-        free(z);
-        free(next);
-        return tsr_no_memory(err);
-    }
+    int *z, *next;
+    tsr_pool_array(&w->pool, z, s->n);
+    tsr_pool_array(&w->pool, next, n_z);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     for (int i = 0; i < s->n; i++) {
-        z[i] = tsr_grid_first(&w->plan, 2, s->xyz[i]);
+        z[i] = first_point(&w->plan, 2, s->xyz[i]);
         w->first[z[i] + 1]++;
     }
     for (int k = 0; k < n_z; k++)
@@ -227,8 +779,6 @@ static tsr_status sort_particles(work *w, tsr_err *err)
     memcpy(next, w->first, (size_t)n_z * sizeof *next);
     for (int i = 0; i < s->n; i++)
         w->order[next[z[i]]++] = i;
-    free(z);
-    free(next);
     return TSR_OK;
 }
 
@@ -236,7 +786,7 @@ static tsr_status sort_particles(work *w, tsr_err *err)
 static int parts_of(const work *w, int i, int mode[MAX_MODE],
                     double amount[MAX_MODE])
 {
-    const tsr_factor_modes *m = &w->modes;
+    const factor_modes *m = &w->modes;
     const double *value = m->value + (size_t)w->spec->type[i] * (size_t)m->n;
     int n = 0;
     for (int k = 0; k < m->n; k++) {
@@ -271,7 +821,7 @@ static void spread_particle(const work *w, int i, int low, int high)
     int n = parts_of(w, i, mode, amount);
     if (n == 0)
         return;
-    tsr_grid_place(&w->plan, w->spec->xyz[i], first, weight);
+    place_particle(&w->plan, w->spec->xyz[i], first, weight);
     for (int z = 0; z < WIDTH; z++) {
         if (first[2] + z < low || first[2] + z >= high)
             continue;
@@ -319,7 +869,7 @@ typedef struct {
 
 /* Where |k| lies in the fine curves, in their last piece beyond k_cut. Returns
  * whether any is not beyond. */
-TSR_CLONES static int locate(const tsr_grid_plan *p, const across *c,
+TSR_CLONES static int locate(const grid_plan *p, const across *c,
                              double inverse_y, int *restrict at,
                              double *restrict part, double *restrict weight)
 {
@@ -345,7 +895,7 @@ TSR_CLONES static int locate(const tsr_grid_plan *p, const across *c,
 
 static int locate_columns(const work *w, const columns *c, scratch *s)
 {
-    const tsr_grid_plan *p = &w->plan;
+    const grid_plan *p = &w->plan;
     const double ky = p->k[1][c->y];
     across own;
     for (int b = 0; b < BLOCK; b++) {
@@ -413,8 +963,7 @@ static void do_columns(const work *w, const columns *c, scratch *s)
         load(w, m, c, s);
         fftw_execute_dft(w->depth, s->column, s->column);
         for (int a = 0; a < n_comp; a++)
-            if (m >= tsr_modes_first(&w->modes, a) &&
-                m < tsr_modes_end(&w->modes, a))
+            if (m >= modes_first(&w->modes, a) && m < modes_end(&w->modes, a))
                 add_mode(n, curve_of(w, a, m), s->at, s->part,
                          (const double *)s->column,
                          (double *)(s->amplitude + (size_t)a * n));
@@ -531,7 +1080,7 @@ static void finish(const work *w, double *profile)
         double q = (double)(i % n_q) * w->spec->dq_inv_ang;
         for (size_t b = 0; b < N_BLOCK; b++)
             sum += w->partial[b * n + i];
-        profile[i] = sum / (points * tsr_grid_window(&w->plan, q));
+        profile[i] = sum / (points * window_at(&w->plan, q));
     }
 }
 
@@ -577,11 +1126,11 @@ tsr_status tsr_grid_sum(const tsr_debye_spec *spec, int n_thread,
     static const double mode_error = 1e-6;
     work w = {.spec = spec, .n_thread = n_thread};
     TSR_TRY(check(spec, err));
-    tsr_status status = tsr_factor_modes_make(spec, mode_error, &w.modes, err);
+    tsr_status status = make_modes(spec, mode_error, &w.pool, &w.modes, err);
     if (status == TSR_OK && w.modes.n > MAX_MODE)
         status = tsr_fail(err, TSR_E_INTERNAL, "%d modes of form factors",
                           w.modes.n);
-    TSR_THEN(status, tsr_grid_plan_make(spec, &w.modes, &w.plan, err));
+    TSR_THEN(status, make_plan(spec, &w.modes, &w.pool, &w.plan, err));
     if (status == TSR_OK) {
         set_sizes(&w);
         status = reserve(&w, err);

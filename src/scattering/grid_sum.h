@@ -13,7 +13,7 @@
 #ifndef TSR_SCATTERING_GRID_SUM_H
 #define TSR_SCATTERING_GRID_SUM_H
 
-#include "scattering/grid_plan.h"
+#include "scattering/debye.h"
 
 /* Its size, which time and memory follow from; modes are counted as for the
  * atoms of a protein, which the form factors' decomposition then finds. */

@@ -6,7 +6,6 @@
 #include "scattering/neutron.h"
 
 #include "molecule/structure.h"
-#include "scattering/guest_factor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -152,22 +151,6 @@ static tsr_status check_element(const tsr_atoms *atoms, const tsr_file_atom *a,
 
 /* ---- the model ---- */
 
-/* Bonds to hydrogen, Angstrom, as neutrons see them (Allen et al. 1987, J.
- * Chem. Soc. Perkin Trans. 2, S1, rounded). */
-static double bond_length(int z)
-{
-    return z == 7 ? 1.01 : z == 8 ? 0.97 : z == 16 ? 1.34 : 1.09;
-}
-
-/* Unlike X-rays' hydrogens, of which little is to be seen, those of neutrons
- * scatter as much as their carriers: each is spread over the sphere on which
- * it is. */
-double tsr_neutron_amplitude(const tsr_atom_kind *kind, double q_inv_ang)
-{
-    const double x = q_inv_ang * bond_length(kind->z);
-    return kind->length + kind->hydrogen * (x < 1e-8 ? 1.0 : sin(x) / x);
-}
-
 /* The number of the kind `of` with that length of its hydrogens, and growth of
  * it, among the n that there are; a new one where there is none. */
 static int find_kind(tsr_atom_kind *kind, int *n, const tsr_atom_kind *of,
@@ -215,23 +198,23 @@ static totals assign(const tsr_neutron *n, const tsr_atoms *atoms,
 }
 
 tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
-                             tsr_atom_model *model, tsr_log *log, double *match,
+                             tsr_atom_model *m, tsr_log *log, double *match,
                              tsr_err *err)
 {
-    tsr_atom_model *m = model;
     const double light = tsr_neutron_solvent(0.0);
     const double heavy = tsr_neutron_solvent(1.0);
     int n_kind = 0;
     TSR_TRY(check_chains(neutron, atoms, err));
     for (int k = 0; k < atoms->n_atom; k++)
         TSR_TRY(check_element(atoms, &atoms->atom[k], err));
-    tsr_atom_kind *kind = calloc((size_t)m->n_atom + 1, sizeof *kind);
-    TSR_TRY(tsr_allocated(kind, err));
+    tsr_atom_kind *kind;
+    tsr_pool_array(&m->pool, kind, m->n_atom + 1);
+    TSR_TRY(tsr_pool_check(&m->pool, err));
     const totals sum = assign(neutron, atoms, m, kind, &n_kind);
     for (int i = m->n_atom; i < m->n; i++) /* beads */
         m->type[i] = n_kind;
     kind[n_kind++] = (tsr_atom_kind){0};
-    free(m->kind);
+    tsr_pool_drop(&m->pool, m->kind);
     m->kind = kind;
     m->n_type = n_kind;
     m->is_neutron = 1;
@@ -270,11 +253,13 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
                                tsr_err *err)
 {
     const size_t n = (size_t)model->n_type * (size_t)n_q;
-    tsr_atom_kind *kind = malloc((size_t)model->n_type * sizeof *kind);
-    double *light = malloc(TSR_ATOM_COMP * n * sizeof *light);
-    if (kind == NULL || light == NULL) {
-        free(kind);
-        free(light);
+    tsr_pool pool = {0};
+    tsr_atom_kind *kind;
+    double *light;
+    tsr_pool_array(&pool, kind, model->n_type);
+    tsr_pool_array(&pool, light, TSR_ATOM_COMP * n);
+    if (pool.failed) {
+        tsr_pool_clear(&pool);
         return tsr_no_memory(err);
     }
     factors_at(model, 0.0, kind, n_q, dq_inv_ang, light);
@@ -285,8 +270,7 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
         out[i] = in_light + origin * growth;
         out[n + i] = growth;
     }
-    free(kind);
-    free(light);
+    tsr_pool_clear(&pool);
     return TSR_OK;
 }
 
@@ -371,6 +355,7 @@ int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
 /* ---- bodies ---- */
 
 struct tsr_neutron_bodies {
+    tsr_pool pool; /* of the clusters, and of itself */
     tsr_atom_model *model;
     tsr_neutron_basis basis;
     int n;
@@ -381,11 +366,9 @@ void tsr_neutron_bodies_free(tsr_neutron_bodies *bodies)
 {
     if (bodies == NULL)
         return;
-    for (int b = 0; bodies->cluster != NULL && b < bodies->n; b++)
-        tsr_cluster_clear(&bodies->cluster[b]);
-    free(bodies->cluster);
     tsr_atom_model_free(bodies->model);
-    free(bodies);
+    tsr_pool pool = bodies->pool;
+    tsr_pool_clear(&pool);
 }
 
 const tsr_neutron_basis *
@@ -394,24 +377,27 @@ tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies)
     return &bodies->basis;
 }
 
-/* Atoms, and the beads of atoms, go where `body` says. 0: out of memory. */
-static int share_out(tsr_neutron_bodies *bodies, const int *body,
-                     const double (*centre)[3])
+/* Atoms, and the beads of atoms, go where `body` says. */
+static tsr_status share_out(tsr_neutron_bodies *bodies, const int *body,
+                            const double (*centre)[3], tsr_err *err)
 {
     const tsr_atom_model *m = bodies->model;
-    int *n = calloc((size_t)bodies->n, sizeof *n), is_room = n != NULL;
-    for (int i = 0; i < m->n && n != NULL; i++)
+    tsr_pool *pool = &bodies->pool;
+    int *n = tsr_pool_new(pool, (size_t)bodies->n, sizeof *n);
+    tsr_pool_array(pool, bodies->cluster, bodies->n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < m->n; i++)
         n[body[m->owner[i]]]++;
-    for (int b = 0; b < bodies->n && is_room; b++)
-        is_room = tsr_cluster_make(n[b], &bodies->cluster[b]);
-    free(n);
-    for (int i = 0; i < m->n && is_room; i++) {
+    for (int b = 0; b < bodies->n; b++)
+        tsr_cluster_make(n[b], pool, &bodies->cluster[b]);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < m->n; i++) {
         tsr_cluster *c = &bodies->cluster[body[m->owner[i]]];
         c->atom[c->n++] = i;
     }
-    for (int b = 0; b < bodies->n && is_room; b++)
+    for (int b = 0; b < bodies->n; b++)
         tsr_cluster_measure(m, centre[b], &bodies->cluster[b]);
-    return is_room;
+    return TSR_OK;
 }
 
 tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
@@ -419,21 +405,22 @@ tsr_status tsr_neutron_bodies_new(tsr_atom_model *model, int n_body,
                                   tsr_neutron_basis basis,
                                   tsr_neutron_bodies **out, tsr_err *err)
 {
-    tsr_neutron_bodies *b = calloc(1, sizeof *b);
-    *out = b;
+    tsr_pool pool = {0};
+    tsr_neutron_bodies *b = *out = tsr_pool_new(&pool, 1, sizeof *b);
     if (b == NULL) {
         tsr_atom_model_free(model);
         return tsr_no_memory(err);
     }
+    b->pool = pool;
     b->model = model;
     b->basis = basis;
     b->n = n_body;
-    b->cluster = calloc((size_t)n_body, sizeof *b->cluster);
-    if (b->cluster != NULL && share_out(b, body, centre))
-        return TSR_OK;
-    tsr_neutron_bodies_free(b);
-    *out = NULL;
-    return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d bodies", n_body);
+    tsr_status status = share_out(b, body, centre, err);
+    if (status != TSR_OK) {
+        tsr_neutron_bodies_free(b);
+        *out = NULL;
+    }
+    return status;
 }
 
 /* Body b at q_k. */
@@ -459,43 +446,36 @@ static void fill_body(const tsr_neutron_bodies *bodies, int b,
 
 tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
                                    const tsr_parameter *prior, int n_q,
-                                   double dq_inv_ang, tsr_coarse_spec *out,
-                                   tsr_err *err)
+                                   double dq_inv_ang, tsr_pool *pool,
+                                   tsr_coarse_spec *out, tsr_err *err)
 {
     const tsr_neutron_bodies *b = bodies;
     const size_t row = (size_t)n_q, n = (size_t)b->n;
-    double part[TSR_N_COMP][TSR_N_COMP];
+    double part[TSR_N_COMP][TSR_N_COMP], *factor;
     const int n_comp = mixture(&b->basis, prior, part);
-    double *factor =
-        malloc(TSR_ATOM_COMP * (size_t)b->model->n_type * row * sizeof *factor);
-    *out = (tsr_coarse_spec){
-        .type = malloc(n * sizeof *out->type),
-        .form_factor = malloc(TSR_N_COMP * n * row * sizeof(double)),
-        .self = calloc(TSR_N_COMP_PAIR * row, sizeof(double)),
-        .radius_ang = b->model->power_radius_ang};
-    tsr_status status =
-        factor == NULL || out->type == NULL || out->form_factor == NULL ||
-                out->self == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", b->n)
-            : tsr_neutron_factors(b->model, b->basis.origin, n_q, dq_inv_ang,
-                                  factor, err);
-    if (status == TSR_OK) {
-        out->spec = (tsr_engine_spec){.n_body = b->n,
-                                      .n_type = b->n,
-                                      .n_comp = n_comp,
-                                      .n_q = n_q,
-                                      .dq_inv_ang = dq_inv_ang,
-                                      .n_system = 1,
-                                      .type = out->type,
-                                      .form_factor = out->form_factor};
-        for (int i = 0; i < b->n; i++) {
-            out->type[i] = i;
-            for (int k = 0; k < n_q; k++)
-                fill_body(b, i, factor, n_comp, part, k, out);
-        }
-    } else {
-        tsr_coarse_spec_clear(out);
+    *out = (tsr_coarse_spec){.radius_ang = b->model->power_radius_ang};
+    tsr_pool_array(pool, out->type, n);
+    tsr_pool_array(pool, out->form_factor, TSR_N_COMP * n * row);
+    tsr_pool_array(pool, out->self, TSR_N_COMP_PAIR * row);
+    tsr_pool_array(pool, factor,
+                   TSR_ATOM_COMP * (size_t)b->model->n_type * row);
+    if (pool->failed)
+        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", b->n);
+    TSR_TRY(tsr_neutron_factors(b->model, b->basis.origin, n_q, dq_inv_ang,
+                                factor, err));
+    out->spec = (tsr_engine_spec){.n_body = b->n,
+                                  .n_type = b->n,
+                                  .n_comp = n_comp,
+                                  .n_q = n_q,
+                                  .dq_inv_ang = dq_inv_ang,
+                                  .n_system = 1,
+                                  .type = out->type,
+                                  .form_factor = out->form_factor};
+    for (int i = 0; i < b->n; i++) {
+        out->type[i] = i;
+        for (int k = 0; k < n_q; k++)
+            fill_body(b, i, factor, n_comp, part, k, out);
     }
-    free(factor);
-    return status;
+    tsr_pool_drop(pool, factor);
+    return TSR_OK;
 }

@@ -14,8 +14,6 @@
 
 #include "core/field.h"
 #include "scattering/atom_model.h"
-#include "scattering/coarse_profile.h"
-#include "scattering/contrast_prior.h"
 
 enum { TSR_NEUTRON_CHAINS = 16 };
 
@@ -44,33 +42,24 @@ typedef struct {
 
 extern const char *const tsr_neutron_d2o_words[];
 
-/* Its fields, in a struct that has it at OFFSET. */
-#define TSR_NEUTRON_FIELDS(OFFSET)                                             \
-    {.name = "d2o",                                                            \
-     .type = TSR_FIELD_NUMBER_OR_WORD,                                         \
-     .offset = (OFFSET) + offsetof(tsr_neutron_options, d2o),                  \
-     .initial = "none",                                                        \
-     .min = 0.0,                                                               \
-     .max = 1.0,                                                               \
-     .words = tsr_neutron_d2o_words,                                           \
-     .doc = "of neutrons: the share of D2O in the solvent; none: not "         \
-            "said, taken for H2O"},                                            \
-        {.name = "exchange",                                                   \
-         .type = TSR_FIELD_DOUBLE,                                             \
-         .offset = (OFFSET) + offsetof(tsr_neutron_options, exchange),         \
-         .initial = "0.9",                                                     \
-         .min = 0.0,                                                           \
-         .max = 1.0,                                                           \
-         .doc = "of neutrons: the share of the backbone's amide hydrogens "    \
-                "that exchange with the solvent; all other hydrogens of N, O " \
-                "and S do"},                                                   \
-    {                                                                          \
-        .name = "deuterated", .type = TSR_FIELD_STRINGS,                       \
-        .offset = (OFFSET) + offsetof(tsr_neutron_options, deuterated),        \
-        .doc = "of neutrons: chains that were grown with deuterium, [A], or "  \
-               "in part, [A=0.75]: it is in the hydrogens that do not "        \
-               "exchange"                                                      \
-    }
+/* Its fields, in a struct that has it as `neutron`. */
+#define TSR_NEUTRON_FIELDS(OWNER)                                            \
+    TSR_FIELD(NUMBER_OR_WORD, "d2o", OWNER, neutron.d2o, .initial = "none",  \
+              .min = 0.0, .max = 1.0, .words = tsr_neutron_d2o_words,        \
+              .doc =                                                         \
+                  "of neutrons: the share of D2O in the solvent; none: not " \
+                  "said, taken for H2O"),                                    \
+        TSR_FIELD(DOUBLE, "exchange", OWNER, neutron.exchange,               \
+                  .initial = "0.9", .min = 0.0, .max = 1.0,                  \
+                  .doc =                                                     \
+                      "of neutrons: the share of the backbone's amide "      \
+                      "hydrogens that exchange with the solvent; all other " \
+                      "hydrogens of N, O and S do"),                         \
+        TSR_FIELD(STRINGS, "deuterated", OWNER, neutron.deuterated,          \
+                  .doc =                                                     \
+                      "of neutrons: chains that were grown with deuterium, " \
+                      "[A], or in part, [A=0.75]: it is in the hydrogens "   \
+                      "that do not exchange")
 
 /* Errors: TSR_E_CONFIG, beginning with the key. */
 tsr_status tsr_neutron_make(const tsr_neutron_options *options,
@@ -96,9 +85,6 @@ double tsr_neutron_solvent(double d2o);
 tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
                              tsr_atom_model *model, tsr_log *log, double *match,
                              tsr_err *err);
-
-/* b_X + n_H (...) sinc(q d) of such a kind, fm. */
-double tsr_neutron_amplitude(const tsr_atom_kind *kind, double q_inv_ang);
 
 /* ---- one sample in several solvents ----
  *
@@ -139,7 +125,7 @@ int tsr_neutron_coefficients(const tsr_neutron_basis *basis,
                              double d2o, double *c);
 
 /* Bodies whose form factors are those of their own atoms and the beads of the
- * layer that these have, each averaged over directions (guest_factor.h). */
+ * layer that these have, each averaged over directions. */
 typedef struct tsr_neutron_bodies tsr_neutron_bodies;
 
 /* body [model->n_atom]: the body that each atom belongs to; centre [n_body][3].
@@ -153,11 +139,11 @@ void tsr_neutron_bodies_free(tsr_neutron_bodies *bodies);
 const tsr_neutron_basis *
 tsr_neutron_bodies_basis(const tsr_neutron_bodies *bodies);
 
-/* What an engine needs, in K components, and S_ab; each body is a type. Clear
- * with tsr_coarse_spec_clear. Errors: TSR_E_NOMEM. */
+/* What an engine needs, in K components, and S_ab; each body is a type. Its
+ * memory is of the pool. Errors: TSR_E_NOMEM. */
 tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
                                    const tsr_parameter *prior, int n_q,
-                                   double dq_inv_ang, tsr_coarse_spec *out,
-                                   tsr_err *err);
+                                   double dq_inv_ang, tsr_pool *pool,
+                                   tsr_coarse_spec *out, tsr_err *err);
 
 #endif

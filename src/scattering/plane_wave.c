@@ -11,9 +11,13 @@
 
 #include "core/clones.h"
 #include "core/parallel.h"
+#include "core/pool.h"
+#include "core/vec3.h"
 
+#include <fftw3.h>
 #include <gsl/gsl_integration.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +94,7 @@ typedef struct {
 
 typedef struct {
     const tsr_debye_spec *spec;
+    tsr_pool pool;
     double *xyz[3], *amplitude; /* of particles, group by group */
     group *group;
     int n_group;
@@ -134,13 +139,14 @@ static tsr_status add_band(work *w, int band, double d, tsr_err *err)
     tsr_status status = tsr_plane_wave_directions(
         (end - 1) * w->spec->dq_inv_ang, d, &n, &at, err);
     const int n_new = (n + LANES - 1) / LANES;
-    unit *more =
-        realloc(w->unit, (size_t)(w->n_unit + n_new) * sizeof *w->unit);
-    w->unit = more != NULL ? more : w->unit;
-    if (more == NULL || status != TSR_OK) {
+    unit *more = tsr_pool_resize(&w->pool, w->unit, (size_t)(w->n_unit + n_new),
+                                 sizeof *more);
+    TSR_THEN(status, tsr_allocated(more, err));
+    if (status != TSR_OK) {
         free(at);
-        return status != TSR_OK ? status : tsr_no_memory(err);
+        return status;
     }
+    w->unit = more;
     unit *to = w->unit + w->n_unit;
     memset(to, 0, (size_t)n_new * sizeof *to);
     for (int i = 0; i < n; i++) {
@@ -291,15 +297,6 @@ static void unit_part(void *context, int part, int thread)
 
 /* ---- the profile ---- */
 
-static void work_clear(work *w)
-{
-    for (int c = 0; c < 3; c++)
-        free(w->xyz[c]);
-    free(w->amplitude);
-    free(w->group);
-    free(w->unit);
-}
-
 static int has_factor(const tsr_debye_spec *s, int type, int weighted)
 {
     for (int a = 0; a < s->n_comp; a++)
@@ -362,23 +359,16 @@ static tsr_status make_groups(work *w, const double origin[3], tsr_err *err)
 {
     const tsr_debye_spec *s = w->spec;
     size_t n_group = 2 * (size_t)s->n_type, n = 2 * (size_t)s->n + n_group;
-    int is_there = 1;
-    for (int c = 0; c < 3; c++) {
-        w->xyz[c] = calloc(n, sizeof *w->xyz[c]);
-        is_there &= w->xyz[c] != NULL;
-    }
-    w->amplitude = calloc(n, sizeof *w->amplitude);
-    w->group = calloc(n_group, sizeof *w->group);
-    int *start = calloc((size_t)s->n_type + 1 + (size_t)s->n, sizeof *start);
-    is_there &= w->amplitude != NULL && w->group != NULL && start != NULL;
-    if (is_there) {
-        sort_types(s, start, start + s->n_type + 1);
-        fill_groups(w, origin, start, start + s->n_type + 1);
-    }
-    free(start);
-    return is_there ? TSR_OK
-                    : tsr_fail(err, TSR_E_NOMEM,
-                               "out of memory for %d particles", s->n);
+    int *start;
+    for (int c = 0; c < 3; c++)
+        tsr_pool_array(&w->pool, w->xyz[c], n);
+    tsr_pool_array(&w->pool, w->amplitude, n);
+    tsr_pool_array(&w->pool, w->group, n_group);
+    tsr_pool_array(&w->pool, start, s->n_type + 1 + s->n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    sort_types(s, start, start + s->n_type + 1);
+    fill_groups(w, origin, start, start + s->n_type + 1);
+    return TSR_OK;
 }
 
 tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
@@ -410,7 +400,7 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
         if (progress != NULL && progress->tell != NULL)
             status = progress->tell(progress->context, 1.0, err);
     }
-    work_clear(&w);
+    tsr_pool_clear(&w.pool);
     return status;
 }
 
@@ -441,6 +431,262 @@ tsr_status tsr_plane_wave_amplitudes(const tsr_debye_spec *spec,
                     *out++ = sum[a].im[k][l];
                 }
     }
-    work_clear(&w);
+    tsr_pool_clear(&w.pool);
+    return status;
+}
+
+/* ---- tables of amplitudes ----
+ *
+ * Sums over the group's particles on half of a sphere,
+ * two Fourier transforms. */
+
+enum {
+    WIDTH = TSR_AMPLITUDE_WIDTH,
+    TERMS = TSR_AMPLITUDE_TERMS,
+    TABLE_BAND = TSR_AMPLITUDE_BAND,
+    BEFORE = WIDTH / 2 - 1, /* rows and columns before the first, */
+    AROUND = WIDTH,         /* and in all that are there twice */
+    N_NODE = 40
+};
+
+static const double beta = 2.30 * WIDTH;
+
+static double kernel(double x)
+{
+    const double u = 2.0 * x / WIDTH, inside = 1.0 - u * u;
+    return inside > 0.0 ? exp(beta * (sqrt(inside) - 1.0)) : 0.0;
+}
+
+void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH])
+{
+    for (int i = 0; i < TERMS; i++)
+        for (int j = 0; j < WIDTH; j++) {
+            double sum = 0.0;
+            for (int k = 0; k < TERMS; k++) {
+                const double angle = PI * (k + 0.5) / TERMS;
+                const double place = 0.5 * (1.0 + cos(angle));
+                sum += kernel(place + BEFORE - j) * cos(i * angle);
+            }
+            c[i][j] = (float)((i == 0 ? 1.0 : 2.0) * sum / TERMS);
+        }
+}
+
+/* 1 over the kernel's transform at the frequencies 0 to n / 2 of a circle of
+ * 2 n points. */
+static int kernel_inverse(int n, double *out)
+{
+    gsl_integration_glfixed_table *rule =
+        gsl_integration_glfixed_table_alloc(N_NODE);
+    if (rule == NULL)
+        return 0;
+    for (int f = 0; f <= n / 2; f++) {
+        double sum = 0.0;
+        for (size_t j = 0; j < N_NODE; j++) {
+            double x, w;
+            gsl_integration_glfixed_point(0.0, 0.5 * WIDTH, j, &x, &w, rule);
+            sum += 2.0 * w * kernel(x) * cos(PI * f * x / n);
+        }
+        out[f] = 1.0 / sum;
+    }
+    gsl_integration_glfixed_table_free(rule);
+    return 1;
+}
+
+/* Points around a circle that the harmonics need: more than twice their degree,
+ * a multiple of 4 so that half of the sphere tells the other. */
+static int circle(double q, double reach)
+{
+    const double x = q * reach;
+    const int degree = (int)ceil(x + 4.0 * cbrt(x) + 6.0);
+    return 4 * ((2 * degree + 2 + 3) / 4);
+}
+
+static size_t rows_of(int n_circle)
+{
+    return (size_t)n_circle / 2 + 1 + AROUND;
+}
+
+static size_t columns_of(int n_circle)
+{
+    return (size_t)n_circle + AROUND;
+}
+
+double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp)
+{
+    const int n = 2 * circle(q_inv_ang, reach_ang);
+    return (double)rows_of(n) * (double)columns_of(n) * TABLE_BAND * 2.0 *
+           n_comp;
+}
+
+typedef struct {
+    const tsr_debye_spec *spec;
+    int low, n_k, n;   /* n: points of the coarse circle */
+    int n_job, n_room; /* transforms, and threads that have room for one */
+    size_t each;       /* numbers of a direction */
+    double *half;      /* [n / 4 + 1][n][n_k][n_comp][2] */
+    const double *inverse;
+    tsr_amplitude_table *table;
+    fftw_complex *grid; /* [n_room][2][2 n][2 n] */
+    fftw_plan forth, back;
+    tsr_err err; /* of sums over particles */
+    pthread_mutex_t lock;
+} maker;
+
+/* One row of theta of the upper half. */
+static void sum_row(void *context, int row, int thread)
+{
+    maker *m = context;
+    const double theta = 2.0 * PI * row / m->n;
+    tsr_err err = {0};
+    double(*n)[3] = calloc((size_t)m->n, sizeof *n);
+    tsr_status status = tsr_allocated(n, &err);
+    (void)thread;
+    for (int j = 0; j < m->n && n != NULL; j++) {
+        const double phi = 2.0 * PI * j / m->n;
+        n[j][0] = sin(theta) * cos(phi);
+        n[j][1] = sin(theta) * sin(phi);
+        n[j][2] = cos(theta);
+    }
+    if (status == TSR_OK)
+        status = tsr_plane_wave_amplitudes(
+            m->spec, m->n, (const double(*)[3])n, m->low, m->n_k,
+            m->half + (size_t)row * (size_t)m->n * m->each, &err);
+    free(n);
+    if (status != TSR_OK) {
+        pthread_mutex_lock(&m->lock);
+        m->err = err;
+        pthread_mutex_unlock(&m->lock);
+    }
+}
+
+/* Where row i, column j of the torus has its numbers; *sign of their imaginary
+ * parts: A(-n) is A(n)'s conjugate. */
+static const double *torus(const maker *m, int i, int j, double *sign)
+{
+    const int n = m->n;
+    *sign = 1.0;
+    if (i > n / 2) {
+        i = n - i;
+        j += n / 2;
+    }
+    if (i > n / 4) {
+        i = n / 2 - i;
+        j += n / 2;
+        *sign = -1.0;
+    }
+    return m->half + ((size_t)i * (size_t)n + (size_t)(j % n)) * m->each;
+}
+
+static size_t fold(int f, int n)
+{
+    return (size_t)(f < 0 ? f + n : f);
+}
+
+/* One q and component: its Fourier series on the torus, and from it the values
+ * that kernels are summed with. */
+static void transform(void *context, int part, int thread)
+{
+    const maker *m = context;
+    const int n = m->n, wide = 2 * n, n_comp = m->spec->n_comp;
+    const size_t size = (size_t)wide * (size_t)wide;
+    fftw_complex *fine = m->grid + (size_t)thread * 2 * size, *g = fine + size;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double sign;
+            const double *at = torus(m, i, j, &sign) + 2 * part;
+            g[i * n + j][0] = at[0];
+            g[i * n + j][1] = sign * at[1];
+        }
+    fftw_execute_dft(m->forth, g, g);
+    memset(fine, 0, size * sizeof *fine);
+    for (int a = -n / 2 + 1; a < n / 2; a++)
+        for (int b = -n / 2 + 1; b < n / 2; b++) {
+            const double *from = g[fold(a, n) * (size_t)n + fold(b, n)];
+            double *to = fine[fold(a, wide) * (size_t)wide + fold(b, wide)];
+            const double by =
+                m->inverse[abs(a)] * m->inverse[abs(b)] / ((double)n * n);
+            to[0] = by * from[0];
+            to[1] = by * from[1];
+        }
+    fftw_execute_dft(m->back, fine, fine);
+    const tsr_amplitude_table *t = m->table;
+    for (int r = 0; r < t->rows; r++)
+        for (int c = 0; c < t->columns; c++) {
+            const double *from = fine[fold(r - BEFORE, wide) * (size_t)wide +
+                                      fold((c - BEFORE + wide) % wide, wide)];
+            float *to = t->value +
+                        ((size_t)r * (size_t)t->columns + (size_t)c) *
+                            (size_t)(2 * TABLE_BAND * n_comp) +
+                        2 * part;
+            to[0] = (float)from[0];
+            to[1] = (float)from[1];
+        }
+}
+
+void tsr_amplitude_table_clear(tsr_amplitude_table *table)
+{
+    free(table->value);
+    *table = (tsr_amplitude_table){0};
+}
+
+/* All that the maker needs is there. */
+static tsr_status make(maker *m, int n_thread, tsr_err *err)
+{
+    const int wide = 2 * m->n, n = m->n;
+    fftw_complex *g = m->grid;
+    tsr_parallel_run(n / 4 + 1, n_thread, sum_row, m);
+    if (m->err.status != TSR_OK)
+        return tsr_fail(err, m->err.status, "%s", m->err.message);
+    m->forth = fftw_plan_dft_2d(n, n, g, g, FFTW_FORWARD, FFTW_ESTIMATE);
+    m->back = fftw_plan_dft_2d(wide, wide, g, g, FFTW_BACKWARD, FFTW_ESTIMATE);
+    if (m->forth == NULL || m->back == NULL)
+        return tsr_no_memory(err);
+    tsr_parallel_run(m->n_job, m->n_room, transform, m);
+    return TSR_OK;
+}
+
+tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
+                                    int n_thread, tsr_amplitude_table *out,
+                                    tsr_err *err)
+{
+    const int end = low + TABLE_BAND < spec->n_q ? low + TABLE_BAND : spec->n_q;
+    double reach2 = 0.0;
+    for (int i = 0; i < spec->n; i++)
+        reach2 = fmax(reach2, tsr_vec3_dot(spec->xyz[i], spec->xyz[i]));
+    const int n = circle((end - 1) * spec->dq_inv_ang, sqrt(reach2));
+    const size_t wide = 2 * (size_t)n;
+    tsr_pool pool = {0};
+    double *inverse = tsr_pool_new(&pool, (size_t)n, sizeof *inverse);
+    maker m = {.spec = spec,
+               .low = low,
+               .n_k = end - low,
+               .n = n,
+               .each = 2 * (size_t)((end - low) * spec->n_comp),
+               .n_job = (end - low) * spec->n_comp,
+               .inverse = inverse,
+               .table = out,
+               .lock = PTHREAD_MUTEX_INITIALIZER};
+    *out = (tsr_amplitude_table){.n_comp = spec->n_comp,
+                                 .n_circle = (int)wide,
+                                 .rows = (int)rows_of((int)wide),
+                                 .columns = (int)columns_of((int)wide)};
+    out->value =
+        calloc((size_t)out->rows * (size_t)out->columns,
+               (size_t)(2 * TABLE_BAND * spec->n_comp) * sizeof(float));
+    tsr_pool_array(&pool, m.half, ((size_t)n / 4 + 1) * (size_t)n * m.each);
+    m.n_room = n_thread < m.n_job ? n_thread : m.n_job;
+    m.grid = fftw_alloc_complex((size_t)m.n_room * 2 * wide * wide);
+    tsr_status status = pool.failed || out->value == NULL || m.grid == NULL ||
+                                !kernel_inverse(n, inverse)
+                            ? tsr_no_memory(err)
+                            : make(&m, n_thread, err);
+    if (m.forth != NULL)
+        fftw_destroy_plan(m.forth);
+    if (m.back != NULL)
+        fftw_destroy_plan(m.back);
+    fftw_free(m.grid);
+    tsr_pool_clear(&pool);
+    if (status != TSR_OK)
+        tsr_amplitude_table_clear(out);
     return status;
 }

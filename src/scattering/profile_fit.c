@@ -10,8 +10,166 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The CorMap test: the longest run of residuals of one sign, and how probable
+/* ---- partial profiles at the q of data ----
+ *
+ * The operator carries them there once; a curve for any c1 and c2 is then a sum
+ * of a few curves. Rg of a curve is that of the line through its smallest q
+ * (Guinier). */
+
+static size_t pairs(int n_comp)
+{
+    return (size_t)(n_comp * (n_comp + 1) / 2);
+}
+
+void tsr_partials_clear(tsr_partials *partials)
+{
+    free(partials->pair);
+    free(partials->self);
+    *partials = (tsr_partials){0};
+}
+
+void tsr_partial_curves_clear(tsr_partial_curves *curves)
+{
+    tsr_pool_clear(&curves->pool);
+    free(curves->matrix);
+    *curves = (tsr_partial_curves){0};
+}
+
+/* Room for partial profiles at n q. */
+static tsr_status curves_new(const tsr_partials *p, int n,
+                             tsr_partial_curves *out, tsr_err *err)
+{
+    *out = (tsr_partial_curves){
+        .n_comp = p->n_comp, .n = n, .radius_ang = p->radius_ang};
+    tsr_pool_array(&out->pool, out->q, n);
+    tsr_pool_array(&out->pool, out->pair, pairs(p->n_comp) * (size_t)n);
+    tsr_pool_array(&out->pool, out->self, n);
+    return out->pool.failed
+               ? tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", n)
+               : TSR_OK;
+}
+
+tsr_status tsr_partial_curves_make(const tsr_partials *p, int n,
+                                   const double *q_inv_ang,
+                                   tsr_partial_curves *out, tsr_err *err)
+{
+    const int n_q = p->grid.n_q;
+    double *matrix = NULL;
+    tsr_status status = curves_new(p, n, out, err);
+    TSR_THEN(status, tsr_q_operator_new(&p->grid, n, q_inv_ang, &matrix, err));
+    if (status != TSR_OK) {
+        tsr_partial_curves_clear(out);
+        return status;
+    }
+    memcpy(out->q, q_inv_ang, (size_t)n * sizeof *out->q);
+    for (size_t i = 0; i < pairs(p->n_comp); i++)
+        tsr_q_carry(matrix, n, n_q, p->pair + i * (size_t)n_q,
+                    out->pair + i * (size_t)n);
+    if (p->self != NULL)
+        tsr_q_carry(matrix, n, n_q, p->self, out->self);
+    free(matrix);
+    return TSR_OK;
+}
+
+tsr_status tsr_partial_curves_of(const tsr_partials *p, const tsr_saxs *saxs,
+                                 tsr_partial_curves *out, tsr_err *err)
+{
+    const size_t n_q = (size_t)p->grid.n_q;
+    if (tsr_resolution_is_ideal(&saxs->resolution))
+        return tsr_partial_curves_make(p, saxs->n, saxs->q, out, err);
+    tsr_status status = curves_new(p, p->grid.n_q, out, err);
+    out->n = saxs->n;
+    out->n_grid = p->grid.n_q;
+    tsr_pool_array(&out->pool, out->grid, n_q);
+    TSR_THEN(status, tsr_pool_check(&out->pool, err));
+    TSR_THEN(status,
+             tsr_q_operator_smeared(&p->grid, &saxs->resolution, saxs->n,
+                                    saxs->q, &out->matrix, err));
+    if (status != TSR_OK) {
+        tsr_partial_curves_clear(out);
+        return status;
+    }
+    for (size_t k = 0; k < n_q; k++)
+        out->q[k] = (double)k * p->grid.dq_inv_ang;
+    memcpy(out->pair, p->pair, pairs(p->n_comp) * n_q * sizeof *out->pair);
+    if (p->self != NULL)
+        memcpy(out->self, p->self, n_q * sizeof *out->self);
+    return TSR_OK;
+}
+
+/* At the q of the curves themselves, n of them. */
+static void combine(const tsr_partial_curves *curves, size_t n, double c1,
+                    double c2, double *intensity)
+{
+    for (size_t k = 0; k < n; k++) {
+        const double *pair = curves->pair + k;
+        double g = tsr_component_scale(c1, curves->radius_ang, curves->q[k]);
+        intensity[k] =
+            curves->self[k] + (curves->n_comp != TSR_N_COMP
+                                   ? *pair
+                                   : tsr_component_intensity(pair, n, g, c2));
+    }
+}
+
+void tsr_contrast_intensity(const tsr_partial_curves *c, double c1, double c2,
+                            double *intensity)
+{
+    if (c->matrix == NULL) {
+        combine(c, (size_t)c->n, c1, c2, intensity);
+        return;
+    }
+    combine(c, (size_t)c->n_grid, c1, c2, c->grid);
+    tsr_q_carry(c->matrix, c->n, c->n_grid, c->grid, intensity);
+}
+
+/* Straight line through (x, y); returns 0 where it does not fall. */
+static int line(int n, const double *x, const double *y, double *slope,
+                double *start)
+{
+    double sx = 0.0, sy = 0.0, sxx = 0.0, sxy = 0.0;
+    for (int k = 0; k < n; k++) {
+        sx += x[k], sy += y[k];
+        sxx += x[k] * x[k], sxy += x[k] * y[k];
+    }
+    *slope = (n * sxy - sx * sy) / (n * sxx - sx * sx);
+    *start = (sy - *slope * sx) / n;
+    return *slope < 0.0;
+}
+
+tsr_status tsr_contrast_guinier(const tsr_partials *partials, double c1,
+                                double c2, double rg_first, double *rg_ang,
+                                double *i0, tsr_err *err)
+{
+    enum { N = 20, ROUNDS = 5 };
+    double q[N], intensity[N], x[N], y[N], slope, start;
+    double rg = rg_first,
+           q_top = (partials->grid.n_q - 1) * partials->grid.dq_inv_ang;
+    *rg_ang = *i0 = (double)NAN;
+    for (int round = 0; round < ROUNDS; round++) {
+        tsr_partial_curves curves;
+        for (int k = 0; k < N; k++)
+            q[k] = fmin(1.3 / rg, q_top) * ((double)k / (N - 1));
+        TSR_TRY(tsr_partial_curves_make(partials, N, q, &curves, err));
+        tsr_contrast_intensity(&curves, c1, c2, intensity);
+        tsr_partial_curves_clear(&curves);
+        for (int k = 0; k < N; k++) {
+            x[k] = q[k] * q[k];
+            y[k] = log(intensity[k]); /* NaN where it is negative */
+        }
+        *i0 = intensity[0];
+        if (!line(N, x, y, &slope, &start))
+            return TSR_OK;
+        rg = sqrt(-3.0 * slope);
+    }
+    *rg_ang = rg;
+    return TSR_OK;
+}
+
+/* ---- the CorMap test ----
+ *
+ * The longest run of residuals of one sign, and how probable
  * a run as long is by chance alone. It asks for no errors, so it also tells a
  * misfit where sigma is wrong. */
 
@@ -58,6 +216,8 @@ const char *tsr_cormap_text(const char *before, double p, char text[48])
         snprintf(text, 48, "%s%.2g", before, p);
     return text;
 }
+
+/* ---- the fit ---- */
 
 const tsr_profile_fit_options tsr_profile_fit_defaults = {.c1 = {0.95, 1.05},
                                                           .c2 = {0.0, 4.0}};
@@ -282,13 +442,12 @@ tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
     p.n_free = p.free[0] + p.free[1];
     for (int i = 0; i < n_data; i++)
         p.n += data[i].n;
-    p.model = calloc((size_t)p.n + 1, sizeof *p.model);
-    p.solved = calloc((size_t)n_data + 1, sizeof *p.solved);
-    tsr_status status = p.model != NULL && p.solved != NULL
-                            ? fit_all(&p, err)
-                            : tsr_no_memory(err);
-    free(p.model);
-    free(p.solved);
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, p.model, p.n);
+    tsr_pool_array(&pool, p.solved, n_data);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, fit_all(&p, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 

@@ -41,36 +41,30 @@ static const double least_count = 0.2;
  * the normal distribution, along q over the slit's width, and across q over
  * its length, where u turns q into sqrt(q^2 + u^2). */
 
-/* One rule: nodes, and weights that add up to 1. */
+/* One rule: nodes, and weights that add up to 1. Memory that is refused is
+ * noticed by the pool. */
 typedef struct {
+    tsr_pool *pool;
     int n, room;
     double *x, *w;
 } rule;
 
-static void rule_clear(rule *r)
-{
-    free(r->x);
-    free(r->w);
-    *r = (rule){0};
-}
-
-static int add_node(rule *r, double x, double w)
+static void add_node(rule *r, double x, double w)
 {
     if (r->n == r->room) {
-        int room = r->room > 0 ? 2 * r->room : 64;
-        double *more_x = realloc(r->x, (size_t)room * sizeof *more_x);
-        if (more_x == NULL)
-            return 0;
-        r->x = more_x;
-        double *more_w = realloc(r->w, (size_t)room * sizeof *more_w);
-        if (more_w == NULL)
-            return 0;
-        r->w = more_w;
+        const int room = r->room > 0 ? 2 * r->room : 64;
+        double *more_x =
+            tsr_pool_resize(r->pool, r->x, (size_t)room, sizeof *more_x);
+        double *more_w =
+            tsr_pool_resize(r->pool, r->w, (size_t)room, sizeof *more_w);
+        r->x = more_x != NULL ? more_x : r->x;
+        r->w = more_w != NULL ? more_w : r->w;
+        if (more_x == NULL || more_w == NULL)
+            return;
         r->room = room;
     }
     r->x[r->n] = x;
     r->w[r->n++] = w;
-    return 1;
 }
 
 static void normalise(rule *r)
@@ -86,123 +80,95 @@ static void normalise(rule *r)
  * straight line from wa to wb, times the normal density about `centre` where
  * sigma is above 0. `least` nodes, and two for each half wave that a curve of
  * the largest distance d can have in between. */
-static int add_interval(rule *r, double a, double b, const double line[2],
-                        double centre, double sigma, double d, int least)
+static void add_interval(rule *r, double a, double b, const double line[2],
+                         double centre, double sigma, double d, int least)
 {
     const int n = least + (int)ceil((b - a) * d / 3.0);
     gsl_integration_glfixed_table *table =
         gsl_integration_glfixed_table_alloc((size_t)n);
-    int ok = table != NULL;
-    for (int i = 0; i < n && ok; i++) {
+    r->pool->failed |= table == NULL;
+    for (int i = 0; i < n && table != NULL; i++) {
         double x, w;
         gsl_integration_glfixed_point(a, b, (size_t)i, &x, &w, table);
         double t = sigma > 0.0 ? (x - centre) / sigma : 0.0;
         w *= line[0] + (line[1] - line[0]) * (x - a) / (b - a);
-        ok = add_node(r, x, w * exp(-0.5 * t * t));
+        add_node(r, x, w * exp(-0.5 * t * t));
     }
     gsl_integration_glfixed_table_free(table);
-    return ok;
 }
 
 static const double even[2] = {1.0, 1.0};
 
 /* Along q, before the slit: the normal distribution about q. */
-static int along(double q, double sigma, double d, rule *r)
+static void along(double q, double sigma, double d, rule *r)
 {
-    if (!(sigma > 0.0))
-        return add_node(r, q, 1.0);
     const double far = TSR_RESOLUTION_REACH * sigma;
-    int ok =
-        add_interval(r, fmax(0.0, q - far), q + far, even, q, sigma, d, 16);
+    r->n = 0;
+    if (!(sigma > 0.0)) {
+        add_node(r, q, 1.0);
+        return;
+    }
+    add_interval(r, fmax(0.0, q - far), q + far, even, q, sigma, d, 16);
     normalise(r);
-    return ok;
 }
 
 /* The slit's width: by how much q differs. */
-static int across_width(double width, double d, rule *r)
+static void across_width(double width, double d, rule *r)
 {
-    if (!(width > 0.0))
-        return add_node(r, 0.0, 1.0);
-    int ok = add_interval(r, -width, width, even, 0.0, 0.0, d, 8);
+    if (width > 0.0)
+        add_interval(r, -width, width, even, 0.0, 0.0, d, 8);
+    else
+        add_node(r, 0.0, 1.0);
     normalise(r);
-    return ok;
 }
 
 /* The slit's length or the beam's profile: the component u beside q. */
-static int across_length(const tsr_resolution *s, double d, rule *r)
+static void across_length(const tsr_resolution *s, double d, rule *r)
 {
-    int ok = 1;
-    if (s->n_beam == 0 && !(s->slit_length > 0.0))
-        return add_node(r, 0.0, 1.0);
-    if (s->n_beam == 0)
-        ok = add_interval(r, 0.0, s->slit_length, even, 0.0, 0.0, d, 16);
-    for (int i = 1; i < s->n_beam && ok; i++)
+    if (s->n_beam == 0 && s->slit_length > 0.0)
+        add_interval(r, 0.0, s->slit_length, even, 0.0, 0.0, d, 16);
+    else if (s->n_beam == 0)
+        add_node(r, 0.0, 1.0);
+    for (int i = 1; i < s->n_beam; i++)
         if (s->beam[i] > 0.0 || s->beam[i - 1] > 0.0)
-            ok = add_interval(r, s->beam_u[i - 1], s->beam_u[i],
-                              s->beam + i - 1, 0.0, 0.0, d, 2);
+            add_interval(r, s->beam_u[i - 1], s->beam_u[i], s->beam + i - 1,
+                         0.0, 0.0, d, 2);
     normalise(r);
-    return ok;
-}
-
-void tsr_smearing_free(tsr_smearing *smearing)
-{
-    if (smearing == NULL)
-        return;
-    free(smearing->first);
-    free(smearing->q);
-    free(smearing->weight);
-    free(smearing);
 }
 
 /* The nodes of one point: every step's nodes with every other's. */
-static int add_point(rule *all, const rule *a, const rule *width,
-                     const rule *length)
+static void add_point(rule *all, const rule *a, const rule *width,
+                      const rule *length)
 {
     for (int i = 0; i < a->n; i++)
         for (int j = 0; j < width->n; j++)
             for (int k = 0; k < length->n; k++)
-                if (!add_node(all,
-                              length->x[k] == 0.0
-                                  ? fabs(a->x[i] + width->x[j])
-                                  : hypot(a->x[i] + width->x[j], length->x[k]),
-                              a->w[i] * width->w[j] * length->w[k]))
-                    return 0;
-    return 1;
+                add_node(all,
+                         length->x[k] == 0.0
+                             ? fabs(a->x[i] + width->x[j])
+                             : hypot(a->x[i] + width->x[j], length->x[k]),
+                         a->w[i] * width->w[j] * length->w[k]);
 }
 
-tsr_status tsr_smearing_new(const tsr_resolution *resolution, int n,
-                            const double *q_inv_ang, double d_max_ang,
-                            tsr_smearing **out, tsr_err *err)
+tsr_status tsr_smearing_make(const tsr_resolution *r, int n,
+                             const double *q_inv_ang, double d_max_ang,
+                             tsr_pool *pool, tsr_smearing *out, tsr_err *err)
 {
-    const tsr_resolution *r = resolution;
-    rule all = {0}, width = {0}, length = {0};
-    tsr_smearing *s = calloc(1, sizeof *s);
-    int ok = s != NULL && across_width(r->slit_width, d_max_ang, &width) &&
-             across_length(r, d_max_ang, &length);
-    if (s != NULL)
-        s->first = calloc((size_t)n + 1, sizeof *s->first);
-    ok = ok && s->first != NULL;
-    for (int k = 0; k < n && ok; k++) {
-        rule own = {0};
-        ok = along(q_inv_ang[k], r->sigma != NULL ? r->sigma[k] : 0.0,
-                   d_max_ang, &own) &&
-             add_point(&all, &own, &width, &length);
-        s->first[k + 1] = all.n;
-        rule_clear(&own);
+    rule all = {.pool = pool}, own = all, width = all, length = all;
+    *out = (tsr_smearing){.n = n};
+    across_width(r->slit_width, d_max_ang, &width);
+    across_length(r, d_max_ang, &length);
+    tsr_pool_array(pool, out->first, n + 1);
+    for (int k = 0; k < n && !pool->failed; k++) {
+        along(q_inv_ang[k], r->sigma != NULL ? r->sigma[k] : 0.0, d_max_ang,
+              &own);
+        add_point(&all, &own, &width, &length);
+        out->first[k + 1] = all.n;
     }
-    rule_clear(&width);
-    rule_clear(&length);
-    if (!ok) {
-        rule_clear(&all);
-        tsr_smearing_free(s);
-        *out = NULL;
-        return tsr_no_memory(err);
-    }
-    s->n = n;
-    s->q = all.x;
-    s->weight = all.w;
-    *out = s;
-    return TSR_OK;
+    out->q = all.x;
+    out->weight = all.w;
+    return all.x == NULL || all.w == NULL ? tsr_no_memory(err)
+                                          : tsr_pool_check(pool, err);
 }
 
 /* ---- the grid and its operator ---- */
@@ -255,7 +221,7 @@ static void add_wave(double q, double weight, double dr, gsl_vector *b)
 static tsr_status check_nodes(const tsr_smearing *to, double q_top,
                               tsr_err *err)
 {
-    const int n = to->q == NULL ? 0 : to->first[to->n];
+    const int n = to->first[to->n];
     for (int j = 0; j < n; j++)
         if (!(to->q[j] >= 0.0 && to->q[j] <= q_top))
             return tsr_fail(err, TSR_E_RANGE,
@@ -264,71 +230,56 @@ static tsr_status check_nodes(const tsr_smearing *to, double q_top,
     return TSR_OK;
 }
 
-/* The least-squares fit of each row of `to`, a sum of sinc(q r) over its nodes.
- */
+/* The least-squares fit of each row of `to`, a sum of sinc(q r) over its nodes:
+ * out [to->n][n_q]. */
 static tsr_status solve(const tsr_q_grid *grid, const tsr_smearing *to,
-                        double **matrix, tsr_err *err)
+                        tsr_pool *pool, double *out, tsr_err *err)
 {
-    size_t m = (size_t)grid->n_q, n_point = (size_t)to->n;
+    size_t m = (size_t)grid->n_q;
     double q_top = (grid->n_q - 1) * grid->dq_inv_ang;
     /* Four points a wavelength of the fastest oscillation. */
     size_t n_r = (size_t)(4.0 * grid->band_ang * q_top / PI) + 64;
-    double dr = grid->band_ang / (double)(n_r - 1);
-    tsr_status status = check_nodes(to, q_top, err);
-    if (status != TSR_OK)
-        return status;
-    gsl_matrix *a = gsl_matrix_alloc(n_r, m);
-    gsl_matrix *normal = gsl_matrix_alloc(m, m);
-    gsl_vector *b = gsl_vector_alloc(n_r), *x = gsl_vector_alloc(m);
-    gsl_vector *counts = gsl_vector_alloc(n_r);
-    double *out = calloc(n_point * m, sizeof *out);
-    if (a == NULL || normal == NULL || b == NULL || x == NULL ||
-        counts == NULL || out == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
+    double dr = grid->band_ang / (double)(n_r - 1), trace = 0.0;
+    const size_t one = sizeof(double);
+    gsl_matrix a =
+        gsl_matrix_view_array(tsr_pool_new(pool, n_r * m, one), n_r, m).matrix;
+    gsl_matrix normal =
+        gsl_matrix_view_array(tsr_pool_new(pool, m * m, one), m, m).matrix;
+    gsl_vector b =
+        gsl_vector_view_array(tsr_pool_new(pool, n_r, one), n_r).vector;
+    gsl_vector counts =
+        gsl_vector_view_array(tsr_pool_new(pool, n_r, one), n_r).vector;
+    TSR_TRY(tsr_pool_check(pool, err));
+    TSR_TRY(check_nodes(to, q_top, err));
     for (size_t i = 0; i < n_r; i++) {
         double part = (double)i / (double)(n_r - 1);
         double r = grid->band_ang * part, count = 1.0 - part + least_count;
-        gsl_vector_set(counts, i, count);
+        gsl_vector_set(&counts, i, count);
         for (size_t j = 0; j < m; j++)
-            gsl_matrix_set(a, i, j,
+            gsl_matrix_set(&a, i, j,
                            count * sinc((double)j * grid->dq_inv_ang * r));
     }
-    gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, a, a, 0.0, normal);
-    double trace = 0.0;
+    gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, &a, &a, 0.0, &normal);
     for (size_t j = 0; j < m; j++)
-        trace += gsl_matrix_get(normal, j, j);
+        trace += gsl_matrix_get(&normal, j, j);
     for (size_t j = 0; j < m; j++)
-        *gsl_matrix_ptr(normal, j, j) += ridge * trace / (double)m;
-    if (gsl_linalg_cholesky_decomp1(normal) != GSL_SUCCESS) {
-        status = tsr_fail(err, TSR_E_INTERNAL,
-                          "the operator from the q grid has no solution");
-        goto done;
+        *gsl_matrix_ptr(&normal, j, j) += ridge * trace / (double)m;
+    if (gsl_linalg_cholesky_decomp1(&normal) != GSL_SUCCESS)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "the operator from the q grid has no solution");
+    for (int k = 0; k < to->n; k++) {
+        const int first = to->first[k], end = to->first[k + 1];
+        gsl_vector x = gsl_vector_view_array(out + (size_t)k * m, m).vector;
+        gsl_vector_set_zero(&b);
+        if (end == first + 1)
+            set_wave(to->q[first], grid, &b);
+        for (int j = first; j < end && end != first + 1; j++)
+            add_wave(to->q[j], to->weight[j], dr, &b);
+        gsl_vector_mul(&b, &counts);
+        gsl_blas_dgemv(CblasTrans, 1.0, &a, &b, 0.0, &x);
+        gsl_linalg_cholesky_svx(&normal, &x);
     }
-    for (size_t k = 0; k < n_point; k++) {
-        const int is_ideal = to->first[k + 1] == to->first[k] + 1;
-        gsl_vector_set_zero(b);
-        if (is_ideal)
-            set_wave(to->q[to->first[k]], grid, b);
-        for (int j = to->first[k]; j < to->first[k + 1] && !is_ideal; j++)
-            add_wave(to->q[j], to->weight[j], dr, b);
-        gsl_vector_mul(b, counts);
-        gsl_blas_dgemv(CblasTrans, 1.0, a, b, 0.0, x);
-        gsl_linalg_cholesky_svx(normal, x);
-        for (size_t j = 0; j < m; j++)
-            out[k * m + j] = gsl_vector_get(x, j);
-    }
-    *matrix = out;
-    out = NULL;
-done:
-    gsl_matrix_free(a);
-    gsl_matrix_free(normal);
-    gsl_vector_free(b);
-    gsl_vector_free(x);
-    gsl_vector_free(counts);
-    free(out);
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_q_operator_new(const tsr_q_grid *grid, int n,
@@ -344,11 +295,30 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                   const double *q_inv_ang, double **matrix,
                                   tsr_err *err)
 {
-    tsr_smearing *to = NULL;
-    *matrix = NULL;
-    tsr_status status =
-        tsr_smearing_new(resolution, n, q_inv_ang, grid->band_ang, &to, err);
-    TSR_THEN(status, solve(grid, to, matrix, err));
-    tsr_smearing_free(to);
+    tsr_pool pool = {0};
+    tsr_smearing to;
+    double *out = calloc((size_t)n * (size_t)grid->n_q, sizeof *out);
+    tsr_status status = tsr_allocated(out, err);
+    TSR_THEN(status, tsr_smearing_make(resolution, n, q_inv_ang, grid->band_ang,
+                                       &pool, &to, err));
+    TSR_THEN(status, solve(grid, &to, &pool, out, err));
+    tsr_pool_clear(&pool);
+    if (status != TSR_OK) {
+        free(out);
+        out = NULL;
+    }
+    *matrix = out;
     return status;
+}
+
+void tsr_q_carry(const double *matrix, int n, int n_q, const double *from,
+                 double *to)
+{
+    for (int k = 0; k < n; k++) {
+        const double *row = matrix + (size_t)k * (size_t)n_q;
+        double sum = 0.0;
+        for (int j = 0; j < n_q; j++)
+            sum += row[j] * from[j];
+        to[k] = sum;
+    }
 }

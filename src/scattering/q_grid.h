@@ -8,7 +8,7 @@
 #ifndef TSR_SCATTERING_Q_GRID_H
 #define TSR_SCATTERING_Q_GRID_H
 
-#include "core/status.h"
+#include "core/pool.h"
 #include "scattering/resolution.h"
 
 typedef struct {
@@ -34,6 +34,10 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                   const double *q_inv_ang, double **matrix,
                                   tsr_err *err);
 
+/* to [n] = matrix from [n_q]. */
+void tsr_q_carry(const double *matrix, int n, int n_q, const double *from,
+                 double *to);
+
 /* The instrument's resolution: each measured point is a weighted mean of the
  * ideal curve at a few q (scattering/resolution.h says of which shape), with
  * weights that add up to 1. A sparse matrix: I_k = sum of weight[j] I(q[j])
@@ -46,11 +50,10 @@ typedef struct {
 } tsr_smearing;
 
 /* The integrals over the shapes by Gauss and Legendre's rule, with as many
- * nodes as curves of a molecule of that largest distance need: 1e-6 of I.
- * Errors: TSR_E_NOMEM. */
-tsr_status tsr_smearing_new(const tsr_resolution *resolution, int n,
-                            const double *q_inv_ang, double d_max_ang,
-                            tsr_smearing **out, tsr_err *err);
-void tsr_smearing_free(tsr_smearing *smearing);
+ * nodes as curves of a molecule of that largest distance need: 1e-6 of I. Its
+ * memory is of the pool. Errors: TSR_E_NOMEM. */
+tsr_status tsr_smearing_make(const tsr_resolution *resolution, int n,
+                             const double *q_inv_ang, double d_max_ang,
+                             tsr_pool *pool, tsr_smearing *out, tsr_err *err);
 
 #endif

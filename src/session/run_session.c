@@ -436,13 +436,13 @@ static int add_notes(const tsr_likelihood *l, char (*name)[48],
     int n = 0;
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
-        const char *text = NULL, *own;
-        for (int k = 0; term->type->note != NULL && n < MOST_NOTES &&
-                        (own = term->type->note(term, k, &text)) != NULL;
-             k++, n++) {
-            tsr_term_variable(term->type, term->ordinal, own, sizeof name[n],
-                              name[n]);
-            attribute[n] = (tsr_trace_attribute){name[n], text};
+        for (int k = 0; k < term->n_note && n < MOST_NOTES; k++) {
+            if (term->note[k].value != NULL)
+                continue;
+            tsr_term_variable(term->type, term->ordinal, term->note[k].name,
+                              sizeof name[n], name[n]);
+            attribute[n] = (tsr_trace_attribute){name[n], term->note[k].text};
+            n++;
         }
     }
     return n;

@@ -65,7 +65,7 @@ static double side_of(const tsr_saxs_term *t, double scale, int row, int k)
 static double reference_scale(const tsr_saxs_term *t)
 {
     double up = 0.0, down = 0.0;
-    for (int k = 0; k < t->saxs->n && t->n_error > 0; k++) {
+    for (int k = 0; k < t->saxs->n && t->term.n_error > 0; k++) {
         const double w = 1.0 / (t->saxs->sigma[k] * t->saxs->sigma[k]);
         up += w * t->error[k] * t->saxs->intensity[k];
         down += w * t->error[k] * t->error[k];
@@ -79,9 +79,9 @@ static int make_curve(tsr_surrogate_data *g, int d)
     const tsr_saxs_term *t = (const void *)g->likelihood->term[d];
     const size_t n_q = (size_t)g->likelihood->grid.n_q;
     curve *c = &g->curve[g->n_curve];
-    const int n_row = 2 + t->n_error;
+    const int n_row = 2 + t->term.n_error;
     const double scale = reference_scale(t);
-    *c = (curve){.term = d, .n_error = t->n_error, .linear = &t->linear};
+    *c = (curve){.term = d, .n_error = t->term.n_error, .linear = &t->linear};
     c->has_spread = t->n_noise > 0 && t->noise != &tsr_noise_relative;
     c->normal = calloc(n_q * n_q, sizeof *c->normal);
     c->vector = calloc((size_t)n_row * n_q, sizeof *c->vector);

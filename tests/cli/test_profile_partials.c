@@ -8,7 +8,7 @@
 #include "molecule/topology.h"
 #include "posterior/all_atoms.h"
 #include "posterior/setup.h"
-#include "scattering/coarse_profile.h"
+#include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
 
 #include <math.h>

@@ -12,7 +12,6 @@
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
-#include "scattering/coarse_profile.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
 #include "train/residue_atoms.h"

@@ -4,7 +4,6 @@
 #include "gpu/debye_sum.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
-#include "scattering/contrast.h"
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
 #include "scattering/profile_fit.h"

@@ -312,7 +312,7 @@ static void look_through(const crowd *c, const crowd *before, parabola *best)
             possible(x, best, &low, &high);
     }
     look_closer(c, best, partial, &point);
-    tsr_point_clear(&c->likelihood, &point);
+    tsr_point_clear(&point);
     free(partial);
 }
 

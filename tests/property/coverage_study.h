@@ -295,8 +295,7 @@ static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
         tsr_saxs_term_prepare((tsr_saxs_term *)*term, l.grid.n_q, matrix, &err),
         &err);
     if (l.view->error.n > 0)
-        must(tsr_saxs_term_doubt((tsr_saxs_term *)*term, &l.view->error, &err),
-             &err);
+        must(tsr_saxs_doubt(*term, &l.view->error, &err), &err);
     l.term = term;
     l.n_term = 1;
     l.n_parameter = (*term)->n_parameter;

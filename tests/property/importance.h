@@ -103,7 +103,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     }
     e.n_effective = sum * sum / sum2;
     tsr_batch_free(batch);
-    tsr_point_clear(s->likelihood, &point);
+    tsr_point_clear(&point);
     tsr_conformation_free(c);
     gsl_rng_free(rng);
     free(value);

@@ -32,13 +32,14 @@ static void partials(const tsr_setup *s, const tsr_conformation *c,
 {
     tsr_err err = {0};
     tsr_coarse_spec spec;
+    tsr_pool pool = {0};
     tsr_engine *engine;
     tsr_batch *batch;
     int *type = calloc((size_t)s->topology->n_body, sizeof *type);
     for (int b = 0; b < s->topology->n_body; b++)
         type[b] = s->topology->body[b].type;
     must(tsr_coarse_spec_of(s->components, s->topology->n_body, type, exposure,
-                            N_Q, dq, &spec, &err),
+                            N_Q, dq, &pool, &spec, &err),
          &err);
     must(tsr_engine_reference_new(&spec.spec, &engine, &err), &err);
     must(tsr_batch_new(engine, 1, &batch, &err), &err);
@@ -48,7 +49,7 @@ static void partials(const tsr_setup *s, const tsr_conformation *c,
         partial[i] += spec.self[i];
     tsr_batch_free(batch);
     tsr_engine_free(engine);
-    tsr_coarse_spec_clear(&spec);
+    tsr_pool_clear(&pool);
     free(type);
 }
 

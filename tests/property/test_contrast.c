@@ -327,7 +327,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
             error[v] += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
         error[v] = sqrt(error[v]);
     }
-    tsr_point_clear(l, &point);
+    tsr_point_clear(&point);
     tsr_parameters_free(p);
     tsr_batch_free(batch);
     tsr_conformation_free(c);

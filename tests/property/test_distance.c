@@ -72,7 +72,11 @@ static void see(const posterior_sample *s, int n,
         if (rg < least)
             least = rg, value[FIRST_WEIGHT] = weight[k];
     }
-    term->type->predict(term, &prediction, &log_s, &value[DISTANCE]);
+    tsr_pool pool = {0};
+    void *fit = tsr_term_fit_new(term, &pool);
+    term->type->fit(term, NULL, &prediction, &log_s, fit, NULL);
+    term->type->predict(term, &prediction, fit, &log_s, &value[DISTANCE]);
+    tsr_pool_clear(&pool);
     value[MEAN_RG] = sqrt(square);
     value[LOG_S] = log_s;
 }
@@ -129,7 +133,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
             square += pow(w[i] / sum * (value[i][v] - mean[v]), 2.0);
         error[v] = sqrt(square);
     }
-    tsr_point_clear(s->likelihood, &point);
+    tsr_point_clear(&point);
     tsr_parameters_free(p);
     for (int k = 0; k < n; k++)
         tsr_conformation_free(state[k]);

@@ -62,7 +62,7 @@ static double fresh_log_lik(const posterior_sample *s, double *mean,
     for (int q = 0; q < s->likelihood->grid.n_q; q++)
         mean[q] -= s->likelihood->self[q]; /* evaluation adds it */
     double log_lik = saxs_evaluate(s->likelihood, mean, 1.0, rng, &point);
-    tsr_point_clear(s->likelihood, &point);
+    tsr_point_clear(&point);
     return log_lik;
 }
 

@@ -253,7 +253,8 @@ static double log_lik(const question *q, const double p[SIX])
             f->c->body[i][c] = f->centre[c] + x[c] + p[3 + c];
     }
     assert_int_equal(
-        q->term->type->fit(q->term, &prediction, &theta, q->fit, NULL), TSR_OK);
+        q->term->type->fit(q->term, NULL, &prediction, &theta, q->fit, NULL),
+        TSR_OK);
     return q->term->type->log_lik(q->term, q->fit, &theta);
 }
 
@@ -354,11 +355,10 @@ static double coverage(fixture *f, const char *keys)
         write_maps(f);
         if (read_term(f->t, "map", entry, &term, &err) != TSR_OK)
             fail_msg("%s", err.message);
-        const question q = {f, term, term->type->fit_new(term)};
+        const question q = {f, term, tsr_term_fit_new(term, &term->pool)};
         below_truth(&q, below);
         for (int i = 0; i < SIX; i++)
             n_in += below[i] > 0.05 && below[i] < 0.95;
-        free(q.fit);
         tsr_term_free(term);
     }
     const double share = (double)n_in / (SIX * N_MAP);
@@ -389,7 +389,6 @@ static void limit_is_met(void **state)
            (size_t)f->t->n_body * sizeof *f->true_place);
     for (int k = 0; k < 2; k++) {
         char entry[400];
-        const char *name, *doc;
         double cc, sum = 0.0;
         tsr_term *term;
         snprintf(entry, sizeof entry,
@@ -397,10 +396,12 @@ static void limit_is_met(void **state)
         for (int i = 0; i < 10; i++) {
             write_maps(f);
             assert_int_equal(read_term(f->t, "map", entry, &term, NULL), 0);
-            const double *limit = term->type->constant(term, 0, &name, &doc);
-            assert_non_null(limit);
-            assert_string_equal(name, "limit");
-            term->type->predict(term, &prediction, &theta, &cc);
+            assert_int_equal(term->n_note, 1);
+            assert_string_equal(term->note[0].name, "limit");
+            const double *limit = term->note[0].value;
+            void *fit = tsr_term_fit_new(term, &term->pool);
+            term->type->fit(term, NULL, &prediction, &theta, fit, NULL);
+            term->type->predict(term, &prediction, fit, &theta, &cc);
             sum += (cc - *limit) / 10.0;
             assert_true(*limit > 0.3 && *limit < 0.95);
             tsr_term_free(term);

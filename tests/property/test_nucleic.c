@@ -3,7 +3,7 @@
 #include "tests/strand_fixture.h"
 
 #include "prior/prior.h"
-#include "scattering/guest_factor.h"
+#include "scattering/atom_model.h"
 
 /* ---- torsions by the names of atoms, apart from links ---- */
 

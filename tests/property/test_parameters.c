@@ -170,8 +170,8 @@ static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
 static void close_chain(chain *c)
 {
     gsl_rng_free(c->chain.rng);
-    tsr_point_clear(c->p->likelihood, &c->chain.now);
-    tsr_point_clear(c->p->likelihood, &c->chain.trial);
+    tsr_point_clear(&c->chain.now);
+    tsr_point_clear(&c->chain.trial);
     tsr_parameters_free(c->chain.parameters);
 }
 
@@ -295,7 +295,7 @@ static void sampled_is_integrated(void **state)
                 p.set[0].nuisance =
                     way ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE;
                 make_likelihood(&p);
-                assert_int_equal(saxs_term(p.likelihood, 0)->is_sampled, way);
+                assert_int_equal(p.likelihood->term[0]->is_integrated, !way);
                 run_chain(&p, 50 + (uint64_t)way, 1.0, 40000, centre, mean[way],
                           error[way]);
             }
@@ -382,7 +382,7 @@ static void student_at(double beta)
     }
     free(w);
     free(x);
-    tsr_point_clear(p.likelihood, &point);
+    tsr_point_clear(&point);
     close_problem(&p);
     gsl_rng_free(rng);
 }
@@ -424,7 +424,8 @@ static void state_is_consistent(void **state)
                 const tsr_saxs_term *term = saxs_term(p.likelihood, d);
                 const tsr_fit *had = run.chain.now.fit[d];
                 const double *theta = run.chain.now.theta + term->term.first;
-                tsr_fit *fit = tsr_saxs_fit_new(term);
+                tsr_pool pool = {0};
+                tsr_fit *fit = tsr_term_fit_new(&term->term, &pool);
                 must(tsr_saxs_fit(term, profile, theta, fit, &err), &err);
                 assert_true(fit->scale == had->scale);
                 assert_true(fit->background == had->background);
@@ -432,7 +433,7 @@ static void state_is_consistent(void **state)
                 assert_true(fit->log_sigma == had->log_sigma);
                 assert_true(fit->chi2 == had->chi2);
                 sum += tsr_saxs_log_lik(term, fit, theta);
-                free(fit);
+                tsr_pool_clear(&pool);
             }
             assert_true(sum == run.chain.now.log_lik);
         }

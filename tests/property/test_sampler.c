@@ -199,7 +199,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     gsl_rng_free(rng);
     tsr_batch_free(batch);
     tsr_engine_free(engine);
-    tsr_point_clear(f->likelihood, &point);
+    tsr_point_clear(&point);
     free(profile);
     free(value);
     free(w);

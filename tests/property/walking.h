@@ -367,7 +367,7 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
         log_w[i] = beta * point.log_lik;
     }
     tsr_batch_free(batch);
-    tsr_point_clear(s->likelihood, &point);
+    tsr_point_clear(&point);
     tsr_conformation_free(c);
     gsl_rng_free(rng);
     free(partial);

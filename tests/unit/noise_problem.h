@@ -20,7 +20,8 @@ typedef struct {
     const tsr_noise_type *type;
     tsr_noise_options options;
     tsr_linear linear;
-    void *state;
+    tsr_pool pool;
+    tsr_noise *state;
     tsr_fit fit;
     double scratch[2 * MAX_N];
 } problem;
@@ -65,14 +66,13 @@ static inline void open_model(problem *p, int model, tsr_number_or_word scale,
                                  .matrix = p->matrix,
                                  .n_q = N_Q,
                                  .linear = &p->linear};
-    p->state = p->type->state_new(&spec);
-    assert_non_null(p->state);
+    assert_int_equal(tsr_noise_new(&spec, &p->pool, &p->state, NULL), TSR_OK);
     p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
 }
 
 static inline void close_model(problem *p)
 {
-    p->type->state_free(p->state);
+    tsr_pool_clear(&p->pool);
 }
 
 /* `relative` needs I > 0. */

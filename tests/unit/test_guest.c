@@ -6,7 +6,6 @@
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
-#include "scattering/guest_factor.h"
 #include "tests/unit/chain_pdb.h"
 #include "tests/unit/folder.h"
 

@@ -1,7 +1,7 @@
 /* The integral over scale, background and noise: Student's, where the first two
  * have no closed form, against a sum over a grid of both; and one whose errors
  * are far from those stated, against a sum over its scale. */
-#include "likelihood/marginal.h"
+#include "likelihood/term_saxs.h"
 
 #include "core/random.h"
 #include "tests/saxs_likelihood.h"
@@ -57,7 +57,7 @@ static double by_grid(const tsr_saxs_term *term, tsr_fit *fit,
     enum { REACH = 60 };
     const double h = 0.2;
     term->noise->fit(term->state, profile, theta, fit);
-    const double spread = term->noise->conditional(theta).spread;
+    const double spread = term->noise->conditional(term->state, theta).spread;
     const double sd_c = spread / sqrt(fit->model_norm),
                  sd_b = spread / sqrt(fit->one_norm);
     const double top = term->noise->log_lik(term->state, fit, theta, fit->scale,

@@ -34,7 +34,7 @@ static double integral(const problem *p, const double *theta, double wide)
 {
     enum { M = 300, MB = 60 };
     const tsr_fit *fit = &p->fit;
-    double spread = p->type->conditional(theta).spread;
+    double spread = p->type->conditional(p->state, theta).spread;
     double top = log_density(p, fit->scale > 0 ? fit->scale : 0.0,
                              fit->background, theta);
     double sd_c = spread / sqrt(fit->model_norm);
@@ -127,10 +127,10 @@ static void parts_agree(void **state)
                              p.type->name, way, got, sum, want);
                 if (p.type->log_integral == NULL)
                     continue;
-                double other =
-                    p.type->log_integral(p.state, &p.fit, theta) +
-                    tsr_linear_log_density(&p.linear, &p.fit,
-                                           p.type->conditional(theta), c, b);
+                double other = p.type->log_integral(p.state, &p.fit, theta) +
+                               tsr_linear_log_density(
+                                   &p.linear, &p.fit,
+                                   p.type->conditional(p.state, theta), c, b);
                 if (fabs(other - got) > 1e-8)
                     fail_msg("%s, way %d: %.10f is not %.10f", p.type->name,
                              way, other, got);
@@ -216,7 +216,7 @@ static void student_proposal_covers(void **state)
         p.type->fit(p.state, p.profile, theta, &p.fit);
         double want = integral(&p, theta, 14.0), sum = 0.0, square = 0.0;
         gsl_rng *rng = tsr_rng_new(3, (uint64_t)k);
-        tsr_linear_shape shape = p.type->conditional(theta);
+        tsr_linear_shape shape = p.type->conditional(p.state, theta);
         for (int i = 0; i < N; i++) {
             double c, b;
             tsr_linear_draw(&p.linear, &p.fit, shape, rng, &c, &b);

@@ -97,7 +97,7 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                           tsr_number_or_word background, const double *error)
 {
     open_model(p, model, scale, background);
-    p->type->state_free(p->state);
+    close_model(p);
     const tsr_noise_spec spec = {.options = &p->options,
                                  .saxs = &p->saxs,
                                  .matrix = p->matrix,
@@ -105,8 +105,7 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                                  .linear = &p->linear,
                                  .n_error = N_ERROR_CURVE,
                                  .error = error};
-    p->state = p->type->state_new(&spec);
-    assert_non_null(p->state);
+    assert_int_equal(tsr_noise_new(&spec, &p->pool, &p->state, NULL), TSR_OK);
 }
 
 /* The integral over the model's own error is that of the dense covariance: with

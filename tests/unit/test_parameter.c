@@ -258,23 +258,26 @@ static void folding_changes_nothing(void **state)
     double three[TSR_N_COMP_PAIR * N_Q], partial[TSR_N_COMP_PAIR * N_Q];
     tsr_form_factor_table *table;
     tsr_coarse_spec spec;
+    tsr_pool pool = {0};
     assert_int_equal(
         tsr_form_factor_read("data/components_two_body.dat", &table, NULL),
         TSR_OK);
-    assert_int_equal(
-        tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &spec, NULL),
-        TSR_OK);
+    assert_int_equal(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq,
+                                        &pool, &spec, NULL),
+                     TSR_OK);
     double radius = spec.radius_ang;
     partials_of(&spec, three);
-    tsr_coarse_spec_clear(&spec);
     for (int which = 0; which < 4; which++) {
         tsr_parameter prior[TSR_N_CONTRAST] = {
             {.infer = which & 1, .start = at[0]},
             {.infer = which >> 1, .start = at[1]}};
         assert_int_equal(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q,
-                                            dq, &spec, NULL),
+                                            dq, &pool, &spec, NULL),
                          TSR_OK);
-        tsr_coarse_fold(&spec, prior);
+        spec.spec.n_comp = tsr_factors_fold(prior, radius, spec.spec.n_type,
+                                            N_Q, dq, spec.form_factor);
+        assert_int_equal(tsr_partials_fold(prior, radius, N_Q, dq, spec.self),
+                         spec.spec.n_comp);
         assert_int_equal(spec.spec.n_comp, 1 + prior[0].infer + prior[1].infer);
         partials_of(&spec, partial);
         for (int k = 0; k < N_Q; k++) {
@@ -287,8 +290,8 @@ static void folding_changes_nothing(void **state)
             assert_int_equal(n, spec.spec.n_comp);
             assert_true(fabs(got - want) < 1e-9 * three[0]);
         }
-        tsr_coarse_spec_clear(&spec);
     }
+    tsr_pool_clear(&pool);
     tsr_form_factor_free(table);
 }
 

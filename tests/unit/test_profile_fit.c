@@ -1,6 +1,5 @@
 /* likelihood/contrast, cormap, profile_fit: curves from partial profiles, runs
  * of residuals, fits with bounds. */
-#include "scattering/contrast.h"
 #include "scattering/debye.h"
 #include "scattering/profile_fit.h"
 

@@ -180,22 +180,23 @@ static void rows_add_up(void **state)
         {.sigma = sigma, .slit_width = 0.01, .slit_length = 0.05},
         {.sigma = NULL}};
     for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
-        tsr_smearing *s;
-        assert_int_equal(tsr_smearing_new(&r[i], N, q, 100.0, &s, &err),
+        tsr_pool pool = {0};
+        tsr_smearing s;
+        assert_int_equal(tsr_smearing_make(&r[i], N, q, 100.0, &pool, &s, &err),
                          TSR_OK);
         for (int k = 0; k < N; k++) {
             double sum = 0.0;
-            for (int j = s->first[k]; j < s->first[k + 1]; j++) {
-                sum += s->weight[j];
-                assert_true(s->q[j] <= tsr_resolution_q_max(&r[i], N, q));
+            for (int j = s.first[k]; j < s.first[k + 1]; j++) {
+                sum += s.weight[j];
+                assert_true(s.q[j] <= tsr_resolution_q_max(&r[i], N, q));
             }
             assert_float_equal(sum, 1.0, 1e-12);
         }
         if (i == 5) {
-            assert_int_equal(s->first[N], N);
-            assert_memory_equal(s->q, q, sizeof q);
+            assert_int_equal(s.first[N], N);
+            assert_memory_equal(s.q, q, sizeof q);
         }
-        tsr_smearing_free(s);
+        tsr_pool_clear(&pool);
     }
 }
 

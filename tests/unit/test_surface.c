@@ -6,9 +6,9 @@
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
-#include "scattering/cap_union.h"
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
+#include "scattering/surface.h"
 
 #include <math.h>
 
@@ -126,7 +126,8 @@ static void leaving_caps_out_changes_nothing(void **state)
     static tsr_cap caps[N];
     uint32_t seed = 5;
     int n_exposed = 0;
-    tsr_cap_room *room = tsr_cap_room_new(N);
+    tsr_pool pool = {0};
+    tsr_cap_room *room = tsr_cap_room_new(N, &pool);
     assert_non_null(room);
     fill_at_random(N, 24.0, xyz, radius);
     for (int i = 0; i < N; i++)
@@ -143,7 +144,7 @@ static void leaving_caps_out_changes_nothing(void **state)
         n_exposed += all > 0.0;
     }
     assert_in_range(n_exposed, N / 10, N - N / 10);
-    tsr_cap_room_free(room);
+    tsr_pool_clear(&pool);
 }
 
 /* A cubic lattice of equal spheres: circles meet in common points, where

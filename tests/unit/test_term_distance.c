@@ -50,7 +50,8 @@ static double log_lik(fixture *f, const tsr_term *term, int n, const double *r,
                       const double *weight, double log_s, double *chi2)
 {
     tsr_err err = {0};
-    void *fit = term->type->fit_new(term);
+    tsr_pool pool = {0};
+    void *fit = tsr_term_fit_new(term, &pool);
     const tsr_prediction prediction = {
         NULL, n, (const tsr_conformation *const *)f->c, weight};
     for (int k = 0; k < n; k++) {
@@ -60,12 +61,12 @@ static double log_lik(fixture *f, const tsr_term *term, int n, const double *r,
         b[TSR_CA][1] += r[k];
     }
     assert_non_null(fit);
-    assert_int_equal(term->type->fit(term, &prediction, &log_s, fit, &err),
-                     TSR_OK);
+    assert_int_equal(
+        term->type->fit(term, NULL, &prediction, &log_s, fit, &err), TSR_OK);
     double sum = term->type->log_lik(term, fit, &log_s);
     if (chi2 != NULL)
         *chi2 = term->type->chi2(term, fit);
-    free(fit);
+    tsr_pool_clear(&pool);
     return sum;
 }
 
@@ -177,7 +178,10 @@ static void ensembles(void **state)
     double both = log_lik(f, term, 2, r, weight, 0.2, &chi2);
     const tsr_prediction prediction = {
         NULL, 2, (const tsr_conformation *const *)f->c, weight};
-    term->type->predict(term, &prediction, &(double){0.2}, &value);
+    const double log_s = 0.2;
+    void *fit = tsr_term_fit_new(term, &term->pool);
+    term->type->fit(term, NULL, &prediction, &log_s, fit, NULL);
+    term->type->predict(term, &prediction, fit, &log_s, &value);
     assert_true(fabs(value - (0.3 * 17.0 + 0.7 * 24.0)) < 1e-9);
     assert_true(fabs(chi2 - (0.3 * 2.25 + 0.7 * 4.0)) < 1e-9);
     double want = 0.3 * log_lik(f, term, 1, &r[0], &one, 0.2, NULL) +

@@ -97,14 +97,15 @@ static double log_lik_at(const fixture *f, const tsr_term *term, int n,
     const double theta = log(sigma_over_r);
     const tsr_conformation *state[3] = {f->c, f->c, f->c};
     const tsr_prediction prediction = {NULL, n, state, weight};
-    void *fit = term->type->fit_new(term);
+    tsr_pool pool = {0};
+    void *fit = tsr_term_fit_new(term, &pool);
     assert_non_null(fit);
-    assert_int_equal(term->type->fit(term, &prediction, &theta, fit, NULL),
-                     TSR_OK);
+    assert_int_equal(
+        term->type->fit(term, NULL, &prediction, &theta, fit, NULL), TSR_OK);
     const double value = term->type->log_lik(term, fit, &theta);
     if (cc != NULL)
-        term->type->predict(term, &prediction, &theta, cc);
-    free(fit);
+        term->type->predict(term, &prediction, fit, &theta, cc);
+    tsr_pool_clear(&pool);
     return value;
 }
 
@@ -221,22 +222,22 @@ static void updates(void **state)
     tsr_conformation_copy(f->t, two, f->c, 0, f->t->n_residue);
     const tsr_conformation *states[2] = {f->c, two};
     const tsr_prediction prediction = {NULL, 2, states, weight};
-    void *now = term->type->fit_new(term), *trial = term->type->fit_new(term);
-    void *afresh = term->type->fit_new(term);
-    term->type->fit(term, &prediction, &theta, now, NULL);
+    void *now = tsr_term_fit_new(term, &term->pool);
+    void *trial = tsr_term_fit_new(term, &term->pool);
+    void *afresh = tsr_term_fit_new(term, &term->pool);
+    term->type->fit(term, NULL, &prediction, &theta, now, NULL);
     for (int round = 0; round < 50; round++) {
         const int first = round % f->t->n_body;
         for (int i = first; i < f->t->n_body && i < first + 3; i++)
             two->body[i][round % 3] += 0.3 * cos(3.0 * round + i);
-        term->type->update(term, now, &prediction, &theta, trial, NULL);
-        term->type->fit(term, &prediction, &theta, afresh, NULL);
+        term->type->fit(term, now, &prediction, &theta, trial, NULL);
+        term->type->fit(term, NULL, &prediction, &theta, afresh, NULL);
         assert_true(term->type->log_lik(term, trial, &theta) ==
                     term->type->log_lik(term, afresh, &theta));
         void *held = now;
         now = trial;
         trial = held;
     }
-    free(now), free(trial), free(afresh);
     tsr_conformation_free(two);
     tsr_term_free(term);
     tsr_map_free(map);
@@ -262,13 +263,13 @@ static void width(void **state)
     assert_true(at > log_lik_at(f, free_, 1, &one, 0.33, NULL) + 5.0);
     const tsr_conformation *states[1] = {f->c};
     const tsr_prediction prediction = {NULL, 1, states, &one};
-    void *a = free_->type->fit_new(free_), *b = free_->type->fit_new(free_);
-    free_->type->fit(free_, &prediction, &theta[0], a, NULL);
+    void *a = tsr_term_fit_new(free_, &free_->pool);
+    void *b = tsr_term_fit_new(free_, &free_->pool);
+    free_->type->fit(free_, NULL, &prediction, &theta[0], a, NULL);
     free_->type->refit(free_, a, &theta[1], b);
-    free_->type->fit(free_, &prediction, &theta[1], a, NULL);
+    free_->type->fit(free_, NULL, &prediction, &theta[1], a, NULL);
     assert_true(free_->type->log_lik(free_, a, &theta[1]) ==
                 free_->type->log_lik(free_, b, &theta[1]));
-    free(a), free(b);
     tsr_term_free(free_);
     tsr_map_free(map);
 }
@@ -335,8 +336,8 @@ static void stiffness(void **state)
     }
     const tsr_conformation *states[1] = {f->c};
     const tsr_prediction prediction = {NULL, 1, states, &one};
-    void *fit = term->type->fit_new(term);
-    term->type->fit(term, &prediction, &theta, fit, NULL);
+    void *fit = tsr_term_fit_new(term, &term->pool);
+    term->type->fit(term, NULL, &prediction, &theta, fit, NULL);
     term->type->stiffen(term, fit, 0, N, v, y);
     for (int k = 0; k < N; k++) {
         double told = 0.0;
@@ -347,7 +348,7 @@ static void stiffness(void **state)
         if (!(fabs(told - seen) < 0.1 * seen))
             fail_msg("%d: %g is told, %g seen", k, told, seen);
     }
-    free(fit), free(v), free(y);
+    free(v), free(y);
     gsl_rng_free(rng);
     tsr_term_free(term);
     tsr_map_free(map);

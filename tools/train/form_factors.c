@@ -5,6 +5,7 @@
 #include "molecule/structure.h"
 #include "molecule/table_file.h"
 #include "scattering/atom_model.h"
+#include "scattering/surface.h"
 #include "train/train.h"
 
 #include <gsl/gsl_errno.h>
