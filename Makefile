@@ -241,7 +241,7 @@ check-slow: deps-check ## the slow tests
 # the child that tries a file without a seal (try_in_child) HDF5 itself may fail:
 # the child is there for that.
 SAN_SCRIPTS := $(patsubst %,tests/cli/test_%.sh,cli init profile \
-                 export files damage noise train contrast map)
+                 export files inputs noise train contrast map)
 SAN_TESTS   := $(patsubst %.c,$(BUILD)/%,$(filter-out %_clash.c \
                  %_prior_table.c,$(wildcard tests/unit/test_*.c)))
 SAN_REPORT   = $(CURDIR)/$(BUILD)/report
@@ -250,7 +250,7 @@ SAN_OPTIONS  = exitcode=99:log_path=$(SAN_REPORT)
 check-san: deps-check ## unit tests and commands under sanitizers
 	@+$(SUBMAKE) SAN=address,undefined check-san-run
 
-check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS)
+check-san-run: $(PROGRAM) $(TOOLS) $(SAN_TESTS) $(BUILD)/tests/oracle/write_strand
 	@rm -f $(SAN_REPORT).*
 	@OCL_ICD_VENDORS=/dev/null/none BUILD=$(BUILD) PYTHON=$(PYTHON) \
 	    ASAN_OPTIONS=$(SAN_OPTIONS) LSAN_OPTIONS=exitcode=99 \

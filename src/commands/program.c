@@ -156,10 +156,10 @@ static int check_output(int exit_status, FILE *out, FILE *message)
     if (!failed && !ferror(out))
         return exit_status;
     /* whoever failed to write has said so */
-    if (code != EPIPE && exit_status == 0)
+    if (code != EPIPE && exit_status <= 1)
         fprintf(message, "%s: cannot write to standard output%s%s\n", PROGRAM,
                 code != 0 ? ": " : "", code != 0 ? strerror(code) : "");
-    return exit_status != 0 ? exit_status : tsr_exit_status(TSR_E_IO);
+    return exit_status > 1 ? exit_status : tsr_exit_status(TSR_E_IO);
 }
 
 int tsr_program(const tsr_command *const *commands, int argc,

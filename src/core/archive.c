@@ -120,7 +120,8 @@ tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err)
     if (a->failed && !a->is_restoring)
         return tsr_no_memory(err);
     if (a->failed)
-        return tsr_fail(err, TSR_E_DATA, "the saved state is too short");
+        return tsr_fail(err, TSR_E_DATA,
+                        "the saved state is too short, or no state");
     if (a->is_restoring &&
         (a->at_real != a->n_real || a->at_integer != a->n_integer))
         return tsr_fail(err, TSR_E_DATA, "the saved state is too long");

@@ -78,6 +78,6 @@ void tsr_rng_restore(gsl_rng *rng, const uint64_t word[TSR_RNG_WORDS])
 {
     philox_state *s = rng->state;
     s->seed = word[0], s->stream = word[1], s->block = word[2];
-    s->used = (unsigned)word[3];
+    s->used = word[3] < 4 ? (unsigned)word[3] : 4; /* of a file: an index */
     philox_fill(s);
 }

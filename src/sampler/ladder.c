@@ -135,7 +135,7 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
 {
     tsr_ladder *l = ladder;
     double probability[TSR_MAX_TEMPERATURES];
-    int parity = (int)(l->n_round++ % 2);
+    int parity = (int)(l->n_round++ & 1);
     if (l->n < 2)
         return;
     for (int k = 0; k + 1 < l->n; k++) {
@@ -201,8 +201,13 @@ void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive)
 {
     tsr_ladder *l = ladder;
     size_t n = (size_t)l->n;
+    uint64_t placed = 0; /* a bit a replica */
     tsr_archive_real(archive, l->temperature, n);
     tsr_archive_int(archive, l->replica, n);
+    for (size_t k = 0; k < n; k++)
+        if (l->replica[k] >= 0 && l->replica[k] < l->n)
+            placed |= UINT64_C(1) << l->replica[k];
+    archive->failed |= placed != UINT64_MAX >> (64 - n);
     tsr_archive_int(archive, l->seen, n);
     tsr_archive_long(archive, &l->n_round, 1);
     tsr_archive_long(archive, &l->n_seen, 1);

@@ -75,13 +75,13 @@ static tsr_status check_beam(const char *path, const tsr_resolution *r,
 {
     double sum = 0.0;
     for (int i = 0; i < r->n_beam; i++) {
-        if (!isfinite(r->beam_u[i]) || !(r->beam[i] >= 0.0) ||
+        if (!(fabs(r->beam_u[i]) <= 10.0) || !(r->beam[i] >= 0.0) ||
             !isfinite(r->beam[i]) ||
             (i > 0 && !(r->beam_u[i] > r->beam_u[i - 1])))
             return tsr_fail(err, TSR_E_DATA,
                             "'%s': row %d of the beam profile is %g, %g; "
-                            "expected u that ascends (1/Angstrom) and "
-                            "intensities of 0 or more",
+                            "expected u that ascends (1/Angstrom, up to 10) "
+                            "and intensities of 0 or more",
                             path, i + 1, r->beam_u[i], r->beam[i]);
         if (i > 0)
             sum += 0.5 * (r->beam[i] + r->beam[i - 1]) *

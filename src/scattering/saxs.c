@@ -179,7 +179,7 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
     const int n = saxs->n, part = n / 4 > MIN_ROWS ? n / 4 : MIN_ROWS;
     const double *i = saxs->intensity, end = saxs->q[n - 1];
     int n_below = 0, n_buried = 0;
-    double first = 0.0, last = 0.0;
+    double first = 0.0, last = 0.0, error_first = 0.0, error_last = 0.0;
     if (!(end > 1e-4 && end < 100.0))
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': q ends at %g 1/Angstrom, which no instrument "
@@ -191,8 +191,12 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
         n_buried += k < part && saxs->sigma[k] > 3.0 * fabs(i[k]);
         first += k < part ? i[k] : 0.0;
         last += k >= n - part ? i[k] : 0.0;
+        error_first += k < part ? saxs->sigma[k] : 0.0;
+        error_last += k >= n - part ? saxs->sigma[k] : 0.0;
     }
-    if (n_buried > 0.7 * part)
+    /* near a match point I is buried, too, but its errors do not fall as a
+     * curve does */
+    if (n_buried > 0.7 * part && error_first > 2.0 * error_last)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': sigma is more than three times I at %d of the "
                         "%d points of lowest q; give q, I, sigma in this "

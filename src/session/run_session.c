@@ -655,6 +655,17 @@ static tsr_status archive(tsr_session *s, tsr_err *err)
                : TSR_OK;
 }
 
+/* A checkpoint's seal finds damage, not what another program wrote there. */
+static int place_is_sound(const tsr_session *s)
+{
+    const tsr_run_place *p = &s->place;
+    const double draws = (double)p->warmup + (double)p->draws;
+    return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
+           p->draws >= 0 && p->next_look > 0 &&
+           draws * (double)tsr_run_draw_steps(s->config, &s->identity) ==
+               (double)p->steps;
+}
+
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
@@ -665,6 +676,9 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     if (s->setup->atom_target != NULL && s->setup->surrogate != NULL)
         TSR_TRY(tsr_surrogate_update(s->setup->surrogate, err));
     tsr_status status = tsr_archive_end(&s->saved, err);
+    if (status == TSR_OK && !place_is_sound(s))
+        status = tsr_fail(err, TSR_E_DATA,
+                          "its numbers of draws and steps do not agree");
     if (status != TSR_OK)
         return tsr_wrap(err, status,
                         "the checkpoint does not fit this run (another version "

@@ -162,7 +162,6 @@ expect "conformations without a trace" 0 \
 check "are all there" test "$(grep -c ^MODEL hurt.pdb)" -eq 8
 expect "the best needs one" 65 "no trace with lp" "$program" export hurt \
     --draws best
-expect "variables, too" 65 "hurt/trace.h5" "$program" export hurt --format csv
 
 # ---- longer chain ids of mmCIF ----
 awk '/^ATOM/ {

@@ -139,9 +139,6 @@ rm ./*.json
 
 # ---- wrong inputs ----
 expect "no model" 64 "MODEL" "$program" init
-expect "a model that is not there" 66 "cannot open 'no.pdb'" "$program" init no.pdb
-expect "no structure" 65 "'exp.dat' is not a structure" "$program" init exp.dat
-expect "no curve" 65 "'model.pdb'" "$program" init model.pdb model.pdb
 cp exp.dat measured.dat
 expect "over a measured curve" 64 "measured.dat" \
     "$program" init model.pdb -o measured.dat

@@ -125,16 +125,6 @@ expect "an option of another verb" 64 "belongs to 'map timeline'" \
 expect "an unknown kernel" 64 "expected gaussian, radius or electron" \
     map cc model.pdb --map own.mrc -r 6 --kernel box
 expect "a wide resolution" 64 "" map cc model.pdb --map own.mrc -r 600
-expect "no such map" 66 "cannot open" map cc model.pdb --map none.mrc -r 6
-expect "a structure as map" 65 "is it a density map" \
-    map cc model.pdb --map model.pdb -r 6
-expect "a map as model" 65 "is not a structure" map cc own.mrc --map own.mrc \
-    -r 6
-head -c 5000 own.mrc >cut.mrc
-expect "a file that is cut off" 65 "ends within its voxels" \
-    map cc model.pdb --map cut.mrc -r 6
-head -c 3000 own.mrc.gz >cut.mrc.gz
-expect "and a packed one" 65 "cut.mrc.gz" map cc model.pdb --map cut.mrc.gz -r 6
 # Maps with which nothing can be compared, by every verb that compares.
 cat >spoil.py <<'END'
 """spoil.py WHAT FILE: own.mrc with other voxels, or other words in its header."""

@@ -320,10 +320,6 @@ expect "a molecule too large" 65 "too far for a curve.*lower --q-max" \
 record " CA" ALA A 1 0 C >alone.pdb
 expect "one atom" 0 "lacks 4 atoms" profile alone.pdb --data data.dat --json
 json "is fitted" "s[0]['chi2'] > 1"
-record " O" HOH A 1 0 O HETATM >water.pdb
-expect "water alone" 65 "water.pdb.*no atoms" profile water.pdb
-expect "a missing structure" 66 "nowhere.pdb" profile nowhere.pdb
-expect "missing data" 66 "nowhere.dat" profile atoms.pdb --data nowhere.dat
 expect "no structure" 64 "" profile --data data.dat
 expect "unknown bodies" 64 "atoms, two or one" profile atoms.pdb --bodies three
 expect "a range the wrong way round" 64 "LOW:HIGH" profile atoms.pdb --c1 1.1:1

@@ -193,17 +193,10 @@ awk '!/^#/ && NF == 3 && !n++ {$2 = $2 * 1.01} {print}' hurt/input/good.dat \
 expect "other data" 65 "the data: not what the checkpoint was made with" \
     "$program" resume hurt --draws 110
 copy
-truncate -s -5000 hurt/trace.h5
-expect "a trace cut short" 65 "trace.h5" "$program" resume hurt --draws 110
-copy
 expect "another run with its own seed" 0 "" "$program" run good.yaml \
     --output other --set seed=2 --set sampler.draws=100
 cp other/trace.h5 hurt
 expect "its trace" 65 "trace.h5.*config.yaml is not the one.*seed: 1" \
-    "$program" resume hurt --draws 110
-copy
-rm hurt/trajectory-001.h5
-expect "a trajectory that is gone" 66 "trajectory-001.h5" \
     "$program" resume hurt --draws 110
 copy
 truncate -s 3000 hurt/checkpoint.h5
@@ -215,15 +208,6 @@ expect "as long from the start" 0 "" "$program" run good.yaml --output longer \
     --set sampler.draws=110
 same "a damaged checkpoint: the one before does" hurt longer
 check "the damaged one is put aside" test -s hurt/checkpoint.h5.damaged
-copy
-truncate -s 3000 hurt/checkpoint.h5
-truncate -s 2000 hurt/checkpoint.h5.previous
-expect "both damaged" 65 "" "$program" resume hurt --draws 110
-copy
-rm hurt/checkpoint.h5*
-expect "none" 66 "checkpoint" "$program" resume hurt --draws 110
-expect "status without one" 0 "" "$program" status hurt
-check "says none" grep -q "checkpoint *none" out.txt
 
 # ---- no room ----
 # Files may grow to so many blocks of 512 bytes.

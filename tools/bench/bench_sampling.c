@@ -224,6 +224,8 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
         clean(folder);
         if (tsr_stop_asked && !is_over())
             status = tsr_fail(err, TSR_E_INTERRUPTED, "interrupted");
+        else if (own != TSR_OK && n == 1)
+            status = tsr_fail(err, own, "%s", why.message);
         else if (own != TSR_OK)
             tsr_warn(log, "%s is left out: %s", config[k], why.message);
         else if (o->json)
