@@ -3,7 +3,7 @@
  */
 #include "answer/verdict.h"
 
-#include "core/json_read.h"
+#include "core/json.h"
 #include "core/text.h"
 
 #include <math.h>

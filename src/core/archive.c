@@ -41,47 +41,39 @@ static int want(void **array, size_t *room, size_t used, size_t n, size_t size)
     return 1;
 }
 
-void tsr_archive_real(tsr_archive *archive, double *value, size_t n)
+/* n numbers into the array, or the next n out of it. */
+static void transfer(tsr_archive *a, void **array, size_t *room, size_t *used,
+                     size_t *at, void *value, size_t n, size_t size)
 {
-    tsr_archive *a = archive;
     if (n == 0 || a->failed)
         return;
-    if (a->is_restoring) {
-        a->failed = n > a->n_real - a->at_real;
-        if (!a->failed)
-            memcpy(value, a->real + a->at_real, n * sizeof *value);
-        a->at_real += a->failed ? 0 : n;
+    a->failed =
+        a->is_restoring ? n > *used - *at : !want(array, room, *used, n, size);
+    if (a->failed)
         return;
-    }
-    void *array = a->real;
-    a->failed = !want(&array, &a->room_real, a->n_real, n, sizeof *a->real);
-    a->real = array;
-    if (!a->failed) {
-        memcpy(a->real + a->n_real, value, n * sizeof *value);
-        a->n_real += n;
+    if (a->is_restoring) {
+        memcpy(value, (char *)*array + *at * size, n * size);
+        *at += n;
+    } else {
+        memcpy((char *)*array + *used * size, value, n * size);
+        *used += n;
     }
 }
 
-static void archive_integer(tsr_archive *archive, int64_t *value, size_t n)
+void tsr_archive_real(tsr_archive *a, double *value, size_t n)
 {
-    tsr_archive *a = archive;
-    if (n == 0 || a->failed)
-        return;
-    if (a->is_restoring) {
-        a->failed = n > a->n_integer - a->at_integer;
-        if (!a->failed)
-            memcpy(value, a->integer + a->at_integer, n * sizeof *value);
-        a->at_integer += a->failed ? 0 : n;
-        return;
-    }
+    void *array = a->real;
+    transfer(a, &array, &a->room_real, &a->n_real, &a->at_real, value, n,
+             sizeof *a->real);
+    a->real = array;
+}
+
+static void archive_integer(tsr_archive *a, int64_t *value, size_t n)
+{
     void *array = a->integer;
-    a->failed =
-        !want(&array, &a->room_integer, a->n_integer, n, sizeof *a->integer);
+    transfer(a, &array, &a->room_integer, &a->n_integer, &a->at_integer, value,
+             n, sizeof *a->integer);
     a->integer = array;
-    if (!a->failed) {
-        memcpy(a->integer + a->n_integer, value, n * sizeof *value);
-        a->n_integer += n;
-    }
 }
 
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n)
@@ -114,9 +106,8 @@ void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng)
         tsr_rng_restore(rng, word);
 }
 
-tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err)
+tsr_status tsr_archive_end(const tsr_archive *a, tsr_err *err)
 {
-    const tsr_archive *a = archive;
     if (a->failed && !a->is_restoring)
         return tsr_no_memory(err);
     if (a->failed)

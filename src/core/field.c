@@ -3,10 +3,14 @@
 
 #include "core/text.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static void *at(const tsr_field *field, void *object)
 {
@@ -264,4 +268,627 @@ const char *tsr_field_nearest(const tsr_field *fields, const char *name)
     for (const tsr_field *f = fields; f->name != NULL; f++)
         tsr_nearest_try(&nearest, f->name);
     return nearest.best;
+}
+
+/* ---- text ----
+ *
+ * Field tables: values from text and back, and what a field expects. */
+
+/* Text that grows within a fixed buffer; `length` counts on past its end, as
+ * snprintf does. */
+typedef struct {
+    char *text;
+    size_t size;
+    size_t length;
+} buffer;
+
+TSR_PRINTF(2, 3) static void put(buffer *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    size_t used = b->length < b->size ? b->length : b->size;
+    int n = vsnprintf(b->text + used, b->size - used, format, args);
+    va_end(args);
+    b->length += n > 0 ? (size_t)n : 0;
+}
+
+/* The fewest digits that read back to the same bits, in the notation that
+ * Python's repr chooses: plain between 1e-4 and 1e16. */
+static void put_double(buffer *b, double x)
+{
+    if (!isfinite(x)) {
+        put(b, "%s", isnan(x) ? ".nan" : x > 0.0 ? ".inf" : "-.inf");
+        return;
+    }
+    char e[40];
+    int digits = 0; /* after the point */
+    do {
+        snprintf(e, sizeof e, "%.*e", digits, x);
+    } while (strtod(e, NULL) != x && ++digits < 17);
+    char *mark = strchr(e, 'e');
+    int exponent = (int)strtol(mark + 1, NULL, 10);
+    if (exponent < -4 || exponent > 15) {
+        *mark = '\0';
+        put(b, "%se%d", e, exponent);
+    } else {
+        put(b, "%.*f", digits > exponent ? digits - exponent : 0, x);
+    }
+}
+
+/* ---- what a field expects ---- */
+
+static int is_checked(const tsr_field *f)
+{
+    return f->min < 0.0 || f->min > 0.0 || f->max < 0.0 || f->max > 0.0;
+}
+
+static int in_range(const tsr_field *f, double x)
+{
+    return !is_checked(f) || (x >= f->min && x <= f->max);
+}
+
+static void put_range(buffer *b, const tsr_field *f, const char *within)
+{
+    if (!is_checked(f) || (isinf(f->min) && isinf(f->max)))
+        return;
+    if (isinf(f->max) || isinf(f->min)) {
+        put(b, isinf(f->max) ? ", at least " : ", at most ");
+        put_double(b, isinf(f->max) ? f->min : f->max);
+        return;
+    }
+    put(b, " %s [", within);
+    put_double(b, f->min);
+    put(b, ", ");
+    put_double(b, f->max);
+    put(b, "]");
+}
+
+static void put_words(buffer *b, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        put(b, "%s%s", i == 0 ? "" : ", ", words[i]);
+}
+
+/* Of a struct without kinds all keys; else those of each kind. */
+static void put_keys(buffer *b, const tsr_field *field)
+{
+    const char *comma = "";
+    for (const tsr_field *f = field->fields; f != NULL && f->name != NULL; f++)
+        put(b, "%s%s", f == field->fields ? "" : ", ", f->name);
+    for (int k = 0; field->selector != NULL && field->kind(k).name != NULL;
+         k++, comma = "; ") {
+        put(b, "%s%s", comma, field->selector);
+        for (const tsr_field *f = field->kind(k).fields; f->name != NULL; f++)
+            put(b, ", %s", f->name);
+        put(b, " (%s %s)", field->selector, field->kind(k).name);
+    }
+}
+
+int tsr_field_expects(const tsr_field *field, char *text, size_t size)
+{
+    buffer b = {text, size, 0};
+    if (size > 0)
+        text[0] = '\0';
+    switch (field->type) {
+    case TSR_FIELD_BOOL:
+        put(&b, "true or false");
+        break;
+    case TSR_FIELD_INT:
+        put(&b, "integer");
+        put_range(&b, field, "in");
+        break;
+    case TSR_FIELD_DOUBLE:
+        put(&b, "number");
+        put_range(&b, field, "in");
+        break;
+    case TSR_FIELD_STRING:
+        put(&b, field->is_path ? "path" : "text");
+        if (field->is_path && field->words != NULL) {
+            put(&b, ", or ");
+            put_words(&b, field->words);
+        }
+        break;
+    case TSR_FIELD_CHOICE:
+        put(&b, "one of ");
+        put_words(&b, field->words);
+        break;
+    case TSR_FIELD_NUMBER_OR_WORD:
+        put(&b, "number");
+        put_range(&b, field, "in");
+        put(&b, field->words[0] != NULL && field->words[1] != NULL
+                    ? ", or one of "
+                    : ", or ");
+        put_words(&b, field->words);
+        break;
+    case TSR_FIELD_PAIR:
+        put(&b, "ascending pair [low, high]");
+        put_range(&b, field, "within");
+        break;
+    case TSR_FIELD_STRINGS:
+        put(&b, "list of texts");
+        break;
+    case TSR_FIELD_GROUP:
+    case TSR_FIELD_LIST:
+        put(&b, field->type == TSR_FIELD_LIST
+                    ? "list of mappings with keys among "
+                    : "mapping with keys among ");
+        put_keys(&b, field);
+        const tsr_field *alias =
+            field->alias != NULL && field->selector == NULL
+                ? tsr_field_find(field->fields, field->alias)
+                : NULL;
+        if (alias != NULL) {
+            char inner[200];
+            tsr_field_expects(alias, inner, sizeof inner);
+            put(&b, ", or %s (its '%s')", inner, alias->name);
+        }
+        break;
+    }
+    return (int)b.length;
+}
+
+/* ---- text to value ---- */
+
+static tsr_status refuse(const tsr_field *f, const char *text, const char *what,
+                         tsr_err *err)
+{
+    char shown[TSR_EXCERPT_SIZE], expected[512];
+    tsr_field_expects(f, expected, sizeof expected);
+    return tsr_fail(err, TSR_E_CONFIG, "value '%s' %s: expected %s%s%s%s",
+                    tsr_text_excerpt(text, shown), what, expected,
+                    f->unit != NULL ? " (" : "", f->unit != NULL ? f->unit : "",
+                    f->unit != NULL ? ")" : "");
+}
+
+/* 1 where all of the text is a decimal number in YAML's core schema, which is
+ * narrower than strtod: no hexadecimal, no "infinity", no leading space. */
+static int is_number(const char *s)
+{
+    s += *s == '+' || *s == '-';
+    size_t whole = strspn(s, "0123456789");
+    s += whole;
+    size_t part = 0;
+    if (*s == '.') {
+        part = strspn(++s, "0123456789");
+        s += part;
+    }
+    if (whole + part == 0)
+        return 0;
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        s += *s == '+' || *s == '-';
+        size_t n = strspn(s, "0123456789");
+        if (n == 0)
+            return 0;
+        s += n;
+    }
+    return *s == '\0';
+}
+
+/* NULL, or what is wrong with the text. */
+static const char *read_double(const tsr_field *f, const char *text, double *x)
+{
+    if (!is_number(text))
+        return "is not a number";
+    *x = strtod(text, NULL);
+    if (isinf(*x))
+        return "is too large for a number";
+    return in_range(f, *x) ? NULL : "is out of range";
+}
+
+/* As integers: above 2^53 neighbours are one double. */
+static int in_range_long(const tsr_field *f, long x)
+{
+    if (!is_checked(f))
+        return 1;
+    return (f->min < (double)LONG_MIN || x >= (long)ceil(f->min)) &&
+           (f->max >= (double)LONG_MAX || x <= (long)floor(f->max));
+}
+
+static const char *read_long(const tsr_field *f, const char *text, long *x)
+{
+    const char *digits = text + (*text == '+' || *text == '-');
+    size_t n = strspn(digits, "0123456789");
+    if (n == 0 || digits[n] != '\0')
+        return "is not an integer";
+    errno = 0;
+    *x = strtol(text, NULL, 10);
+    if (errno == ERANGE)
+        return "is too large for an integer";
+    return in_range_long(f, *x) ? NULL : "is out of range";
+}
+
+static const char *read_bool(const char *text, int *x)
+{
+    static const char *const words[] = {"false", "true", "no",
+                                        "yes",   "off",  "on"};
+    for (int i = 0; i < 6; i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *x = i % 2;
+            return NULL;
+        }
+    }
+    return "is neither true nor false";
+}
+
+static int find_word(const char *const *words, const char *text)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (strcmp(words[i], text) == 0)
+            return i;
+    return -1;
+}
+
+int tsr_field_names_file(const tsr_field *field, const char *text)
+{
+    if (!field->is_path || field->words == NULL || text == NULL)
+        return field->is_path;
+    for (int i = 0; field->words[i] != NULL; i++) {
+        const char *word = field->words[i];
+        const size_t n = strlen(word);
+        if (strncmp(text, word, n) == 0 &&
+            (word[n - 1] == ':' || text[n] == '\0'))
+            return 0;
+    }
+    return 1;
+}
+
+static const char *read_pair(const tsr_field *f, const char *text, double x[2])
+{
+    char part[2][64];
+    const char *s = text;
+    for (int i = 0; i < 2; i++) {
+        if (*s++ != "[,"[i])
+            return "is not a pair";
+        s += strspn(s, " ");
+        size_t n = strcspn(s, " ,]");
+        if (n >= sizeof part[i])
+            return "is not a pair of numbers";
+        memcpy(part[i], s, n);
+        part[i][n] = '\0';
+        s += n;
+        s += strspn(s, " ");
+    }
+    if (strcmp(s, "]") != 0)
+        return "is not a pair";
+    for (int i = 0; i < 2; i++) {
+        const char *wrong = read_double(f, part[i], &x[i]);
+        if (wrong != NULL)
+            return wrong;
+    }
+    return x[0] < x[1] ? NULL : "is not ascending";
+}
+
+static tsr_status set_string(char **at, const char *text, tsr_err *err)
+{
+    char *copy = text != NULL ? strdup(text) : NULL;
+    if (text != NULL && copy == NULL)
+        return tsr_no_memory(err);
+    free(*at);
+    *at = copy;
+    return TSR_OK;
+}
+
+tsr_status tsr_field_parse(const tsr_field *field, void *object,
+                           const char *text, tsr_err *err)
+{
+    void *p = (char *)object + field->offset;
+    int unset = field->initial == NULL &&
+                (strcmp(text, "null") == 0 || strcmp(text, "~") == 0);
+    union {
+        int i;
+        long l;
+        double d[2];
+        tsr_number_or_word n;
+    } v = {.d = {0.0, 0.0}};
+    const char *wrong = NULL;
+    size_t size = 0;
+
+    switch (field->type) {
+    case TSR_FIELD_BOOL:
+        size = sizeof v.i;
+        if (!unset)
+            wrong = read_bool(text, &v.i);
+        break;
+    case TSR_FIELD_INT:
+        size = sizeof v.l;
+        if (!unset)
+            wrong = read_long(field, text, &v.l);
+        break;
+    case TSR_FIELD_DOUBLE:
+        size = sizeof v.d[0];
+        if (!unset)
+            wrong = read_double(field, text, &v.d[0]);
+        break;
+    case TSR_FIELD_STRING:
+        return set_string(p, unset ? NULL : text, err);
+    case TSR_FIELD_CHOICE:
+        size = sizeof v.i;
+        v.i = unset ? 0 : find_word(field->words, text);
+        wrong = v.i < 0 ? "is not known" : NULL;
+        break;
+    case TSR_FIELD_NUMBER_OR_WORD: {
+        tsr_number_or_word n = {unset ? 0 : find_word(field->words, text), 0.0};
+        if (n.word < 0)
+            wrong = read_double(field, text, &n.number);
+        if (wrong != NULL && !is_number(text))
+            wrong = "is neither a number nor a known word";
+        size = sizeof v.n;
+        v.n = n;
+        break;
+    }
+    case TSR_FIELD_PAIR:
+        size = sizeof v.d;
+        if (!unset)
+            wrong = read_pair(field, text, v.d);
+        break;
+    default:
+        return tsr_fail(err, TSR_E_INTERNAL, "field '%s' is not a scalar",
+                        field->name);
+    }
+    if (wrong != NULL)
+        return refuse(field, text, wrong, err);
+    memcpy(p, &v, size);
+    return TSR_OK;
+}
+
+/* ---- value to text ---- */
+
+static void put_number(buffer *b, const tsr_field *f, double x)
+{
+    /* a field without a default is 0 until it is set, and 0 may be refused */
+    if (f->initial == NULL && x == 0.0 && !in_range(f, x))
+        put(b, "null");
+    else
+        put_double(b, x);
+}
+
+int tsr_field_format(const tsr_field *field, const void *object, char *text,
+                     size_t size)
+{
+    const void *p = (const char *)object + field->offset;
+    buffer b = {text, size, 0};
+    if (size > 0)
+        text[0] = '\0';
+    switch (field->type) {
+    case TSR_FIELD_BOOL:
+        put(&b, "%s", *(const int *)p ? "true" : "false");
+        break;
+    case TSR_FIELD_INT: {
+        long x = *(const long *)p;
+        if (x == 0)
+            put_number(&b, field, 0.0);
+        else
+            put(&b, "%ld", x);
+        break;
+    }
+    case TSR_FIELD_DOUBLE:
+        put_number(&b, field, *(const double *)p);
+        break;
+    case TSR_FIELD_STRING: {
+        const char *s = *(char *const *)p;
+        put(&b, "%s", s != NULL ? s : "null");
+        break;
+    }
+    case TSR_FIELD_CHOICE:
+        put(&b, "%s", field->words[*(const int *)p]);
+        break;
+    case TSR_FIELD_NUMBER_OR_WORD: {
+        const tsr_number_or_word *n = p;
+        if (n->word >= 0)
+            put(&b, "%s", field->words[n->word]);
+        else
+            put_double(&b, n->number);
+        break;
+    }
+    case TSR_FIELD_PAIR: {
+        const double *x = p;
+        if (x[0] == x[1]) {
+            put(&b, "null");
+            break;
+        }
+        put(&b, "[");
+        put_double(&b, x[0]);
+        put(&b, ", ");
+        put_double(&b, x[1]);
+        put(&b, "]");
+        break;
+    }
+    default:
+        break;
+    }
+    return (int)b.length;
+}
+
+/* ---- help ----
+ *
+ * Field tables as --help shows them: four columns, the last one wrapped. */
+
+enum { GAP = 2, WIDEST_NAME = 26, INITIAL_MAX = 14, UNIT_MAX = 10 };
+
+typedef struct {
+    int name, initial, unit; /* widths; 0 where the column is empty */
+    int is_flat;             /* without what is in groups */
+} columns;
+
+static const char *initial_of(const tsr_field *f)
+{
+    if (f->type == TSR_FIELD_GROUP)
+        return "";
+    if (f->initial != NULL)
+        return f->initial[0] != '\0' ? f->initial : "\"\"";
+    return f->type == TSR_FIELD_STRINGS || f->type == TSR_FIELD_LIST ? "[]"
+                                                                     : "-";
+}
+
+static void widen(int *width, const char *text, int before, int most)
+{
+    int n = before + tsr_text_width(text);
+    if (n <= most && n > *width)
+        *width = n;
+}
+
+/* Groups share the columns of the whole table; what is longer than a column's
+ * bound does not widen it and breaks the line instead. */
+static void measure(const tsr_field *fields, int indent, columns *c)
+{
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        widen(&c->name, f->name, indent, WIDEST_NAME);
+        widen(&c->initial, initial_of(f), 0, INITIAL_MAX);
+        widen(&c->unit, f->unit != NULL ? f->unit : "", 0, UNIT_MAX);
+        if (c->is_flat)
+            continue;
+        if (f->fields != NULL)
+            measure(f->fields, indent + 2, c);
+        for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
+            measure(f->kind(k).fields, indent + 4, c);
+    }
+}
+
+/* Moves the cursor to a column, on a new line where it is past it. */
+static void move_to(FILE *out, int *column, int to)
+{
+    if (*column > 0 && *column + GAP > to) {
+        fputc('\n', out);
+        *column = 0;
+    }
+    fprintf(out, "%*s", to - *column, "");
+    *column = to;
+}
+
+/* Prints one cell; returns where the next one starts. */
+static int cell(FILE *out, int *column, int from, const char *text, int width)
+{
+    if (*text != '\0') {
+        move_to(out, column, from);
+        fputs(text, out);
+        *column += tsr_text_width(text);
+    }
+    return from + width + (width > 0 ? GAP : 0);
+}
+
+static void meaning(const tsr_field *f, char *text, size_t size)
+{
+    char expected[600];
+    const char *doc = f->doc != NULL ? f->doc : "";
+    const char *join = *doc != '\0' ? "; " : "";
+    tsr_field_expects(f, expected, sizeof expected);
+    if (f->type == TSR_FIELD_STRING) /* "text" tells nobody anything */
+        snprintf(text, size, "%s", doc);
+    else if (f->type != TSR_FIELD_GROUP && f->type != TSR_FIELD_LIST)
+        snprintf(text, size, "%s%s%s", doc, join, expected);
+    else if (f->alias != NULL)
+        snprintf(text, size, "%s%s%sa bare value sets %s", doc, join,
+                 f->type == TSR_FIELD_LIST ? "list; " : "", f->alias);
+    else
+        snprintf(text, size, "%s%s", doc,
+                 f->type != TSR_FIELD_LIST ? ""
+                 : *doc != '\0'            ? "; list"
+                                           : "list");
+}
+
+static void print(const tsr_field *fields, int indent, const columns *c,
+                  FILE *out);
+
+/* "kind: saxs" with what it is, and below it the keys of that kind. */
+static void print_kinds(const tsr_field *f, int indent, const columns *c,
+                        FILE *out)
+{
+    for (int k = 0; f->kind(k).name != NULL; k++) {
+        const tsr_field_kind kind = f->kind(k);
+        int at = c->name + c->initial + c->unit + 3 * GAP;
+        int column =
+            fprintf(out, "%*s%s: %s", indent, "", f->selector, kind.name);
+        if (k == 0)
+            column += fprintf(out, " (default)");
+        move_to(out, &column, at);
+        tsr_text_wrap(out, column, at, "", kind.doc);
+        print(kind.fields, indent + 2, c, out);
+    }
+}
+
+static void print(const tsr_field *fields, int indent, const columns *c,
+                  FILE *out)
+{
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        char text[1400];
+        meaning(f, text, sizeof text);
+        if (c->is_flat)
+            text[strcspn(text, ";,")] = '\0';
+        int column = 0;
+        cell(out, &column, indent, f->name, 0);
+        int at = c->name + GAP;
+        at = cell(out, &column, at, initial_of(f), c->initial);
+        at = cell(out, &column, at, f->unit != NULL ? f->unit : "", c->unit);
+        if (*text != '\0')
+            move_to(out, &column, at);
+        tsr_text_wrap(out, column, at, "", text);
+        if (c->is_flat)
+            continue;
+        if (f->fields != NULL)
+            print(f->fields, indent + 2, c, out);
+        if (f->selector != NULL)
+            print_kinds(f, indent + 2, c, out);
+    }
+}
+
+typedef struct {
+    const char *topic;
+    tsr_field found[2]; /* the first; name NULL: not yet */
+    char name[128];     /* of it, from the first section on */
+    tsr_nearest nearest;
+} search;
+
+/* The first key with that name, or else the first with that end of a name. */
+static void seek(search *s, const char *before, const tsr_field *fields)
+{
+    const size_t n = strlen(s->topic);
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        char name[sizeof s->name];
+        const int all = snprintf(name, sizeof name, "%s%s%s", before,
+                                 *before != '\0' ? "." : "", f->name);
+        const size_t skip = (size_t)all > n ? (size_t)all - n : 0;
+        if (strcmp(name + skip, s->topic) == 0 &&
+            (s->found[0].name == NULL || (skip == 0 && strlen(s->name) > n)) &&
+            (skip == 0 || name[skip - 1] == '.')) {
+            s->found[0] = *f;
+            memcpy(s->name, name, sizeof name);
+            s->found[0].name = s->name;
+        }
+        tsr_nearest_try(&s->nearest, f->name);
+        if (f->fields != NULL)
+            seek(s, name, f->fields);
+        for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++) {
+            const tsr_field_kind kind = f->kind(k);
+            seek(s, name,
+                 (tsr_field[]){{.name = kind.name,
+                                .type = TSR_FIELD_GROUP,
+                                .fields = kind.fields,
+                                .doc = kind.doc},
+                               {0}});
+            seek(s, name, kind.fields);
+        }
+    }
+}
+
+tsr_status tsr_fields_help(const tsr_field *fields, const char *topic,
+                           int indent, FILE *out, tsr_err *err)
+{
+    columns c = {.is_flat = topic == NULL};
+    const char *dot = topic != NULL ? strrchr(topic, '.') : NULL;
+    search s = {.topic = topic, .nearest = {.typed = dot ? dot + 1 : topic}};
+    char shown[TSR_EXCERPT_SIZE];
+    if (topic != NULL && strcmp(topic, "all") != 0) {
+        seek(&s, "", fields);
+        fields = s.found;
+    }
+    if (fields->name == NULL)
+        return tsr_fail(err, TSR_E_USAGE, "there is no key '%s'%s%s%s",
+                        tsr_text_excerpt(topic, shown),
+                        s.nearest.best != NULL ? "; did you mean '" : "",
+                        s.nearest.best != NULL ? s.nearest.best : "",
+                        s.nearest.best != NULL ? "'?" : "");
+    measure(fields, indent, &c);
+    print(fields, indent, &c, out);
+    return TSR_OK;
 }

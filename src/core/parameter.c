@@ -120,10 +120,8 @@ tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,
                            .scope = scope};
 }
 
-int tsr_parameter_quantiles(const tsr_parameter *parameter, int n,
-                            double *value)
+int tsr_parameter_quantiles(const tsr_parameter *p, int n, double *value)
 {
-    const tsr_parameter *p = parameter;
     const double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
     const double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
     value[0] = p->start;

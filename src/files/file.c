@@ -223,10 +223,8 @@ tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
                     strerror(why));
 }
 
-tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
-                        tsr_err *err)
+tsr_status tsr_file_end(tsr_file_writer *w, tsr_status status, tsr_err *err)
 {
-    tsr_file_writer *w = writer;
     if (w->out == NULL)
         return status;
     int direct = w->beside == NULL;
@@ -323,10 +321,9 @@ static int file_is_foreign(const char *path, const char *begins,
            strstr(head, holds) == NULL;
 }
 
-tsr_status tsr_file_check_target(const tsr_file_target *target,
-                                 const char *path, tsr_err *err)
+tsr_status tsr_file_check_target(const tsr_file_target *t, const char *path,
+                                 tsr_err *err)
 {
-    const tsr_file_target *t = target;
     for (int i = 0; i < t->n_input; i++)
         if (tsr_file_is_same(path, t->input[i]))
             return tsr_fail(err, TSR_E_USAGE,

@@ -1,9 +1,9 @@
 /* The files hold up to tens of millions of numbers, so they are read as they
- * come (core/json_read.h), not made into a tree: the 23 MB of 2000
+ * come (core/json.h), not made into a tree: the 23 MB of 2000
  * residues take 0.8 s. */
 #include "molecule/parts.h"
 
-#include "core/json_read.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 

@@ -4,7 +4,7 @@
  * move, how did the chains fare. */
 #include "report/report.h"
 
-#include "core/json_read.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 

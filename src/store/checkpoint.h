@@ -32,6 +32,7 @@
 
 #include "core/status.h"
 
+#include <hdf5.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,6 +82,14 @@ tsr_status tsr_checkpoint_commit(tsr_checkpoint_writer *writer,
 
 /* NULL is fine. */
 void tsr_checkpoint_writer_free(tsr_checkpoint_writer *writer);
+
+/* A new HDF5 file that lives in memory only. `file` must keep its place while
+ * the file is open: the address is its name. */
+tsr_status tsr_checkpoint_image_new(hid_t *file, tsr_err *err);
+
+/* Its bytes with the seal behind them; caller frees. */
+tsr_status tsr_checkpoint_image_take(hid_t file, char **content, size_t *size,
+                                     tsr_err *err);
 
 /* ---- reading ---- */
 

@@ -3,6 +3,7 @@
 #include "store/h5md.h"
 
 #include "store/hdf5_object.h"
+#include "store/hdf5_store.h"
 
 #include <limits.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 #include <strings.h>
 
 struct tsr_h5md {
-    char *path, *group; /* of the particles */
+    char *group; /* of the particles */
     tsr_hdf5_input input;
     int n_atom, n_frame;
     double to_ang;
@@ -102,10 +103,7 @@ tsr_status tsr_h5md_open(const char *path, tsr_h5md **out, tsr_err *err)
 {
     tsr_h5md *h = calloc(1, sizeof *h);
     *out = NULL;
-    if (h == NULL || (h->path = strdup(path)) == NULL) {
-        free(h);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'", path);
-    }
+    TSR_TRY(tsr_allocated(h, err));
     h->input.file = -1;
     const tsr_status status =
         tsr_hdf5_input_open(path, look, h, &h->input, err);
@@ -124,7 +122,6 @@ void tsr_h5md_free(tsr_h5md *h5md)
     tsr_hdf5_quiet();
     tsr_hdf5_input_close(&h5md->input);
     free(h5md->group);
-    free(h5md->path);
     free(h5md);
 }
 
@@ -149,7 +146,7 @@ tsr_status tsr_h5md_read(tsr_h5md *h5md, int k, double (*xyz)[3], tsr_err *err)
     tsr_status status = is_read ? TSR_OK
                                 : tsr_hdf5_fail(err, TSR_E_DATA,
                                                 "'%s': frame %d cannot be read",
-                                                h5md->path, k + 1);
+                                                h5md->input.path, k + 1);
     tsr_hdf5_close(data);
     for (int i = 0; i < h5md->n_atom && status == TSR_OK; i++)
         for (int d = 0; d < 3; d++) {
@@ -157,7 +154,7 @@ tsr_status tsr_h5md_read(tsr_h5md *h5md, int k, double (*xyz)[3], tsr_err *err)
             if (!isfinite(xyz[i][d]))
                 status = tsr_fail(err, TSR_E_DATA,
                                   "'%s': frame %d, atom %d: not a number",
-                                  h5md->path, k + 1, i + 1);
+                                  h5md->input.path, k + 1, i + 1);
         }
     return status;
 }

@@ -73,6 +73,12 @@ void tsr_hdf5_close(hid_t id)
 
 /* ---- attributes ---- */
 
+int tsr_hdf5_track_order(hid_t create)
+{
+    return H5Pset_link_creation_order(create, TSR_HDF5_ORDER) >= 0 &&
+           H5Pset_attr_creation_order(create, TSR_HDF5_ORDER) >= 0;
+}
+
 hid_t tsr_hdf5_text_type(void)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
@@ -234,131 +240,6 @@ int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
     if (why >= 0)
         H5Eset_current_stack(why);
     return is_done;
-}
-
-/* ---- a file opened for reading ---- */
-
-/* How often it is tried while nothing seems to move (file times can be as
- * coarse as the system's clock ticks), in all, and the longest pause between,
- * ms: some ten seconds for a run that commits all the time. */
-enum { TRIES_STILL = 5, TRIES = 600, LONGEST_PAUSE = 16 };
-
-static tsr_status open_once(const char *path, tsr_hdf5_input *input,
-                            tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-
-    /* No lock, as in the writer: the run may be writing. */
-    if (access < 0 || H5Pset_file_locking(access, 0, 1) < 0 ||
-        tsr_hdf5_store_attach(input->store, access) < 0 ||
-        (input->file = H5Fopen(path, H5F_ACC_RDONLY, access)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "cannot open it as HDF5");
-    tsr_hdf5_close(access);
-    return status;
-}
-
-/* The journal's last change, and the file's; a file of a run can change under a
- * reader only while it has a journal. */
-typedef struct {
-    int has_journal;
-    struct timespec journal, file;
-} moment;
-
-static moment look_at(const char *path)
-{
-    char *name = tsr_journal_name(path);
-    struct stat info;
-    moment now = {.has_journal = 0};
-
-    if (name != NULL && stat(name, &info) == 0) {
-        now.has_journal = 1;
-        now.journal = info.st_mtim;
-    }
-    if (stat(path, &info) == 0)
-        now.file = info.st_mtim;
-    free(name);
-    return now;
-}
-
-static int is_same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-/* The store of one try: verified, and safe from what a writer does next. */
-static tsr_status take(const char *path, int has_journal, int *is_busy,
-                       tsr_hdf5_store **store, tsr_err *err)
-{
-    TSR_TRY(tsr_hdf5_store_recover(path, store, is_busy, err));
-    if (*store == NULL)
-        TSR_TRY(tsr_hdf5_store_open_reading(path, store, err));
-    tsr_status status = has_journal ? tsr_hdf5_store_copy(*store, err) : TSR_OK;
-    TSR_THEN(status, tsr_hdf5_store_verify(*store, err));
-    return status == TSR_OK ? TSR_OK : tsr_wrap(err, status, "'%s'", path);
-}
-
-/* What the caller needs of the file that HDF5 now reads. */
-static tsr_status
-open_checked(const char *path,
-             tsr_status (*check)(hid_t file, void *context, tsr_err *err),
-             void *context, tsr_hdf5_input *input, tsr_err *err)
-{
-    tsr_status status = open_once(path, input, err);
-
-    if (status == TSR_OK && check != NULL)
-        status = check(input->file, context, err);
-    return status == TSR_OK ? TSR_OK : tsr_wrap(err, status, "'%s'", path);
-}
-
-tsr_status tsr_hdf5_input_open(const char *path,
-                               tsr_status (*check)(hid_t file, void *context,
-                                                   tsr_err *err),
-                               void *context, tsr_hdf5_input *input,
-                               tsr_err *err)
-{
-    tsr_status status = TSR_OK;
-    int n_still = 0; /* tries in turn in which nothing moved */
-
-    *input = (tsr_hdf5_input){.file = -1};
-    if (access(path, R_OK) != 0)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
-                        strerror(errno));
-    tsr_hdf5_quiet();
-    for (int i = 0; i < TRIES && n_still < TRIES_STILL; i++) {
-        const long ms = 2 + 2 * i < LONGEST_PAUSE ? 2 + 2 * i : LONGEST_PAUSE;
-        const struct timespec pause = {0, 1000000L * ms};
-        int is_busy = 0;
-        const moment before = look_at(path);
-        status = take(path, before.has_journal, &is_busy, &input->store, err);
-        TSR_THEN(status, open_checked(path, check, context, input, err));
-        if (status == TSR_OK)
-            return TSR_OK;
-        tsr_hdf5_input_close(input);
-        const moment now = look_at(path);
-        const int is_moving = is_busy ||
-                              before.has_journal != now.has_journal ||
-                              !is_same_time(before.journal, now.journal) ||
-                              !is_same_time(before.file, now.file);
-        n_still = is_moving ? 0 : n_still + 1;
-        if (status != TSR_E_DATA || !(before.has_journal || now.has_journal))
-            break;
-        nanosleep(&pause, NULL);
-    }
-    return n_still == 0 && status == TSR_E_DATA
-               ? tsr_fail(err, TSR_E_IO,
-                          "'%s' is being written faster than it can be read; "
-                          "try again, or stop the run first",
-                          path)
-               : status;
-}
-
-void tsr_hdf5_input_close(tsr_hdf5_input *input)
-{
-    if (input->file >= 0)
-        H5Fclose(input->file);
-    tsr_hdf5_store_free(input->store);
-    *input = (tsr_hdf5_input){.file = -1};
 }
 
 int tsr_hdf5_has(hid_t file, const char *path)

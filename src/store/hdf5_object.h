@@ -1,10 +1,9 @@
-/* What all HDF5 files of a run are made of: attributes, parts of data sets, and
- * a file opened for reading. For src/store only. */
+/* What all HDF5 files of a run are made of: attributes and parts of data sets.
+ * For src/store only. */
 #ifndef TSR_STORE_HDF5_OBJECT_H
 #define TSR_STORE_HDF5_OBJECT_H
 
 #include "core/status.h"
-#include "store/hdf5_store.h"
 
 #include <hdf5.h>
 
@@ -28,6 +27,13 @@ tsr_status tsr_hdf5_fail(tsr_err *err, tsr_status status, const char *format,
 void tsr_hdf5_close(hid_t id);
 
 /* ---- attributes ---- */
+
+/* netCDF finds the order of dimensions and variables, hence their numbers, from
+ * the order of creation; without it a file opens for reading only. */
+enum { TSR_HDF5_ORDER = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED };
+
+/* A file or group to be created with this property list keeps that order. */
+int tsr_hdf5_track_order(hid_t create);
 
 /* UTF-8 of variable length; caller closes; < 0 with HDF5's error stack. */
 hid_t tsr_hdf5_text_type(void);
@@ -66,27 +72,6 @@ int tsr_hdf5_shape(hid_t data, hsize_t *size);
  * with that NULL, out of `from`. 0 where HDF5 fails, with its error stack. */
 int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
                    const hsize_t *size, void *to, const void *from);
-
-/* ---- a file opened for reading, beside its writer or after it was killed ----
- */
-
-typedef struct {
-    hid_t file;            /* < 0: closed */
-    tsr_hdf5_store *store; /* through which HDF5 reads; NULL: closed */
-} tsr_hdf5_input;
-
-/* Finishes an interrupted commit first (tsr_hdf5_store_recover). While a writer
- * lives, opening can meet the milliseconds in which it changes the file, and is
- * tried a few times; `check` (NULL: none) is part of that: it looks at what the
- * caller needs and returns TSR_E_DATA where it cannot be read. Messages name
- * the file. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or
- * damaged), TSR_E_IO. */
-tsr_status tsr_hdf5_input_open(const char *path,
-                               tsr_status (*check)(hid_t file, void *context,
-                                                   tsr_err *err),
-                               void *context, tsr_hdf5_input *input,
-                               tsr_err *err);
-void tsr_hdf5_input_close(tsr_hdf5_input *input);
 
 /* Whether there is an object at a path "a/b/c". */
 int tsr_hdf5_has(hid_t file, const char *path);

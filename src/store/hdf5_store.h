@@ -24,7 +24,7 @@
  * removes the journal.
  *
  * The reason for the second: HDF5 1.10 can crash on damaged metadata, and knows
- * nothing of damaged numbers. So the file ends in a seal (hdf5_store_seal.c),
+ * nothing of damaged numbers. So the file ends in a seal,
  * 64 bytes behind the end of what HDF5 looks at, with the length of the file
  * and the sum of its pages' checksums.
  *
@@ -47,54 +47,16 @@ typedef struct tsr_hdf5_store tsr_hdf5_store;
 tsr_status tsr_hdf5_store_create(const char *path, tsr_hdf5_store **out,
                                  tsr_err *err);
 
-/* An existing file for reading and writing: finishes a commit that was
- * interrupted. H5Fopen then reads through the store. Errors: TSR_E_NOINPUT (no
- * such file), TSR_E_IO (may not be written; another process is writing),
- * TSR_E_DATA (a journal that does not fit the file). */
-tsr_status tsr_hdf5_store_open(const char *path, tsr_hdf5_store **out,
-                               tsr_err *err);
-
-/* For a reader, before it opens the file: finishes a commit that was
- * interrupted, where its writer is dead. Where the writer lives, the file may
- * not be written (a read-only directory or medium), or the file system has no
- * locks to tell whether the writer lives, *overlay is a store that shows the
- * file as it will be, to be attached for reading; else NULL, and any HDF5
- * driver reads the file. *is_busy: a writer is in the middle of a commit.
- * Errors: TSR_E_DATA, TSR_E_NOINPUT, TSR_E_IO as above. */
-tsr_status tsr_hdf5_store_recover(const char *path, tsr_hdf5_store **overlay,
-                                  int *is_busy, tsr_err *err);
-
-/* The file for reading alone, as it is on the disk. Where it changes after
- * tsr_hdf5_store_verify, HDF5's reads fail. Errors: TSR_E_NOINPUT, TSR_E_IO. */
-tsr_status tsr_hdf5_store_open_reading(const char *path, tsr_hdf5_store **out,
-                                       tsr_err *err);
-
-/* Before tsr_hdf5_store_verify, of a file that a run goes on writing: reads
- * from a copy of its own, a file without a name in the folder TMPDIR, or /tmp.
- * The copy may have been made in the middle of a commit; then it has parts of
- * two states, which its seal betrays. Cost: 1 GB/s or so. Errors: TSR_E_DATA
- * (the file was cut meanwhile), TSR_E_IO (no room for the copy). */
-tsr_status tsr_hdf5_store_copy(tsr_hdf5_store *store, tsr_err *err);
-
-/* Reads the whole file and compares it with its seal, before HDF5 sees any of
- * it; a file without a seal is tried in a process of its own
- * (store/hdf5_store_seal.c). To be called once, before the store is attached;
- * tsr_hdf5_store_open has done it. Cost: 0.6 GB/s and more. Errors: TSR_E_DATA
- * (damaged), TSR_E_IO. */
-tsr_status tsr_hdf5_store_verify(tsr_hdf5_store *store, tsr_err *err);
-
 /* H5Fcreate or H5Fopen with this access list works on the store, which must
  * outlive the HDF5 file. 0, or < 0 with HDF5's error stack. */
 herr_t tsr_hdf5_store_attach(tsr_hdf5_store *store, hid_t access);
 
 /* Brings all writes so far to the disk (after H5Fflush), as above; nothing
- * where there are none. Errors: TSR_E_IO; from then on every commit fails, and
- * the file is as the last commit left it, or has this one in its journal. */
-tsr_status tsr_hdf5_store_commit(tsr_hdf5_store *store, tsr_err *err);
-
-/* The same for many files: each is committed by itself, but all go through each
- * step together, so that one sync of the file system can serve them. Where one
- * fails, the others are committed all the same. */
+ * where there are none. Each file is committed by itself, but all go through
+ * each step together, so that one sync of the file system can serve them. Where
+ * one fails, the others are committed all the same. Errors: TSR_E_IO; from then
+ * on every commit of that file fails, and the file is as the last commit left
+ * it, or has this one in its journal. */
 tsr_status tsr_hdf5_store_commit_all(tsr_hdf5_store *const *store, int n,
                                      tsr_err *err);
 
@@ -107,8 +69,63 @@ size_t tsr_hdf5_store_pending(const tsr_hdf5_store *store);
 /* Closes; what was not committed is lost. NULL is fine. */
 void tsr_hdf5_store_free(tsr_hdf5_store *store);
 
-/* Frees and removes the file: a creation that failed. NULL is fine. */
-void tsr_hdf5_store_discard(tsr_hdf5_store *store);
+/* ---- a file opened for reading, beside its writer or after it was killed ----
+ */
+
+typedef struct {
+    char *path;
+    hid_t file;            /* < 0: closed */
+    tsr_hdf5_store *store; /* through which HDF5 reads; NULL: closed */
+} tsr_hdf5_input;
+
+/* Finishes an interrupted commit first, where its writer is dead. While a
+ * writer lives, opening can meet the milliseconds in which it changes the file,
+ * and is tried a few times; `check` (NULL: none) is part of that: it looks at
+ * what the caller needs and returns TSR_E_DATA where it cannot be read.
+ * Messages name the file. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not
+ * HDF5, or damaged), TSR_E_IO. */
+tsr_status tsr_hdf5_input_open(const char *path,
+                               tsr_status (*check)(hid_t file, void *context,
+                                                   tsr_err *err),
+                               void *context, tsr_hdf5_input *input,
+                               tsr_err *err);
+void tsr_hdf5_input_close(tsr_hdf5_input *input);
+
+/* ---- a file opened for writing ---- */
+
+typedef struct {
+    char *path;
+    hid_t file; /* < 0: closed */
+    tsr_hdf5_store *store;
+    int is_new;    /* created, and nothing in it is to be kept yet */
+    int is_broken; /* a write failed: the file is not touched any more */
+} tsr_hdf5_output;
+
+/* A new file, or one that was created so, whose interrupted commit is finished
+ * first. Whatever comes of it, tsr_hdf5_output_end follows. Errors: as those of
+ * tsr_hdf5_store_create; TSR_E_NOINPUT (no such file), TSR_E_IO (may not be
+ * written; another process is writing), TSR_E_DATA (damaged, or a journal that
+ * does not fit the file). */
+tsr_status tsr_hdf5_output_start(const char *path, int is_new,
+                                 tsr_hdf5_output *output, tsr_err *err);
+
+/* Names the file in a message of its owner; returns `status`. */
+tsr_status tsr_hdf5_output_wrap(const tsr_hdf5_output *output,
+                                tsr_status status, tsr_err *err);
+
+/* From now on a new file is kept; until then its end removes it. */
+void tsr_hdf5_output_keep(tsr_hdf5_output *output);
+
+/* TSR_E_IO where an earlier write failed. */
+tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err);
+
+/* Everything to the disk, past HDF5's caches and the system's. */
+tsr_status tsr_hdf5_output_commit(tsr_hdf5_output *output, tsr_err *err);
+
+/* Closes the file, commits HDF5's last writes where `status` is TSR_OK, and
+ * frees. Returns the first failure, `status` among them. */
+tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
+                               tsr_err *err);
 
 /* Commits that a kill or a power cut interrupted, in the files of a run: for
  * `resume` and `status`, before other programs read the files. Opening a trace

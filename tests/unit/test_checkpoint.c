@@ -2,7 +2,6 @@
 #include "store/checkpoint.h"
 
 #include "folder.h"
-#include "store/checkpoint_file.h"
 #include "store/hdf5_object.h"
 
 #include <setjmp.h>

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core/json.h"
-#include "core/json_read.h"
 
 typedef struct {
     tsr_json json;

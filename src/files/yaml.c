@@ -1,0 +1,1161 @@
+/* Walks libyaml's tree and a field table side by side. Every refusal names
+ * file, line, column and key, and for an unknown key the nearest known one;
+ * where a key was given is kept as a mark, so that later checks can name the
+ * place, too. */
+#include "files/yaml.h"
+
+#include "core/field.h"
+#include "core/status.h"
+#include "core/text.h"
+#include "files/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <yaml.h>
+
+enum { KEY_SIZE = 256 };
+
+typedef struct {
+    const char *source; /* the file, or the KEY=VALUE of --set */
+    int is_set;
+    const char *folder;    /* absolute; relative paths start here */
+    const tsr_field *top;  /* the whole table, for suggestions */
+    tsr_yaml_marks *marks; /* NULL: not wanted */
+    yaml_document_t document;
+    long n_node; /* visited */
+    tsr_err *err;
+} yaml_reader;
+
+/* Reads `node` (NULL: an empty value) into the field of `object`. `key`: its
+ * path, for messages. */
+static tsr_status read_value(yaml_reader *r, yaml_node_t *node,
+                             const tsr_field *field, void *object,
+                             const char *key);
+
+/* Reads `node` into the struct of a GROUP or of one element of a LIST. */
+static tsr_status read_struct(yaml_reader *r, yaml_node_t *node,
+                              const tsr_field *field, void *object,
+                              const char *key);
+
+/* Aliases let a small file stand for a huge tree. */
+enum { NODE_MAX = 100000 };
+
+/* ---- marks ---- */
+
+static void drop(tsr_yaml_marks *marks, int k)
+{
+    free(marks->item[k].key);
+    free(marks->item[k].place);
+    marks->item[k] = marks->item[--marks->n];
+}
+
+/* Says where a key was given of which nothing is known yet: looks through none,
+ * so that a file's long lists do not take time that grows with their square. */
+static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
+                            const char *place, tsr_err *err)
+{
+    if (marks->n == marks->room) {
+        int room = 2 * marks->room + 32;
+        tsr_yaml_mark *more =
+            realloc(marks->item, (size_t)room * sizeof *marks->item);
+        TSR_TRY(tsr_allocated(more, err));
+        marks->item = more;
+        marks->room = room;
+    }
+    tsr_yaml_mark mark = {strdup(key), strdup(place)};
+    if (mark.key == NULL || mark.place == NULL) {
+        free(mark.key);
+        free(mark.place);
+        return tsr_no_memory(err);
+    }
+    marks->item[marks->n++] = mark;
+    return TSR_OK;
+}
+
+tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
+                              const char *place, tsr_err *err)
+{
+    size_t length = strlen(key);
+    for (int k = marks->n - 1; k >= 0; k--) {
+        const char *old = marks->item[k].key;
+        if (strncmp(old, key, length) == 0 &&
+            (old[length] == '\0' || old[length] == '.'))
+            drop(marks, k);
+    }
+    return marks_add(marks, key, place, err);
+}
+
+const char *tsr_yaml_marks_find(const tsr_yaml_marks *marks, const char *key)
+{
+    for (size_t length = strlen(key); length > 0;) {
+        for (int k = 0; k < marks->n; k++)
+            if (strncmp(marks->item[k].key, key, length) == 0 &&
+                marks->item[k].key[length] == '\0')
+                return marks->item[k].place;
+        do
+            length--;
+        while (length > 0 && key[length] != '.');
+    }
+    return NULL;
+}
+
+void tsr_yaml_marks_clear(tsr_yaml_marks *marks)
+{
+    while (marks->n > 0)
+        drop(marks, marks->n - 1);
+    free(marks->item);
+    *marks = (tsr_yaml_marks){0};
+}
+
+/* ---- nodes ---- */
+
+static const char *scalar(const yaml_node_t *node)
+{
+    return (const char *)node->data.scalar.value;
+}
+
+/* An absent node, or a plain null. */
+static int is_null(const yaml_node_t *node)
+{
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
+    if (node == NULL)
+        return 1;
+    if (node->type != YAML_SCALAR_NODE ||
+        node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+        return 0;
+    for (size_t i = 0; i < sizeof nulls / sizeof nulls[0]; i++)
+        if (strcmp(scalar(node), nulls[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static const char *kind(const yaml_node_t *node)
+{
+    return node->type == YAML_MAPPING_NODE    ? "a mapping"
+           : node->type == YAML_SEQUENCE_NODE ? "a list"
+                                              : "a single value";
+}
+
+/* "run.yaml:7:12", "--set a.b=c". Returns the length, as snprintf. */
+static int say_place(const yaml_reader *r, const yaml_node_t *node, char *text,
+                     size_t size)
+{
+    char shown[TSR_EXCERPT_SIZE];
+    if (r->is_set)
+        return snprintf(text, size, "--set %s",
+                        tsr_text_excerpt(r->source, shown));
+    size_t line = node != NULL ? node->start_mark.line + 1 : 1;
+    size_t column = node != NULL ? node->start_mark.column + 1 : 1;
+    return snprintf(text, size, "%s:%zu:%zu", r->source, line, column);
+}
+
+/* Puts file, line, column and key before the message that is there. Returns
+ * `status`. */
+static tsr_status at_place(yaml_reader *r, const yaml_node_t *node,
+                           const char *key, tsr_status status)
+{
+    char place[TSR_ERR_SIZE];
+    say_place(r, node, place, sizeof place);
+    return *key != '\0' ? tsr_wrap(r->err, status, "%s: key '%s'", place, key)
+                        : tsr_wrap(r->err, status, "%s", place);
+}
+
+/* A file is read before any --set and gives no key twice. */
+static tsr_status mark(yaml_reader *r, const yaml_node_t *node, const char *key)
+{
+    char place[TSR_ERR_SIZE];
+    if (r->marks == NULL)
+        return TSR_OK;
+    say_place(r, node, place, sizeof place);
+    return r->is_set ? tsr_yaml_marks_put(r->marks, key, place, r->err)
+                     : marks_add(r->marks, key, place, r->err);
+}
+
+/* The value is of the wrong kind for its field. */
+static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
+                         const char *key, const tsr_field *field)
+{
+    char expected[600], value[TSR_EXCERPT_SIZE];
+    tsr_field_expects(field, expected, sizeof expected);
+    if (is_null(node))
+        tsr_fail(r->err, TSR_E_CONFIG, "no value: expected %s", expected);
+    else if (node->type == YAML_SCALAR_NODE)
+        tsr_fail(r->err, TSR_E_CONFIG,
+                 "value '%s' is a single one: expected %s",
+                 tsr_text_excerpt(scalar(node), value), expected);
+    else if (node->type == YAML_SEQUENCE_NODE)
+        tsr_fail(r->err, TSR_E_CONFIG, "value is a list of %d: expected %s",
+                 (int)(node->data.sequence.items.top -
+                       node->data.sequence.items.start),
+                 expected);
+    else
+        tsr_fail(r->err, TSR_E_CONFIG, "value is a mapping: expected %s",
+                 expected);
+    return at_place(r, node, key, TSR_E_CONFIG);
+}
+
+/* What no value may be, whatever its field. */
+static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
+                             const char *key)
+{
+    static const char own[] = "tag:yaml.org,2002:";
+    char shown[TSR_EXCERPT_SIZE];
+    if (node == NULL)
+        return TSR_OK;
+    if (++r->n_node > NODE_MAX)
+        tsr_fail(r->err, TSR_E_CONFIG,
+                 "more than %d values once aliases are "
+                 "followed: not a configuration",
+                 NODE_MAX);
+    else if (node->tag != NULL &&
+             strncmp((const char *)node->tag, own, sizeof own - 1) != 0)
+        tsr_fail(r->err, TSR_E_CONFIG,
+                 "tag '%s' is not supported: write the "
+                 "value itself",
+                 tsr_text_excerpt((const char *)node->tag, shown));
+    else if (node->type == YAML_SCALAR_NODE &&
+             memchr(scalar(node), 0, node->data.scalar.length) != NULL)
+        tsr_fail(r->err, TSR_E_CONFIG, "a NUL character in '%s'",
+                 tsr_text_excerpt(scalar(node), shown));
+    else
+        return TSR_OK;
+    return at_place(r, node, key, TSR_E_CONFIG);
+}
+
+/* "a.b" from "a" and "b". */
+static void join_key(char out[KEY_SIZE], const char *key, const char *name)
+{
+    snprintf(out, KEY_SIZE, "%s%s%s", key, *key != '\0' ? "." : "", name);
+}
+
+/* ---- names ---- */
+
+/* Where the whole table has a field of that name, its path; a key in the wrong
+ * section is the commonest mistake after a misspelt one. */
+static int find_elsewhere(const tsr_field *fields, const char *name,
+                          const char *key, char out[KEY_SIZE])
+{
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        char path[KEY_SIZE];
+        join_key(path, key, f->name);
+        if (strcmp(f->name, name) == 0) {
+            memcpy(out, path, sizeof path);
+            return 1;
+        }
+        if (f->fields != NULL && find_elsewhere(f->fields, name, path, out))
+            return 1;
+        for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
+            if (find_elsewhere(f->kind(k).fields, name, path, out))
+                return 1;
+    }
+    return 0;
+}
+
+/* The number of the kind of a struct that has a key of that name; -1: none. */
+static int find_kind(const tsr_field *field, const char *name)
+{
+    for (int k = 0; field->selector != NULL && field->kind(k).name != NULL; k++)
+        if (tsr_field_find(field->kind(k).fields, name) != NULL)
+            return k;
+    return -1;
+}
+
+/* Says that the struct of a GROUP or an element of a LIST (NULL: the whole
+ * table) has no such key, and what was meant; no place. */
+static tsr_status refuse_unknown(yaml_reader *r, const tsr_field *field,
+                                 const void *object, const char *name)
+{
+    char path[KEY_SIZE], known[900] = "";
+    const tsr_field *fields =
+        field == NULL ? r->top : tsr_field_members(field, object);
+    const int other = field == NULL ? -1 : find_kind(field, name);
+    if (other >= 0) {
+        int number;
+        memcpy(&number, object, sizeof number);
+        return tsr_fail(r->err, TSR_E_CONFIG,
+                        "it has no effect with %s: %s; it belongs to %s: %s",
+                        field->selector, field->kind(number).name,
+                        field->selector, field->kind(other).name);
+    }
+    const char *nearest = tsr_field_nearest(fields, name);
+    if (nearest != NULL)
+        return tsr_fail(r->err, TSR_E_CONFIG, "unknown key; did you mean '%s'?",
+                        nearest);
+    size_t n = 0;
+    for (const tsr_field *f = fields; f->name != NULL && n < sizeof known; f++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
+                              f == fields ? "" : ", ", f->name);
+    if (find_elsewhere(r->top, name, "", path))
+        return tsr_fail(r->err, TSR_E_CONFIG,
+                        "unknown key; did you mean '%s'? Known here: %s", path,
+                        known);
+    return tsr_fail(r->err, TSR_E_CONFIG, "unknown key; known keys: %s", known);
+}
+
+/* ---- values ---- */
+
+static yaml_node_t *node_at(yaml_reader *r, int index)
+{
+    return yaml_document_get_node(&r->document, index);
+}
+
+/* Refuses a key that stands before `pair` in the mapping. */
+static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
+                                 const char *path)
+{
+    yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
+    yaml_node_t *name = node_at(r, pairs[pair].key);
+    for (int i = 0; i < pair; i++) {
+        yaml_node_t *earlier = node_at(r, pairs[i].key);
+        if (strcmp(scalar(earlier), scalar(name)) == 0) {
+            tsr_fail(r->err, TSR_E_CONFIG,
+                     "repeated key: it stands in line "
+                     "%zu already",
+                     earlier->start_mark.line + 1);
+            return at_place(r, name, path, TSR_E_CONFIG);
+        }
+    }
+    return TSR_OK;
+}
+
+/* group: whose struct this is; NULL for the whole table. */
+static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
+                           const tsr_field *group, void *object,
+                           const char *key)
+{
+    yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
+    yaml_node_t *name = node_at(r, pairs[pair].key);
+    TSR_TRY(check_node(r, name, key));
+    if (name->type != YAML_SCALAR_NODE) {
+        tsr_fail(r->err, TSR_E_CONFIG, "%s where a key belongs", kind(name));
+        return at_place(r, name, key, TSR_E_CONFIG);
+    }
+    char path[KEY_SIZE], shown[TSR_EXCERPT_SIZE];
+    join_key(path, key, tsr_text_excerpt(scalar(name), shown));
+    if (group != NULL && group->selector != NULL &&
+        strcmp(scalar(name), group->selector) == 0) /* was read before */
+        return check_repeated(r, mapping, pair, path);
+    const tsr_field *field = tsr_field_find(
+        group == NULL ? r->top : tsr_field_members(group, object),
+        scalar(name));
+    if (field == NULL) {
+        if (strcmp(scalar(name), "<<") == 0)
+            tsr_fail(r->err, TSR_E_CONFIG,
+                     "merge keys are not supported: "
+                     "write the keys out, or use an alias for a whole value");
+        else
+            refuse_unknown(r, group, object, scalar(name));
+        return at_place(r, name, path, TSR_E_CONFIG);
+    }
+    tsr_status status = check_repeated(r, mapping, pair, path);
+    return status != TSR_OK ? status
+                            : read_value(r, node_at(r, pairs[pair].value),
+                                         field, object, path);
+}
+
+/* Reads the selector of a struct that has kinds; key: its path. */
+static tsr_status choose_kind(yaml_reader *r, yaml_node_t *node,
+                              const tsr_field *group, void *object,
+                              const char *key)
+{
+    tsr_status status = check_node(r, node, key);
+    TSR_THEN(status, mark(r, node, key));
+    if (status != TSR_OK)
+        return status;
+    if (is_null(node) || node->type != YAML_SCALAR_NODE)
+        status = tsr_fail(r->err, TSR_E_CONFIG,
+                          "expected one word, the %s, such as %s",
+                          group->selector, group->kind(0).name);
+    else
+        status = tsr_field_choose(group, object, scalar(node), r->err);
+    return status == TSR_OK ? TSR_OK : at_place(r, node, key, status);
+}
+
+/* Of which kind the struct is decides what its other keys mean. */
+static tsr_status read_kind(yaml_reader *r, yaml_node_t *mapping,
+                            const tsr_field *group, void *object,
+                            const char *key)
+{
+    yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
+    for (; pair < mapping->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *name = node_at(r, pair->key);
+        char path[KEY_SIZE];
+        if (name->type != YAML_SCALAR_NODE ||
+            strcmp(scalar(name), group->selector) != 0)
+            continue;
+        join_key(path, key, group->selector);
+        return choose_kind(r, node_at(r, pair->value), group, object, path);
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_mapping(yaml_reader *r, yaml_node_t *node,
+                               const tsr_field *group, void *object,
+                               const char *key)
+{
+    int n =
+        (int)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+    if (group != NULL && group->selector != NULL)
+        TSR_TRY(read_kind(r, node, group, object, key));
+    for (int i = 0; i < n; i++)
+        TSR_TRY(read_key(r, node, i, group, object, key));
+    return TSR_OK;
+}
+
+/* The struct of a GROUP or of one element of a LIST. */
+static tsr_status read_struct(yaml_reader *r, yaml_node_t *node,
+                              const tsr_field *field, void *object,
+                              const char *key)
+{
+    if (is_null(node))
+        return TSR_OK;
+    if (node->type == YAML_MAPPING_NODE)
+        return read_mapping(r, node, field, object, key);
+    const tsr_field *alias =
+        field->alias != NULL
+            ? tsr_field_find(tsr_field_members(field, object), field->alias)
+            : NULL;
+    if (alias == NULL || node->type != YAML_SCALAR_NODE) {
+        tsr_field one = *field; /* of a list, the element */
+        one.type = TSR_FIELD_GROUP;
+        return refuse(r, node, key, &one);
+    }
+    return read_value(r, node, alias, object, key);
+}
+
+static tsr_status read_element(yaml_reader *r, yaml_node_t *node,
+                               const tsr_field *field, void *object,
+                               const char *key)
+{
+    tsr_list *list = (void *)((char *)object + field->offset);
+    char path[KEY_SIZE], number[16];
+    void *element;
+    snprintf(number, sizeof number, "%d", list->n);
+    join_key(path, key, number);
+    TSR_TRY(check_node(r, node, path));
+    TSR_TRY(mark(r, node, path));
+    TSR_TRY(tsr_field_append(field, object, &element, r->err));
+    return read_struct(r, node, field, element, path);
+}
+
+/* What the document says replaces the list that was there. */
+static tsr_status read_list(yaml_reader *r, yaml_node_t *node,
+                            const tsr_field *field, void *object,
+                            const char *key)
+{
+    const tsr_field only[] = {*field, {.name = NULL}};
+    tsr_fields_clear(only, object);
+    if (is_null(node))
+        return TSR_OK;
+    if (node->type != YAML_SEQUENCE_NODE)
+        return read_element(r, node, field, object, key);
+    yaml_node_item_t *item = node->data.sequence.items.start;
+    for (; item < node->data.sequence.items.top; item++) {
+        tsr_status status =
+            read_element(r, node_at(r, *item), field, object, key);
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_text(yaml_reader *r, yaml_node_t *node,
+                            const tsr_field *field, tsr_strings *strings,
+                            const char *key)
+{
+    char path[KEY_SIZE], number[16];
+    snprintf(number, sizeof number, "%d", strings->n);
+    join_key(path, key, number);
+    TSR_TRY(check_node(r, node, path));
+    if (node->type != YAML_SCALAR_NODE || is_null(node))
+        return refuse(r, node, path, field);
+    tsr_status status = mark(r, node, path);
+    return status != TSR_OK ? status
+                            : tsr_strings_append(strings, scalar(node), r->err);
+}
+
+static tsr_status read_strings(yaml_reader *r, yaml_node_t *node,
+                               const tsr_field *field, void *object,
+                               const char *key)
+{
+    const tsr_field only[] = {*field, {.name = NULL}};
+    tsr_strings *strings = (void *)((char *)object + field->offset);
+    tsr_fields_clear(only, object);
+    if (is_null(node))
+        return TSR_OK;
+    if (node->type == YAML_SCALAR_NODE)
+        return read_text(r, node, field, strings, key);
+    if (node->type != YAML_SEQUENCE_NODE)
+        return refuse(r, node, key, field);
+    yaml_node_item_t *item = node->data.sequence.items.start;
+    for (; item < node->data.sequence.items.top; item++) {
+        tsr_status status =
+            read_text(r, node_at(r, *item), field, strings, key);
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}
+
+/* Takes "/." and "/folder/.." out of an absolute path, for messages and for who
+ * reads the resolved config. Not where `folder` is a link or is not there: then
+ * ".." leads elsewhere. */
+static void shorten_path(char *path)
+{
+    struct stat info;
+    for (char *p = path; (p = strstr(p, "/.")) != NULL;) {
+        size_t n = p[2] == '.' ? 3 : 2; /* of "/.." or "/." */
+        char *from = p;
+        if (p[n] != '/') { /* a name that begins with a dot, or the end */
+            p += 2;
+            continue;
+        }
+        if (n == 3) {
+            *p = '\0';
+            from = strrchr(path, '/');
+            int is_folder = from != NULL && strcmp(from, "/..") != 0 &&
+                            lstat(path, &info) == 0 && S_ISDIR(info.st_mode);
+            *p = '/';
+            if (!is_folder) {
+                p += n;
+                continue;
+            }
+        }
+        memmove(from, p + n, strlen(p + n) + 1);
+        p = from;
+    }
+}
+
+static tsr_status read_string(yaml_reader *r, yaml_node_t *node,
+                              const tsr_field *field, void *object,
+                              const char *key)
+{
+    char **p = (void *)((char *)object + field->offset);
+    const char *text = scalar(node);
+    int joined =
+        tsr_field_names_file(field, text) && *text != '\0' && *text != '/';
+    char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
+                              joined ? "/" : "", text);
+    if (copy == NULL) {
+        tsr_no_memory(r->err);
+        return at_place(r, node, key, TSR_E_NOMEM);
+    }
+    if (joined)
+        shorten_path(copy);
+    free(*p);
+    *p = copy;
+    return TSR_OK;
+}
+
+static tsr_status read_scalar(yaml_reader *r, yaml_node_t *node,
+                              const tsr_field *field, void *object,
+                              const char *key)
+{
+    char pair[160];
+    const char *text;
+    if (is_null(node)) {
+        if (field->initial != NULL)
+            return refuse(r, node, key, field);
+        text = "null";
+    } else if (field->type == TSR_FIELD_PAIR) {
+        /* the table parses text; the tree has taken the brackets away */
+        if (node->type != YAML_SEQUENCE_NODE ||
+            node->data.sequence.items.top - node->data.sequence.items.start !=
+                2)
+            return refuse(r, node, key, field);
+        const yaml_node_item_t *item = node->data.sequence.items.start;
+        yaml_node_t *low = node_at(r, item[0]), *high = node_at(r, item[1]);
+        tsr_status status = check_node(r, low, key);
+        TSR_THEN(status, check_node(r, high, key));
+        if (status != TSR_OK)
+            return status;
+        if (low->type != YAML_SCALAR_NODE || high->type != YAML_SCALAR_NODE)
+            return refuse(r, node, key, field);
+        snprintf(pair, sizeof pair, "[%.70s, %.70s]", scalar(low),
+                 scalar(high));
+        text = pair;
+    } else if (node->type != YAML_SCALAR_NODE) {
+        return refuse(r, node, key, field);
+    } else if (field->type == TSR_FIELD_STRING) {
+        return read_string(r, node, field, object, key);
+    } else {
+        text = scalar(node);
+    }
+    tsr_status status = tsr_field_parse(field, object, text, r->err);
+    return status == TSR_OK ? TSR_OK : at_place(r, node, key, status);
+}
+
+static tsr_status read_value(yaml_reader *r, yaml_node_t *node,
+                             const tsr_field *field, void *object,
+                             const char *key)
+{
+    TSR_TRY(check_node(r, node, key));
+    TSR_TRY(mark(r, node, key));
+    switch (field->type) {
+    case TSR_FIELD_GROUP:
+        return read_struct(r, node, field, (char *)object + field->offset, key);
+    case TSR_FIELD_LIST:
+        return read_list(r, node, field, object, key);
+    case TSR_FIELD_STRINGS:
+        return read_strings(r, node, field, object, key);
+    default:
+        return read_scalar(r, node, field, object, key);
+    }
+}
+
+/* Reads the root of a file, which must be a mapping or empty. */
+static tsr_status read_root(yaml_reader *r, yaml_node_t *node, void *object)
+{
+    TSR_TRY(check_node(r, node, ""));
+    if (is_null(node))
+        return TSR_OK;
+    if (node->type == YAML_MAPPING_NODE)
+        return read_mapping(r, node, NULL, object, "");
+    tsr_fail(r->err, TSR_E_CONFIG,
+             "the file is %s: expected lines of 'key: value' (a mapping)",
+             kind(node));
+    return at_place(r, node, "", TSR_E_CONFIG);
+}
+
+/* ---- files and overrides ----
+ *
+ * YAML files and --set overrides: bytes to libyaml's document tree. */
+
+/* Field tables nest four deep. */
+enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
+
+/* ---- files ---- */
+
+static tsr_status read_file(const char *path, char **text, size_t *n,
+                            tsr_err *err)
+{
+    tsr_status status = tsr_file_read_most(path, FILE_MAX_BYTES, text, n, err);
+    return status == TSR_E_DATA
+               ? tsr_wrap(err, TSR_E_CONFIG, "not a configuration")
+               : status;
+}
+
+/* The folder of `path` ("" for the current one) as an absolute path, so that a
+ * path made from it means the same file wherever it is read next. The caller
+ * frees it. */
+static tsr_status absolute_folder(const char *path, char **out, tsr_err *err)
+{
+    tsr_status status = tsr_file_absolute(path, out, err);
+    char *slash = status == TSR_OK && *path != '\0' ? strrchr(*out, '/') : NULL;
+    if (slash != NULL)
+        slash[slash == *out] = '\0'; /* the root keeps its slash */
+    return status;
+}
+
+/* ---- libyaml ---- */
+
+/* The offset of a place; libyaml counts characters, not bytes. */
+static size_t byte_at(const char *text, size_t n, size_t line, size_t column)
+{
+    size_t at = 0;
+    for (; at < n && line > 1; at++)
+        line -= text[at] == '\n';
+    for (; at < n && column > 1; column--)
+        do
+            at++;
+        while (at < n && (text[at] & 0xc0) == 0x80);
+    return at;
+}
+
+/* libyaml's own words, with the place that it found. */
+static tsr_status not_yaml(const yaml_reader *r, const yaml_parser_t *parser,
+                           const char *text, size_t n)
+{
+    const char *problem =
+        parser->problem != NULL ? parser->problem : "cannot be read";
+    const char *context = parser->context != NULL ? parser->context : "";
+    const char *comma = *context != '\0' ? ", " : "";
+    size_t line = parser->problem_mark.line + 1;
+    size_t column = parser->problem_mark.column + 1;
+    const char *remedy = "";
+    if (parser->error == YAML_MEMORY_ERROR)
+        return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for '%s'",
+                        r->source);
+    size_t at = byte_at(text, n, line, column);
+    if (parser->error == YAML_READER_ERROR) {
+        /* no mark here, only an offset in bytes */
+        at = parser->problem_offset < n ? parser->problem_offset : n;
+        line = column = 1;
+        for (size_t i = 0; i < at; i++) {
+            column = text[i] == '\n' ? 1 : column + ((text[i] & 0xc0) != 0x80);
+            line += text[i] == '\n';
+        }
+        if (strstr(problem, "UTF-8") != NULL)
+            remedy = "; save the file as UTF-8";
+    } else if (parser->error == YAML_SCANNER_ERROR && at < n &&
+               text[at] == '\t') {
+        remedy = "; indent with spaces, not with tabs";
+    }
+    char shown[TSR_EXCERPT_SIZE];
+    if (r->is_set)
+        return tsr_fail(r->err, TSR_E_CONFIG,
+                        "--set %s: the value is not YAML: %s%s%s%s; quote it",
+                        tsr_text_excerpt(r->source, shown), problem, comma,
+                        context, remedy);
+    return tsr_fail(r->err, TSR_E_CONFIG, "%s:%zu:%zu: not YAML: %s%s%s%s",
+                    r->source, line, column, problem, comma, context, remedy);
+}
+
+/* libyaml's time grows with the square of the depth, so what is nested deeper
+ * than any configuration is refused as soon as it is met. An error of syntax
+ * ends the look: whoever loads the text says it. */
+static tsr_status check_depth(yaml_reader *r, const char *text, size_t n)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    tsr_status status = TSR_OK;
+    int depth = 0, done = 0;
+    if (!yaml_parser_initialize(&parser))
+        return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for '%s'",
+                        r->source);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+    while (!done && yaml_parser_parse(&parser, &event)) {
+        const yaml_node_t here = {.start_mark = event.start_mark};
+        depth += event.type == YAML_SEQUENCE_START_EVENT ||
+                 event.type == YAML_MAPPING_START_EVENT;
+        depth -= event.type == YAML_SEQUENCE_END_EVENT ||
+                 event.type == YAML_MAPPING_END_EVENT;
+        if (depth > DEPTH_MAX) {
+            tsr_fail(r->err, TSR_E_CONFIG,
+                     "lists and mappings nested more than %d deep: not a "
+                     "configuration",
+                     DEPTH_MAX);
+            status = at_place(r, &here, "", TSR_E_CONFIG);
+        }
+        done = status != TSR_OK || event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+/* Loads the one document of a text. On success the caller deletes it. */
+static tsr_status load(yaml_reader *r, const char *text, size_t n)
+{
+    yaml_parser_t parser;
+    yaml_document_t second;
+    tsr_status status = check_depth(r, text, n);
+    if (status != TSR_OK)
+        return status;
+    if (!yaml_parser_initialize(&parser))
+        return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for '%s'",
+                        r->source);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
+    if (!yaml_parser_load(&parser, &r->document)) {
+        status = not_yaml(r, &parser, text, n);
+        goto done;
+    }
+    if (yaml_document_get_root_node(&r->document) == NULL)
+        goto done; /* an empty stream; libyaml allows no more calls */
+    if (!yaml_parser_load(&parser, &second)) {
+        status = not_yaml(r, &parser, text, n);
+    } else {
+        yaml_node_t *root = yaml_document_get_root_node(&second);
+        if (root != NULL) {
+            tsr_fail(r->err, TSR_E_CONFIG,
+                     "a second document starts here: "
+                     "one file is one configuration");
+            status = at_place(r, root, "", TSR_E_CONFIG);
+        }
+        yaml_document_delete(&second);
+    }
+    if (status != TSR_OK)
+        yaml_document_delete(&r->document);
+done:
+    yaml_parser_delete(&parser);
+    return status;
+}
+
+/* ---- --set KEY=VALUE ---- */
+
+/* Which element of a list "data.0.file" means; the number after the last is a
+ * new element. */
+static tsr_status find_element(yaml_reader *r, const tsr_field *field,
+                               void *object, const char *name, const char *key,
+                               void **element)
+{
+    const tsr_list *list = (void *)((char *)object + field->offset);
+    size_t digits = strspn(name, "0123456789");
+    long i = digits > 0 && digits < 9 && name[digits] == '\0'
+                 ? strtol(name, NULL, 10)
+                 : -1;
+    tsr_status status;
+    if (i < 0)
+        status = tsr_fail(r->err, TSR_E_CONFIG,
+                          "a list: name an element by its number, as in "
+                          "'%s.0'",
+                          field->name);
+    else if (i > list->n)
+        status = tsr_fail(r->err, TSR_E_CONFIG,
+                          "the list has %d element%s: expected a number from "
+                          "0 to %d",
+                          list->n, list->n == 1 ? "" : "s", list->n);
+    else if (i == list->n)
+        status = tsr_field_append(field, object, element, r->err);
+    else {
+        *element = (char *)list->item + (size_t)i * field->element_size;
+        return TSR_OK;
+    }
+    if (status != TSR_OK)
+        at_place(r, NULL, key, status);
+    return status;
+}
+
+/* Walks the dotted path `names`, which it takes apart, and reads the value. */
+static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
+                           void *object)
+{
+    const tsr_field *group = NULL; /* whose struct `object` is */
+    char key[KEY_SIZE] = "", path[KEY_SIZE];
+    char shown[TSR_EXCERPT_SIZE];
+    for (char *name = names, *next; name != NULL; name = next) {
+        next = strchr(name, '.');
+        if (next != NULL)
+            *next++ = '\0';
+        join_key(path, key, tsr_text_excerpt(name, shown));
+        if (group != NULL && group->selector != NULL && next == NULL &&
+            strcmp(name, group->selector) == 0)
+            return choose_kind(r, root, group, object, path);
+        const tsr_field *field = tsr_field_find(
+            group == NULL ? r->top : tsr_field_members(group, object), name);
+        if (field == NULL)
+            return at_place(r, NULL, path,
+                            refuse_unknown(r, group, object, name));
+        if (next == NULL)
+            return read_value(r, root, field, object, path);
+        memcpy(key, path, sizeof key);
+        if (field->type == TSR_FIELD_GROUP) {
+            object = (char *)object + field->offset;
+        } else if (field->type == TSR_FIELD_LIST) {
+            name = next;
+            next = strchr(name, '.');
+            if (next != NULL)
+                *next++ = '\0';
+            void *element = NULL;
+            tsr_status status =
+                find_element(r, field, object, name, key, &element);
+            if (status != TSR_OK)
+                return status;
+            object = element;
+            join_key(path, key, name);
+            if (next == NULL)
+                return read_struct(r, root, field, object, path);
+            memcpy(key, path, sizeof key);
+        } else {
+            tsr_fail(r->err, TSR_E_CONFIG, "it has no keys below it");
+            return at_place(r, NULL, key, TSR_E_CONFIG);
+        }
+        group = field;
+    }
+    return TSR_OK;
+}
+
+static tsr_status apply_set(yaml_reader *r, void *object)
+{
+    const char *equals = strchr(r->source, '=');
+    char shown[TSR_EXCERPT_SIZE];
+    if (equals == NULL || equals == r->source)
+        return tsr_fail(r->err, TSR_E_USAGE,
+                        "--set %s: expected KEY=VALUE, as in "
+                        "--set sampler.chains=4",
+                        tsr_text_excerpt(r->source, shown));
+    char *names = strndup(r->source, (size_t)(equals - r->source));
+    TSR_TRY(tsr_allocated(names, r->err));
+    tsr_status status = load(r, equals + 1, strlen(equals + 1));
+    if (status == TSR_OK) {
+        status = set_path(r, yaml_document_get_root_node(&r->document), names,
+                          object);
+        yaml_document_delete(&r->document);
+    }
+    free(names);
+    return status;
+}
+
+tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
+                                void *object, int n_set, const char *const *set,
+                                tsr_yaml_marks *marks, tsr_err *err)
+{
+    char *text = NULL, *folder = NULL, *here = NULL;
+    size_t n = 0;
+    yaml_reader r = {.source = path, .top = fields, .marks = marks, .err = err};
+    tsr_status status = read_file(path, &text, &n, err);
+    TSR_THEN(status, absolute_folder(path, &folder, err));
+    TSR_THEN(status, absolute_folder("", &here, err));
+    TSR_THEN(status, load(&r, text, n));
+    if (status == TSR_OK) {
+        r.folder = folder;
+        status =
+            read_root(&r, yaml_document_get_root_node(&r.document), object);
+        yaml_document_delete(&r.document);
+    }
+    for (int i = 0; i < n_set && status == TSR_OK; i++) {
+        r = (yaml_reader){.source = set[i],
+                          .is_set = 1,
+                          .folder = here,
+                          .top = fields,
+                          .marks = marks,
+                          .err = err};
+        status = apply_set(&r, object);
+    }
+    free(text);
+    free(folder);
+    free(here);
+    return status;
+}
+
+/* ---- writing ----
+ *
+ * Field tables as commented YAML.
+ *
+ * Written by hand: libyaml's emitter has no comments, and what is written here
+ * (block style, one value a line) is a small part of YAML. */
+
+static const char LETTERS[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/* 1 where any YAML reader takes the unquoted text for that same string. */
+static int is_plain(const char *text)
+{
+    static const char *const taken[] = {"null", "true", "false", "yes", "no",
+                                        "on",   "off",  "y",     "n"};
+    size_t n = strlen(text);
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (strcasecmp(text, taken[i]) == 0)
+            return 0;
+    /* what numbers, dates and times are made of */
+    if (strspn(text, "0123456789+-._:abcdefxoABCDEFXOTZ") == n &&
+        strcspn(text, "0123456789") < n)
+        return 0;
+    if (strspn(text, "0123456789") == 0 && strspn(text, LETTERS) == 0 &&
+        text[0] != '/' && text[0] != '_')
+        return 0;
+    for (const char *s = text; *s != '\0'; s++)
+        if (strchr(LETTERS, *s) == NULL &&
+            strchr("0123456789_./+-", *s) == NULL)
+            return 0;
+    return n > 0;
+}
+
+/* 1 where YAML allows the character as it stands in double quotes. */
+static int is_printable(long code)
+{
+    return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code < 0x2028) ||
+           (code > 0x2029 && code < 0xd800) ||
+           (code >= 0xe000 && code < 0xfffe && code != 0xfeff) ||
+           (code >= 0x10000 && code <= 0x10ffff);
+}
+
+/* Errors: TSR_E_DATA, bytes that are no UTF-8, which YAML cannot hold. */
+static tsr_status write_text(FILE *out, const char *name, const char *text,
+                             tsr_err *err)
+{
+    if (is_plain(text)) {
+        fputs(text, out);
+        return TSR_OK;
+    }
+    fputc('"', out);
+    for (const char *s = text; *s != '\0';) {
+        const char *from = s;
+        long code = tsr_utf8_next(&s);
+        if (code < 0) {
+            char shown[TSR_EXCERPT_SIZE];
+            return tsr_fail(err, TSR_E_DATA,
+                            "key '%s': '%s' is not UTF-8 and cannot be written "
+                            "as YAML: rename it",
+                            name, tsr_text_excerpt(text, shown));
+        }
+        if (code == '"' || code == '\\')
+            fprintf(out, "\\%c", (int)code);
+        else if (is_printable(code))
+            fwrite(from, 1, (size_t)(s - from), out);
+        else
+            fprintf(out, code < 0x100 ? "\\x%02lx" : "\\u%04lx", code);
+    }
+    fputc('"', out);
+    return TSR_OK;
+}
+
+/* A path that is relative is so to the current folder, and whoever reads the
+ * file resolves it against the file's own; only an absolute one means the same
+ * to both. "./x" is meant to be relative to the file that is written. */
+static tsr_status write_path(FILE *out, const char *name, const char *path,
+                             tsr_err *err)
+{
+    if (*path == '\0' || strncmp(path, "./", 2) == 0)
+        return write_text(out, name, path, err);
+    char *whole;
+    tsr_status status = tsr_file_absolute(path, &whole, err);
+    TSR_THEN(status, write_text(out, name, whole, err));
+    free(whole);
+    return status;
+}
+
+static tsr_status write_scalar(FILE *out, const tsr_field *f,
+                               const void *object, tsr_err *err)
+{
+    const void *p = (const char *)object + f->offset;
+    char text[128];
+    if (f->type == TSR_FIELD_STRING) {
+        const char *s = *(char *const *)p;
+        if (s != NULL)
+            return tsr_field_names_file(f, s)
+                       ? write_path(out, f->name, s, err)
+                       : write_text(out, f->name, s, err);
+        if (f->initial != NULL)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "key '%s' has a default and yet is NULL", f->name);
+    }
+    const double *x = p;
+    const tsr_number_or_word *n = p;
+    if ((f->type == TSR_FIELD_DOUBLE && !isfinite(*x)) ||
+        (f->type == TSR_FIELD_PAIR && !(isfinite(x[0]) && isfinite(x[1]))) ||
+        (f->type == TSR_FIELD_NUMBER_OR_WORD && n->word < 0 &&
+         !isfinite(n->number)))
+        return tsr_fail(err, TSR_E_NUMERIC, "key '%s' is not finite", f->name);
+    if (f->type == TSR_FIELD_CHOICE)
+        return write_text(out, f->name, f->words[*(const int *)p], err);
+    if (f->type == TSR_FIELD_NUMBER_OR_WORD && n->word >= 0)
+        return write_text(out, f->name, f->words[n->word], err);
+    tsr_field_format(f, object, text, sizeof text);
+    fputs(text, out);
+    return TSR_OK;
+}
+
+static void write_comment(FILE *out, const tsr_field *f, int indent)
+{
+    char text[1400], expected[600] = "";
+    const char *doc = f->doc != NULL ? f->doc : "";
+    const char *unit = f->unit != NULL ? f->unit : "";
+    int is_choice =
+        f->type == TSR_FIELD_CHOICE || f->type == TSR_FIELD_NUMBER_OR_WORD;
+    if (is_choice)
+        tsr_field_expects(f, expected, sizeof expected);
+    if (*doc == '\0' && *unit == '\0' && !is_choice)
+        return;
+    snprintf(text, sizeof text, "%s%s%s%s%s", doc,
+             *unit != '\0' ? (*doc != '\0' ? ", in " : "in ") : "", unit,
+             is_choice && (*doc != '\0' || *unit != '\0') ? ": " : "",
+             expected);
+    tsr_text_wrap(out, 0, indent, "# ", text);
+}
+
+/* The selector's line of a struct that has kinds; empty where it has none. */
+static void write_kind(FILE *out, const tsr_field *f, const void *object,
+                       int indent, int dash, int comments)
+{
+    char known[200] = "";
+    size_t n = 0;
+    int number;
+    memcpy(&number, object, sizeof number);
+    for (int k = 0; f->kind(k).name != NULL && n < sizeof known; k++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
+                              k == 0 ? "one of " : ", ", f->kind(k).name);
+    if (comments)
+        tsr_text_wrap(out, 0, indent, "# ", known);
+    fprintf(out, "%*s%s%s: %s\n", indent - 2 * dash, "", dash ? "- " : "",
+            f->selector, f->kind(number).name);
+}
+
+static tsr_status write_fields(FILE *out, const tsr_field *fields,
+                               const void *object, int indent, int dash,
+                               int comments, tsr_err *err);
+
+static tsr_status write_list(FILE *out, const tsr_field *f, const void *object,
+                             int indent, int comments, tsr_err *err)
+{
+    const tsr_list *list = (const void *)((const char *)object + f->offset);
+    if (list->n == 0)
+        fputs(" []", out);
+    fputc('\n', out);
+    for (int i = 0; i < list->n; i++) {
+        const char *element =
+            (const char *)list->item + (size_t)i * f->element_size;
+        if (f->selector != NULL)
+            write_kind(out, f, element, indent + 4, 1, comments && i == 0);
+        tsr_status status =
+            write_fields(out, tsr_field_members(f, element), element,
+                         indent + 4, f->selector == NULL,
+                         comments && (i == 0 || f->selector != NULL), err);
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}
+
+static tsr_status write_strings(FILE *out, const tsr_field *f,
+                                const void *object, int indent, tsr_err *err)
+{
+    const tsr_strings *strings =
+        (const void *)((const char *)object + f->offset);
+    if (strings->n == 0)
+        fputs(" []", out);
+    fputc('\n', out);
+    for (int i = 0; i < strings->n; i++) {
+        fprintf(out, "%*s- ", indent + 2, "");
+        TSR_TRY(write_text(out, f->name, strings->item[i], err));
+        fputc('\n', out);
+    }
+    return TSR_OK;
+}
+
+/* dash: the first key follows the "- " of a list. */
+static tsr_status write_fields(FILE *out, const tsr_field *fields,
+                               const void *object, int indent, int dash,
+                               int comments, tsr_err *err)
+{
+    if (fields->name == NULL) {
+        fprintf(out, "%*s%s{}\n", indent - 2 * dash, "", dash ? "- " : "");
+        return TSR_OK;
+    }
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        tsr_status status = TSR_OK;
+        if (comments)
+            write_comment(out, f, indent);
+        if (dash && f == fields)
+            fprintf(out, "%*s- %s:", indent - 2, "", f->name);
+        else
+            fprintf(out, "%*s%s:", indent, "", f->name);
+        if (f->type == TSR_FIELD_GROUP) {
+            const char *group = (const char *)object + f->offset;
+            const tsr_field *members = tsr_field_members(f, group);
+            int empty = members->name == NULL && f->selector == NULL;
+            fputc(empty ? ' ' : '\n', out);
+            if (f->selector != NULL)
+                write_kind(out, f, group, indent + 2, 0, comments);
+            if (members->name != NULL || empty)
+                status = write_fields(out, members, group,
+                                      empty ? 0 : indent + 2, 0, comments, err);
+        } else if (f->type == TSR_FIELD_LIST) {
+            status = write_list(out, f, object, indent, comments, err);
+        } else if (f->type == TSR_FIELD_STRINGS) {
+            status = write_strings(out, f, object, indent, err);
+        } else {
+            fputc(' ', out);
+            status = write_scalar(out, f, object, err);
+            fputc('\n', out);
+        }
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_yaml_write(FILE *out, const tsr_field *fields,
+                          const void *object, tsr_err *err)
+{
+    TSR_TRY(write_fields(out, fields, object, 0, 0, 1, err));
+    errno = 0;
+    if (fflush(out) != 0 || ferror(out))
+        return tsr_fail(err, TSR_E_IO, "cannot write the configuration: %s",
+                        errno != 0 ? strerror(errno) : "write error");
+    return TSR_OK;
+}
