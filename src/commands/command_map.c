@@ -262,74 +262,31 @@ static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
                     "--origin '%.40s': expected auto, origin or nstart", given);
 }
 
-/* Around the first model of a file. */
-static tsr_status mask_model(const tsr_map_job *job, const tsr_map_grid *grid,
-                             const char *path, double distance, double edge,
-                             float *value, tsr_err *err)
-{
-    tsr_map_models models;
-    tsr_status status =
-        tsr_map_models_read(path, NULL, 1, job->log, &models, err);
-    if (status == TSR_OK)
-        tsr_mask_around(grid, models.atoms->n_atom,
-                        tsr_map_models_xyz(&models, 0), distance, edge, value);
-    tsr_map_models_clear(&models);
-    return status;
-}
-
-static tsr_status mask_file(const tsr_map_job *job, const tsr_map *map,
-                            const char *path, float *value, tsr_err *err)
-{
-    tsr_map *mask;
-    tsr_status status = TSR_OK;
-    TSR_TRY(tsr_map_read(path, job->origin, job->log, &mask, err));
-    if (tsr_map_same_grid(&mask->grid, &map->grid))
-        memcpy(value, mask->value, tsr_map_n_voxel(&map->grid) * sizeof *value);
-    else
-        status = tsr_fail(err, TSR_E_DATA,
-                          "--mask '%s' is not on the grid of '%s': voxels, "
-                          "steps and origin must be the same",
-                          path, map->path);
-    tsr_map_free(mask);
-    return status;
-}
-
-static tsr_status make_mask(const tsr_map_job *job, const tsr_map *map,
-                            const char *given, const char *model, float *value,
-                            tsr_err *err)
-{
-    double distance = 0.0, edge = 0.0, threshold;
-    tsr_mask kind;
-    TSR_TRY(tsr_args_double(job->args, "mask-distance", 0.0, 1000.0, &distance,
-                            err));
-    TSR_TRY(tsr_args_double(job->args, "mask-edge", 0.0, 1000.0, &edge, err));
-    TSR_TRY(tsr_mask_parse(given, &kind, &threshold, err));
-    if (kind == TSR_MASK_FILE)
-        return mask_file(job, map, given, value, err);
-    if (kind == TSR_MASK_THRESHOLD)
-        return tsr_mask_above(map, threshold, distance, edge, value, err);
-    if (model == NULL)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--mask model: there is no model here; tessera map "
-                        "mask makes one around a model, as a file");
-    return mask_model(job, &map->grid, model, distance, edge, value, err);
-}
-
 tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err)
 {
-    const char *given = tsr_args_value(job->args, "mask");
+    tsr_mask_source source = {
+        .mask = tsr_args_value(job->args, "mask"),
+        .origin = job->origin,
+        .no_start_status = TSR_E_USAGE,
+        .no_start = "--mask model: there is no model here; tessera map mask "
+                    "makes one around a model, as a file"};
+    tsr_map_models models = {0};
     *value = NULL;
-    if (given == NULL)
-        return TSR_OK;
-    *value = calloc(tsr_map_n_voxel(&map->grid), sizeof **value);
-    if (*value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
-    tsr_status status = make_mask(job, map, given, model, *value, err);
-    if (status != TSR_OK) {
-        free(*value);
-        *value = NULL;
+    TSR_TRY(tsr_args_double(job->args, "mask-distance", 0.0, 1000.0,
+                            &source.distance_ang, err));
+    TSR_TRY(tsr_args_double(job->args, "mask-edge", 0.0, 1000.0,
+                            &source.edge_ang, err));
+    tsr_status status = TSR_OK;
+    if (model != NULL && source.mask != NULL &&
+        strcmp(source.mask, "model") == 0) {
+        status = tsr_map_models_read(model, NULL, 1, job->log, &models, err);
+        if (status == TSR_OK)
+            source.start = (tsr_map_start){models.atoms->n_atom,
+                                           tsr_map_models_xyz(&models, 0)};
     }
+    TSR_THEN(status, tsr_mask_make(&source, map, job->log, value, err));
+    tsr_map_models_clear(&models);
     return status;
 }
 
@@ -373,16 +330,9 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
                             tsr_err *err)
 {
     tsr_blur_table table;
-    int *element;
-    unsigned char *z;
-    TSR_TRY(tsr_map_models_elements(models, &element, &z, err));
-    tsr_status status =
-        tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
-                      models->atoms->n_atom, element, &table, err);
-    free(element);
-    free(z);
-    return status == TSR_OK ? tsr_density_set_blur(job->engine, &table, err)
-                            : status;
+    TSR_TRY(tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
+                          models->atoms->n_atom, models->z, &table, err));
+    return tsr_density_set_blur(job->engine, &table, err);
 }
 
 /* ---- what is said of a model before it is compared ---- */
@@ -441,8 +391,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
     if (status == TSR_OK && v->is_of_models)
         status = open_engine(&job, err);
-    if (status == TSR_OK)
-        status = v->run(&job, err);
+    TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);
     tsr_device_free(job.device);
     tsr_map_free(job.map);

@@ -194,16 +194,12 @@ static void look_at_maps(const tsr_past_run *run, tsr_log *log,
         if (models->atoms == NULL)
             status = tsr_map_models_read(run->directory, NULL, MOST, NULL,
                                          models, &err);
-        const tsr_map_view_models shown = {
-            models->atoms,   (const double(*)[3])models->start,
-            models->n,       (const double(*)[3])models->xyz,
-            models->of_draw, models->weight};
         map[*n] = (tsr_report_map){.type = type,
                                    .ordinal = ordinal_of(data, i),
                                    .atoms = models->atoms};
         TSR_THEN(status,
                  tsr_map_view_make(
-                     &data[i], &shown,
+                     &data[i], models,
                      sigma_of_draws(run, &map[*n], (const void *)&data[i]),
                      &map[*n].view, &err));
         if (status != TSR_OK) {

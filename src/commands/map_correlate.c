@@ -1,7 +1,11 @@
-/* tessera map cc: how well models agree with a map. */
+/* tessera map cc and map timeline: how well models agree with a map, as a whole
+ * and part by part. */
 #include "commands/map_job.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "files/file.h"
+#include "maps/map_view.h"
+#include "report/figure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,13 +24,12 @@ typedef struct {
     tsr_map_job *job;
     int n, room;
     result *result; /* [n] */
+    tsr_pool pool;  /* of their curves */
     float *density; /* [n_voxel] of the last model */
 } comparison;
 
-/* One model as a batch. */
 typedef struct {
-    int first[2];
-    unsigned char *z;
+    const unsigned char *z;
     const double (*xyz)[3];
     int n_atom;
 } model;
@@ -35,10 +38,7 @@ static tsr_status sums_of(const tsr_map_job *job, const model *m,
                           const tsr_density_options *o, tsr_density_sums *out,
                           tsr_err *err)
 {
-    const int first[2] = {0, m->n_atom};
-    const tsr_density_batch batch = {
-        .n_system = 1, .first = first, .xyz = m->xyz, .z = m->z};
-    return tsr_density_run(job->engine, &batch, o, out, err);
+    return tsr_density_one(job->engine, m->n_atom, m->xyz, m->z, o, out, err);
 }
 
 /* ---- the width of the blur ---- */
@@ -90,52 +90,69 @@ static tsr_status best_sigma(const tsr_map_job *job,
 
 /* ---- what may be wrong with a map ---- */
 
+/* A model seen in a mirror, grown or shrunk: along each axis its distances from
+ * a plane times a factor. */
+typedef struct {
+    double from[3], factor[3];
+} image;
+
+enum { MOST_IMAGES = 10 };
+
+static tsr_status try_images(const tsr_map_job *job, const model *m, int n,
+                             const image *images, double *cc, tsr_err *err)
+{
+    const tsr_density_options o = {0};
+    tsr_density_sums sums[MOST_IMAGES];
+    tsr_systems copies;
+    tsr_pool pool = {0};
+    tsr_status status =
+        tsr_systems_make(&pool, n, (size_t)n * (size_t)m->n_atom, &copies, err);
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        double(*x)[3] = tsr_systems_add(&copies, m->n_atom, NULL, m->xyz, m->z);
+        for (int i = 0; i < m->n_atom; i++)
+            for (int c = 0; c < 3; c++)
+                x[i][c] = images[k].from[c] +
+                          images[k].factor[c] * (x[i][c] - images[k].from[c]);
+    }
+    TSR_THEN(status, tsr_systems_run(&copies, job->engine, &o, sums, err));
+    for (int k = 0; k < n && status == TSR_OK; k++)
+        cc[k] = tsr_map_cc(&sums[k].box);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+static double middle_of(const tsr_map_grid *g, int axis)
+{
+    return g->origin[axis] + 0.5 * (g->n[axis] - 1) * g->step[axis];
+}
+
 /* The model mirrored in the middle of the box: a map of the wrong hand agrees
  * with one of them better than with the model, in a box that was not moved. */
 static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
                              const char *label, tsr_err *err)
 {
-    const tsr_map_grid *g = &job->map->grid;
-    const size_t n = (size_t)m->n_atom;
-    int first[4];
-    tsr_density_sums sums[3];
-    double(*xyz)[3] = calloc(3 * n + 1, sizeof *xyz);
-    unsigned char *z = calloc(3 * n + 1, 1);
-    tsr_status status = TSR_OK;
-    if (xyz == NULL || z == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a mirror image");
-    for (size_t c = 0; c < 3 && status == TSR_OK; c++) {
-        first[c] = (int)(c * n);
-        memcpy(xyz + c * n, m->xyz, n * sizeof *xyz);
-        memcpy(z + c * n, m->z, n);
-        for (size_t i = 0; i < n; i++)
-            xyz[c * n + i][c] =
-                2.0 * g->origin[c] + (g->n[c] - 1) * g->step[c] - m->xyz[i][c];
-    }
-    first[3] = (int)(3 * n);
-    const tsr_density_batch batch = {
-        .n_system = 3, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
-    const tsr_density_options o = {0};
-    if (status == TSR_OK)
-        status = tsr_density_run(job->engine, &batch, &o, sums, err);
-    for (int c = 0; c < 3 && status == TSR_OK; c++) {
-        const double mirrored = tsr_map_cc(&sums[c].box);
-        if (mirrored > cc + 0.1)
+    image mirrors[3];
+    double mirrored[3];
+    for (int k = 0; k < 3; k++)
+        for (int c = 0; c < 3; c++) {
+            mirrors[k].from[c] = middle_of(&job->map->grid, c);
+            mirrors[k].factor[c] = c == k ? -1.0 : 1.0;
+        }
+    TSR_TRY(try_images(job, m, 3, mirrors, mirrored, err));
+    for (int c = 0; c < 3; c++)
+        if (mirrored[c] > cc + 0.1)
             tsr_warn(job->log,
                      "%s: mirrored along %c in the middle of the box it has a "
                      "correlation of %.3f, not %.3f: the map has the wrong "
                      "hand, or its sections were read in the wrong order",
-                     label, "xyz"[c], mirrored, cc);
-    }
-    free(xyz);
-    free(z);
-    return status;
+                     label, "xyz"[c], mirrored[c], cc);
+    return TSR_OK;
 }
 
 /* Voxels of another size than the header's stretch the map about a point that
  * is not known: the first voxel, zero, the middle of the box, or, where the
  * model was brought to its place, the model's own. */
-enum { N_FIXED = 4, MOST_PER_CENT = 10, PER_CENT = 2, N_SCALE = 10 };
+enum { N_FIXED = 4, MOST_PER_CENT = 10, PER_CENT = 2 };
 
 static void fixed_points(const tsr_map_grid *g, const model *m,
                          double out[N_FIXED][3])
@@ -143,7 +160,7 @@ static void fixed_points(const tsr_map_grid *g, const model *m,
     memset(out, 0, N_FIXED * sizeof *out);
     for (int c = 0; c < 3; c++) {
         out[0][c] = g->origin[c];
-        out[2][c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
+        out[2][c] = middle_of(g, c);
         for (int i = 0; i < m->n_atom; i++)
             out[3][c] += m->xyz[i][c] / m->n_atom;
     }
@@ -151,35 +168,24 @@ static void fixed_points(const tsr_map_grid *g, const model *m,
 
 /* The best correlation of the model grown or shrunk about a point. */
 static tsr_status try_scales(const tsr_map_job *job, const model *m,
-                             const double fixed[3], double (*xyz)[3],
-                             const unsigned char *z, double *best_cc,
+                             const double fixed[3], double *best_cc,
                              double *best_scale, tsr_err *err)
 {
-    const size_t n = (size_t)m->n_atom;
-    double scale[N_SCALE];
-    int first[N_SCALE + 1] = {0}, k = 0;
-    tsr_density_sums sums[N_SCALE];
+    image scaled[MOST_IMAGES];
+    double cc[MOST_IMAGES];
+    int n = 0;
     for (int p = -MOST_PER_CENT; p <= MOST_PER_CENT; p += PER_CENT) {
-        if (p == 0)
-            continue;
-        scale[k] = 1.0 + 0.01 * p;
-        for (size_t i = 0; i < n; i++)
-            for (int c = 0; c < 3; c++)
-                xyz[(size_t)k * n + i][c] =
-                    fixed[c] + scale[k] * (m->xyz[i][c] - fixed[c]);
-        k++;
-        first[k] = first[k - 1] + m->n_atom;
+        for (int c = 0; c < 3 && p != 0; c++) {
+            scaled[n].from[c] = fixed[c];
+            scaled[n].factor[c] = 1.0 + 0.01 * p;
+        }
+        n += p != 0;
     }
-    const tsr_density_batch batch = {.n_system = N_SCALE,
-                                     .first = first,
-                                     .xyz = (const double(*)[3])xyz,
-                                     .z = z};
-    const tsr_density_options o = {0};
-    TSR_TRY(tsr_density_run(job->engine, &batch, &o, sums, err));
-    for (k = 0; k < N_SCALE; k++)
-        if (tsr_map_cc(&sums[k].box) > *best_cc) {
-            *best_cc = tsr_map_cc(&sums[k].box);
-            *best_scale = scale[k];
+    TSR_TRY(try_images(job, m, n, scaled, cc, err));
+    for (int k = 0; k < n; k++)
+        if (cc[k] > *best_cc) {
+            *best_cc = cc[k];
+            *best_scale = scaled[k].factor[0];
         }
     return TSR_OK;
 }
@@ -189,30 +195,20 @@ static tsr_status try_scales(const tsr_map_job *job, const model *m,
 static tsr_status check_voxels(const tsr_map_job *job, const model *m,
                                double cc, const char *label, tsr_err *err)
 {
-    const size_t n = (size_t)m->n_atom;
     double fixed[N_FIXED][3], best = cc, scale = 1.0;
     if (!(cc < 0.9))
         return TSR_OK;
-    double(*xyz)[3] = calloc(n * N_SCALE, sizeof *xyz);
-    unsigned char *z = calloc(n * N_SCALE, 1);
-    tsr_status status = TSR_OK;
-    if (xyz == NULL || z == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for scaled models");
-    for (size_t k = 0; k < N_SCALE && status == TSR_OK; k++)
-        memcpy(z + k * n, m->z, n);
     fixed_points(&job->map->grid, m, fixed);
-    for (int f = 0; f < N_FIXED && status == TSR_OK; f++)
-        status = try_scales(job, m, fixed[f], xyz, z, &best, &scale, err);
-    if (status == TSR_OK && 1.0 - best < 0.7 * (1.0 - cc))
+    for (int f = 0; f < N_FIXED; f++)
+        TSR_TRY(try_scales(job, m, fixed[f], &best, &scale, err));
+    if (1.0 - best < 0.7 * (1.0 - cc))
         tsr_warn(job->log,
                  "%s: the map fits best with voxels of %.4g Angstrom instead "
                  "of %.4g, with a correlation of %.3f instead of %.3f: is "
                  "their size (CELLA over MX) right?",
                  label, job->map->grid.step[0] / scale, job->map->grid.step[0],
                  best, cc);
-    free(xyz);
-    free(z);
-    return status;
+    return TSR_OK;
 }
 
 /* ---- one model ---- */
@@ -255,7 +251,7 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
         TSR_TRY(check_hand(job, m, cc, r->label, err));
         TSR_TRY(check_voxels(job, m, cc, r->label, err));
     }
-    TSR_TRY(tsr_fsc_make(job->map, c->density, &r->fsc, err));
+    TSR_TRY(tsr_fsc_make(job->map, c->density, &c->pool, &r->fsc, err));
     c->n++;
     return TSR_OK;
 }
@@ -264,15 +260,10 @@ static tsr_status compare_all(comparison *c, const char *path,
                               tsr_map_sums *tile, tsr_err *err)
 {
     tsr_map_models models;
-    model m = {0};
-    int *element = NULL;
     tsr_status status =
         tsr_map_models_read(path, c->job->trajectory, c->job->most_frames,
                             c->job->log, &models, err);
-    if (status == TSR_OK)
-        status = tsr_map_job_check(c->job, &models, 0.5, err);
-    if (status == TSR_OK)
-        status = tsr_map_models_elements(&models, &element, &m.z, err);
+    TSR_THEN(status, tsr_map_job_check(c->job, &models, 0.5, err));
     if (status == TSR_OK) {
         const size_t n = (size_t)c->n + (size_t)models.n;
         result *more = realloc(c->result, (n + 1) * sizeof *more);
@@ -282,12 +273,10 @@ static tsr_status compare_all(comparison *c, const char *path,
             c->result = more;
     }
     for (int k = 0; status == TSR_OK && k < models.n; k++) {
-        m.xyz = tsr_map_models_xyz(&models, k);
-        m.n_atom = models.atoms->n_atom;
+        const model m = {models.z, tsr_map_models_xyz(&models, k),
+                         models.atoms->n_atom};
         status = compare(c, &models, k, &m, tile, err);
     }
-    free(element);
-    free(m.z);
     tsr_map_models_clear(&models);
     return status;
 }
@@ -435,8 +424,7 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
 
 static void clear(comparison *c)
 {
-    for (int i = 0; i < c->n; i++)
-        tsr_fsc_clear(&c->result[i].fsc);
+    tsr_pool_clear(&c->pool);
     free(c->result);
     free(c->density);
 }
@@ -472,5 +460,330 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
         print_table(&c);
     free(tile);
     clear(&c);
+    return status;
+}
+
+/* ---- map timeline ----
+ *
+ * tessera map timeline: the correlation of every part of a model with the map,
+ * model by model, or draw by draw (Stone et al. 2014, Faraday Discuss.
+ * 169:265).
+ *
+ * A row is a residue, an element of secondary structure, a chain or a named
+ * selection, a column a model. A cell is the correlation of the density of that
+ * part alone with the map, near its atoms. */
+
+typedef struct {
+    tsr_map_job *job;
+    tsr_map_models models;
+    tsr_components rows;
+    double *cc; /* [models.n][rows.n]; NaN: not defined */
+} timeline;
+
+/* draw: of a trajectory its frame, from 1 */
+static const char csv_head[] = "component,model,chain,draw,cc,change\n";
+
+/* ---- the correlations ---- */
+
+enum { ATOMS_A_CALL = 1 << 22 };
+
+/* As many models in a call as it has room for, their parts one after the
+ * other. */
+static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
+{
+    const tsr_map_job *job = t->job;
+    const tsr_map_models *m = &t->models;
+    const size_t n_row = (size_t)t->rows.n;
+    const int per_call = ATOMS_A_CALL / (m->atoms->n_atom + 1) + 1;
+    const int most = per_call < m->n ? per_call : m->n;
+    const size_t n_system = n_row * (size_t)most;
+    double *threshold;
+    tsr_density_sums *sums;
+    tsr_systems parts;
+    size_t n = 0;
+    for (int r = 0; r < t->rows.n; r++)
+        n += (size_t)t->rows.component[r].n;
+    tsr_pool_array(pool, threshold, n_system);
+    tsr_pool_array(pool, sums, n_system);
+    TSR_TRY(
+        tsr_systems_make(pool, (int)n_system, n * (size_t)most, &parts, err));
+    for (size_t k = 0; k < n_system; k++)
+        threshold[k] = job->threshold;
+    const tsr_density_options o = {
+        .mask_ang = job->has_threshold ? 0.0 : job->mask_ang,
+        .threshold = job->has_threshold ? threshold : NULL};
+    for (int from = 0; from < m->n; from += most) {
+        parts.n = 0;
+        for (int k = from; k < m->n && k < from + most; k++)
+            for (int r = 0; r < t->rows.n; r++)
+                tsr_systems_add(&parts, t->rows.component[r].n,
+                                t->rows.component[r].atom,
+                                tsr_map_models_xyz(m, k), m->z);
+        TSR_TRY(tsr_systems_run(&parts, job->engine, &o, sums, err));
+        for (int k = 0; k < parts.n; k++)
+            t->cc[(size_t)from * n_row + (size_t)k] =
+                tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);
+    }
+    return TSR_OK;
+}
+
+static tsr_status correlate(timeline *t, tsr_err *err)
+{
+    tsr_pool pool = {0};
+    t->cc = calloc((size_t)t->rows.n * (size_t)t->models.n + 1, sizeof *t->cc);
+    TSR_TRY(tsr_allocated(t->cc, err));
+    const tsr_status status = correlate_parts(t, &pool, err);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* ---- the table ---- */
+
+static double change(const timeline *t, int k, int r)
+{
+    return t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r] - t->cc[r];
+}
+
+static tsr_status write_csv(const timeline *t, const char *path, tsr_err *err)
+{
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    fputs(csv_head, to.out);
+    for (int r = 0; r < t->rows.n; r++)
+        for (int k = 0; k < t->models.n; k++) {
+            const double cc = t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r];
+            fprintf(to.out, "\"%s\",%d,", t->rows.component[r].name, k + 1);
+            if (t->models.chain != NULL)
+                fprintf(to.out, "%d", t->models.chain[k]);
+            fputc(',', to.out);
+            if (t->models.draw != NULL)
+                fprintf(to.out, "%ld", t->models.draw[k]);
+            fputc(',', to.out);
+            if (isnan(cc))
+                fputs(",\n", to.out);
+            else if (isnan(t->cc[r]))
+                fprintf(to.out, "%.6f,\n", cc);
+            else
+                fprintf(to.out, "%.6f,%.6f\n", cc, change(t, k, r));
+        }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* Share of the rows, in per cent, whose correlation in the last model is above
+ * that in the first. */
+static double share_risen(const timeline *t)
+{
+    int n = 0, risen = 0;
+    for (int r = 0; r < t->rows.n; r++) {
+        const double d = change(t, t->models.n - 1, r);
+        n += isnan(d) ? 0 : 1;
+        risen += d > 0.0;
+    }
+    return n > 0 ? 100.0 * risen / n : 0.0;
+}
+
+/* ---- the picture ---- */
+
+enum { LEFT = 130, TOP = 64, WIDTH = 640, BOTTOM = 56, SCALE = 90, MOST = 60 };
+
+/* Rows are as high as text where there are few, thin where there are many. */
+static double row_height(const timeline *t)
+{
+    return fmax(2.0, fmin(18.0, 700.0 / t->rows.n));
+}
+
+static void draw_cells(tsr_svg *svg, const timeline *t, double low, double high)
+{
+    const double height = row_height(t), width = (double)WIDTH / t->models.n;
+    for (int r = 0; r < t->rows.n; r++)
+        for (int k = 0; k < t->models.n; k++) {
+            char colour[8];
+            const double cc = t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r];
+            if (isnan(cc))
+                continue;
+            tsr_figure_colour((cc - low) / (high - low), colour);
+            tsr_svg_rect(svg, LEFT + k * width, TOP + r * height, width + 0.3,
+                         height + 0.3, colour, 1.0);
+        }
+}
+
+/* Every row has its name, or every so many. */
+static void draw_names(tsr_svg *svg, const timeline *t)
+{
+    const double height = row_height(t);
+    const int every = t->rows.n > MOST ? (t->rows.n + 39) / 40 : 1;
+    for (int r = 0; r < t->rows.n; r += every)
+        tsr_svg_text(svg, LEFT - 6.0, TOP + (r + 0.5) * height + 4.0,
+                     fmin(12.0, fmax(9.0, height)), TSR_SVG_END, 0,
+                     t->rows.component[r].name);
+}
+
+static void draw_axis(tsr_svg *svg, const timeline *t, double bottom)
+{
+    double first, step;
+    const int n = tsr_figure_ticks(1.0, t->models.n, 7, &first, &step);
+    const double width = (double)WIDTH / t->models.n;
+    for (int i = 0; i < n; i++) {
+        char text[32];
+        const double v = first + i * step, x = LEFT + (v - 0.5) * width;
+        if (v < 1.0 || v > t->models.n || v != floor(v))
+            continue;
+        tsr_figure_tick_text(v, step, text);
+        tsr_svg_line(svg, x, bottom, x, bottom + 4.0, "#444", 1.0);
+        tsr_svg_text(svg, x, bottom + 18.0, 12.0, TSR_SVG_MIDDLE, 0, text);
+    }
+    tsr_svg_text(svg, LEFT + 0.5 * WIDTH, bottom + 40.0, 14.0, TSR_SVG_MIDDLE,
+                 0,
+                 t->models.chain != NULL  ? "conformation, chain after chain"
+                 : t->models.draw != NULL ? "frame"
+                                          : "model");
+}
+
+static void draw_scale(tsr_svg *svg, double low, double high, double bottom)
+{
+    enum { STEPS = 64 };
+    const double left = LEFT + WIDTH + 18.0, top = TOP;
+    const double height = fmin(bottom - top, 260.0);
+    double first, step;
+    for (int i = 0; i < STEPS; i++) {
+        char colour[8];
+        tsr_figure_colour((i + 0.5) / STEPS, colour);
+        tsr_svg_rect(svg, left, top + height * (1.0 - (i + 1.0) / STEPS), 12.0,
+                     height / STEPS + 0.3, colour, 1.0);
+    }
+    const int n = tsr_figure_ticks(low, high, 4, &first, &step);
+    for (int i = 0; i < n; i++) {
+        char text[32];
+        const double v = first + i * step;
+        tsr_figure_tick_text(v, step, text);
+        tsr_svg_text(svg, left + 16.0,
+                     top + height * (high - v) / (high - low) + 4.0, 12.0,
+                     TSR_SVG_START, 0, text);
+    }
+    tsr_svg_text(svg, left + 62.0, top + 0.5 * height, 13.0, TSR_SVG_MIDDLE, 1,
+                 "correlation");
+}
+
+static void range_of(const timeline *t, double *low, double *high)
+{
+    const size_t n = (size_t)t->rows.n * (size_t)t->models.n;
+    *low = 1.0, *high = -1.0;
+    for (size_t k = 0; k < n; k++)
+        if (!isnan(t->cc[k])) {
+            *low = fmin(*low, t->cc[k]);
+            *high = fmax(*high, t->cc[k]);
+        }
+    *low = fmax(-1.0, floor(*low * 10.0) / 10.0);
+    *high = fmin(1.0, ceil(*high * 10.0) / 10.0);
+    if (!(*high > *low))
+        *low = 0.0, *high = 1.0;
+}
+
+static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
+{
+    const double bottom = TOP + t->rows.n * row_height(t);
+    char title[256];
+    double low, high;
+    tsr_svg *svg =
+        tsr_svg_new(LEFT + WIDTH + SCALE, (int)ceil(bottom) + BOTTOM);
+    if (svg == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
+    range_of(t, &low, &high);
+    snprintf(title, sizeof title, "Correlation of %s with %s, part by part",
+             tsr_text_file_name(t->models.path),
+             tsr_text_file_name(t->job->map->path));
+    tsr_svg_text(svg, LEFT, 24.0, 16.0, TSR_SVG_START, 0, title);
+    snprintf(title, sizeof title,
+             "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
+             "last model %.0f %% of the rows rose",
+             t->job->resolution_ang, tsr_blur_name(t->job->kind),
+             t->job->sigma_over_r, share_risen(t));
+    tsr_svg_text(svg, LEFT, 46.0, 13.0, TSR_SVG_START, 0, title);
+    draw_cells(svg, t, low, high);
+    draw_names(svg, t);
+    draw_axis(svg, t, bottom);
+    draw_scale(svg, low, high, bottom);
+    tsr_status status = tsr_svg_write(svg, path, err);
+    tsr_svg_free(svg);
+    return status;
+}
+
+/* ---- the verb ---- */
+
+static tsr_status find_rows(timeline *t, tsr_err *err)
+{
+    static const char *const word[] = {"residue", "structure", "chain"};
+    const char *by = tsr_args_value(t->job->args, "by");
+    const char *const *selection;
+    const int n = tsr_args_values(t->job->args, "select", &selection);
+    if (n > 0)
+        return tsr_components_select(n, selection, t->models.atoms, &t->rows,
+                                     err);
+    for (int k = 0; k < 3; k++)
+        if (strcmp(by, word[k]) == 0)
+            return tsr_components_make((tsr_component_kind)k, t->models.atoms,
+                                       tsr_map_models_xyz(&t->models, 0),
+                                       &t->rows, err);
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--by '%.40s': expected residue, structure or chain", by);
+}
+
+/* NAME and ".csv" or ".svg" in place of what it ends with. */
+static void path_with(const char *name, const char *ending, char *out,
+                      size_t size)
+{
+    size_t n = strlen(name);
+    if (n > 4 && (strcmp(name + n - 4, ".csv") == 0 ||
+                  strcmp(name + n - 4, ".svg") == 0))
+        n -= 4;
+    snprintf(out, size, "%.*s%s", (int)n, name, ending);
+}
+
+static tsr_status make(timeline *t, const char *csv, const char *svg,
+                       tsr_err *err)
+{
+    tsr_map_job *job = t->job;
+    TSR_TRY(tsr_map_models_read(job->model[0], job->trajectory,
+                                job->most_frames, job->log, &t->models, err));
+    TSR_TRY(tsr_map_job_check(job, &t->models, 0.5, err));
+    TSR_TRY(find_rows(t, err));
+    TSR_TRY(tsr_map_job_blur(job, &t->models, job->sigma_over_r, err));
+    TSR_TRY(correlate(t, err));
+    TSR_TRY(write_csv(t, csv, err));
+    TSR_TRY(write_svg(t, svg, err));
+    fprintf(job->out, "%d rows, %d model%s: %s, %s", t->rows.n, t->models.n,
+            t->models.n == 1 ? "" : "s", csv, svg);
+    if (t->models.n > 1)
+        fprintf(job->out,
+                "; from the first to the last model %.0f %% of the rows rose",
+                share_risen(t));
+    fputs("\n", job->out);
+    return TSR_OK;
+}
+
+tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
+{
+    const char *output = tsr_args_value(job->args, "output");
+    char csv[1024], svg[1024];
+    timeline t = {.job = job};
+    if (job->n_model != 1)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map timeline' takes one file of models, or one run");
+    if (output == NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map timeline' needs a name for its table and "
+                        "picture: --output");
+    if (!(job->sigma_over_r > 0.0) || job->is_in_sd)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "'map timeline' takes a number for --sigma-over-r and "
+                        "--threshold: one for all rows");
+    path_with(output, ".csv", csv, sizeof csv);
+    path_with(output, ".svg", svg, sizeof svg);
+    TSR_TRY(tsr_map_job_target(job, csv, csv_head, "", err));
+    TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
+    tsr_status status = make(&t, csv, svg, err);
+    free(t.cc);
+    tsr_pool_clear(&t.rows.pool);
+    tsr_map_models_clear(&t.models);
     return status;
 }

@@ -18,9 +18,10 @@ typedef struct {
     tsr_map_models models;
     int n; /* atoms */
     const double (*xyz)[3];
-    double *weight;   /* [n] electrons */
-    double (*at)[3];  /* [n N_SCALE] scratch: atoms in a place */
-    unsigned char *z; /* [n N_SCALE] */
+    tsr_pool pool;
+    double *weight;     /* [n] electrons */
+    double (*at)[3];    /* [n] scratch: atoms in a place */
+    tsr_systems copies; /* at most N_SCALE */
     tsr_dock_options options;
     int n_pose;
     tsr_map_pose pose[MOST_POSES];
@@ -32,26 +33,17 @@ typedef struct {
 
 static tsr_status open_model(docking *d, tsr_err *err)
 {
-    int *element = NULL;
-    unsigned char *z = NULL;
     TSR_TRY(tsr_map_models_read(d->job->model[0], NULL, 1, d->job->log,
                                 &d->models, err));
     const size_t n = (size_t)d->models.atoms->n_atom;
     d->n = (int)n;
     d->xyz = tsr_map_models_xyz(&d->models, 0);
-    TSR_TRY(tsr_map_models_elements(&d->models, &element, &z, err));
-    d->weight = calloc(n, sizeof *d->weight);
-    d->at = calloc(n * N_SCALE, sizeof *d->at);
-    d->z = calloc(n * N_SCALE, 1);
-    const int ok = d->weight != NULL && d->at != NULL && d->z != NULL;
-    for (size_t i = 0; i < n && ok; i++)
-        d->weight[i] = element[i];
-    for (size_t k = 0; k < N_SCALE && ok; k++)
-        memcpy(d->z + k * n, z, n);
-    free(element);
-    free(z);
-    return ok ? TSR_OK
-              : tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+    tsr_pool_array(&d->pool, d->weight, n);
+    tsr_pool_array(&d->pool, d->at, n);
+    TSR_TRY(tsr_systems_make(&d->pool, N_SCALE, n * N_SCALE, &d->copies, err));
+    for (size_t i = 0; i < n; i++)
+        d->weight[i] = d->models.z[i];
+    return TSR_OK;
 }
 
 /* Copies of the model in a place, the k-th with its distances from the centre
@@ -60,22 +52,18 @@ static tsr_status compare(docking *d, const tsr_map_pose *pose, int n,
                           const double *scale, tsr_density_sums *sums,
                           tsr_err *err)
 {
-    int first[N_SCALE + 1] = {0};
+    d->copies.n = 0;
     for (int k = 0; k < n; k++) {
+        double(*at)[3] =
+            tsr_systems_add(&d->copies, d->n, NULL, d->xyz, d->models.z);
         for (int i = 0; i < d->n; i++) {
-            double *at = d->at[(size_t)k * (size_t)d->n + (size_t)i];
-            tsr_map_pose_apply(pose, d->xyz[i], at);
+            tsr_map_pose_apply(pose, d->xyz[i], at[i]);
             for (int c = 0; c < 3; c++)
-                at[c] = pose->to[c] + scale[k] * (at[c] - pose->to[c]);
+                at[i][c] = pose->to[c] + scale[k] * (at[i][c] - pose->to[c]);
         }
-        first[k + 1] = first[k] + d->n;
     }
-    const tsr_density_batch batch = {.n_system = n,
-                                     .first = first,
-                                     .xyz = (const double(*)[3])d->at,
-                                     .z = d->z};
     const tsr_density_options o = {.mask_ang = d->job->mask_ang};
-    return tsr_density_run(d->job->engine, &batch, &o, sums, err);
+    return tsr_systems_run(&d->copies, d->job->engine, &o, sums, err);
 }
 
 /* ---- what may be wrong with the map ---- */
@@ -264,25 +252,20 @@ tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "'map dock' needs a width of the blur: "
                         "--sigma-over-r best is for 'map cc'");
-    docking *d = calloc(1, sizeof *d);
-    if (d == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
-    d->job = job;
-    d->options = (tsr_dock_options){
-        .resolution_ang = job->resolution_ang,
-        .sigma_ang = job->sigma_over_r * job->resolution_ang,
-        .is_laplacian = tsr_args_count(job->args, "laplacian") > 0};
-    tsr_status status = dock(d, err);
+    docking d = {
+        .job = job,
+        .options = {.resolution_ang = job->resolution_ang,
+                    .sigma_ang = job->sigma_over_r * job->resolution_ang,
+                    .is_laplacian =
+                        tsr_args_count(job->args, "laplacian") > 0}};
+    tsr_status status = dock(&d, err);
     if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
-        print_json(d);
+        print_json(&d);
     else if (status == TSR_OK)
-        print_table(d);
+        print_table(&d);
     if (status == TSR_OK && tsr_args_value(job->args, "output") != NULL)
-        status = write_model(d, tsr_args_value(job->args, "output"), err);
-    free(d->weight);
-    free(d->at);
-    free(d->z);
-    tsr_map_models_clear(&d->models);
-    free(d);
+        status = write_model(&d, tsr_args_value(job->args, "output"), err);
+    tsr_pool_clear(&d.pool);
+    tsr_map_models_clear(&d.models);
     return status;
 }

@@ -14,8 +14,6 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
     char title[70];
     tsr_map_models models = {0};
     tsr_map *map = NULL;
-    int *element = NULL;
-    unsigned char *z = NULL;
     tsr_density_sums sums;
     if (job->n_model != 1)
         return tsr_fail(err, TSR_E_USAGE, "'map simulate' takes one model");
@@ -29,32 +27,21 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
     TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
     tsr_status status =
         tsr_map_models_read(job->model[0], NULL, 1, job->log, &models, err);
-    if (status == TSR_OK)
-        status = tsr_map_job_check(job, &models, 0.0, err);
-    if (status == TSR_OK)
-        status = tsr_map_job_blur(job, &models, job->sigma_over_r, err);
-    if (status == TSR_OK)
-        status = tsr_map_models_elements(&models, &element, &z, err);
-    if (status == TSR_OK)
-        status = tsr_map_new(&job->map->grid, &map, err);
+    TSR_THEN(status, tsr_map_job_check(job, &models, 0.0, err));
+    TSR_THEN(status, tsr_map_job_blur(job, &models, job->sigma_over_r, err));
+    TSR_THEN(status, tsr_map_new(&job->map->grid, &map, err));
     if (status == TSR_OK) {
-        const int first[2] = {0, models.atoms->n_atom};
-        const tsr_density_batch batch = {.n_system = 1,
-                                         .first = first,
-                                         .xyz = tsr_map_models_xyz(&models, 0),
-                                         .z = z};
         const tsr_density_options o = {.density = map->value};
-        status = tsr_density_run(job->engine, &batch, &o, &sums, err);
+        status = tsr_density_one(job->engine, models.atoms->n_atom,
+                                 tsr_map_models_xyz(&models, 0), models.z, &o,
+                                 &sums, err);
     }
     snprintf(title, sizeof title, "%s, R %g A, sigma/R %.4g",
              tsr_blur_name(job->kind), job->resolution_ang, job->sigma_over_r);
-    if (status == TSR_OK)
-        status = tsr_map_write(map, path, title, err);
+    TSR_THEN(status, tsr_map_write(map, path, title, err));
     if (status == TSR_OK)
         tsr_info(job->log, "wrote %s: %d x %d x %d voxels, %s", path,
                  map->grid.n[0], map->grid.n[1], map->grid.n[2], title);
-    free(element);
-    free(z);
     tsr_map_free(map);
     tsr_map_models_clear(&models);
     return status;
@@ -83,8 +70,7 @@ tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
         mask->value[k] = value[k];
         inside += value[k] >= 0.5f;
     }
-    if (status == TSR_OK)
-        status = tsr_map_write(mask, path, "mask", err);
+    TSR_THEN(status, tsr_map_write(mask, path, "mask", err));
     if (status == TSR_OK)
         tsr_info(job->log, "wrote %s: %.0f of %zu voxels are inside", path,
                  inside, n);
@@ -139,8 +125,7 @@ static tsr_status draw_curves(const tsr_fsc_halves *h, const char *path,
                          list[k].fsc->n, list[k].fsc->s_inv_ang,
                          list[k].fsc->fsc, NULL);
     tsr_status status = tsr_figure_finish(&f, err);
-    if (status == TSR_OK)
-        status = tsr_figure_write_svg(&f, path, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
     tsr_figure_clear(&f);
     return status;
 }
@@ -219,6 +204,7 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     const char *svg = tsr_args_value(job->args, "svg");
     tsr_map *map[2] = {NULL, NULL};
     float *mask = NULL;
+    tsr_pool pool = {0};
     tsr_fsc_halves h = {.random_from_inv_ang = 0.0};
     if (job->n_model != 2)
         return tsr_fail(err, TSR_E_USAGE, "'map fsc' takes two maps");
@@ -230,17 +216,15 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
             tsr_map_read(job->model[k], job->origin, job->log, &map[k], err);
         TSR_THEN(status, tsr_map_check(map[k], 0.0, job->log, err));
     }
-    if (status == TSR_OK)
-        status = mask_of_two(job, map, &mask, err);
-    if (status == TSR_OK)
-        status = tsr_fsc_halves_make(map[0], map[1], mask, &h, err);
+    TSR_THEN(status, mask_of_two(job, map, &mask, err));
+    TSR_THEN(status, tsr_fsc_halves_make(map[0], map[1], mask, &pool, &h, err));
     if (status == TSR_OK && svg != NULL)
         status = draw_curves(&h, svg, err);
     if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
         put_curves(job, &h);
     else if (status == TSR_OK)
         print_curves(job, &h);
-    tsr_fsc_halves_clear(&h);
+    tsr_pool_clear(&pool);
     free(mask);
     tsr_map_free(map[0]);
     tsr_map_free(map[1]);

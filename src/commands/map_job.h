@@ -1,5 +1,5 @@
 /* What the verbs of `tessera map` share: a map, an engine that holds it, and
- * how models are blurred. One file a verb; commands/command_map.c has the
+ * how models are blurred. commands/command_map.c has the
  * options.
  */
 #ifndef TSR_COMMANDS_MAP_JOB_H
@@ -9,9 +9,9 @@
 #include "commands/map_models.h"
 #include "core/log.h"
 #include "gpu/device.h"
-#include "maps/correlation.h"
 #include "maps/density.h"
-#include "maps/mask.h"
+#include "maps/fourier.h"
+#include "maps/map_source.h"
 
 typedef struct {
     const tsr_args *args;

@@ -20,6 +20,7 @@
 void tsr_map_models_clear(tsr_map_models *models)
 {
     tsr_atoms_free(models->atoms);
+    free(models->z);
     free(models->xyz);
     free(models->draw);
     free(models->chain);
@@ -47,24 +48,6 @@ void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
         snprintf(text, size, "%s, model %d", models->path, k + 1);
     else
         snprintf(text, size, "%s", models->path);
-}
-
-tsr_status tsr_map_models_elements(const tsr_map_models *models, int **element,
-                                   unsigned char **z, tsr_err *err)
-{
-    const size_t n = (size_t)models->atoms->n_atom;
-    *element = calloc(n + 1, sizeof **element);
-    *z = calloc(n + 1, 1);
-    if (*element == NULL || *z == NULL) {
-        free(*element), free(*z);
-        *element = NULL, *z = NULL;
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a model");
-    }
-    for (size_t i = 0; i < n; i++) {
-        (*element)[i] = models->atoms->atom[i].z;
-        (*z)[i] = (unsigned char)models->atoms->atom[i].z;
-    }
-    return TSR_OK;
 }
 
 /* ---- a run ---- */
@@ -108,6 +91,7 @@ typedef struct {
     tsr_frames *frames;
     tsr_structure *input;
     tsr_all_atoms *all;
+    tsr_pool pool;      /* of what follows */
     double (*model)[3]; /* of one frame */
     int *at, *draw;     /* [n] chosen frames, and of which draw */
     int *order;         /* [n] frames, states of a draw beside each other */
@@ -132,9 +116,8 @@ static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
                         "input structure that side chains could come from",
                         path);
     tsr_status status = tsr_structure_read_any(file, &d->input, err);
-    if (status == TSR_OK)
-        status = tsr_all_atoms_new(tsr_frames_atoms(d->frames), d->input,
-                                   &d->all, err);
+    TSR_THEN(status, tsr_all_atoms_new(tsr_frames_atoms(d->frames), d->input,
+                                       &d->all, err));
     if (status != TSR_OK)
         return tsr_wrap(err, status, "side chains of the run's input");
     const tsr_model_atoms *list = tsr_all_atoms_list(d->all);
@@ -172,20 +155,20 @@ static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
                                tsr_err *err)
 {
     const tsr_drawn_frame *frame;
-    double *weight = NULL, *sum = calloc((size_t)n_draw + 1, sizeof *sum);
-    int *next = calloc((size_t)n_draw + 1, sizeof *next);
-    tsr_status status =
-        sum == NULL || next == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory for frames")
-            : tsr_frames_weights(d->frames, d->run.trace, &weight, err);
+    double *weight = NULL, *sum;
+    int *next;
+    tsr_pool_array(&d->pool, sum, n_draw);
+    tsr_pool_array(&d->pool, next, n_draw + 1);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
+    TSR_TRY(tsr_frames_weights(d->frames, d->run.trace, &weight, err));
     tsr_frames_list(d->frames, &frame);
-    for (int k = 0; k < out->n && status == TSR_OK; k++) {
+    for (int k = 0; k < out->n; k++) {
         next[d->draw[k] + 1]++;
         sum[d->draw[k]] += weight != NULL ? weight[d->at[k]] : 1.0;
     }
-    for (int g = 0; g < n_draw && status == TSR_OK; g++)
+    for (int g = 0; g < n_draw; g++)
         next[g + 1] += next[g];
-    for (int k = 0; k < out->n && status == TSR_OK; k++) {
+    for (int k = 0; k < out->n; k++) {
         const int g = d->draw[k], n = next[g]++, i = d->at[k];
         d->order[n] = i;
         out->of_draw[n] = g;
@@ -194,9 +177,7 @@ static tsr_status order_frames(drawn *d, int n_draw, tsr_map_models *out,
         out->chain[n] = frame[i].chain;
     }
     free(weight);
-    free(sum);
-    free(next);
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
@@ -207,15 +188,12 @@ static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
     const size_t n_all = (size_t)tsr_frames_list(d->frames, &frame);
     const size_t room = n_all < (size_t)most ? n_all : (size_t)most;
     int n_draw;
-    int *at = calloc(room + 1, sizeof *at);
-    d->at = at;
-    d->draw = calloc(room + 1, sizeof *d->draw);
-    d->order = calloc(room + 1, sizeof *d->order);
-    d->model = calloc((size_t)tsr_frames_atoms(d->frames)->n_atom + 1,
-                      sizeof *d->model);
-    if (at == NULL || d->draw == NULL || d->order == NULL || d->model == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
-    out->n = tsr_frames_spread(d->frames, (int)room, at, d->draw, &n_draw);
+    tsr_pool_array(&d->pool, d->at, room);
+    tsr_pool_array(&d->pool, d->draw, room);
+    tsr_pool_array(&d->pool, d->order, room);
+    tsr_pool_array(&d->pool, d->model, tsr_frames_atoms(d->frames)->n_atom);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
+    out->n = tsr_frames_spread(d->frames, (int)room, d->at, d->draw, &n_draw);
     const size_t n = (size_t)out->n;
     out->xyz = calloc(n * (size_t)list->n_atom + 1, sizeof *out->xyz);
     out->start = calloc((size_t)list->n_atom + 1, sizeof *out->start);
@@ -239,12 +217,8 @@ static tsr_status read_run(const char *path, int most, tsr_log *log,
 {
     drawn d = {0};
     tsr_status status = open_run(&d, path, log, err);
-    if (status == TSR_OK)
-        status = take_frames(&d, most, out, err);
-    free(d.at);
-    free(d.draw);
-    free(d.order);
-    free(d.model);
+    TSR_THEN(status, take_frames(&d, most, out, err));
+    tsr_pool_clear(&d.pool);
     tsr_all_atoms_free(d.all);
     tsr_structure_free(d.input);
     tsr_frames_free(d.frames);
@@ -340,19 +314,17 @@ static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
                           path, from.n_atom, out->path, out->atoms->n_in_file);
     if (from.is_cut)
         tsr_warn(log, "'%s' ends within a frame, which is left out", path);
-    if (status == TSR_OK)
-        status = read_frames(&from, out, err);
+    TSR_THEN(status, read_frames(&from, out, err));
     tsr_dcd_free(from.dcd);
     tsr_h5md_free(from.h5md);
     return status == TSR_OK ? check_order(out, path, err) : status;
 }
 
-tsr_status tsr_map_models_read(const char *path, const char *trajectory,
-                               int most, tsr_log *log, tsr_map_models *out,
-                               tsr_err *err)
+static tsr_status read_models(const char *path, const char *trajectory,
+                              int most, tsr_log *log, tsr_map_models *out,
+                              tsr_err *err)
 {
     struct stat info;
-    *out = (tsr_map_models){.path = path};
     const int is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     if (is_run && trajectory != NULL)
         return tsr_fail(err, TSR_E_USAGE,
@@ -365,4 +337,19 @@ tsr_status tsr_map_models_read(const char *path, const char *trajectory,
     return trajectory == NULL
                ? TSR_OK
                : read_trajectory(trajectory, most, log, out, err);
+}
+
+tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+                               int most, tsr_log *log, tsr_map_models *out,
+                               tsr_err *err)
+{
+    *out = (tsr_map_models){.path = path};
+    TSR_TRY(read_models(path, trajectory, most, log, out, err));
+    const tsr_atoms *atoms = out->atoms;
+    out->z = calloc((size_t)atoms->n_atom + 1, 1);
+    if (out->z == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a model");
+    for (int i = 0; i < atoms->n_atom; i++)
+        out->z[i] = (unsigned char)atoms->atom[i].z;
+    return TSR_OK;
 }

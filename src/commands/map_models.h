@@ -3,23 +3,7 @@
 #ifndef TSR_COMMANDS_MAP_MODELS_H
 #define TSR_COMMANDS_MAP_MODELS_H
 
-#include "core/log.h"
-#include "core/status.h"
-#include "molecule/structure.h"
-
-typedef struct {
-    const char *path; /* as given, borrowed */
-    tsr_atoms *atoms; /* names and elements; coordinates of the first model */
-    int n;            /* models */
-    double (*xyz)[3]; /* [n][n_atom] Angstrom */
-    long *draw;       /* [n] of a run: number of the draw; of a trajectory: of
-                         the frame; NULL: of a file */
-    int *chain;       /* [n] of a run: its chain; else NULL */
-    /* Of a run alone; else NULL: */
-    int *of_draw;       /* [n] states of one draw have one number, from 0 */
-    double *weight;     /* [n] of the state in its draw */
-    double (*start)[3]; /* [n_atom] where the run began */
-} tsr_map_models;
+#include "maps/map_view.h"
 
 /* A file, all of whose models are read, or the folder of a run: at most `most`
  * of its stored conformations, evenly chosen, with all heavy atoms. With a
@@ -39,10 +23,5 @@ const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3];
  * 12". */
 void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
                           unsigned long size);
-
-/* Elements [n_atom], for a table of blurred atoms and for a batch; the caller
- * frees both. Errors: TSR_E_NOMEM. */
-tsr_status tsr_map_models_elements(const tsr_map_models *models, int **element,
-                                   unsigned char **z, tsr_err *err);
 
 #endif

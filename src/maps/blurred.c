@@ -50,10 +50,7 @@ static double filtered_square(const tsr_blurred *b, const tsr_fourier *f)
     for (int z = 0; z < g->n[2]; z++)
         for (int y = 0; y < g->n[1]; y++)
             for (int x = 0; x < f->half; x++, at++) {
-                const double s[3] = {tsr_fourier_s(g, 0, x),
-                                     tsr_fourier_s(g, 1, y),
-                                     tsr_fourier_s(g, 2, z)};
-                const double s2 = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
+                const double s2 = tsr_fourier_s2(g, x, y, z);
                 const double re = (double)f->f[at][0], im = (double)f->f[at][1];
                 sum += tsr_fourier_times(g, x) *
                        tsr_map_filter_at(&b->filter, s2) * (re * re + im * im);
@@ -88,8 +85,8 @@ static tsr_status make_levels(tsr_blurred *b, const tsr_map *map, double mean,
     for (int k = 0; k < b->n_level && status == TSR_OK; k++) {
         tsr_fourier f;
         status = tsr_map_new(&map->grid, &b->level[k], err);
-        if (status == TSR_OK)
-            status = tsr_fourier_make(&map->grid, map->value, mean, &f, err);
+        TSR_THEN(status,
+                 tsr_fourier_make(&map->grid, map->value, mean, &f, err));
         if (status != TSR_OK)
             break;
         if (k == 0)
@@ -112,8 +109,7 @@ tsr_status tsr_blurred_make(const tsr_map *map, double mean,
     b->filter = *filter;
     b->n_voxel = (double)tsr_map_n_voxel(&map->grid);
     tsr_status status = space_levels(b, map, narrow, wide, err);
-    if (status == TSR_OK)
-        status = make_levels(b, map, mean, err);
+    TSR_THEN(status, make_levels(b, map, mean, err));
     if (status == TSR_OK)
         *out = b;
     else

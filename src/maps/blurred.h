@@ -7,30 +7,9 @@
 #ifndef TSR_MAPS_BLURRED_H
 #define TSR_MAPS_BLURRED_H
 
-#include "maps/density_map.h"
-#include "maps/overlap.h"
-
-#include <math.h>
+#include "maps/fourier.h"
 
 enum { TSR_MOST_LEVELS = 32 };
-
-/* What frequencies count in sums over voxels of a product of two maps: W(s),
- * the sum over n parts of share exp(-extra (2 pi s)^2 / 2), so that the product
- * is of one map with the other blurred by these Gaussians. 1, share 1, extra 0:
- * all alike. */
-typedef struct {
-    int n;
-    double share[TSR_OVERLAP_PARTS], extra[TSR_OVERLAP_PARTS]; /* Angstrom^2 */
-} tsr_map_filter;
-
-static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
-{
-    const double half_square = 19.739208802178716 * s2; /* (2 pi s)^2 / 2 */
-    double sum = 0.0;
-    for (int m = 0; m < f->n; m++)
-        sum += f->share[m] * exp(-f->extra[m] * half_square);
-    return sum;
-}
 
 typedef struct {
     tsr_map_filter filter;

@@ -1,13 +1,130 @@
-/* The reference: every Gaussian at every voxel of its reach, in double
- * precision. */
+/* Atoms that are blurred, the density that they make, and its correlation with
+ * a map. */
 #include "maps/density.h"
 
 #include "core/parallel.h"
+#include "molecule/structure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- blur ----
+ *
+ * Radii and widths of atoms at a resolution, element by element; the kinds of
+ * blur and their usual widths are a table at the top. */
+
+static const double pi = 3.14159265358979324;
+
+static const struct {
+    const char *name;
+    double usual; /* sigma / R */
+} kinds[] = {{"gaussian", 0.225}, {"radius", 0.30}, {"electron", 0.225}};
+
+const char *tsr_blur_name(tsr_blur kind)
+{
+    return kinds[kind].name;
+}
+
+double tsr_blur_usual(tsr_blur kind)
+{
+    return kinds[kind].usual;
+}
+
+tsr_status tsr_blur_find(const char *name, tsr_blur *out, tsr_err *err)
+{
+    for (int k = 0; k < 3; k++)
+        if (strcmp(name, kinds[k].name) == 0) {
+            *out = (tsr_blur)k;
+            return TSR_OK;
+        }
+    return tsr_fail(err, TSR_E_USAGE,
+                    "--kernel '%s': expected gaussian, radius or electron",
+                    name);
+}
+
+/* VMD's, of the paper. */
+static double radius(int z)
+{
+    switch (z) {
+    case 1:
+        return 1.0;
+    case 7:
+        return 1.4;
+    case 8:
+        return 1.3;
+    case 9:
+        return 1.2;
+    case 16:
+        return 1.9;
+    default:
+        return 1.5;
+    }
+}
+
+static void add(tsr_blur_table *table, int z, double amplitude, double sigma)
+{
+    table->gaussian[table->n++] = (tsr_gaussian){
+        .amplitude = amplitude,
+        .sigma_ang = sigma,
+        .is_atom = table->count[z] == 0,
+    };
+    table->count[z]++;
+}
+
+/* The transform of a exp(-b s^2), s = sin(theta) / lambda, is
+ * a (4 pi / b)^(3/2) exp(-4 pi^2 r^2 / b): a Gaussian of variance b / 8 pi^2,
+ * to which the blur's is added. */
+static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
+                               tsr_err *err)
+{
+    double a[5], b[5];
+    if (!tsr_atom_electron_gaussians(z, a, b))
+        return tsr_fail(err, TSR_E_DATA,
+                        "no electron form factor is known for element %d; take "
+                        "--kernel gaussian",
+                        z);
+    for (int k = 0; k < 5; k++) {
+        double variance = sigma * sigma + b[k] / (8.0 * pi * pi);
+        add(table, z, a[k] * pow(2.0 * pi * variance, -1.5), sqrt(variance));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
+                         double sigma_over_r, int n_atom,
+                         const unsigned char *z, tsr_blur_table *out,
+                         tsr_err *err)
+{
+    const double sigma = sigma_over_r * resolution_ang;
+    *out = (tsr_blur_table){.kind = kind,
+                            .resolution_ang = resolution_ang,
+                            .sigma_over_r = sigma_over_r};
+    for (int i = 0; i < n_atom; i++) {
+        const int e = z[i];
+        if (e < 1 || e >= TSR_MOST_ELEMENTS || out->n > TSR_MOST_GAUSSIANS - 5)
+            return tsr_fail(err, TSR_E_DATA,
+                            "an atom of element %d has no place in the table "
+                            "of blurred atoms",
+                            e);
+        if (out->count[e] > 0)
+            continue;
+        out->first[e] = out->n;
+        if (kind == TSR_BLUR_GAUSSIAN)
+            add(out, e, e, sigma);
+        else if (kind == TSR_BLUR_RADIUS)
+            add(out, e, 1.0, sigma * radius(e) / 1.5);
+        else
+            TSR_TRY(add_electron(out, e, sigma, err));
+    }
+    return TSR_OK;
+}
+
+/* ---- density ----
+ *
+ * The reference: every Gaussian at every voxel of its reach, in double
+ * precision. */
 
 size_t tsr_map_n_tile(const tsr_map_grid *grid)
 {
@@ -81,6 +198,48 @@ tsr_status tsr_density_run(tsr_density_engine *engine,
     return engine->run(engine, batch, options, out, err);
 }
 
+tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
+                           const double (*xyz)[3], const unsigned char *z,
+                           const tsr_density_options *options,
+                           tsr_density_sums *out, tsr_err *err)
+{
+    const int first[2] = {0, n_atom};
+    const tsr_density_batch batch = {1, first, xyz, z};
+    return engine->run(engine, &batch, options, out, err);
+}
+
+tsr_status tsr_systems_make(tsr_pool *pool, int n_system, size_t n_atom,
+                            tsr_systems *out, tsr_err *err)
+{
+    *out = (tsr_systems){.n = 0};
+    tsr_pool_array(pool, out->first, n_system + 1);
+    tsr_pool_array(pool, out->xyz, n_atom);
+    tsr_pool_array(pool, out->z, n_atom);
+    return tsr_pool_check(pool, err);
+}
+
+double (*tsr_systems_add(tsr_systems *s, int n, const int *atom,
+                         const double (*xyz)[3], const unsigned char *z))[3]
+{
+    const int at = s->first[s->n];
+    for (int i = 0; i < n; i++) {
+        const int from = atom != NULL ? atom[i] : i;
+        memcpy(s->xyz[at + i], xyz[from], sizeof *s->xyz);
+        s->z[at + i] = z[from];
+    }
+    s->first[++s->n] = at + n;
+    return s->xyz + at;
+}
+
+tsr_status tsr_systems_run(const tsr_systems *s, tsr_density_engine *engine,
+                           const tsr_density_options *options,
+                           tsr_density_sums *out, tsr_err *err)
+{
+    const tsr_density_batch batch = {s->n, s->first, (const double(*)[3])s->xyz,
+                                     s->z};
+    return engine->run(engine, &batch, options, out, err);
+}
+
 void tsr_density_free(tsr_density_engine *engine)
 {
     if (engine != NULL)
@@ -94,33 +253,6 @@ typedef struct {
     double *density;     /* [n_voxel] of the system at hand */
     unsigned char *mask; /* [n_voxel] */
 } reference;
-
-/* Voxels first .. last along an axis that are within `reach` of x. */
-static int range(const tsr_map_grid *g, int axis, double x, double reach,
-                 int *first, int *last)
-{
-    const double at = (x - g->origin[axis]) / g->step[axis];
-    const double far = reach / g->step[axis];
-    const double low = ceil(at - far), high = floor(at + far);
-    *first = low < 0.0 ? 0 : low > 1e9 ? (int)1e9 : (int)low;
-    *last = high > g->n[axis] - 1.0 ? g->n[axis] - 1
-            : high < -1.0           ? -1
-                                    : (int)high;
-    return *first <= *last;
-}
-
-typedef struct {
-    int first[3], last[3];
-} voxel_box;
-
-static int box_around(const tsr_map_grid *g, const double x[3], double reach,
-                      voxel_box *box)
-{
-    for (int c = 0; c < 3; c++)
-        if (!range(g, c, x[c], reach, &box->first[c], &box->last[c]))
-            return 0;
-    return 1;
-}
 
 static double distance2(const tsr_map_grid *g, const double r[3], int x, int y,
                         int z)
@@ -138,16 +270,16 @@ static void add_gaussian(reference *e, const double r[3],
                          const tsr_gaussian *gaussian)
 {
     const tsr_map_grid *g = &e->base.map->grid;
-    voxel_box b;
-    if (!box_around(g, r, TSR_BLUR_REACH * gaussian->sigma_ang, &b))
+    int first[3], last[3];
+    if (!tsr_map_box(g, r, TSR_BLUR_REACH * gaussian->sigma_ang, first, last))
         return;
     const double falls = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
-    for (int z = b.first[2]; z <= b.last[2]; z++)
-        for (int y = b.first[1]; y <= b.last[1]; y++) {
+    for (int z = first[2]; z <= last[2]; z++)
+        for (int y = first[1]; y <= last[1]; y++) {
             double *row =
                 e->density +
                 ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-            for (int x = b.first[0]; x <= b.last[0]; x++)
+            for (int x = first[0]; x <= last[0]; x++)
                 row[x] += gaussian->amplitude *
                           exp(-falls * distance2(g, r, x, y, z));
         }
@@ -156,15 +288,15 @@ static void add_gaussian(reference *e, const double r[3],
 static void add_mask(reference *e, const double r[3], double radius)
 {
     const tsr_map_grid *g = &e->base.map->grid;
-    voxel_box b;
-    if (!box_around(g, r, radius, &b))
+    int first[3], last[3];
+    if (!tsr_map_box(g, r, radius, first, last))
         return;
-    for (int z = b.first[2]; z <= b.last[2]; z++)
-        for (int y = b.first[1]; y <= b.last[1]; y++) {
+    for (int z = first[2]; z <= last[2]; z++)
+        for (int y = first[1]; y <= last[1]; y++) {
             unsigned char *row =
                 e->mask +
                 ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-            for (int x = b.first[0]; x <= b.last[0]; x++)
+            for (int x = first[0]; x <= last[0]; x++)
                 if (distance2(g, r, x, y, z) <= radius * radius)
                     row[x] = 1;
         }
@@ -272,5 +404,85 @@ tsr_status tsr_density_reference_new(const tsr_map *map,
     snprintf(e->base.describe, sizeof e->base.describe,
              "reference, double precision");
     *out = &e->base;
+    return TSR_OK;
+}
+
+/* ---- correlation ----
+ *
+ * Correlations from the six sums of two densities. A density without any
+ * spread has no correlation: NaN, and no message. */
+
+/* n times the variances and the covariance. */
+static double var_s(const tsr_map_sums *m)
+{
+    return m->ss - m->s * m->s / m->n;
+}
+
+static double var_e(const tsr_map_sums *m)
+{
+    return m->ee - m->e * m->e / m->n;
+}
+
+static double cov(const tsr_map_sums *m)
+{
+    return m->es - m->e * m->s / m->n;
+}
+
+/* What rounding alone leaves of a difference of equal sums. */
+static int is_flat(double variance, double square)
+{
+    return !(variance > 1e-12 * square);
+}
+
+double tsr_map_cc(const tsr_map_sums *sums)
+{
+    const tsr_map_sums *m = sums;
+    if (!(m->n > 0.0) || is_flat(var_s(m), m->ss) || is_flat(var_e(m), m->ee))
+        return (double)NAN;
+    return cov(m) / sqrt(var_s(m) * var_e(m));
+}
+
+double tsr_map_cc_uncentred(const tsr_map_sums *sums)
+{
+    if (!(sums->ss > 0.0) || !(sums->ee > 0.0))
+        return (double)NAN;
+    return sums->es / sqrt(sums->ss * sums->ee);
+}
+
+void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset)
+{
+    const tsr_map_sums *m = sums;
+    const double n = m->n > 0.0 ? m->n : 1.0;
+    *slope = m->n > 0.0 && !is_flat(var_s(m), m->ss) ? cov(m) / var_s(m) : 0.0;
+    *offset = (m->e - *slope * m->s) / n;
+}
+
+void tsr_map_spread_s(const tsr_map_sums *sums, double *mean, double *sd)
+{
+    *mean = sums->s / sums->n;
+    *sd = sqrt(fmax(0.0, var_s(sums) / sums->n));
+}
+
+void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd)
+{
+    *mean = sums->e / sums->n;
+    *sd = sqrt(fmax(0.0, var_e(sums) / sums->n));
+}
+
+tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
+                           tsr_map **out, tsr_err *err)
+{
+    tsr_map_grid grid = map->grid;
+    for (int c = 0; c < 3; c++) {
+        grid.n[c] = tsr_map_tiles(map->grid.n[c]);
+        grid.step[c] = TSR_TILE_SIDE * map->grid.step[c];
+        grid.origin[c] += 0.5 * (TSR_TILE_SIDE - 1) * map->grid.step[c];
+    }
+    TSR_TRY(tsr_map_new(&grid, out, err));
+    const size_t n = tsr_map_n_tile(&map->grid);
+    for (size_t k = 0; k < n; k++) {
+        const double cc = tsr_map_cc(&tile[k]);
+        (*out)->value[k] = isnan(cc) ? 0.0f : (float)cc;
+    }
     return TSR_OK;
 }

@@ -34,6 +34,14 @@ static inline size_t tsr_map_n_voxel(const tsr_map_grid *grid)
 /* Voxels, steps and origin are the same, within rounding. */
 int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b);
 
+/* Voxels first .. last along each axis within reach of x; 0: there is none. */
+int tsr_map_box(const tsr_map_grid *grid, const double x[3], double reach,
+                int first[3], int last[3]);
+
+/* Is a map (what: "mask") on the grid of another? Errors: TSR_E_DATA. */
+tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,
+                               const tsr_map *of, tsr_err *err);
+
 /* Where the first voxel is. MRC2014 has two places for it: the words ORIGIN, in
  * Angstrom, and NXSTART to NZSTART, in voxels. Programs for microscopy write
  * the first, crystallographers' the second, and many files have both, of which
@@ -100,10 +108,6 @@ tsr_status tsr_map_header_read(const char *path,
 /* Of a map in memory. stats: least, greatest, mean, rms deviation. */
 void tsr_map_header_make(const tsr_map_grid *grid, const double stats[4],
                          const char *title, unsigned char raw[TSR_MAP_HEADER]);
-
-/* OpenDX: `text` ends in a NUL. Errors: TSR_E_DATA, naming the object. */
-tsr_status tsr_map_read_dx(const char *path, const char *text, tsr_map **out,
-                           tsr_err *err);
 
 /* Is a model, n atoms at xyz, where the map is? Warns of one that is in part
  * outside. Errors: TSR_E_DATA, with both boxes and a remedy, as "dock it

@@ -2,6 +2,7 @@
  * once, then the best of them refined one by one. */
 #include "maps/dock.h"
 
+#include "core/pool.h"
 #include "core/vec3.h"
 #include "maps/blurred.h"
 #include "maps/density.h"
@@ -29,6 +30,7 @@ typedef struct {
     const tsr_map *map;
     double mean, centre[3], rg, coarse_ang, coarse_sigma;
     const tsr_dock_options *o;
+    tsr_pool pool;
     cloud all, group;
     tsr_blurred *blurred;
 } dock;
@@ -44,27 +46,18 @@ void tsr_map_pose_apply(const tsr_map_pose *pose, const double x[3],
 
 /* ---- the model ---- */
 
-static int cloud_new(int n, cloud *c)
-{
-    *c = (cloud){.n = n,
-                 .xyz = calloc((size_t)n + 1, sizeof *c->xyz),
-                 .weight = calloc((size_t)n + 1, sizeof *c->weight)};
-    return c->xyz != NULL && c->weight != NULL;
-}
-
-static void cloud_clear(cloud *c)
-{
-    free(c->xyz);
-    free(c->weight);
-}
-
 static tsr_status take_model(dock *d, int n, const double (*xyz)[3],
                              const double *weight, tsr_err *err)
 {
     const int n_group = (n + IN_GROUP - 1) / IN_GROUP;
     double sum = 0.0, square = 0.0;
-    if (!cloud_new(n, &d->all) || !cloud_new(n_group, &d->group))
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
+    d->all.n = n;
+    d->group.n = n_group;
+    tsr_pool_array(&d->pool, d->all.xyz, n);
+    tsr_pool_array(&d->pool, d->all.weight, n);
+    tsr_pool_array(&d->pool, d->group.xyz, n_group);
+    tsr_pool_array(&d->pool, d->group.weight, n_group);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             d->centre[c] += xyz[i][c] / n;
@@ -101,6 +94,17 @@ static int count_turns(const dock *d)
     return n < 500.0 ? 500 : n > MOST_TURNS ? MOST_TURNS : (int)n;
 }
 
+/* The rotation of a quaternion whose real part is a. */
+static void of_quaternion(double a, double b, double c, double e,
+                          double turn[3][3])
+{
+    const double m[3][3] = {
+        {1 - 2 * (c * c + e * e), 2 * (b * c - e * a), 2 * (b * e + c * a)},
+        {2 * (b * c + e * a), 1 - 2 * (b * b + e * e), 2 * (c * e - b * a)},
+        {2 * (b * e - c * a), 2 * (c * e + b * a), 1 - 2 * (b * b + c * c)}};
+    memcpy(turn, m, sizeof m);
+}
+
 /* The k-th of n, by super-Fibonacci spirals. */
 static void choose_turn(int k, int n, double turn[3][3])
 {
@@ -109,11 +113,7 @@ static void choose_turn(int k, int n, double turn[3][3])
     const double alpha = two_pi * s / sqrt(2.0), beta = two_pi * s / psi;
     const double a = far * cos(beta), b = near * sin(alpha);
     const double c = near * cos(alpha), e = far * sin(beta);
-    const double m[3][3] = {
-        {1 - 2 * (c * c + e * e), 2 * (b * c - e * a), 2 * (b * e + c * a)},
-        {2 * (b * c + e * a), 1 - 2 * (b * b + e * e), 2 * (c * e - b * a)},
-        {2 * (b * e - c * a), 2 * (c * e + b * a), 1 - 2 * (b * b + c * c)}};
-    memcpy(turn, m, sizeof m);
+    of_quaternion(a, b, c, e, turn);
 }
 
 /* out = exp(v) m. */
@@ -122,10 +122,8 @@ static void turn_by(const double v[3], const double m[3][3], double out[3][3])
     const double angle = tsr_vec3_norm(v), half = 0.5 * angle;
     const double s = angle > 1e-12 ? sin(half) / angle : 0.5;
     const double a = cos(half), b = s * v[0], c = s * v[1], e = s * v[2];
-    const double r[3][3] = {
-        {1 - 2 * (c * c + e * e), 2 * (b * c - e * a), 2 * (b * e + c * a)},
-        {2 * (b * c + e * a), 1 - 2 * (b * b + e * e), 2 * (c * e - b * a)},
-        {2 * (b * e - c * a), 2 * (c * e + b * a), 1 - 2 * (b * b + c * c)}};
+    double r[3][3];
+    of_quaternion(a, b, c, e, r);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             out[i][j] =
@@ -202,10 +200,7 @@ static void crop(const dock *d, const tsr_fourier *from, tsr_fourier *to)
                 const size_t k = ((size_t)zz * (size_t)h->n[1] + (size_t)yy) *
                                      (size_t)from->half +
                                  (size_t)x;
-                const double s[3] = {tsr_fourier_s(g, 0, x),
-                                     tsr_fourier_s(g, 1, y),
-                                     tsr_fourier_s(g, 2, z)};
-                const double s2 = tsr_vec3_dot(s, s);
+                const double s2 = tsr_fourier_s2(g, x, y, z);
                 const double w =
                     exp(-blur * s2) * (d->o->is_laplacian ? s2 * s2 : 1.0);
                 to->f[at][0] = (float)(w * (double)from->f[k][0]);
@@ -286,11 +281,9 @@ static tsr_status search(const dock *d, tsr_map_pose *list, int *n_list,
     tsr_status status =
         value != NULL ? TSR_OK
                       : tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
-    if (status == TSR_OK)
-        status =
-            tsr_fourier_make(&d->map->grid, d->map->value, d->mean, &full, err);
-    if (status == TSR_OK)
-        status = tsr_fourier_make(&grid, value, 0.0, &map, err);
+    TSR_THEN(status, tsr_fourier_make(&d->map->grid, d->map->value, d->mean,
+                                      &full, err));
+    TSR_THEN(status, tsr_fourier_make(&grid, value, 0.0, &map, err));
     if (status == TSR_OK)
         crop(d, &full, &map);
     tsr_fourier_clear(&full);
@@ -437,10 +430,8 @@ tsr_status tsr_dock(const tsr_map *map, int n, const double (*xyz)[3],
               .o = options};
     *n_pose = 0;
     tsr_status status = take_model(&d, n, xyz, weight, err);
-    if (status == TSR_OK)
-        status = find(&d, most, pose, n_pose, err);
+    TSR_THEN(status, find(&d, most, pose, n_pose, err));
     tsr_blurred_free(d.blurred);
-    cloud_clear(&d.all);
-    cloud_clear(&d.group);
+    tsr_pool_clear(&d.pool);
     return status;
 }

@@ -3,13 +3,133 @@
 #include "maps/map_source.h"
 
 #include "core/text.h"
-#include "maps/correlation.h"
-#include "maps/map_noise.h"
-#include "maps/mask.h"
+#include "maps/density.h"
+#include "maps/fourier.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- masks ----
+ *
+ * Distances to the nearest place, within reach of it; then the edge. A place
+ * changes only voxels that it can reach. */
+
+/* Squares of distances, where they are smaller than what is there. */
+static void come_near(const tsr_map_grid *g, const double x[3], double reach,
+                      float *square)
+{
+    int first[3], last[3];
+    if (!tsr_map_box(g, x, reach, first, last))
+        return;
+    for (int k = first[2]; k <= last[2]; k++)
+        for (int j = first[1]; j <= last[1]; j++) {
+            const size_t row =
+                ((size_t)k * (size_t)g->n[1] + (size_t)j) * (size_t)g->n[0];
+            const double y = g->origin[1] + g->step[1] * j - x[1];
+            const double z = g->origin[2] + g->step[2] * k - x[2];
+            for (int i = first[0]; i <= last[0]; i++) {
+                const double d = g->origin[0] + g->step[0] * i - x[0];
+                const float own = (float)(d * d + y * y + z * z);
+                if (own < square[row + (size_t)i])
+                    square[row + (size_t)i] = own;
+            }
+        }
+}
+
+static void soften(size_t n, double radius, double edge, float *value)
+{
+    const double pi = 3.14159265358979324;
+    for (size_t k = 0; k < n; k++) {
+        const double beyond = sqrt((double)value[k]) - radius;
+        value[k] = beyond <= 0.0 ? 1.0f
+                   : beyond >= edge
+                       ? 0.0f
+                       : (float)(0.5 + 0.5 * cos(pi * beyond / edge));
+    }
+}
+
+void tsr_mask_around(const tsr_map_grid *grid, int n, const double (*xyz)[3],
+                     double radius_ang, double edge_ang, float *value)
+{
+    const size_t n_voxel = tsr_map_n_voxel(grid);
+    for (size_t k = 0; k < n_voxel; k++)
+        value[k] = HUGE_VALF;
+    for (int i = 0; i < n; i++)
+        come_near(grid, xyz[i], radius_ang + edge_ang, value);
+    soften(n_voxel, radius_ang, edge_ang, value);
+}
+
+/* Inside, next to a voxel that is not: only from there can others be reached.
+ */
+static int is_at_surface(const tsr_map *map, double threshold, const int at[3])
+{
+    const int *n = map->grid.n;
+    const size_t step[3] = {1, (size_t)n[0], (size_t)n[0] * (size_t)n[1]};
+    const size_t k =
+        (size_t)at[0] + step[1] * (size_t)at[1] + step[2] * (size_t)at[2];
+    if (!((double)map->value[k] >= threshold))
+        return 0;
+    for (int c = 0; c < 3; c++)
+        if (at[c] == 0 || at[c] == n[c] - 1 ||
+            !((double)map->value[k - step[c]] >= threshold) ||
+            !((double)map->value[k + step[c]] >= threshold))
+            return 1;
+    return 0;
+}
+
+tsr_status tsr_mask_above(const tsr_map *map, double threshold,
+                          double radius_ang, double edge_ang, float *value,
+                          tsr_err *err)
+{
+    const tsr_map_grid *g = &map->grid;
+    const size_t n_voxel = tsr_map_n_voxel(g);
+    size_t n_in = 0, k = 0;
+    for (size_t v = 0; v < n_voxel; v++) {
+        const int is_in = (double)map->value[v] >= threshold;
+        n_in += (size_t)is_in;
+        value[v] = is_in ? 0.0f : HUGE_VALF;
+    }
+    if (n_in == 0 || n_in == n_voxel)
+        return tsr_fail(
+            err, TSR_E_DATA, "'%s': %s at or above the mask's threshold %g",
+            map->path, n_in == 0 ? "no voxel is" : "all voxels are", threshold);
+    for (int z = 0; z < g->n[2]; z++)
+        for (int y = 0; y < g->n[1]; y++)
+            for (int x = 0; x < g->n[0]; x++, k++) {
+                const int at[3] = {x, y, z};
+                const double place[3] = {g->origin[0] + g->step[0] * x,
+                                         g->origin[1] + g->step[1] * y,
+                                         g->origin[2] + g->step[2] * z};
+                if (is_at_surface(map, threshold, at))
+                    come_near(g, place, radius_ang + edge_ang, value);
+            }
+    soften(n_voxel, radius_ang, edge_ang, value);
+    return TSR_OK;
+}
+
+tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
+                          tsr_err *err)
+{
+    static const char begins[] = "threshold:";
+    const size_t n = sizeof begins - 1;
+    char *end;
+    *threshold = 0.0;
+    *kind = strcmp(text, "model") == 0      ? TSR_MASK_MODEL
+            : strncmp(text, begins, n) == 0 ? TSR_MASK_THRESHOLD
+                                            : TSR_MASK_FILE;
+    if (*kind != TSR_MASK_THRESHOLD)
+        return TSR_OK;
+    *threshold = strtod(text + n, &end);
+    if (end == text + n || *end != '\0' || !isfinite(*threshold))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "mask '%.40s': expected a file, model, or a density as "
+                        "in threshold:0.02",
+                        text);
+    return TSR_OK;
+}
+
+/* ---- a map that is ready ---- */
 
 /* What is known of a map beside its voxels. */
 typedef struct {
@@ -23,65 +143,63 @@ typedef struct {
     double noise;  /* sum over the voxels of N W N; NaN: not known */
 } source_map;
 
-static tsr_status read_mask_file(const tsr_map_options *o, const tsr_map *map,
-                                 tsr_log *log, float *value, tsr_err *err)
+static tsr_status read_mask(const char *path, tsr_map_origin origin,
+                            const tsr_map *map, tsr_log *log, float *value,
+                            tsr_err *err)
 {
     tsr_map *mask;
-    TSR_TRY(tsr_map_read(o->mask, (tsr_map_origin)o->origin, log, &mask, err));
-    tsr_status status = TSR_OK;
-    if (tsr_map_same_grid(&mask->grid, &map->grid))
+    TSR_TRY(tsr_map_read(path, origin, log, &mask, err));
+    tsr_status status = tsr_map_expect_grid("mask", mask, map, err);
+    if (status == TSR_OK)
         memcpy(value, mask->value, tsr_map_n_voxel(&map->grid) * sizeof *value);
-    else
-        status =
-            tsr_fail(err, TSR_E_DATA,
-                     "mask '%s' (%d x %d x %d voxels) is not on the grid "
-                     "of '%s' (%d x %d x %d): voxels, steps and origin "
-                     "must be the same",
-                     o->mask, mask->grid.n[0], mask->grid.n[1], mask->grid.n[2],
-                     o->file, map->grid.n[0], map->grid.n[1], map->grid.n[2]);
     tsr_map_free(mask);
     return status;
 }
 
-/* A file, or around the start, or around what is dense. */
-static tsr_status make_mask(const tsr_map_options *o, const tsr_map *map,
-                            tsr_map_start start, tsr_log *log, float *value,
-                            tsr_err *err)
+tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
+                         tsr_log *log, float **value, tsr_err *err)
 {
+    tsr_status status = TSR_OK;
     tsr_mask kind;
     double threshold;
-    TSR_TRY(tsr_mask_parse(o->mask, &kind, &threshold, err));
-    if (kind == TSR_MASK_FILE)
-        return read_mask_file(o, map, log, value, err);
-    if (kind == TSR_MASK_THRESHOLD)
-        return tsr_mask_above(map, threshold, o->mask_distance, o->resolution,
-                              value, err);
-    if (start.n == 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "data: mask: model is made around the start, which is "
-                        "not in its place before it is docked; tessera map "
-                        "dock brings it there");
-    tsr_mask_around(&map->grid, start.n, start.xyz, o->mask_distance,
-                    o->resolution, value);
-    return TSR_OK;
-}
-
-tsr_status tsr_map_source_mask(const tsr_map_options *options,
-                               const tsr_map *map, tsr_map_start start,
-                               tsr_log *log, float **value, tsr_err *err)
-{
     *value = NULL;
-    if (options->mask == NULL)
+    if (s->mask == NULL)
         return TSR_OK;
+    TSR_TRY(tsr_mask_parse(s->mask, &kind, &threshold, err));
+    if (kind == TSR_MASK_MODEL && s->start.n == 0)
+        return tsr_fail(err, s->no_start_status, "%s", s->no_start);
     *value = calloc(tsr_map_n_voxel(&map->grid), sizeof **value);
-    if (*value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
-    tsr_status status = make_mask(options, map, start, log, *value, err);
+    TSR_TRY(tsr_allocated(*value, err));
+    if (kind == TSR_MASK_FILE)
+        status = read_mask(s->mask, s->origin, map, log, *value, err);
+    else if (kind == TSR_MASK_THRESHOLD)
+        status = tsr_mask_above(map, threshold, s->distance_ang, s->edge_ang,
+                                *value, err);
+    else
+        tsr_mask_around(&map->grid, s->start.n, s->start.xyz, s->distance_ang,
+                        s->edge_ang, *value);
     if (status != TSR_OK) {
         free(*value);
         *value = NULL;
     }
     return status;
+}
+
+tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
+                               tsr_map_start start, tsr_log *log, float **value,
+                               tsr_err *err)
+{
+    const tsr_mask_source source = {
+        .mask = o->mask,
+        .origin = (tsr_map_origin)o->origin,
+        .distance_ang = o->mask_distance,
+        .edge_ang = o->resolution,
+        .start = start,
+        .no_start_status = TSR_E_CONFIG,
+        .no_start = "data: mask: model is made around the start, which is not "
+                    "in its place before it is docked; tessera map dock brings "
+                    "it there"};
+    return tsr_mask_make(&source, map, log, value, err);
 }
 
 /* Inside is where the mask is at least 0.5. */
@@ -116,7 +234,8 @@ static tsr_status take_mask(source_map *m, const tsr_map_options *o,
 
 /* Noise by half-maps, with how far they agree. */
 static tsr_status read_halves(const tsr_map_options *o, const tsr_map *map,
-                              tsr_log *log, tsr_map_noise *noise, tsr_err *err)
+                              tsr_log *log, tsr_pool *pool,
+                              tsr_map_noise *noise, tsr_err *err)
 {
     tsr_map *half[2] = {NULL, NULL};
     tsr_fsc fsc = {.n = 0};
@@ -126,26 +245,15 @@ static tsr_status read_halves(const tsr_map_options *o, const tsr_map *map,
                               &half[k], err);
         TSR_THEN(status, tsr_map_check(half[k], 0.0, log, err));
     }
-    if (status == TSR_OK)
-        status = tsr_noise_of_halves(half[0], half[1], noise, err);
-    if (status == TSR_OK && !tsr_map_same_grid(&half[0]->grid, &map->grid)) {
-        tsr_noise_clear(noise);
-        status = tsr_fail(err, TSR_E_DATA,
-                          "half-map '%s' (%d x %d x %d voxels) is not on the "
-                          "grid of '%s' (%d x %d x %d)",
-                          o->half[0], half[0]->grid.n[0], half[0]->grid.n[1],
-                          half[0]->grid.n[2], o->file, map->grid.n[0],
-                          map->grid.n[1], map->grid.n[2]);
-    }
-    if (status == TSR_OK)
-        status = tsr_fsc_make(half[0], half[1]->value, &fsc, err);
+    TSR_THEN(status, tsr_noise_of_halves(half[0], half[1], pool, noise, err));
+    TSR_THEN(status, tsr_map_expect_grid("half-map", half[0], map, err));
+    TSR_THEN(status, tsr_fsc_make(half[0], half[1]->value, pool, &fsc, err));
     if (status == TSR_OK)
         tsr_info(log,
                  "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
                  "resolution is said to be %g",
                  tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
                  1.0 / fsc.low_inv_ang, o->resolution);
-    tsr_fsc_clear(&fsc);
     tsr_map_free(half[0]);
     tsr_map_free(half[1]);
     return status;
@@ -156,21 +264,20 @@ static tsr_status find_filter(source_map *m, const tsr_map_options *o,
                               tsr_log *log, tsr_err *err)
 {
     tsr_map_noise noise;
+    tsr_pool pool = {0};
     m->filter = (tsr_map_filter){.n = 1, .share = {1.0}};
     m->noise = (double)NAN;
     if (o->half[0] == NULL && m->is_inside == NULL)
         return TSR_OK;
-    if (o->half[0] != NULL)
-        TSR_TRY(read_halves(o, m->map, log, &noise, err));
-    else
-        TSR_TRY(
-            tsr_noise_of_solvent(m->map, m->is_inside, m->mean, &noise, err));
-    tsr_status status =
-        tsr_noise_whiten(&noise, o->resolution, &m->filter, &m->n_free, err);
-    if (status == TSR_OK)
-        status = tsr_noise_under(&noise, &m->filter, &m->map->grid,
-                                 m->is_inside, &m->noise, err);
-    tsr_noise_clear(&noise);
+    tsr_status status = o->half[0] != NULL
+                            ? read_halves(o, m->map, log, &pool, &noise, err)
+                            : tsr_noise_of_solvent(m->map, m->is_inside,
+                                                   m->mean, &pool, &noise, err);
+    TSR_THEN(status, tsr_noise_whiten(&noise, o->resolution, &m->filter,
+                                      &m->n_free, err));
+    TSR_THEN(status, tsr_noise_under(&noise, &m->filter, &m->map->grid,
+                                     m->is_inside, &m->noise, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 

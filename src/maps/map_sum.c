@@ -1,16 +1,395 @@
-/* The calls of map sums: buffers, launches, and sums turned back into units of
- * the map. */
+/* What the kernels of map sums are given: coordinates in integer units, the
+ * tiles that each system reaches, and scales that keep 64-bit sums from
+ * running over. */
 #include "maps/map_sum.h"
 
 #include "core/clock.h"
 #include "gpu/opencl.h"
 #include "gpu/staging.h"
-#include "maps/map_batch.h"
+#include "maps/density.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The systems of one call to the device's map sums, as the kernels see them:
+ * coordinates as integers, boxes of tiles, scales of the sums. No OpenCL here.
+ */
+/* One system, as the kernels have it. */
+typedef struct {
+    int32_t box[8]; /* first tile along x, y, z; tiles along them; first cell,
+                       first particle */
+    int32_t n_particle, n_cell;
+    double threshold; /* in units */
+    double scale[4];  /* of E, E^2, S^2, E S */
+} map_system;
+
+typedef struct {
+    tsr_map_grid grid;
+    tsr_map_sums whole; /* of the map */
+    /* The blur in units of voxels and of S; for the kernels, by Gaussian. */
+    tsr_blur_table blur;
+    double unit; /* of S */
+    double most; /* voxels that a Gaussian amounts to */
+    int32_t reach[TSR_MOST_GAUSSIANS][4]; /* along x, y, z; 1: of an atom */
+    int32_t mask_reach[4];
+    int32_t reach_max[3]; /* of all and the mask */
+    /* The call's. */
+    const tsr_density_batch *from;       /* borrowed */
+    int first_system;                    /* of the call */
+    size_t each;                         /* Gaussians of an atom */
+    size_t n_particle, n_cell, n_listed; /* n_listed: at most so many entries in
+                                            the lists of all tiles */
+    int n_system, is_small; /* small: one work-group lists a system's atoms */
+    map_system *system;     /* [1 + n_system] the first of them all 0 */
+    int32_t (*bound)[2][3]; /* [n_system] lowest and highest place */
+    int is_bad;             /* a coordinate is not finite */
+    int room;               /* systems that there is room for */
+    pthread_mutex_t shared; /* bound and is_bad */
+} map_batch;
+
+enum {
+    FRACTION = 19,     /* bits of a coordinate below the voxel; the kernels' */
+    MOST_REACH = 1000, /* voxels */
+    MOST_CELLS = 1 << 24,
+    MOST_LISTED = 1 << 27,
+    MOST_PARTICLES = 1 << 24,
+    MOST_SYSTEMS = 1 << 20,
+    /* of a system whose lists one work-group makes; the kernels' */
+    SMALL_CELLS = 4096,
+    SMALL_PARTICLES = 1 << 14
+};
+
+static const double ln_2 = 0.69314718055994531, root_2pi = 2.5066282746310002;
+
+static void batch_make(map_batch *batch, const tsr_map_grid *grid,
+                       const tsr_map_sums *whole)
+{
+    batch->grid = *grid;
+    batch->whole = *whole;
+    pthread_mutex_init(&batch->shared, NULL);
+}
+
+static void batch_clear(map_batch *batch)
+{
+    free(batch->system);
+    free(batch->bound);
+    pthread_mutex_destroy(&batch->shared);
+}
+
+/* Another blur; value [n] out: A / unit, and what falls along x, y, z, by which
+ * the exponent of 2 is multiplied. Errors: TSR_E_RANGE. */
+static tsr_status batch_blur(map_batch *batch, const tsr_blur_table *blur,
+                             float (*value)[4], tsr_err *err)
+{
+    double largest = 0.0;
+    for (int g = 0; g < blur->n; g++)
+        largest = fmax(largest, blur->gaussian[g].amplitude);
+    batch->blur = *blur;
+    batch->unit = ldexp(largest, -22);
+    batch->most = 0.0;
+    for (int g = 0; g < blur->n; g++) {
+        const tsr_gaussian *one = &blur->gaussian[g];
+        double volume = 1.0;
+        value[g][0] = (float)ldexp(one->amplitude / largest, 22);
+        batch->reach[g][3] = one->is_atom;
+        for (int c = 0; c < 3; c++) {
+            const double sigma = one->sigma_ang / batch->grid.step[c];
+            const double far = TSR_BLUR_REACH * sigma;
+            if (!(far < MOST_REACH))
+                return tsr_fail(err, TSR_E_RANGE,
+                                "an atom's Gaussian of %.1f Angstrom reaches "
+                                "over %.0f voxels; is the resolution right?",
+                                one->sigma_ang, far);
+            value[g][1 + c] = (float)(0.5 / (ln_2 * sigma * sigma));
+            batch->reach[g][c] = (int32_t)ldexp(far, FRACTION);
+            volume *= 1.0 + root_2pi * sigma;
+        }
+        batch->most = fmax(batch->most, volume);
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_room(map_batch *b, int n_system, tsr_err *err)
+{
+    const size_t n = (size_t)n_system + 1;
+    if (n_system <= b->room)
+        return TSR_OK;
+    map_system *system = realloc(b->system, n * sizeof *system);
+    b->system = system != NULL ? system : b->system;
+    int32_t(*bound)[2][3] = realloc(b->bound, n * sizeof *bound);
+    b->bound = bound != NULL ? bound : b->bound;
+    if (system == NULL || bound == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for densities");
+    b->room = n_system;
+    return TSR_OK;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static tsr_status set_mask(map_batch *b, double mask_ang, tsr_err *err)
+{
+    for (int c = 0; c < 3; c++) {
+        const double far = mask_ang / b->grid.step[c];
+        if (!(far < MOST_REACH))
+            return tsr_fail(err, TSR_E_RANGE,
+                            "a mask of %.0f voxels around "
+                            "atoms",
+                            far);
+        b->mask_reach[c] = (int32_t)ceil(ldexp(far, FRACTION));
+        b->reach_max[c] = b->mask_reach[c];
+        for (int g = 0; g < b->blur.n; g++)
+            b->reach_max[c] = larger(b->reach_max[c], b->reach[g][c]);
+    }
+    b->mask_reach[3] = 1;
+    return TSR_OK;
+}
+
+/* ---- one system ---- */
+
+/* The nearest integer of |x| < 2^31: the sum with 1.5 * 2^52 has it as its last
+ * bits. A call of lrint would take as long as all the rest here. */
+static int32_t nearest(double x)
+{
+    const double sum = x + 0x1.8p52;
+    int64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    return (int32_t)(bits & 0xffffffff);
+}
+
+/* A coordinate too far from the map to reach it, or for 32 bits. */
+static const int32_t too_far = 0x5fffffff;
+
+/* An atom's coordinates; by: steps of a coordinate in an Angstrom. Whether they
+ * are finite. */
+static int put_coordinates(const map_batch *b, const double by[3],
+                           const double x[3], int32_t out[3])
+{
+    int is_near = 1, is_good = 1;
+    for (int c = 0; c < 3; c++) { /* without a branch: this is hot */
+        const double at = (x[c] - b->grid.origin[c]) * by[c];
+        is_good &= fabs(x[c]) <= 1e30;
+        is_near &= fabs(at) < 0x1.8p30;
+        out[c] = nearest(at);
+    }
+    for (int c = 0; c < 3 && !is_near; c++)
+        out[c] = too_far;
+    return is_good;
+}
+
+/* An atom's Gaussians have one place; the place widens its system's bound. */
+static int put_atom(const map_batch *b, int atom, int system,
+                    const double by[3], int32_t bound[2][3], int32_t (*out)[4])
+{
+    const int z = b->from->z[atom];
+    int32_t x[3];
+    const int is_good = put_coordinates(b, by, b->from->xyz[atom], x);
+    for (size_t n = 0; n < b->each; n++) {
+        memcpy(out[n], x, sizeof x);
+        out[n][3] =
+            (b->blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
+    }
+    for (int c = 0; c < 3 && x[0] != too_far; c++) {
+        bound[0][c] = smaller(bound[0][c], x[c]);
+        bound[1][c] = larger(bound[1][c], x[c]);
+    }
+    return is_good;
+}
+
+static const int32_t no_bound[2][3] = {{INT32_MAX, INT32_MAX, INT32_MAX},
+                                       {INT32_MIN, INT32_MIN, INT32_MIN}};
+
+/* The call's system that an atom is of: first[k] <= atom < first[k + 1]. */
+static int system_of(const map_batch *b, int atom)
+{
+    const int *first = b->from->first + b->first_system;
+    int low = 0, high = b->n_system;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (first[middle] <= atom)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* System by system, of which the first and the last may be shared with other
+ * threads. Lowest and highest do not depend on who comes first. */
+static void batch_put(void *batch, size_t first, size_t n, void *out)
+{
+    map_batch *b = batch;
+    const int *first_of = b->from->first + b->first_system;
+    const int begin = first_of[0] + (int)first, end = begin + (int)n;
+    int32_t(*particle)[4] = out;
+    int system = system_of(b, begin);
+    double by[3];
+    for (int c = 0; c < 3; c++)
+        by[c] = ldexp(1.0 / b->grid.step[c], FRACTION);
+    for (int i = begin; i < end; system++) {
+        int32_t bound[2][3];
+        int is_good = 1;
+        memcpy(bound, no_bound, sizeof bound);
+        for (; i < smaller(end, first_of[system + 1]); i++)
+            is_good &= put_atom(b, i, system, by, bound,
+                                particle + (size_t)(i - begin) * b->each);
+        int32_t(*to)[3] = b->bound[system];
+        pthread_mutex_lock(&b->shared);
+        b->is_bad |= !is_good;
+        for (int c = 0; c < 3; c++) {
+            to[0][c] = smaller(to[0][c], bound[0][c]);
+            to[1][c] = larger(to[1][c], bound[1][c]);
+        }
+        pthread_mutex_unlock(&b->shared);
+    }
+}
+
+/* The box of the map's tiles that the n particles of a system, which come next,
+ * may reach, and how many at most one of them reaches. */
+static void put_system(map_batch *b, int at, size_t n)
+{
+    map_system *system = &b->system[at + 1];
+    int32_t *s = system->box;
+    const int32_t *low = b->bound[at][0], *high = b->bound[at][1];
+    const size_t n_particle = low[0] <= high[0] ? n : 0;
+    size_t n_cell = 1, n_each = 1;
+    for (int c = 0; c < 3; c++) {
+        const int reach = b->reach_max[c];
+        const int most = tsr_map_tiles(b->grid.n[c]) - 1;
+        int first = 0, last = -1;
+        if (n_particle > 0) {
+            first = larger((low[c] - reach) >> (FRACTION + 3), 0);
+            last = smaller((high[c] + reach) >> (FRACTION + 3), most);
+        }
+        s[c] = first;
+        s[3 + c] = last >= first ? last - first + 1 : 0;
+        n_cell *= (size_t)s[3 + c];
+        n_each *=
+            (size_t)smaller(s[3 + c], ((2 * reach) >> (FRACTION + 3)) + 2);
+    }
+    s[6] = (int32_t)b->n_cell;
+    s[7] = (int32_t)b->n_particle;
+    system->n_particle = (int32_t)n;
+    system->n_cell = (int32_t)n_cell;
+    b->is_small &= n_cell <= SMALL_CELLS && n <= SMALL_PARTICLES;
+    b->n_cell += n_cell;
+    b->n_listed += n_each * n_particle;
+    b->n_particle += n;
+}
+
+/* The largest power of two by which a sum of this size may be multiplied. */
+static double room_in_long(double bound)
+{
+    return bound > 0.0 ? exp2(floor(61.0 - log2(bound))) : 1.0;
+}
+
+/* Bounds of the sums, so that their integers cannot overflow: all particles
+ * in one place at most. */
+static tsr_status put_scales(map_batch *b, int at, size_t n_particle,
+                             double threshold, tsr_err *err)
+{
+    const double n = (double)n_particle, peak = 0x1p22 * n;
+    const double s = peak * b->most, ss = peak * s;
+    map_system *system = &b->system[at + 1];
+    if (!(s < 0x1p61))
+        return tsr_fail(err, TSR_E_RANGE,
+                        "%zu atoms, each over %.0f voxels, are too much for "
+                        "64-bit sums; bin the map",
+                        n_particle, b->most);
+    system->scale[0] = room_in_long(sqrt(b->whole.n * b->whole.ee));
+    system->scale[1] = room_in_long(b->whole.ee);
+    system->scale[2] = room_in_long(ss);
+    system->scale[3] = room_in_long(sqrt(b->whole.ee * ss));
+    system->threshold = threshold / b->unit;
+    return TSR_OK;
+}
+
+/* ---- a call ---- */
+
+/* Gaussians of an atom at most. */
+static size_t per_atom(const map_batch *b)
+{
+    int most = 1;
+    for (int z = 0; z < TSR_MOST_ELEMENTS; z++)
+        most = larger(most, b->blur.count[z]);
+    return (size_t)most;
+}
+
+/* How many systems from k on may go into a call, by their atoms. */
+static int portion(const map_batch *b, const tsr_density_batch *from, int k)
+{
+    int end = k;
+    while (end < from->n_system && end - k < MOST_SYSTEMS) {
+        size_t n = (size_t)(from->first[end + 1] - from->first[k]) * b->each;
+        if (n > MOST_PARTICLES && end > k)
+            break;
+        end++;
+    }
+    return end - k;
+}
+
+/* Begins a call with the systems from number `first` on, as many as fit by
+ * their atoms, at least one; n_atom out. Errors: TSR_E_NOMEM, TSR_E_RANGE. */
+static tsr_status batch_begin(map_batch *b, const tsr_density_batch *from,
+                              int first, const tsr_density_options *options,
+                              size_t *n_atom, tsr_err *err)
+{
+    b->from = from;
+    b->first_system = first;
+    b->each = per_atom(b);
+    b->is_bad = 0;
+    b->n_system = portion(b, from, first);
+    *n_atom = (size_t)(from->first[first + b->n_system] - from->first[first]);
+    TSR_TRY(set_mask(b, options->mask_ang, err));
+    TSR_TRY(make_room(b, b->n_system, err));
+    b->system[0] = (map_system){0};
+    for (int k = 0; k < b->n_system; k++)
+        memcpy(b->bound[k], no_bound, sizeof no_bound);
+    return TSR_OK;
+}
+
+/* What remains when all particles are made: n_system, which may be fewer if
+ * their tiles are too many for a call. Errors: TSR_E_NUMERIC (a coordinate is
+ * not finite), TSR_E_RANGE. */
+static tsr_status batch_end(map_batch *b, const tsr_density_options *options,
+                            tsr_err *err)
+{
+    const int most = b->n_system;
+    if (b->is_bad)
+        return tsr_density_not_finite(err);
+    b->n_particle = b->n_cell = b->n_listed = 0;
+    b->is_small = 1;
+    for (b->n_system = 0; b->n_system < most; b->n_system++) {
+        const int at = b->n_system, k = b->first_system + at;
+        const int *first = b->from->first + k;
+        const size_t n = (size_t)(first[1] - first[0]) * b->each;
+        if (at > 0 && (b->n_cell > MOST_CELLS || b->n_listed > MOST_LISTED))
+            break;
+        put_system(b, at, n);
+        TSR_TRY(put_scales(b, at, n,
+                           options->threshold != NULL ? options->threshold[k]
+                                                      : (double)INFINITY,
+                           err));
+    }
+    return TSR_OK;
+}
+
+/* ---- on the device ----
+ *
+ * The calls of map sums: buffers, launches, and sums turned back into units of
+ * the map. */
 
 enum {
     SUMS = 18, /* as in the kernel */
@@ -49,7 +428,7 @@ typedef struct {
     size_t bytes[N_BUFFER];
     tsr_staging staging;
     tsr_map_sum_times times;
-    tsr_map_batch batch;
+    map_batch batch;
     cl_long (*sum)[SUMS]; /* [systems] */
     int room;             /* systems that it has room for */
 } map_sum;
@@ -75,7 +454,7 @@ static void sum_free(tsr_density_engine *engine)
     if (e->queue != NULL)
         clReleaseCommandQueue(e->queue);
     tsr_program_clear(&e->program);
-    tsr_map_batch_clear(&e->batch);
+    batch_clear(&e->batch);
     free(e->sum);
     free(e);
 }
@@ -147,7 +526,7 @@ static tsr_status sum_blur(tsr_density_engine *engine,
 {
     map_sum *e = (map_sum *)engine;
     cl_float value[TSR_MOST_GAUSSIANS][4] = {{0.0f}};
-    TSR_TRY(tsr_map_batch_blur(&e->batch, blur, value, err));
+    TSR_TRY(batch_blur(&e->batch, blur, value, err));
     e->base.blur = *blur;
     const size_t n = TSR_MOST_GAUSSIANS;
     cl_int code = clEnqueueWriteBuffer(e->queue, e->blur, CL_TRUE, 0,
@@ -202,16 +581,16 @@ static tsr_status zero(map_sum *e, cl_mem buffer, size_t bytes, tsr_err *err)
 static tsr_status send(map_sum *e, const tsr_density_batch *batch, int first,
                        const tsr_density_options *o, tsr_err *err)
 {
-    tsr_map_batch *b = &e->batch;
+    map_batch *b = &e->batch;
     const double start = tsr_clock_s();
     size_t n_atom;
-    TSR_TRY(tsr_map_batch_begin(b, batch, first, o, &n_atom, err));
+    TSR_TRY(batch_begin(b, batch, first, o, &n_atom, err));
     const size_t size = b->each * 4 * sizeof(cl_int);
     TSR_TRY(need(e, PARTICLE, (n_atom + 1) * size, err));
     TSR_TRY(tsr_staging_send(&e->staging, e->buffer[PARTICLE], n_atom, size,
-                             tsr_map_batch_put, b, err));
+                             batch_put, b, err));
     e->times.place_s += tsr_clock_s() - start;
-    TSR_TRY(tsr_map_batch_end(b, o, err));
+    TSR_TRY(batch_end(b, o, err));
     return write_to(e, CALL, ((size_t)b->n_system + 1) * sizeof *b->system,
                     b->system, err);
 }
@@ -451,13 +830,10 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
         return TSR_OK;
     }
     tsr_status status = make_place(e, o, err);
-    if (status == TSR_OK)
-        status = make_lists(e, &first, err);
-    if (status == TSR_OK)
-        status = sum_up(e, o, &last, err);
+    TSR_THEN(status, make_lists(e, &first, err));
+    TSR_THEN(status, sum_up(e, o, &last, err));
     e->times.queue_s += tsr_clock_s() - start;
-    if (status == TSR_OK)
-        status = read_back(e, OUT, n_system * sizeof *e->sum, e->sum, err);
+    TSR_THEN(status, read_back(e, OUT, n_system * sizeof *e->sum, e->sum, err));
     if (status == TSR_OK)
         e->times.kernel_s += between(first, last);
     if (status == TSR_OK && o->tile != NULL)
@@ -553,7 +929,7 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
     const tsr_map_sums whole = tsr_map_whole(map);
     e->times.map_s = tsr_clock_s() - start;
     e->device = device;
-    tsr_map_batch_make(&e->batch, &map->grid, &whole);
+    batch_make(&e->batch, &map->grid, &whole);
     e->base = (tsr_density_engine){.free = sum_free,
                                    .set_blur = sum_blur,
                                    .run = sum_run,
@@ -562,12 +938,128 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
     start = tsr_clock_s();
     tsr_status status = build(e, err);
     e->times.build_s = tsr_clock_s() - start;
-    if (status == TSR_OK)
-        status = bring(e, map, err);
+    TSR_THEN(status, bring(e, map, err));
     if (status != TSR_OK) {
         sum_free(&e->base);
         return status;
     }
     *out = &e->base;
     return TSR_OK;
+}
+
+/* ---- known answers ----
+ *
+ * Known answers of the map sums' program on a device, against the reference:
+ * two small models in a small map, all sets of voxels. */
+
+enum { N_ATOM = 120 };
+
+static const double limit = 1e-5; /* some ten times what rounding makes */
+
+static double uniform(uint64_t *state)
+{
+    *state =
+        *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+typedef struct {
+    tsr_map *map;
+    double xyz[N_ATOM][3];
+    unsigned char z[N_ATOM];
+    tsr_blur_table blur;
+    tsr_density_engine *fast, *slow;
+    tsr_density_sums got[2], want[2];
+} sample;
+
+/* Atoms within the map and beyond its edges; unknown voxels. */
+static tsr_status fill(sample *s, tsr_err *err)
+{
+    static const unsigned char element[] = {6, 7, 8};
+    const tsr_map_grid grid = {.n = {21, 18, 27},
+                               .step = {1.5, 1.7, 1.3},
+                               .origin = {-10.0, 5.0, 100.0}};
+    uint64_t state = 2014;
+    TSR_TRY(tsr_map_new(&grid, &s->map, err));
+    for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
+        s->map->value[k] = k % 61 == 0 ? NAN : (float)uniform(&state);
+    for (int i = 0; i < N_ATOM; i++) {
+        s->z[i] = element[i % 3];
+        for (int c = 0; c < 3; c++)
+            s->xyz[i][c] = grid.origin[c] + grid.step[c] * grid.n[c] *
+                                                (1.2 * uniform(&state) - 0.1);
+    }
+    return tsr_blur_make(TSR_BLUR_GAUSSIAN, 6.0, 0.3, 3, element, &s->blur,
+                         err);
+}
+
+static tsr_status run(const sample *s, tsr_density_engine *engine,
+                      tsr_density_sums *out, tsr_err *err)
+{
+    const int first[3] = {0, N_ATOM / 3, N_ATOM};
+    const double threshold[2] = {2.0, 4.0};
+    const tsr_density_batch batch = {.n_system = 2,
+                                     .first = first,
+                                     .xyz = (const double(*)[3])s->xyz,
+                                     .z = s->z};
+    const tsr_density_options o = {.mask_ang = 3.0, .threshold = threshold};
+    TSR_TRY(tsr_density_set_blur(engine, &s->blur, err));
+    return tsr_density_run(engine, &batch, &o, out, err);
+}
+
+/* The larger of `worst` and the relative difference; NaN stays. */
+static double worse(double worst, double got, double want)
+{
+    const double error = fabs(got - want) / (fabs(want) + 1e-30);
+    return error <= worst ? worst : error;
+}
+
+static double error_of(const tsr_map_sums *got, const tsr_map_sums *want,
+                       double worst)
+{
+    worst = worse(worst, got->n, want->n);
+    worst = worse(worst, got->e, want->e);
+    worst = worse(worst, got->ee, want->ee);
+    worst = worse(worst, got->s, want->s);
+    worst = worse(worst, got->ss, want->ss);
+    return worse(worst, got->es, want->es);
+}
+
+static tsr_status compare(sample *s, const tsr_device *device, double *worst,
+                          tsr_err *err)
+{
+    TSR_TRY(tsr_map_sum_new(device, s->map, &s->fast, err));
+    TSR_TRY(tsr_density_reference_new(s->map, &s->slow, err));
+    TSR_TRY(run(s, s->fast, s->got, err));
+    TSR_TRY(run(s, s->slow, s->want, err));
+    for (int k = 0; k < 2; k++) {
+        *worst = error_of(&s->got[k].box, &s->want[k].box, *worst);
+        *worst = error_of(&s->got[k].mask, &s->want[k].mask, *worst);
+        *worst = error_of(&s->got[k].above, &s->want[k].above, *worst);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
+                            tsr_err *err)
+{
+    double worst = 0.0;
+    sample *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a self-test");
+    tsr_status status = fill(s, err);
+    TSR_THEN(status, compare(s, device, &worst, err));
+    if (status == TSR_OK && !(worst <= limit))
+        status = tsr_fail(err, TSR_E_DEVICE,
+                          "%s fails the self-test of density maps: a relative "
+                          "error of %.2e; %.0e is allowed. Do not use this "
+                          "device or driver, or give --device reference",
+                          tsr_device_get_info(device)->name, worst, limit);
+    if (max_rel_error != NULL)
+        *max_rel_error = worst;
+    tsr_density_free(s->fast);
+    tsr_density_free(s->slow);
+    tsr_map_free(s->map);
+    free(s);
+    return status;
 }

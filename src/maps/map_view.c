@@ -1,17 +1,253 @@
-/* A draw's density is made on the map's grid, of all its atoms and states; then
- * sums over the box, near the model and near each residue. The density near a
- * residue is of the whole model, so that neighbours do not count as missing. */
+/* How models agree with a map, part by part, and what a report shows of it. */
 #include "maps/map_view.h"
 
+#include "core/text.h"
+#include "core/vec3.h"
 #include "maps/density.h"
 #include "maps/map_source.h"
-#include "maps/mask.h"
+#include "molecule/secondary.h"
+#include "molecule/topology.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- parts ----
+ *
+ * A part is a list of atoms: those of the residues that are marked. Which are
+ * marked is all that the ways of dividing a model differ in. */
+
+/* One more, of the residues that are marked. */
+static tsr_status add(tsr_components *all, const tsr_atoms *atoms,
+                      const int *mark, const char *name, tsr_err *err)
+{
+    tsr_component *more = tsr_pool_resize(
+        &all->pool, all->component, (size_t)all->n + 1, sizeof *all->component);
+    int n = 0;
+    TSR_TRY(tsr_pool_check(&all->pool, err));
+    all->component = more;
+    tsr_component *c = &more[all->n++];
+    snprintf(c->name, sizeof c->name, "%s", name);
+    for (int i = 0; i < atoms->n_atom; i++)
+        n += mark[atoms->atom[i].residue];
+    tsr_pool_array(&all->pool, c->atom, n);
+    TSR_TRY(tsr_pool_check(&all->pool, err));
+    c->n = 0;
+    for (int i = 0; i < atoms->n_atom; i++)
+        if (mark[atoms->atom[i].residue])
+            c->atom[c->n++] = i;
+    return TSR_OK;
+}
+
+/* "17" or "17A". */
+static void number_text(const tsr_file_residue *r, char text[16])
+{
+    if (r->insertion == ' ')
+        snprintf(text, 16, "%d", r->number);
+    else
+        snprintf(text, 16, "%d%c", r->number, r->insertion);
+}
+
+/* The residues first .. last as one, with a name. */
+static tsr_status add_run(tsr_components *all, const tsr_atoms *atoms,
+                          int first, int last, const char *what, int *mark,
+                          tsr_err *err)
+{
+    const tsr_file_residue *a = &atoms->residue[first];
+    char name[64], from[16], to[16];
+    number_text(a, from);
+    number_text(&atoms->residue[last], to);
+    if (what == NULL)
+        snprintf(name, sizeof name, "%s:%s %s", a->chain, from, a->name);
+    else if (first == last)
+        snprintf(name, sizeof name, "%s %s:%s", what, a->chain, from);
+    else
+        snprintf(name, sizeof name, "%s %s:%s-%s", what, a->chain, from, to);
+    memset(mark, 0, (size_t)atoms->n_residue * sizeof *mark);
+    for (int r = first; r <= last; r++)
+        mark[r] = 1;
+    return add(all, atoms, mark, name, err);
+}
+
+static tsr_status by_residue(const tsr_atoms *atoms, int *mark,
+                             tsr_components *out, tsr_err *err)
+{
+    for (int r = 0; r < atoms->n_residue; r++)
+        TSR_TRY(add_run(out, atoms, r, r, NULL, mark, err));
+    return TSR_OK;
+}
+
+static tsr_status by_chain(const tsr_atoms *atoms, int *mark,
+                           tsr_components *out, tsr_err *err)
+{
+    for (int r = 0; r < atoms->n_residue; r++) {
+        const char *chain = atoms->residue[r].chain;
+        int is_known = 0;
+        for (int k = 0; k < out->n; k++)
+            is_known |= strcmp(out->component[k].name, chain) == 0;
+        if (is_known)
+            continue;
+        for (int k = 0; k < atoms->n_residue; k++)
+            mark[k] = strcmp(atoms->residue[k].chain, chain) == 0;
+        TSR_TRY(add(out, atoms, mark, chain, err));
+    }
+    return TSR_OK;
+}
+
+/* ---- secondary structure ---- */
+
+/* Coordinates of a residue's backbone, of the atoms at xyz. */
+static tsr_backbone find_backbone(const tsr_atoms *atoms, int r,
+                                  const double (*xyz)[3])
+{
+    static const char *const name[] = {"N", "CA", "C", "O"};
+    const tsr_file_residue *residue = &atoms->residue[r];
+    tsr_backbone b = {.is_proline = strcmp(residue->parent, "PRO") == 0};
+    double *const to[] = {b.n, b.ca, b.c, b.o};
+    int found = 0;
+    for (int i = residue->first_atom; i < residue->first_atom + residue->n_atom;
+         i++)
+        for (int k = 0; k < 4; k++)
+            if (strcmp(atoms->atom[i].name, name[k]) == 0) {
+                tsr_vec3_copy(to[k], xyz[i]);
+                found |= 1 << k;
+            }
+    b.has_all = found == 15;
+    return b;
+}
+
+/* May residues r - 1 and r stand in one run? */
+static int goes_on(const tsr_atoms *atoms, const tsr_backbone *backbone,
+                   const char *kind, int r)
+{
+    return strcmp(atoms->residue[r].chain, atoms->residue[r - 1].chain) == 0 &&
+           kind[r] == kind[r - 1] &&
+           backbone[r].has_all == backbone[r - 1].has_all &&
+           (!backbone[r].has_all || tsr_backbone_follows(&backbone[r]));
+}
+
+/* kind [n_residue], of the backbones. */
+static tsr_status find_structure(const tsr_atoms *atoms, const double (*xyz)[3],
+                                 tsr_backbone *backbone, char *kind,
+                                 tsr_err *err)
+{
+    int n_backbone = 0;
+    for (int r = 0; r < atoms->n_residue; r++) {
+        backbone[r] = find_backbone(atoms, r, xyz);
+        n_backbone += backbone[r].has_all;
+    }
+    if (n_backbone == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has no protein backbone (N, CA, C, O) to find "
+                        "secondary structure in; take --by residue or chain",
+                        atoms->path);
+    return tsr_secondary_find(atoms->n_residue, backbone, kind, err);
+}
+
+static tsr_status by_structure(const tsr_atoms *atoms, const double (*xyz)[3],
+                               int *mark, tsr_components *out, tsr_err *err)
+{
+    const int n = atoms->n_residue;
+    tsr_backbone *backbone;
+    char *kind;
+    tsr_pool_array(&out->pool, backbone, n);
+    tsr_pool_array(&out->pool, kind, n);
+    TSR_TRY(tsr_pool_check(&out->pool, err));
+    TSR_TRY(find_structure(atoms, xyz, backbone, kind, err));
+    for (int first = 0, r = 1; r <= n; r++) {
+        if (r < n && goes_on(atoms, backbone, kind, r))
+            continue;
+        const char *what = kind[first] == TSR_HELIX    ? "helix"
+                           : kind[first] == TSR_STRAND ? "strand"
+                           : backbone[first].has_all   ? "coil"
+                                                       : "other";
+        TSR_TRY(add_run(out, atoms, first, r - 1, what, mark, err));
+        first = r;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
+                               const double (*xyz)[3], tsr_components *out,
+                               tsr_err *err)
+{
+    int *mark;
+    *out = (tsr_components){0};
+    tsr_pool_array(&out->pool, mark, atoms->n_residue);
+    TSR_TRY(tsr_pool_check(&out->pool, err));
+    return kind == TSR_BY_RESIDUE ? by_residue(atoms, mark, out, err)
+           : kind == TSR_BY_CHAIN ? by_chain(atoms, mark, out, err)
+                                  : by_structure(atoms, xyz, mark, out, err);
+}
+
+/* ---- named selections ---- */
+
+/* What ranges are read against. */
+static void fill_residues(const tsr_atoms *atoms, tsr_residue *r)
+{
+    for (int i = 0; i < atoms->n_residue; i++) {
+        const tsr_file_residue *from = &atoms->residue[i];
+        memcpy(r[i].chain, from->chain, sizeof r[i].chain);
+        r[i].number = from->number;
+        r[i].insertion = from->insertion;
+        r[i].chain_first = i;
+        if (i > 0 && strcmp(from->chain, from[-1].chain) == 0)
+            r[i].chain_first = r[i - 1].chain_first;
+    }
+}
+
+static tsr_status select_one(const char *text, const tsr_atoms *atoms,
+                             const tsr_residue *residue, int *mark,
+                             tsr_components *out, tsr_err *err)
+{
+    char ranges[1024], name[48], shown[TSR_EXCERPT_SIZE];
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == '\0' ||
+        strlen(equals) > sizeof ranges ||
+        (size_t)(equals - text) >= sizeof name)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--select '%s': expected NAME=RANGE,RANGE..., as in "
+                        "core=A:1-29,A:60-121",
+                        tsr_text_excerpt(text, shown));
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    snprintf(ranges, sizeof ranges, "%s", equals + 1);
+    memset(mark, 0, (size_t)atoms->n_residue * sizeof *mark);
+    char *rest = NULL;
+    for (char *one = strtok_r(ranges, ",", &rest); one != NULL;
+         one = strtok_r(NULL, ",", &rest)) {
+        tsr_err why = {.message = ""};
+        if (tsr_range_mark(one, atoms->n_residue, residue, mark, &why) !=
+            TSR_OK)
+            return tsr_fail(err, TSR_E_USAGE, "--select %s: %s", name,
+                            why.message);
+    }
+    return add(out, atoms, mark, name, err);
+}
+
+tsr_status tsr_components_select(int n, const char *const *text,
+                                 const tsr_atoms *atoms, tsr_components *out,
+                                 tsr_err *err)
+{
+    tsr_residue *residue;
+    int *mark;
+    *out = (tsr_components){0};
+    tsr_pool_array(&out->pool, residue, atoms->n_residue);
+    tsr_pool_array(&out->pool, mark, atoms->n_residue);
+    TSR_TRY(tsr_pool_check(&out->pool, err));
+    fill_residues(atoms, residue);
+    for (int i = 0; i < n; i++)
+        TSR_TRY(select_one(text[i], atoms, residue, mark, out, err));
+    return TSR_OK;
+}
+
+/* ---- the view ----
+ *
+ * A draw's density is made on the map's grid, of all its atoms and states; then
+ * sums over the box, near the model and near each residue. The density near a
+ * residue is of the whole model, so that neighbours do not count as missing. */
 
 /* What is added up of draws, at most: atoms times voxels that each reaches. */
 static const double most_work = 2e9;
@@ -20,16 +256,16 @@ enum { MOST_PIXELS = 80 };
 
 typedef struct {
     const tsr_map_options *o;
-    const tsr_map_view_models *models;
+    const tsr_map_models *models;
     tsr_map *map;
     tsr_density_engine *engine;
-    unsigned char *z; /* [n_atom] */
     size_t n_voxel;
-    float *one;         /* [n_voxel] density of a conformation */
-    float *density;     /* of a draw */
-    double *mean;       /* of all draws */
-    unsigned char *own; /* [n_voxel] 1: counted for the residue, 2: for all */
-    double *value;      /* [draws][2 + n_residue] correlations */
+    tsr_pool pool;
+    float *one;             /* [n_voxel] density of a conformation */
+    float *density;         /* of a draw */
+    double *mean;           /* of all draws */
+    unsigned char *is_near; /* [n_voxel] of the part at hand */
+    size_t *near, n_near;   /* [n_voxel] those that are */
     tsr_map_view *out;
 } job;
 
@@ -38,12 +274,10 @@ typedef struct {
 static tsr_status add_density(job *j, const double (*xyz)[3], double weight,
                               tsr_err *err)
 {
-    const int first[2] = {0, j->models->atoms->n_atom};
-    const tsr_density_batch batch = {
-        .n_system = 1, .first = first, .xyz = xyz, .z = j->z};
     const tsr_density_options o = {.density = j->one};
     tsr_density_sums sums;
-    TSR_TRY(tsr_density_run(j->engine, &batch, &o, &sums, err));
+    TSR_TRY(tsr_density_one(j->engine, j->models->atoms->n_atom, xyz,
+                            j->models->z, &o, &sums, err));
     for (size_t k = 0; k < j->n_voxel; k++)
         j->density[k] += (float)(weight * (double)j->one[k]);
     return TSR_OK;
@@ -54,26 +288,17 @@ static void add_voxel(const job *j, size_t k, tsr_map_sums *sum)
     tsr_map_sums_add(sum, (double)j->map->value[k], (double)j->density[k]);
 }
 
-/* Where the first voxel at or beyond x lies on an axis, within the grid. */
-static int voxel_at(const tsr_map_grid *g, int axis, double x)
-{
-    const double at = ceil((x - g->origin[axis]) / g->step[axis]);
-    return (int)fmax(0.0, fmin(g->n[axis], at));
-}
-
-/* Voxels near an atom that the residue, or all (`of` 2), has not counted. */
-static void add_near(job *j, const double x[3], int of, tsr_map_sums *sum)
+/* Voxels near an atom that were not counted before. */
+static void add_near(job *j, const double x[3], tsr_map_sums *sum)
 {
     const tsr_map_grid *g = &j->map->grid;
     const double reach = j->out->mask_ang;
     int low[3], high[3];
-    for (int c = 0; c < 3; c++) {
-        low[c] = voxel_at(g, c, x[c] - reach);
-        high[c] = voxel_at(g, c, x[c] + reach);
-    }
-    for (int z = low[2]; z < high[2]; z++)
-        for (int y = low[1]; y < high[1]; y++)
-            for (int i = low[0]; i < high[0]; i++) {
+    if (!tsr_map_box(g, x, reach, low, high))
+        return;
+    for (int z = low[2]; z <= high[2]; z++)
+        for (int y = low[1]; y <= high[1]; y++)
+            for (int i = low[0]; i <= high[0]; i++) {
                 const int at[3] = {i, y, z};
                 const size_t k = ((size_t)z * (size_t)g->n[1] + (size_t)y) *
                                      (size_t)g->n[0] +
@@ -81,58 +306,43 @@ static void add_near(job *j, const double x[3], int of, tsr_map_sums *sum)
                 double d2 = 0.0;
                 for (int c = 0; c < 3; c++)
                     d2 += pow(g->origin[c] + g->step[c] * at[c] - x[c], 2.0);
-                if ((j->own[k] & of) != 0 || d2 > reach * reach ||
+                if (j->is_near[k] || d2 > reach * reach ||
                     isnan(j->map->value[k]))
                     continue;
-                j->own[k] |= (unsigned char)of;
-                if (sum != NULL)
-                    add_voxel(j, k, sum);
+                j->is_near[k] = 1;
+                j->near[j->n_near++] = k;
+                add_voxel(j, k, sum);
             }
 }
 
-/* A residue is done: its voxels may be another's, too. */
-static void forget_near(job *j, const double x[3])
+/* The correlation near atoms first .. end - 1 of conformations [n][n_atom]. */
+static double near_cc(job *j, int n, const double (*xyz)[3], int first, int end)
 {
-    const tsr_map_grid *g = &j->map->grid;
-    const double reach = j->out->mask_ang;
-    for (int z = voxel_at(g, 2, x[2] - reach); z < voxel_at(g, 2, x[2] + reach);
-         z++)
-        for (int y = voxel_at(g, 1, x[1] - reach);
-             y < voxel_at(g, 1, x[1] + reach); y++)
-            for (int i = voxel_at(g, 0, x[0] - reach);
-                 i < voxel_at(g, 0, x[0] + reach); i++)
-                j->own[((size_t)z * (size_t)g->n[1] + (size_t)y) *
-                           (size_t)g->n[0] +
-                       (size_t)i] &= 2;
+    const size_t n_atom = (size_t)j->models->atoms->n_atom;
+    tsr_map_sums sum = {0};
+    for (size_t c = 0; c < (size_t)n; c++)
+        for (int i = first; i < end; i++)
+            add_near(j, xyz[c * n_atom + (size_t)i], &sum);
+    while (j->n_near > 0)
+        j->is_near[j->near[--j->n_near]] = 0;
+    return tsr_map_cc(&sum);
 }
 
 /* Correlations of what is in j->density, of conformations [n][n_atom]. */
 static void correlate(job *j, int n, const double (*xyz)[3], double *value)
 {
     const tsr_atoms *atoms = j->models->atoms;
-    const size_t n_atom = (size_t)atoms->n_atom;
-    tsr_map_sums box = {0}, mask = {0};
+    tsr_map_sums box = {0};
     for (size_t k = 0; k < j->n_voxel; k++)
         if (!isnan(j->map->value[k]))
             add_voxel(j, k, &box);
-    memset(j->own, 0, j->n_voxel);
-    for (size_t i = 0; i < (size_t)n * n_atom; i++)
-        add_near(j, xyz[i], 2, &mask);
-    for (int r = 0; r < atoms->n_residue; r++) {
-        const tsr_file_residue *residue = &atoms->residue[r];
-        const size_t first = (size_t)residue->first_atom;
-        const size_t end = first + (size_t)residue->n_atom;
-        tsr_map_sums near = {0};
-        for (size_t c = 0; c < (size_t)n; c++)
-            for (size_t i = first; i < end; i++)
-                add_near(j, xyz[c * n_atom + i], 1, &near);
-        for (size_t c = 0; c < (size_t)n; c++)
-            for (size_t i = first; i < end; i++)
-                forget_near(j, xyz[c * n_atom + i]);
-        value[2 + r] = tsr_map_cc(&near);
-    }
     value[0] = tsr_map_cc(&box);
-    value[1] = tsr_map_cc(&mask);
+    value[1] = near_cc(j, n, xyz, 0, atoms->n_atom);
+    for (int r = 0; r < atoms->n_residue; r++) {
+        const int first = atoms->residue[r].first_atom;
+        value[2 + r] =
+            near_cc(j, n, xyz, first, first + atoms->residue[r].n_atom);
+    }
 }
 
 /* ---- slices ---- */
@@ -147,7 +357,7 @@ static double enclosing_level(const job *j, const float *density)
     if (sorted == NULL)
         return (double)NAN;
     for (int i = 0; i < j->models->atoms->n_atom; i++)
-        electrons += j->z[i];
+        electrons += j->models->z[i];
     memcpy(sorted, density, j->n_voxel * sizeof *sorted);
     const double n = 2.42 * electrons / (step[0] * step[1] * step[2]);
     const size_t at = n < (double)j->n_voxel ? j->n_voxel - 1 - (size_t)n : 0;
@@ -178,6 +388,13 @@ static void fill_slice(const job *j, const float *from, int at,
         }
 }
 
+/* Where the first voxel at or beyond x lies on an axis, within the grid. */
+static int voxel_at(const tsr_map_grid *g, int axis, double x)
+{
+    const double at = ceil((x - g->origin[axis]) / g->step[axis]);
+    return (int)fmax(0.0, fmin(g->n[axis], at));
+}
+
 /* Within reach of the model, through its middle. */
 static tsr_status make_slice(const job *j, int axis, const double box[2][3],
                              const float *mean, const float *start,
@@ -205,11 +422,10 @@ static tsr_status make_slice(const job *j, int axis, const double box[2][3],
         s->first[c] = g->origin[other[c]] + g->step[other[c]] * (low[c] - 0.5);
     }
     const size_t room = (size_t)s->n[0] * (size_t)s->n[1] + 1;
-    s->map = calloc(room, sizeof *s->map);
-    s->model = calloc(room, sizeof *s->model);
-    s->start = calloc(room, sizeof *s->start);
-    if (s->map == NULL || s->model == NULL || s->start == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for slices");
+    tsr_pool_array(&j->out->pool, s->map, room);
+    tsr_pool_array(&j->out->pool, s->model, room);
+    tsr_pool_array(&j->out->pool, s->start, room);
+    TSR_TRY(tsr_pool_check(&j->out->pool, err));
     fill_slice(j, j->map->value, at, low, bin, s, s->map);
     fill_slice(j, mean, at, low, bin, s, s->model);
     fill_slice(j, start, at, low, bin, s, s->start);
@@ -219,7 +435,7 @@ static tsr_status make_slice(const job *j, int axis, const double box[2][3],
 /* The box of the atoms of the start and of the last conformation, with air. */
 static void find_box(const job *j, double box[2][3])
 {
-    const tsr_map_view_models *m = j->models;
+    const tsr_map_models *m = j->models;
     const size_t n_atom = (size_t)m->atoms->n_atom;
     const double air = 2.0 + j->o->resolution;
     for (int c = 0; c < 3; c++) {
@@ -239,9 +455,9 @@ static tsr_map_spread spread_of(const job *j, int column, double *sorted)
 {
     const size_t width = 2 + (size_t)j->out->n_residue;
     size_t n = 0;
-    tsr_map_spread s = {.start = j->value[(size_t)column]};
+    tsr_map_spread s = {.start = j->out->timeline[(size_t)column]};
     for (size_t d = 1; d <= (size_t)j->out->n_draw; d++) {
-        const double value = j->value[d * width + (size_t)column];
+        const double value = j->out->timeline[d * width + (size_t)column];
         if (!isnan(value))
             sorted[n++] = value;
     }
@@ -258,17 +474,15 @@ static tsr_map_spread spread_of(const job *j, int column, double *sorted)
 static tsr_status find_spreads(job *j, tsr_err *err)
 {
     tsr_map_view *v = j->out;
-    double *sorted = calloc((size_t)v->n_draw + 1, sizeof *sorted);
-    v->residue = calloc((size_t)v->n_residue + 1, sizeof *v->residue);
-    if (sorted == NULL || v->residue == NULL) {
-        free(sorted);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for correlations");
-    }
+    double *sorted;
+    tsr_pool_array(&j->pool, sorted, v->n_draw + 1);
+    tsr_pool_array(&v->pool, v->residue, v->n_residue);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    TSR_TRY(tsr_pool_check(&v->pool, err));
     v->box = spread_of(j, 0, sorted);
     v->mask = spread_of(j, 1, sorted);
     for (int r = 0; r < v->n_residue; r++)
         v->residue[r] = spread_of(j, 2 + r, sorted);
-    free(sorted);
     return TSR_OK;
 }
 
@@ -287,24 +501,26 @@ static int every_draw(const job *j, int n_draw)
 
 static tsr_status look_at_draws(job *j, tsr_err *err)
 {
-    const tsr_map_view_models *m = j->models;
+    const tsr_map_models *m = j->models;
     const size_t n_atom = (size_t)m->atoms->n_atom;
     const size_t width = 2 + (size_t)j->out->n_residue;
-    const int every = every_draw(j, m->draw[m->n - 1] + 1);
+    const double(*xyz)[3] = (const double(*)[3])m->xyz;
+    const int every = every_draw(j, m->of_draw[m->n - 1] + 1);
     for (int first = 0, end; first < m->n; first = end) {
-        for (end = first + 1; end < m->n && m->draw[end] == m->draw[first];)
+        for (end = first + 1;
+             end < m->n && m->of_draw[end] == m->of_draw[first];)
             end++;
-        if (m->draw[first] % every != 0)
+        if (m->of_draw[first] % every != 0)
             continue;
         memset(j->density, 0, j->n_voxel * sizeof *j->density);
         for (int k = first; k < end; k++)
             TSR_TRY(
-                add_density(j, m->xyz + (size_t)k * n_atom, m->weight[k], err));
+                add_density(j, xyz + (size_t)k * n_atom, m->weight[k], err));
         for (size_t k = 0; k < j->n_voxel; k++)
             j->mean[k] += (double)j->density[k];
         j->out->n_draw++;
-        correlate(j, end - first, m->xyz + (size_t)first * n_atom,
-                  j->value + (size_t)j->out->n_draw * width);
+        correlate(j, end - first, xyz + (size_t)first * n_atom,
+                  j->out->timeline + (size_t)j->out->n_draw * width);
     }
     return TSR_OK;
 }
@@ -313,16 +529,17 @@ static tsr_status look_at_draws(job *j, tsr_err *err)
 static tsr_status look(job *j, tsr_err *err)
 {
     tsr_map_view *v = j->out;
+    const double(*start)[3] = (const double(*)[3])j->models->start;
     double box[2][3];
     TSR_TRY(look_at_draws(j, err));
     memset(j->density, 0, j->n_voxel * sizeof *j->density);
-    TSR_TRY(add_density(j, j->models->start, 1.0, err));
-    correlate(j, 1, j->models->start, j->value);
+    TSR_TRY(add_density(j, start, 1.0, err));
+    correlate(j, 1, start, j->out->timeline);
     TSR_TRY(find_spreads(j, err));
     for (size_t k = 0; k < j->n_voxel; k++)
         j->density[k] = (float)(j->mean[k] / v->n_draw);
-    TSR_TRY(tsr_fsc_make(j->map, j->density, &v->mean, err));
-    TSR_TRY(tsr_fsc_make(j->map, j->one, &v->start, err));
+    TSR_TRY(tsr_fsc_make(j->map, j->density, &v->pool, &v->mean, err));
+    TSR_TRY(tsr_fsc_make(j->map, j->one, &v->pool, &v->start, err));
     v->level = enclosing_level(j, j->density);
     v->start_level = enclosing_level(j, j->one);
     find_box(j, box);
@@ -337,18 +554,17 @@ static tsr_status look(job *j, tsr_err *err)
 static tsr_status compare_halves(job *j, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
-    const tsr_map_start start = {j->models->atoms->n_atom, j->models->start};
+    const tsr_map_start start = {j->models->atoms->n_atom,
+                                 (const double(*)[3])j->models->start};
     tsr_map *half[2] = {NULL, NULL};
     float *mask = NULL;
     tsr_status status = TSR_OK;
     for (int k = 0; k < 2 && status == TSR_OK; k++)
         status = tsr_map_read(o->half[k], (tsr_map_origin)o->origin, NULL,
                               &half[k], err);
-    if (status == TSR_OK)
-        status = tsr_map_source_mask(o, half[0], start, NULL, &mask, err);
-    if (status == TSR_OK)
-        status =
-            tsr_fsc_halves_make(half[0], half[1], mask, &j->out->halves, err);
+    TSR_THEN(status, tsr_map_source_mask(o, half[0], start, NULL, &mask, err));
+    TSR_THEN(status, tsr_fsc_halves_make(half[0], half[1], mask, &j->out->pool,
+                                         &j->out->halves, err));
     free(mask);
     tsr_map_free(half[0]);
     tsr_map_free(half[1]);
@@ -361,46 +577,33 @@ static tsr_status open_job(job *j, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
     const tsr_atoms *atoms = j->models->atoms;
-    const size_t n_atom = (size_t)atoms->n_atom;
-    const tsr_map_start start = {atoms->n_atom, j->models->start};
-    const size_t n_draw = (size_t)j->models->draw[j->models->n - 1] + 1;
+    const tsr_map_start start = {atoms->n_atom,
+                                 (const double(*)[3])j->models->start};
+    const size_t n_draw = (size_t)j->models->of_draw[j->models->n - 1] + 1;
     tsr_map_source source;
     tsr_blur_table blur;
     TSR_TRY(tsr_map_source_read(o, start, NULL, &source, err));
     j->map = source.map;
     j->n_voxel = tsr_map_n_voxel(&j->map->grid);
-    j->z = calloc(n_atom + 1, 1);
-    j->one = calloc(j->n_voxel, sizeof *j->one);
-    j->density = calloc(j->n_voxel, sizeof *j->density);
-    j->mean = calloc(j->n_voxel, sizeof *j->mean);
-    j->own = calloc(j->n_voxel, 1);
-    j->value =
-        calloc((n_draw + 1) * (2 + (size_t)atoms->n_residue), sizeof *j->value);
-    int *element = calloc(n_atom + 1, sizeof *element);
-    if (j->z == NULL || j->one == NULL || j->density == NULL ||
-        j->mean == NULL || j->own == NULL || j->value == NULL ||
-        element == NULL) {
-        free(element);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a map's view");
-    }
-    for (size_t i = 0; i < n_atom; i++) {
-        element[i] = atoms->atom[i].z;
-        j->z[i] = (unsigned char)element[i];
-    }
-    tsr_status status =
-        tsr_blur_make(TSR_BLUR_GAUSSIAN, o->resolution, j->out->sigma_over_r,
-                      atoms->n_atom, element, &blur, err);
-    free(element);
-    if (status == TSR_OK)
-        status = tsr_density_reference_new(j->map, &j->engine, err);
-    return status == TSR_OK ? tsr_density_set_blur(j->engine, &blur, err)
-                            : status;
+    tsr_pool_array(&j->pool, j->one, j->n_voxel);
+    tsr_pool_array(&j->pool, j->density, j->n_voxel);
+    tsr_pool_array(&j->pool, j->mean, j->n_voxel);
+    tsr_pool_array(&j->pool, j->is_near, j->n_voxel);
+    tsr_pool_array(&j->pool, j->near, j->n_voxel);
+    tsr_pool_array(&j->out->pool, j->out->timeline,
+                   (n_draw + 1) * (2 + (size_t)atoms->n_residue));
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    TSR_TRY(tsr_pool_check(&j->out->pool, err));
+    TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, o->resolution,
+                          j->out->sigma_over_r, atoms->n_atom, j->models->z,
+                          &blur, err));
+    TSR_TRY(tsr_density_reference_new(j->map, &j->engine, err));
+    return tsr_density_set_blur(j->engine, &blur, err);
 }
 
 tsr_status tsr_map_view_make(const tsr_term_options *options,
-                             const tsr_map_view_models *models,
-                             double sigma_over_r, tsr_map_view *out,
-                             tsr_err *err)
+                             const tsr_map_models *models, double sigma_over_r,
+                             tsr_map_view *out, tsr_err *err)
 {
     job j = {.o = (const void *)options, .models = models, .out = out};
     *out = (tsr_map_view){.resolution_ang = j.o->resolution,
@@ -408,18 +611,12 @@ tsr_status tsr_map_view_make(const tsr_term_options *options,
                           .mask_ang = 3.0,
                           .n_residue = models->atoms->n_residue};
     tsr_status status = open_job(&j, err);
-    if (status == TSR_OK)
-        status = look(&j, err);
+    TSR_THEN(status, look(&j, err));
     if (status == TSR_OK && j.o->half[0] != NULL)
         status = compare_halves(&j, err);
     tsr_density_free(j.engine);
     tsr_map_free(j.map);
-    free(j.z);
-    free(j.one);
-    free(j.density);
-    free(j.mean);
-    free(j.own);
-    out->timeline = j.value;
+    tsr_pool_clear(&j.pool);
     if (status != TSR_OK)
         tsr_map_view_clear(out);
     return status;
@@ -427,15 +624,6 @@ tsr_status tsr_map_view_make(const tsr_term_options *options,
 
 void tsr_map_view_clear(tsr_map_view *view)
 {
-    for (int k = 0; k < 3; k++) {
-        free(view->slice[k].map);
-        free(view->slice[k].model);
-        free(view->slice[k].start);
-    }
-    free(view->residue);
-    free(view->timeline);
-    tsr_fsc_clear(&view->mean);
-    tsr_fsc_clear(&view->start);
-    tsr_fsc_halves_clear(&view->halves);
+    tsr_pool_clear(&view->pool);
     *view = (tsr_map_view){.n_draw = 0};
 }

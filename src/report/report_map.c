@@ -374,8 +374,7 @@ static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
     for (int k = 0; k < 3 && status == TSR_OK; k++)
         status = slice_figure(r, m, k, err);
     tsr_page_columns_end(r->page);
-    if (status == TSR_OK)
-        status = tables(r, m, err);
+    TSR_THEN(status, tables(r, m, err));
     if (status == TSR_OK && v->n_residue > 1)
         status = residue_figure(r, m, err);
     tsr_page_words(

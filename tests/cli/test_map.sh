@@ -582,7 +582,7 @@ check "and the run's log" grep -q "half-maps agree .FSC 0.143. to $(awk "BEGIN {
     printf \"%.2f\", 1 / $plain}")" whitened/run.log
 check "its picture" grep -q "phases at random" fsc.svg
 expect "of one map" 64 "takes two maps" map_fsc half1.mrc
-expect "of another grid" 65 "not on one grid" map_fsc half1.mrc tiles.mrc
+expect "of another grid" 65 "not on the grid of" map_fsc half1.mrc tiles.mrc
 expect "with a map too many" 64 "name them without --map" map_fsc half1.mrc \
     half2.mrc --map own.mrc
 

@@ -1,8 +1,8 @@
 /* Shell correlation of two maps, what a mask makes of it, and masks. */
 #include "core/random.h"
-#include "maps/correlation.h"
+#include "maps/density.h"
 #include "maps/fourier.h"
-#include "maps/mask.h"
+#include "maps/map_source.h"
 #include "tests/unit/io_files.h"
 
 #include <gsl/gsl_randist.h>
@@ -72,6 +72,7 @@ static double mean_beyond(const tsr_fsc *fsc, double from)
 static void signal_and_noise(void **state)
 {
     tsr_map *half[2] = {new_map(), new_map()};
+    tsr_pool pool = {0};
     tsr_fsc_halves h;
     (void)state;
     /* signal of variance 1 and noise of 0.25 up to 0.1 / Angstrom, there the
@@ -80,7 +81,8 @@ static void signal_and_noise(void **state)
         add_noise(half[k], 9, 1.0, 0.0, 0.1);
         add_noise(half[k], k, 0.5, 0.0, 9.9);
     }
-    assert_int_equal(tsr_fsc_halves_make(half[0], half[1], NULL, &h, NULL), 0);
+    assert_int_equal(
+        tsr_fsc_halves_make(half[0], half[1], NULL, &pool, &h, NULL), 0);
     assert_int_equal(h.masked.n, 0);
     for (int k = 3; k < h.plain.n; k++) {
         const double s = h.plain.s_inv_ang[k];
@@ -99,7 +101,7 @@ static void signal_and_noise(void **state)
             assert_true(fabs(h.plain.half_inv_ang - at) < 1e-12);
             break;
         }
-    tsr_fsc_halves_clear(&h);
+    tsr_pool_clear(&pool);
     tsr_map_free(half[0]);
     tsr_map_free(half[1]);
 }
@@ -110,6 +112,7 @@ static void mask_makes_correlation(void **state)
 {
     tsr_map *half[2] = {new_map(), new_map()};
     float *mask = calloc(n_voxel(half[0]), sizeof *mask);
+    tsr_pool pool = {0};
     tsr_fsc_halves h;
     const double middle[1][3] = {{34.0, 42.0, 39.0}};
     (void)state;
@@ -119,14 +122,15 @@ static void mask_makes_correlation(void **state)
         add_noise(half[k], 9, 30.0, 0.0, 0.05);
         add_noise(half[k], k, 1.0, 0.0, 9.9);
     }
-    assert_int_equal(tsr_fsc_halves_make(half[0], half[1], mask, &h, NULL), 0);
+    assert_int_equal(
+        tsr_fsc_halves_make(half[0], half[1], mask, &pool, &h, NULL), 0);
     assert_true(h.random_from_inv_ang >= 0.05 && h.random_from_inv_ang < 0.08);
     assert_true(fabs(mean_beyond(&h.plain, 0.1)) < 0.05);
     assert_true(mean_beyond(&h.masked, 0.1) > 0.3);
     assert_true(fabs(mean_beyond(&h.corrected, 0.1)) < 0.1);
     /* where phases are their own, nothing is corrected */
     assert_true(fabs(h.corrected.fsc[1] - h.masked.fsc[1]) < 1e-12);
-    tsr_fsc_halves_clear(&h);
+    tsr_pool_clear(&pool);
     free(mask);
     tsr_map_free(half[0]);
     tsr_map_free(half[1]);
@@ -139,6 +143,7 @@ static void phases_are_random(void **state)
     tsr_map *map = new_map();
     float *mask = malloc(n_voxel(map) * sizeof *mask);
     tsr_map *other = new_map();
+    tsr_pool pool = {0};
     tsr_fsc_halves h;
     (void)state;
     assert_non_null(mask);
@@ -147,14 +152,15 @@ static void phases_are_random(void **state)
     add_noise(map, 3, 1.0, 0.0, 9.9);
     memcpy(other->value, map->value, n_voxel(map) * sizeof *mask);
     add_noise(other, 4, 1.0, 0.1, 9.9); /* FSC 0.7 beyond 1/10 Angstrom */
-    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &h, NULL), TSR_OK);
+    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &pool, &h, NULL),
+                     TSR_OK);
     assert_true(fabs(mean_beyond(&h.masked, 0.12) - sqrt(0.5)) < 0.03);
     assert_true(fabs(mean_beyond(&h.random, 0.12)) < 0.03);
     for (int k = 0; h.plain.s_inv_ang[k] < 0.08; k++) {
         assert_true(fabs(h.masked.fsc[k] - h.plain.fsc[k]) < 1e-5);
         assert_true(fabs(h.random.fsc[k] - h.plain.fsc[k]) < 1e-5);
     }
-    tsr_fsc_halves_clear(&h);
+    tsr_pool_clear(&pool);
     free(mask);
     tsr_map_free(map);
     tsr_map_free(other);
@@ -164,16 +170,17 @@ static void other_grids_are_refused(void **state)
 {
     tsr_map *map = new_map(), *other = new_map();
     float *mask = calloc(n_voxel(map), sizeof *mask);
+    tsr_pool pool = {0};
     tsr_fsc_halves h;
     tsr_err err = {.message = ""};
     (void)state;
-    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &h, &err),
+    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err),
                      TSR_E_DATA);
     assert_non_null(strstr(err.message, "leaves no voxel"));
     other->grid.origin[1] += 1.0;
-    assert_int_equal(tsr_fsc_halves_make(map, other, NULL, &h, &err),
+    assert_int_equal(tsr_fsc_halves_make(map, other, NULL, &pool, &h, &err),
                      TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not on one grid"));
+    assert_non_null(strstr(err.message, "not on the grid of"));
     free(mask);
     tsr_map_free(map);
     tsr_map_free(other);

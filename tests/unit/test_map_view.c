@@ -12,6 +12,7 @@ typedef struct {
     tsr_atoms atoms;
     tsr_file_atom atom[N_ATOM];
     tsr_file_residue residue[N_RESIDUE];
+    unsigned char z[N_ATOM];
     double place[4][N_ATOM][3]; /* of the molecule, and moved away */
 } fixture;
 
@@ -19,6 +20,7 @@ typedef struct {
 static void make_molecule(fixture *f)
 {
     for (int i = 0; i < N_ATOM; i++) {
+        f->z[i] = 6;
         f->atom[i] = (tsr_file_atom){.name = "C", .z = 6, .residue = i / 4};
         f->place[0][i][0] = 5.0 * cos(0.7 * i);
         f->place[0][i][1] = 5.0 * sin(0.7 * i);
@@ -46,23 +48,19 @@ static void write_map(const fixture *f, double share, const char *name)
                             .step = {1.0, 1.0, 1.0},
                             .origin = {-18.5, -21.0, -29.0}};
     const int first[2] = {0, N_ATOM};
-    unsigned char z[N_ATOM];
-    int element[N_ATOM];
     tsr_map *map, *one;
     tsr_density_engine *engine;
     tsr_blur_table blur;
     tsr_density_sums sums;
-    for (int i = 0; i < N_ATOM; i++)
-        element[i] = z[i] = 6;
     assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
     assert_int_equal(tsr_map_new(&g, &one, NULL), TSR_OK);
     assert_int_equal(tsr_density_reference_new(map, &engine, NULL), TSR_OK);
     assert_int_equal(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r,
-                                   N_ATOM, element, &blur, NULL),
+                                   N_ATOM, f->z, &blur, NULL),
                      TSR_OK);
     assert_int_equal(tsr_density_set_blur(engine, &blur, NULL), TSR_OK);
     for (int k = 0; k < 2; k++) {
-        const tsr_density_batch batch = {1, first, f->place[k], z};
+        const tsr_density_batch batch = {1, first, f->place[k], f->z};
         const tsr_density_options o = {.density = one->value};
         assert_int_equal(tsr_density_run(engine, &batch, &o, &sums, NULL), 0);
         for (size_t v = 0; v < tsr_map_n_voxel(&g); v++)
@@ -75,8 +73,8 @@ static void write_map(const fixture *f, double share, const char *name)
     tsr_map_free(one);
 }
 
-static void view(const fixture *f, const char *entry, int n, const int *draw,
-                 const double *weight, tsr_map_view *out)
+static void view(fixture *f, const char *entry, int n, int *draw,
+                 double *weight, tsr_map_view *out)
 {
     static const tsr_field fields[] = {
         {.name = "data",
@@ -85,12 +83,13 @@ static void view(const fixture *f, const char *entry, int n, const int *draw,
          .kind = tsr_term_kind,
          .element_size = sizeof(tsr_term_options)},
         {0}};
-    const tsr_map_view_models models = {.atoms = &f->atoms,
-                                        .start = f->place[1],
-                                        .n = n,
-                                        .xyz = (const double(*)[3])f->place,
-                                        .draw = draw,
-                                        .weight = weight};
+    const tsr_map_models models = {.atoms = &f->atoms,
+                                   .z = f->z,
+                                   .start = f->place[1],
+                                   .n = n,
+                                   .xyz = f->place[0],
+                                   .of_draw = draw,
+                                   .weight = weight};
     char text[300];
     tsr_list data;
     tsr_err err = {.message = ""};
@@ -109,9 +108,9 @@ static void view(const fixture *f, const char *entry, int n, const int *draw,
 /* One draw in its place: all is 1 but of the start, which was away. */
 static void a_draw_in_place(void **state)
 {
-    const fixture *f = *state;
-    const int draw[1] = {0};
-    const double one[1] = {1.0};
+    fixture *f = *state;
+    int draw[1] = {0};
+    double one[1] = {1.0};
     tsr_map_view v;
     write_map(f, 0.0, "map.mrc");
     view(f, "file: map.mrc", 1, draw, one, &v);
@@ -130,9 +129,9 @@ static void a_draw_in_place(void **state)
 /* States count by their weights; two draws have a median and an interval. */
 static void states_and_draws(void **state)
 {
-    const fixture *f = *state;
-    const int draw[4] = {0, 0, 1, 1}, other[2] = {0, 1};
-    const double right[4] = {0.7, 0.3, 0.7, 0.3}, one[2] = {1.0, 1.0};
+    fixture *f = *state;
+    int draw[4] = {0, 0, 1, 1}, other[2] = {0, 1};
+    double right[4] = {0.7, 0.3, 0.7, 0.3}, one[2] = {1.0, 1.0};
     tsr_map_view v;
     write_map(f, 0.3, "map.mrc");
     view(f, "file: map.mrc", 2, draw, right, &v);
@@ -151,9 +150,9 @@ static void states_and_draws(void **state)
  * takes up. */
 static void slices(void **state)
 {
-    const fixture *f = *state;
-    const int draw[1] = {0};
-    const double one[1] = {1.0};
+    fixture *f = *state;
+    int draw[1] = {0};
+    double one[1] = {1.0};
     tsr_map_view v;
     tsr_map *map;
     int n_above = 0;
@@ -192,9 +191,9 @@ static void slices(void **state)
 
 static void half_maps(void **state)
 {
-    const fixture *f = *state;
-    const int draw[1] = {0};
-    const double one[1] = {1.0};
+    fixture *f = *state;
+    int draw[1] = {0};
+    double one[1] = {1.0};
     tsr_map_view v;
     write_map(f, 0.0, "map.mrc");
     write_map(f, 0.1, "one.mrc");

@@ -460,7 +460,7 @@ static void what_does_not_match(void **state)
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: map.mrc, "
             "half_map_2: small.mrc",
-            TSR_E_DATA, "are not on one grid");
+            TSR_E_DATA, "is not on the grid of");
     refused(f,
             "file: map.mrc, resolution: 5, half_map_1: small.mrc, "
             "half_map_2: small.mrc",

@@ -6,7 +6,7 @@
 #include "bench/command_bench.h"
 
 #include "core/clock.h"
-#include "maps/correlation.h"
+#include "maps/density.h"
 #include "maps/map_sum.h"
 
 #include <math.h>
@@ -126,7 +126,7 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
         grid.origin[c] = low - 10.0;
         grid.n[c] = (int)((high - low + 20.0) / step) + 1;
     }
-    static const int element[] = {6, 7, 8};
+    static const unsigned char element[] = {6, 7, 8};
     TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, sizes[which].resolution_ang, 0.225,
                           3, element, &p->blur, err));
     TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, sizes[which].resolution_ang, 0.3,
