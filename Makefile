@@ -130,8 +130,7 @@ $(BUILD)/%.o: %.cc
 
 # Where loops are to become vector instructions (src/core/clones.h), nobody asks
 # for errno or for the processor's floating-point exceptions.
-VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
-    $(addprefix $(BUILD)/src/engine/redraw_,half.o curve.o touch.o) \
+VECTOR_O := $(BUILD)/src/engine/engine_reference.o $(BUILD)/src/surrogate/redraw.o \
     $(BUILD)/src/maps/overlap.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o grid_sum.o plane_wave.o)

@@ -2,14 +2,14 @@
  *
  *     bench_engine [--device D] [--variant auto|simt|simd|reference]
  *                  [--tile K] [--pages N] [--transfer
- * auto|mapped|unmapped|copy]
+ * auto|mapped|copy]
  *                  [--no-atomics] [--host-only] [--wall-only] [--slack D]
  *                  [--parts N] [--difference N] [--max-age N] [--split N]
  * [--tiles-a-launch N] [--double] [--bodies M]
  * [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
 #include "bench/engine_bench.h"
-#include "gpu/engine_page_tile.h"
+#include "gpu/engine_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int usage(const char *why)
     fprintf(stderr,
             "bench_engine: %s\nusage: bench_engine [--device D] [--variant "
             "auto|simt|simd|reference] [--tile K] [--pages N] [--transfer "
-            "auto|mapped|unmapped|copy] [--no-atomics] [--host-only] "
+            "auto|mapped|copy] [--no-atomics] [--host-only] "
             "[--wall-only] [--slack D] [--parts N] [--difference N] [--max-age "
             "N] [--split N] "
             "[--tiles-a-launch N] [--double] [--bodies M] [--q Q] "
@@ -59,8 +59,7 @@ static int parse(int argc, char **argv, settings *s)
 {
     static const char *const variants[] = {"auto", "simt", "simd", "reference",
                                            NULL};
-    static const char *const transfers[] = {"auto", "mapped", "unmapped",
-                                            "copy", NULL};
+    static const char *const transfers[] = {"auto", "mapped", "copy", NULL};
     for (int i = 1; i < argc; i++) {
         const char *key = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         int at;

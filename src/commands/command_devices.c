@@ -3,7 +3,7 @@
 #include "commands/command.h"
 
 #include "core/json.h"
-#include "gpu/engine_plane_wave.h"
+#include "gpu/engine_device.h"
 #include "maps/map_sum.h"
 
 #include <math.h>

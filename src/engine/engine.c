@@ -1,8 +1,8 @@
-/* What all engines have in common: the checks of what they are given, how far
- * rounding alone may take a profile, and the calls that go on to the engine's
- * own functions.
+/* What all engines have in common: checks of what they are given, which systems
+ * are set or have a proposal pending, what a batch has in flight, how far
+ * rounding alone may take a profile; and engines joined to one.
  *
- * Every engine is checked by the same code, so that an error of the caller has
+ * All engines are checked by the same code, so that an error of the caller has
  * the same message on every device. The bound on rounding is derived in
  * docs/design.md, section 4; a profile that is farther off than it shows a
  * device, a driver or a kernel at fault. */
@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
 {
@@ -71,16 +72,6 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_engine_bodies_check(const tsr_engine_spec *spec, tsr_err *err)
-{
-    TSR_TRY(tsr_engine_spec_check(spec, err));
-    return spec->inside == NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_INTERNAL,
-                          "engine: particles within rigid units are for plane "
-                          "waves alone");
-}
-
 /* sum_i |F_i| and sum_i F_i^2 of a component at page k. */
 static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
                         double *size, double *square)
@@ -98,28 +89,21 @@ static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
     }
 }
 
-tsr_status tsr_engine_rounding(const tsr_engine_spec *spec, double unit,
-                               int tile, int n_store, double **out,
-                               tsr_err *err)
+void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
+                         int n_store, double *out)
 {
     const double far = 8.0, shared = 8.0;
     const double walk = far * tile * sqrt(2.0 * n_store);
-    int n_comp = tsr_engine_n_comp(spec), n_q = spec->n_q;
-    size_t n_pair = (size_t)(n_comp * (n_comp + 1) / 2);
-    double *to = calloc(n_pair * (size_t)n_q, sizeof *to);
-    *out = to;
-    if (to == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", n_q);
+    const int n_comp = tsr_engine_n_comp(spec);
     for (int a = 0; a < n_comp; a++)
         for (int b = a; b < n_comp; b++)
-            for (int k = 0; k < n_q; k++) {
+            for (int k = 0; k < spec->n_q; k++) {
                 double size_a, size_b, square_a, square_b;
                 factor_sums(spec, a, k, &size_a, &square_a);
                 factor_sums(spec, b, k, &size_b, &square_b);
-                *to++ = unit * (shared * size_a * size_b +
-                                walk * sqrt(square_a * square_b));
+                *out++ = unit * (shared * size_a * size_b +
+                                 walk * sqrt(square_a * square_b));
             }
-    return TSR_OK;
 }
 
 int tsr_engine_differs(const tsr_engine *engine, const double *profile,
@@ -140,11 +124,63 @@ int tsr_engine_differs(const tsr_engine *engine, const double *profile,
     return at;
 }
 
+/* ---- engines ---- */
+
+static tsr_status open_engine(const tsr_engine_type *type, tsr_engine head,
+                              tsr_engine **out, tsr_err *err)
+{
+    tsr_engine *e = calloc(1, type->size);
+    *out = e;
+    TSR_TRY(tsr_allocated(e, err));
+    *e = head;
+    e->type = type;
+    tsr_pool_array(&e->pool, e->rounding, tsr_engine_n_profile(e));
+    tsr_pool_array(&e->pool, e->state, e->n_system);
+    return tsr_engine_made(out, tsr_pool_check(&e->pool, err));
+}
+
+tsr_status tsr_engine_open(const tsr_engine_type *type,
+                           const tsr_engine_spec *spec, tsr_engine **out,
+                           tsr_err *err)
+{
+    *out = NULL;
+    TSR_TRY(tsr_engine_spec_check(spec, err));
+    if (spec->inside != NULL && !type->takes_particles)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "engine: particles within rigid units are for plane "
+                        "waves alone");
+    const int n_comp = tsr_engine_n_comp(spec);
+    return open_engine(type,
+                       (tsr_engine){.n_body = spec->n_body,
+                                    .n_q = spec->n_q,
+                                    .n_comp = n_comp,
+                                    .n_pair = n_comp * (n_comp + 1) / 2,
+                                    .n_system = spec->n_system,
+                                    .dq_inv_ang = spec->dq_inv_ang,
+                                    .d_bound_ang = spec->d_bound_ang},
+                       out, err);
+}
+
 void tsr_engine_free(tsr_engine *engine)
 {
-    if (engine != NULL)
-        engine->type->free(engine);
+    if (engine == NULL)
+        return;
+    if (engine->type->close != NULL)
+        engine->type->close(engine);
+    tsr_pool_clear(&engine->pool);
+    free(engine);
 }
+
+tsr_status tsr_engine_made(tsr_engine **engine, tsr_status status)
+{
+    if (status == TSR_OK)
+        return TSR_OK;
+    tsr_engine_free(*engine);
+    *engine = NULL;
+    return status;
+}
+
+/* ---- batches ---- */
 
 tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,
                          tsr_err *err)
@@ -153,69 +189,60 @@ tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,
     if (max_proposal < 1)
         return tsr_fail(err, TSR_E_INTERNAL, "engine: a batch of %d proposals",
                         max_proposal);
-    return engine->type->batch_new(engine, max_proposal, out, err);
+    tsr_batch *b = calloc(1, engine->type->batch_size);
+    TSR_TRY(tsr_allocated(b, err));
+    b->engine = engine;
+    b->max_proposal = max_proposal;
+    tsr_pool_array(&b->pool, b->system, max_proposal);
+    tsr_status status = tsr_pool_check(&b->pool, err);
+    TSR_THEN(status, engine->type->batch_open(b, err));
+    if (status == TSR_OK)
+        *out = b;
+    else
+        tsr_batch_free(b);
+    return status;
+}
+
+static void reject_all(tsr_batch *batch)
+{
+    for (int p = 0; p < batch->n; p++)
+        tsr_batch_reject(batch, batch->system[p]);
+    batch->n = 0;
 }
 
 void tsr_batch_free(tsr_batch *batch)
 {
-    if (batch != NULL)
-        batch->engine->type->batch_free(batch);
+    if (batch == NULL)
+        return;
+    reject_all(batch); /* nobody waits for them any more */
+    if (batch->engine->type->batch_close != NULL)
+        batch->engine->type->batch_close(batch);
+    tsr_pool_clear(&batch->pool);
+    free(batch);
 }
 
-tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
-                         double *profile, tsr_err *err)
+static tsr_status idle_check(const tsr_batch *batch, tsr_err *err)
 {
-    return batch->engine->type->set(batch, system, xyz, profile, err);
+    return batch->n == 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_INTERNAL,
+                          "engine: the batch has %d proposals in flight",
+                          batch->n);
 }
 
-tsr_status tsr_batch_submit(tsr_batch *batch, int n,
-                            const tsr_body_proposal *proposal, tsr_err *err)
+static tsr_status system_check(const tsr_engine *engine, int system,
+                               tsr_err *err)
 {
-    return batch->engine->type->submit(batch, n, proposal, err);
+    return system >= 0 && system < engine->n_system
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d",
+                          system, engine->n_system);
 }
 
-tsr_status tsr_batch_wait(tsr_batch *batch, double *profile, tsr_err *err)
-{
-    return batch->engine->type->wait(batch, profile, err);
-}
-
-void tsr_batch_accept(tsr_batch *batch, int system)
-{
-    batch->engine->type->accept(batch, system);
-}
-
-void tsr_batch_reject(tsr_batch *batch, int system)
-{
-    batch->engine->type->reject(batch, system);
-}
-
-tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
-                             tsr_err *err)
-{
-    return batch->engine->type->profile(batch, system, profile, err);
-}
-
-tsr_status tsr_engine_xyz_check(int n, int first, int system,
-                                const double (*xyz)[3], tsr_err *err)
-{
-    for (int i = 0; i < n; i++)
-        if (!isfinite(xyz[i][0]) || !isfinite(xyz[i][1]) ||
-            !isfinite(xyz[i][2]))
-            return tsr_fail(err, TSR_E_NUMERIC,
-                            "engine: the position (%g, %g, %g) of body %d of "
-                            "system %d is not finite",
-                            xyz[i][0], xyz[i][1], xyz[i][2], first + i, system);
-    return TSR_OK;
-}
-
-tsr_status tsr_engine_ranges_check(const tsr_engine *engine,
-                                   const tsr_body_proposal *proposal,
-                                   tsr_err *err)
+static tsr_status ranges_check(const tsr_engine *engine,
+                               const tsr_body_proposal *proposal, tsr_err *err)
 {
     int end = 0;
-    if (proposal->system < 0 || proposal->system >= engine->n_system)
-        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d",
-                        proposal->system, engine->n_system);
     for (int r = 0; r < proposal->n_range; r++) {
         const tsr_body_range *range = &proposal->range[r];
         if (range->count < 1 || range->group < 0 || range->first < end ||
@@ -231,14 +258,321 @@ tsr_status tsr_engine_ranges_check(const tsr_engine *engine,
     return TSR_OK;
 }
 
-tsr_status tsr_engine_proposal_check(const tsr_engine *engine,
-                                     const tsr_body_proposal *proposal,
+static tsr_status propose(tsr_batch *batch, const tsr_body_proposal *proposal,
+                          tsr_err *err)
+{
+    const tsr_engine *e = batch->engine;
+    const int system = proposal->system;
+    TSR_TRY(system_check(e, system, err));
+    TSR_TRY(ranges_check(e, proposal, err));
+    if ((!batch->is_fresh && !e->state[system].is_set) ||
+        e->state[system].is_pending)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d %s", system,
+                        e->state[system].is_set
+                            ? "has a proposal that was neither accepted nor "
+                              "rejected"
+                            : "was never set");
+    batch->system[batch->n++] = system;
+    tsr_status status = TSR_OK;
+    if (e->type->propose != NULL)
+        status = e->type->propose(batch, proposal, err);
+    e->state[system].is_pending = status == TSR_OK;
+    return status;
+}
+
+tsr_status tsr_batch_submit(tsr_batch *batch, int n,
+                            const tsr_body_proposal *proposal, tsr_err *err)
+{
+    const tsr_engine_type *type = batch->engine->type;
+    tsr_status status = idle_check(batch, err);
+    if (status == TSR_OK && (n < 0 || n > batch->max_proposal))
+        status = tsr_fail(err, TSR_E_INTERNAL,
+                          "engine: %d proposals in a batch of %d", n,
+                          batch->max_proposal);
+    if (status != TSR_OK || n == 0)
+        return status;
+    batch->n_asked = n;
+    for (int p = 0; p < n && status == TSR_OK; p++)
+        status = propose(batch, &proposal[p], err);
+    if (status == TSR_OK && type->start != NULL)
+        status = type->start(batch, proposal, err);
+    if (status == TSR_OK)
+        return TSR_OK;
+    if (type->cancel != NULL)
+        type->cancel(batch);
+    reject_all(batch);
+    return status;
+}
+
+tsr_status tsr_batch_wait(tsr_batch *batch, double *profile, tsr_err *err)
+{
+    if (batch->n == 0)
+        return TSR_OK;
+    const tsr_status status = batch->engine->type->wait(batch, profile, err);
+    if (status != TSR_OK)
+        reject_all(batch);
+    batch->n = 0;
+    return status;
+}
+
+tsr_status tsr_batch_set(tsr_batch *batch, int system, const double (*xyz)[3],
+                         double *profile, tsr_err *err)
+{
+    const tsr_body_range all = {.count = batch->engine->n_body, .xyz = xyz};
+    const tsr_body_proposal proposal = {system, 1, &all};
+    TSR_TRY(idle_check(batch, err));
+    TSR_TRY(system_check(batch->engine, system, err));
+    tsr_batch_reject(batch, system);
+    batch->is_fresh = 1;
+    tsr_status status = tsr_batch_submit(batch, 1, &proposal, err);
+    TSR_THEN(status, tsr_batch_wait(batch, profile, err));
+    if (status == TSR_OK) {
+        tsr_batch_accept(batch, system);
+        batch->engine->state[system].is_set = 1;
+    }
+    batch->is_fresh = 0;
+    return status;
+}
+
+/* The proposal of a system is accepted, or rejected. */
+static void decide(tsr_engine *engine, int system, int is_accepted)
+{
+    void (*const how)(tsr_engine * engine, int system) =
+        is_accepted ? engine->type->accept : engine->type->reject;
+    if (engine->state[system].is_pending && how != NULL)
+        how(engine, system);
+    engine->state[system].is_pending = 0;
+}
+
+void tsr_batch_accept(tsr_batch *batch, int system)
+{
+    decide(batch->engine, system, 1);
+}
+
+void tsr_batch_reject(tsr_batch *batch, int system)
+{
+    decide(batch->engine, system, 0);
+}
+
+tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
+                             tsr_err *err)
+{
+    const tsr_engine *e = batch->engine;
+    TSR_TRY(system_check(e, system, err));
+    if (!e->state[system].is_set)
+        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d was never set",
+                        system);
+    e->type->profile(e, system, profile);
+    return TSR_OK;
+}
+
+tsr_status tsr_engine_xyz_check(int n, int first, int system,
+                                const double (*xyz)[3], tsr_err *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!isfinite(xyz[i][0]) || !isfinite(xyz[i][1]) ||
+            !isfinite(xyz[i][2]))
+            return tsr_fail(err, TSR_E_NUMERIC,
+                            "engine: the position (%g, %g, %g) of body %d of "
+                            "system %d is not finite",
+                            xyz[i][0], xyz[i][1], xyz[i][2], first + i, system);
+    return TSR_OK;
+}
+
+tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
                                      tsr_err *err)
 {
-    tsr_status status = tsr_engine_ranges_check(engine, proposal, err);
-    for (int r = 0; r < proposal->n_range && !status; r++)
-        status = tsr_engine_xyz_check(
-            proposal->range[r].count, proposal->range[r].first,
-            proposal->system, proposal->range[r].xyz, err);
+    for (int r = 0; r < proposal->n_range; r++)
+        TSR_TRY(tsr_engine_xyz_check(proposal->range[r].count,
+                                     proposal->range[r].first, proposal->system,
+                                     proposal->range[r].xyz, err));
+    return TSR_OK;
+}
+
+/* ---- several engines as one ----
+ *
+ * The same bodies of the same systems, each engine with form factors of its
+ * own, as X-rays and neutrons have them. A proposal goes to all of them and is
+ * accepted or rejected by all. Their profiles lie one after another, so that
+ * whoever asks sees one engine with as many pairs of components as they have
+ * together. */
+
+typedef struct {
+    tsr_engine base;
+    int n;
+    tsr_engine **part; /* [n] owned */
+} joint_engine;
+
+typedef struct {
+    tsr_batch base;
+    tsr_batch **part; /* [n of the engine] */
+    double *profile;  /* [max_proposal][n_pair][n_q] of one part */
+} joint_batch;
+
+static const joint_engine *joint_of(const tsr_batch *batch)
+{
+    return (const joint_engine *)batch->engine;
+}
+
+static void joint_close(tsr_engine *engine)
+{
+    joint_engine *e = (joint_engine *)engine;
+    for (int i = 0; i < e->n; i++)
+        tsr_engine_free(e->part[i]);
+}
+
+static void joint_batch_close(tsr_batch *base)
+{
+    joint_batch *b = (joint_batch *)base;
+    for (int i = 0; b->part != NULL && i < joint_of(base)->n; i++)
+        tsr_batch_free(b->part[i]);
+}
+
+static tsr_status joint_batch_open(tsr_batch *base, tsr_err *err)
+{
+    const joint_engine *e = joint_of(base);
+    joint_batch *b = (joint_batch *)base;
+    tsr_pool_array(&base->pool, b->part, e->n);
+    tsr_pool_array(&base->pool, b->profile,
+                   (size_t)base->max_proposal * tsr_engine_n_profile(&e->base));
+    TSR_TRY(tsr_pool_check(&base->pool, err));
+    for (int i = 0; i < e->n; i++)
+        TSR_TRY(
+            tsr_batch_new(e->part[i], base->max_proposal, &b->part[i], err));
+    return TSR_OK;
+}
+
+/* What the bodies' places are refused for they are refused for by the first
+ * part, so that no part is ahead of another but where a device fails. */
+static tsr_status joint_start(tsr_batch *base,
+                              const tsr_body_proposal *proposal, tsr_err *err)
+{
+    joint_batch *b = (joint_batch *)base;
+    for (int i = 0; i < joint_of(base)->n; i++)
+        TSR_TRY(base->is_fresh
+                    ? tsr_batch_set(b->part[i], proposal->system,
+                                    proposal->range->xyz, NULL, err)
+                    : tsr_batch_submit(b->part[i], base->n, proposal, err));
+    return TSR_OK;
+}
+
+static void joint_cancel(tsr_batch *base)
+{
+    joint_batch *b = (joint_batch *)base;
+    for (int i = 0; i < joint_of(base)->n; i++)
+        (void)tsr_batch_wait(b->part[i], b->profile, NULL);
+}
+
+static void joint_profile(const tsr_engine *engine, int system, double *profile)
+{
+    const joint_engine *e = (const joint_engine *)engine;
+    for (int i = 0; i < e->n; i++) {
+        e->part[i]->type->profile(e->part[i], system, profile);
+        profile += tsr_engine_n_profile(e->part[i]);
+    }
+}
+
+/* A part's rows go to places that are a row of the whole apart. */
+static tsr_status joint_wait(tsr_batch *base, double *profile, tsr_err *err)
+{
+    const joint_engine *e = joint_of(base);
+    const joint_batch *b = (const joint_batch *)base;
+    const size_t stride = tsr_engine_n_profile(&e->base);
+    tsr_status status = TSR_OK;
+    if (base->is_fresh) {
+        if (profile != NULL)
+            joint_profile(base->engine, base->system[0], profile);
+        return TSR_OK;
+    }
+    for (int i = 0; i < e->n; i++) {
+        const size_t row = tsr_engine_n_profile(e->part[i]);
+        const tsr_status own = tsr_batch_wait(b->part[i], b->profile,
+                                              status == TSR_OK ? err : NULL);
+        status = status == TSR_OK ? own : status;
+        for (size_t p = 0; p < (size_t)base->n && status == TSR_OK; p++)
+            memcpy(profile + p * stride, b->profile + p * row,
+                   row * sizeof *profile);
+        profile += row;
+    }
     return status;
+}
+
+static void joint_accept(tsr_engine *engine, int system)
+{
+    for (int i = 0; i < ((joint_engine *)engine)->n; i++)
+        decide(((joint_engine *)engine)->part[i], system, 1);
+}
+
+static void joint_reject(tsr_engine *engine, int system)
+{
+    for (int i = 0; i < ((joint_engine *)engine)->n; i++)
+        decide(((joint_engine *)engine)->part[i], system, 0);
+}
+
+static const tsr_engine_type joint_type = {
+    .name = "joint",
+    .doc = "several engines with form factors of their own",
+    .size = sizeof(joint_engine),
+    .batch_size = sizeof(joint_batch),
+    .close = joint_close,
+    .batch_open = joint_batch_open,
+    .batch_close = joint_batch_close,
+    .start = joint_start,
+    .cancel = joint_cancel,
+    .wait = joint_wait,
+    .accept = joint_accept,
+    .reject = joint_reject,
+    .profile = joint_profile};
+
+/* What the parts have together: pairs, memory. */
+static tsr_engine add_up(int n, tsr_engine *const *part)
+{
+    tsr_engine sum = *part[0];
+    double share = 0.0; /* of the device, that one system takes */
+    sum.pool = (tsr_pool){0};
+    sum.n_comp = sum.n_pair = 0;
+    sum.system_bytes = sum.shared_bytes = 0.0;
+    for (int i = 0; i < n; i++) {
+        sum.n_comp += part[i]->n_comp;
+        sum.n_pair += part[i]->n_pair;
+        sum.system_bytes += part[i]->system_bytes;
+        sum.shared_bytes += part[i]->shared_bytes;
+        if (part[i]->most_systems > 0.0)
+            share += 1.0 / part[i]->most_systems;
+    }
+    sum.most_systems = share > 0.0 ? floor(1.0 / share) : 0.0;
+    return sum;
+}
+
+tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
+                           tsr_err *err)
+{
+    *out = NULL;
+    if (n == 1) {
+        *out = part[0];
+        return TSR_OK;
+    }
+    for (int i = 1; i < n; i++)
+        if (part[i]->n_body != part[0]->n_body ||
+            part[i]->n_system != part[0]->n_system ||
+            part[i]->n_q != part[0]->n_q ||
+            part[i]->dq_inv_ang != part[0]->dq_inv_ang)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: part %d has not the bodies, systems or q "
+                            "of the first",
+                            i);
+    TSR_TRY(open_engine(&joint_type, add_up(n, part), out, err));
+    joint_engine *e = (joint_engine *)*out;
+    tsr_pool_array(&e->base.pool, e->part, n);
+    if (e->part == NULL)
+        return tsr_engine_made(out, tsr_no_memory(err));
+    memcpy(e->part, part, (size_t)n * sizeof(*part));
+    e->n = n;
+    double *to = e->base.rounding;
+    for (int i = 0; i < n; i++) {
+        memcpy(to, part[i]->rounding,
+               tsr_engine_n_profile(part[i]) * sizeof *to);
+        to += tsr_engine_n_profile(part[i]);
+    }
+    return TSR_OK;
 }

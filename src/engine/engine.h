@@ -15,6 +15,7 @@
 #ifndef TSR_ENGINE_ENGINE_H
 #define TSR_ENGINE_ENGINE_H
 
+#include "core/pool.h"
 #include "core/status.h"
 #include "molecule/points.h"
 
@@ -82,40 +83,68 @@ typedef struct {
 typedef struct tsr_engine tsr_engine;
 typedef struct tsr_batch tsr_batch;
 
+/* What an engine has of its own; the calls below check and count. */
 typedef struct {
     const char *name; /* "reference", "page-tile SIMT", ... */
     const char *doc;
-    void (*free)(tsr_engine *engine);
-    tsr_status (*batch_new)(tsr_engine *engine, int max_proposal,
-                            tsr_batch **out, tsr_err *err);
-    void (*batch_free)(tsr_batch *batch);
-    tsr_status (*set)(tsr_batch *batch, int system, const double (*xyz)[3],
-                      double *profile, tsr_err *err);
-    tsr_status (*submit)(tsr_batch *batch, int n,
-                         const tsr_body_proposal *proposal, tsr_err *err);
-    tsr_status (*wait)(tsr_batch *batch, double *profile, tsr_err *err);
-    void (*accept)(tsr_batch *batch, int system);
-    void (*reject)(tsr_batch *batch, int system);
-    tsr_status (*profile)(tsr_batch *batch, int system, double *profile,
+    size_t size, batch_size; /* of its structs around the two below */
+    int takes_particles;     /* within rigid units */
+
+    /* Release what is not of the pool, also of what was not made completely.
+     * NULL: there is nothing. */
+    void (*close)(tsr_engine *engine);
+    void (*batch_close)(tsr_batch *batch);
+    tsr_status (*batch_open)(tsr_batch *batch, tsr_err *err);
+
+    /* Takes over the proposal of number batch->n - 1; an error leaves its
+     * system as it was. NULL: `start` takes all. */
+    tsr_status (*propose)(tsr_batch *batch, const tsr_body_proposal *proposal,
                           tsr_err *err);
+    /* After the last of them, of which there is one at least. NULL: all is
+     * done then. */
+    tsr_status (*start)(tsr_batch *batch, const tsr_body_proposal *proposal,
+                        tsr_err *err);
+    /* After an error in the two above: waits for what was begun. NULL: nothing
+     * is. */
+    void (*cancel)(tsr_batch *batch);
+    /* profile as tsr_batch_wait's, or NULL. */
+    tsr_status (*wait)(tsr_batch *batch, double *profile, tsr_err *err);
+    /* Of a system whose proposal is pending. NULL: nothing is to be done. */
+    void (*accept)(tsr_engine *engine, int system);
+    void (*reject)(tsr_engine *engine, int system);
+    void (*profile)(const tsr_engine *engine, int system, double *profile);
 } tsr_engine_type;
 
 /* What every engine begins with; each type has its own struct around it. */
 struct tsr_engine {
     const tsr_engine_type *type;
+    tsr_pool pool; /* of all that lives as long as the engine */
     int n_body, n_q, n_system;
     int n_comp, n_pair; /* pairs of components a <= b: K (K + 1) / 2; of engines
                            joined the sums of theirs */
-    double dq_inv_ang;
+    double dq_inv_ang, d_bound_ang;
     double *rounding;                  /* [n_pair][n_q] tsr_engine_rounding */
     double system_bytes, shared_bytes; /* on the device; of each system, else */
     double most_systems;   /* that the device has room for; 0: not told */
     char description[768]; /* device, driver, kernel, options, source hash */
+    struct {
+        int is_set, is_pending;
+    } * state; /* [n_system] */
 };
 
 struct tsr_batch {
     tsr_engine *engine;
+    tsr_pool pool; /* likewise */
+    int max_proposal;
+    int n, n_asked; /* proposals in flight, and when all will be */
+    int is_fresh;   /* a system is set: the proposal is of all bodies */
+    int *system;    /* [max_proposal] in flight */
 };
+
+static inline size_t tsr_engine_n_profile(const tsr_engine *engine)
+{
+    return (size_t)engine->n_pair * (size_t)engine->n_q;
+}
 
 /* The double precision reference engine: plain C, sinc by sinc, every pair
  * whose distance may have changed; slow and exact. Copies what it needs. */
@@ -123,7 +152,7 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err);
 
 /* Engines of the same bodies, systems and grid that differ in their form
- * factors, as one (engine_joint.c): its pairs of components are those of the
+ * factors, as one: its pairs of components are those of the
  * parts, one after another. Takes the parts [n], but not after an error; of one
  * part that part itself. Errors: TSR_E_INTERNAL, TSR_E_NOMEM. */
 tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
@@ -131,9 +160,6 @@ tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
 
 /* Refuses a spec that no engine could serve (TSR_E_INTERNAL). */
 tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err);
-
-/* The same, and particles within units. */
-tsr_status tsr_engine_bodies_check(const tsr_engine_spec *spec, tsr_err *err);
 
 void tsr_engine_free(tsr_engine *engine); /* after its batches */
 
@@ -149,10 +175,9 @@ void tsr_engine_free(tsr_engine *engine); /* after its batches */
  * What bodies of a type share (their form factor, rounded) does not average
  * out: 8 units of (sum |F^a|) (sum |F^b|).
  *
- * out [n_pair][n_q] electrons squared, caller frees. Errors: TSR_E_NOMEM. */
-tsr_status tsr_engine_rounding(const tsr_engine_spec *spec, double unit,
-                               int tile, int n_store, double **out,
-                               tsr_err *err);
+ * out [n_pair][n_q] electrons squared. */
+void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
+                         int n_store, double *out);
 
 /* Whether a profile differs from another of the same bodies by more than the
  * rounding of the engine and 1e-5 of I, its promise: the place in [n_pair][n_q]
@@ -192,16 +217,23 @@ void tsr_batch_reject(tsr_batch *batch, int system);
 tsr_status tsr_batch_profile(tsr_batch *batch, int system, double *profile,
                              tsr_err *err);
 
-/* For engines: what every one refuses. A position that is not finite is
- * TSR_E_NUMERIC (bodies first..first+n-1 of that system); a proposal whose
- * system or ranges do not exist or do not ascend is TSR_E_INTERNAL. */
+/* For engines: one of a type, of which the members above are set, `rounding` to
+ * zeros; tsr_engine_free takes what was made so far. Errors: TSR_E_NOMEM, those
+ * of tsr_engine_spec_check, TSR_E_INTERNAL (particles, where the type takes
+ * none). */
+tsr_status tsr_engine_open(const tsr_engine_type *type,
+                           const tsr_engine_spec *spec, tsr_engine **out,
+                           tsr_err *err);
+
+/* For engines: ends making one; after an error frees it and sets *engine NULL.
+ * Returns status. */
+tsr_status tsr_engine_made(tsr_engine **engine, tsr_status status);
+
+/* For engines: a position that is not finite is TSR_E_NUMERIC (bodies
+ * first..first+n-1 of that system). */
 tsr_status tsr_engine_xyz_check(int n, int first, int system,
                                 const double (*xyz)[3], tsr_err *err);
-tsr_status tsr_engine_ranges_check(const tsr_engine *engine,
-                                   const tsr_body_proposal *proposal,
-                                   tsr_err *err); /* without the positions */
-tsr_status tsr_engine_proposal_check(const tsr_engine *engine,
-                                     const tsr_body_proposal *proposal,
+tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
                                      tsr_err *err);
 
 #endif

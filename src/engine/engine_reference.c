@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK = 16, MAX_COMP = 3 }; /* bodies */
@@ -25,13 +24,11 @@ typedef struct {
     unsigned char *select; /* [n_tile] slot of the accepted value */
     int *dirty;            /* [n_tile] tiles of the proposal */
     int n_dirty;
-    int is_set, is_pending;
 } reference_system;
 
 typedef struct {
     tsr_engine base;
     int n_block, n_tile;
-    double d_bound_ang;
     int row;             /* n_pair n_q, numbers of a profile */
     double *form_factor; /* [n_block][n_q][n_comp][BLOCK] */
     reference_system *system;
@@ -39,8 +36,6 @@ typedef struct {
 
 typedef struct {
     tsr_batch base;
-    int max_proposal, n;
-    int *system;            /* [max_proposal] in flight */
     double *profile;        /* [max_proposal][n_pair][n_q] */
     unsigned char *touched; /* [n_block] scratch */
 } reference_batch;
@@ -159,13 +154,13 @@ static void profile_of(const reference_engine *e, reference_system *s,
 static tsr_status range_check(const reference_engine *e, const double (*xyz)[3],
                               int system, tsr_err *err)
 {
-    if (e->d_bound_ang > 0.0) {
+    if (e->base.d_bound_ang > 0.0) {
         double d = tsr_largest_distance(e->base.n_body, xyz);
-        if (d > e->d_bound_ang)
+        if (d > e->base.d_bound_ang)
             return tsr_fail(err, TSR_E_RANGE,
                             "engine: system %d is %.6g Angstrom across; the "
                             "q grid allows for %.6g",
-                            system, d, e->d_bound_ang);
+                            system, d, e->base.d_bound_ang);
     }
     return TSR_OK;
 }
@@ -184,66 +179,25 @@ static void evaluate(const reference_engine *e, reference_system *s,
                 s->dirty[s->n_dirty++] = t;
             }
     profile_of(e, s, 1, profile);
-    s->is_pending = 1;
 }
 
-static void reference_reject(tsr_batch *batch, int system)
+static void reference_accept(tsr_engine *engine, int system)
 {
-    reference_engine *e = (reference_engine *)batch->engine;
-    e->system[system].is_pending = 0;
-}
-
-static void reference_accept(tsr_batch *batch, int system)
-{
-    reference_engine *e = (reference_engine *)batch->engine;
+    reference_engine *e = (reference_engine *)engine;
     reference_system *s = &e->system[system];
-    if (!s->is_pending)
-        return;
     for (int d = 0; d < s->n_dirty; d++)
         s->select[s->dirty[d]] ^= 1;
     memcpy(s->xyz, s->proposed, (size_t)e->base.n_body * sizeof *s->xyz);
-    s->is_pending = 0;
 }
 
-static tsr_status reference_set(tsr_batch *base, int system,
-                                const double (*xyz)[3], double *profile,
-                                tsr_err *err)
+static tsr_status reference_propose(tsr_batch *base,
+                                    const tsr_body_proposal *proposal,
+                                    tsr_err *err)
 {
-    reference_engine *e = (reference_engine *)base->engine;
+    const reference_engine *e = (const reference_engine *)base->engine;
     reference_batch *batch = (reference_batch *)base;
-    if (system < 0 || system >= e->base.n_system)
-        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d of %d", system,
-                        e->base.n_system);
-    reference_system *s = &e->system[system];
-    tsr_status status =
-        tsr_engine_xyz_check(e->base.n_body, 0, system, xyz, err);
-    if (!status)
-        status = range_check(e, xyz, system, err);
-    if (status)
-        return status;
-    memcpy(s->proposed, xyz, (size_t)e->base.n_body * sizeof *s->proposed);
-    memset(batch->touched, 1, (size_t)e->n_block);
-    evaluate(e, s, batch->touched, batch->profile);
-    reference_accept(base, system);
-    s->is_set = 1;
-    if (profile != NULL)
-        memcpy(profile, batch->profile, (size_t)e->row * sizeof *profile);
-    return TSR_OK;
-}
-
-static tsr_status propose(reference_engine *e, reference_batch *batch, int at,
-                          const tsr_body_proposal *proposal, tsr_err *err)
-{
-    tsr_status status = tsr_engine_proposal_check(&e->base, proposal, err);
-    if (status)
-        return status;
     reference_system *s = &e->system[proposal->system];
-    if (!s->is_set || s->is_pending)
-        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d %s",
-                        proposal->system,
-                        s->is_set ? "has a proposal that was neither accepted "
-                                    "nor rejected"
-                                  : "was never set");
+    TSR_TRY(tsr_engine_proposal_check(proposal, err));
     memcpy(s->proposed, s->xyz, (size_t)e->base.n_body * sizeof *s->xyz);
     memset(batch->touched, 0, (size_t)e->n_block);
     for (int r = 0; r < proposal->n_range; r++) {
@@ -253,177 +207,88 @@ static tsr_status propose(reference_engine *e, reference_batch *batch, int at,
         for (int i = range->first; i < range->first + range->count; i++)
             batch->touched[i / BLOCK] = 1;
     }
-    status =
-        range_check(e, (const double(*)[3])s->proposed, proposal->system, err);
-    if (status)
-        return status;
+    TSR_TRY(
+        range_check(e, (const double(*)[3])s->proposed, proposal->system, err));
     evaluate(e, s, batch->touched,
-             batch->profile + (size_t)at * (size_t)e->row);
-    return TSR_OK;
-}
-
-static tsr_status reference_submit(tsr_batch *base, int n,
-                                   const tsr_body_proposal *proposal,
-                                   tsr_err *err)
-{
-    reference_engine *e = (reference_engine *)base->engine;
-    reference_batch *batch = (reference_batch *)base;
-    if (n < 0 || n > batch->max_proposal)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "engine: %d proposals in a batch of %d", n,
-                        batch->max_proposal);
-    for (int p = 0; p < n; p++) {
-        tsr_status status = propose(e, batch, p, &proposal[p], err);
-        if (status) {
-            while (p-- > 0)
-                e->system[proposal[p].system].is_pending = 0;
-            batch->n = 0;
-            return status;
-        }
-        batch->system[p] = proposal[p].system;
-    }
-    batch->n = n;
+             batch->profile + (size_t)(base->n - 1) * (size_t)e->row);
     return TSR_OK;
 }
 
 static tsr_status reference_wait(tsr_batch *base, double *profile, tsr_err *err)
 {
     const reference_engine *e = (const reference_engine *)base->engine;
-    reference_batch *batch = (reference_batch *)base;
     (void)err;
-    memcpy(profile, batch->profile,
-           (size_t)batch->n * (size_t)e->row * sizeof *profile);
-    batch->n = 0;
+    if (profile != NULL)
+        memcpy(profile, ((reference_batch *)base)->profile,
+               (size_t)base->n * (size_t)e->row * sizeof *profile);
     return TSR_OK;
 }
 
-static tsr_status reference_profile(tsr_batch *base, int system,
-                                    double *profile, tsr_err *err)
-{
-    reference_engine *e = (reference_engine *)base->engine;
-    if (system < 0 || system >= e->base.n_system || !e->system[system].is_set)
-        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d was never set",
-                        system);
-    profile_of(e, &e->system[system], 0, profile);
-    return TSR_OK;
-}
-
-static void reference_batch_free(tsr_batch *base)
-{
-    reference_batch *batch = (reference_batch *)base;
-    free(batch->system);
-    free(batch->profile);
-    free(batch->touched);
-    free(batch);
-}
-
-static tsr_status reference_batch_new(tsr_engine *engine, int max_proposal,
-                                      tsr_batch **out, tsr_err *err)
+static void reference_profile(const tsr_engine *engine, int system,
+                              double *profile)
 {
     const reference_engine *e = (const reference_engine *)engine;
-    reference_batch *batch = calloc(1, sizeof *batch);
-    if (batch != NULL) {
-        size_t n = (size_t)max_proposal;
-        batch->base.engine = engine;
-        batch->max_proposal = max_proposal;
-        batch->system = calloc(n, sizeof *batch->system);
-        batch->profile = calloc(n * (size_t)e->row, sizeof *batch->profile);
-        batch->touched = calloc((size_t)e->n_block, 1);
-        if (batch->system != NULL && batch->profile != NULL &&
-            batch->touched != NULL) {
-            *out = &batch->base;
-            return TSR_OK;
-        }
-        reference_batch_free(&batch->base);
-    }
-    return tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch of %d",
-                    max_proposal);
+    profile_of(e, &e->system[system], 0, profile);
 }
 
-static void reference_free(tsr_engine *engine)
+static tsr_status reference_batch_open(tsr_batch *base, tsr_err *err)
 {
-    reference_engine *e = (reference_engine *)engine;
-    for (int i = 0; e->system != NULL && i < e->base.n_system; i++) {
-        reference_system *s = &e->system[i];
-        free(s->xyz);
-        free(s->proposed);
-        free(s->tile[0]);
-        free(s->tile[1]);
-        free(s->select);
-        free(s->dirty);
-    }
-    free(e->system);
-    free(e->form_factor);
-    free(e->base.rounding);
-    free(e);
+    const reference_engine *e = (const reference_engine *)base->engine;
+    reference_batch *batch = (reference_batch *)base;
+    tsr_pool_array(&base->pool, batch->profile,
+                   (size_t)base->max_proposal * (size_t)e->row);
+    tsr_pool_array(&base->pool, batch->touched, e->n_block);
+    return tsr_pool_check(&base->pool, err);
 }
 
 static const tsr_engine_type reference_type = {
     .name = "reference",
     .doc = "Debye sum in double precision, pair by pair, on the host",
-    .free = reference_free,
-    .batch_new = reference_batch_new,
-    .batch_free = reference_batch_free,
-    .set = reference_set,
-    .submit = reference_submit,
+    .size = sizeof(reference_engine),
+    .batch_size = sizeof(reference_batch),
+    .batch_open = reference_batch_open,
+    .propose = reference_propose,
     .wait = reference_wait,
     .accept = reference_accept,
-    .reject = reference_reject,
     .profile = reference_profile,
 };
 
-static int system_alloc(const reference_engine *e, reference_system *s)
+static void make_system(reference_engine *e, reference_system *s)
 {
-    size_t n = (size_t)e->base.n_body, n_tile = (size_t)e->n_tile;
-    size_t n_q = (size_t)e->row;
-    s->xyz = calloc(n, sizeof *s->xyz);
-    s->proposed = calloc(n, sizeof *s->proposed);
-    s->tile[0] = calloc(n_tile * n_q, sizeof *s->tile[0]);
-    s->tile[1] = calloc(n_tile * n_q, sizeof *s->tile[1]);
-    s->select = calloc(n_tile, 1);
-    s->dirty = calloc(n_tile, sizeof *s->dirty);
-    return s->xyz != NULL && s->proposed != NULL && s->tile[0] != NULL &&
-           s->tile[1] != NULL && s->select != NULL && s->dirty != NULL;
+    tsr_pool *pool = &e->base.pool;
+    const size_t numbers = (size_t)e->n_tile * (size_t)e->row;
+    tsr_pool_array(pool, s->xyz, e->base.n_body);
+    tsr_pool_array(pool, s->proposed, e->base.n_body);
+    tsr_pool_array(pool, s->tile[0], numbers);
+    tsr_pool_array(pool, s->tile[1], numbers);
+    tsr_pool_array(pool, s->select, e->n_tile);
+    tsr_pool_array(pool, s->dirty, e->n_tile);
 }
 
 tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
                                     tsr_engine **out, tsr_err *err)
 {
-    *out = NULL;
-    tsr_status status = tsr_engine_bodies_check(spec, err);
-    if (status)
-        return status;
-    reference_engine *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for an engine");
-    int n_comp = tsr_engine_n_comp(spec);
-    e->base = (tsr_engine){.type = &reference_type,
-                           .n_body = spec->n_body,
-                           .n_q = spec->n_q,
-                           .n_comp = n_comp,
-                           .n_pair = n_comp * (n_comp + 1) / 2,
-                           .n_system = spec->n_system,
-                           .dq_inv_ang = spec->dq_inv_ang};
+    TSR_TRY(tsr_engine_open(&reference_type, spec, out, err));
+    reference_engine *e = (reference_engine *)*out;
+    tsr_pool *pool = &e->base.pool;
     snprintf(e->base.description, sizeof e->base.description,
              "reference: double precision, C, one core");
-    e->d_bound_ang = spec->d_bound_ang;
+    tsr_engine_rounding(spec, unit, BLOCK, 1, e->base.rounding);
     e->row = e->base.n_pair * spec->n_q;
     e->n_block = (spec->n_body + BLOCK - 1) / BLOCK;
     e->n_tile = e->n_block * (e->n_block + 1) / 2;
-    e->form_factor = calloc((size_t)e->n_block * (size_t)spec->n_q,
-                            (size_t)n_comp * BLOCK * sizeof *e->form_factor);
-    e->system = calloc((size_t)spec->n_system, sizeof *e->system);
-    status = tsr_engine_rounding(spec, unit, BLOCK, 1, &e->base.rounding, err);
-    int ok = !status && e->form_factor != NULL && e->system != NULL;
-    for (int i = 0; ok && i < spec->n_system; i++)
-        ok = system_alloc(e, &e->system[i]);
-    if (!ok) {
-        reference_free(&e->base);
-        return tsr_fail(err, TSR_E_NOMEM,
-                        "out of memory for %d systems of %d bodies and %d q",
-                        spec->n_system, spec->n_body, spec->n_q);
+    tsr_pool_array(pool, e->form_factor,
+                   (size_t)e->n_block * (size_t)spec->n_q *
+                       (size_t)e->base.n_comp * BLOCK);
+    tsr_pool_array(pool, e->system, spec->n_system);
+    for (int i = 0; i < spec->n_system && !pool->failed; i++)
+        make_system(e, &e->system[i]);
+    if (!pool->failed) {
+        factors_fill(e, spec);
+        return TSR_OK;
     }
-    factors_fill(e, spec);
-    *out = &e->base;
-    return TSR_OK;
+    return tsr_engine_made(
+        out, tsr_fail(err, TSR_E_NOMEM,
+                      "out of memory for %d systems of %d bodies and %d q",
+                      spec->n_system, spec->n_body, spec->n_q));
 }

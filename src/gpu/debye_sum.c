@@ -1,10 +1,13 @@
-/* Host side of one-off sums: the list of units of work, their launches, and the
- * sum over types with form factors. The kernels are kernels/debye_sum_simt.cl
- * and debye_sum_simd.cl. */
+/* One-off sums. Host side of the device's: the list of units of work, their
+ * launches, and the sum over types with form factors; the kernels are
+ * kernels/debye_sum_simt.cl and debye_sum_simd.cl. Then known answers, and the
+ * choice between the methods with what each of them keeps. */
 #include "gpu/debye_sum.h"
 
-#include "engine/engine.h"
+#include "core/clock.h"
+#include "core/pool.h"
 #include "gpu/opencl.h"
+#include "molecule/points.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +15,9 @@
 #include <string.h>
 
 struct tsr_debye_sum {
-    const tsr_device *device;
+    tsr_pool pool;
+    tsr_cl cl;
+    const tsr_device_info *info;
     tsr_debye_sum_options options;
     int n_q, has_weight;
     double dq, d_bound;
@@ -42,7 +47,7 @@ enum {
 
 static int lanes(const tsr_debye_sum *s)
 {
-    int width = s->device->info.float_width;
+    int width = s->info->float_width;
     if (s->options.is_simt)
         return 1;
     width = width >= 16 ? 16 : width >= 8 ? 8 : 4;
@@ -70,7 +75,6 @@ static void shape(tsr_debye_sum *s)
 
 static tsr_status build(tsr_debye_sum *s, tsr_err *err)
 {
-    const tsr_device_info *info = &s->device->info;
     const char *source[] = {"page_tile.cl", s->options.is_simt
                                                 ? "debye_sum_simt.cl"
                                                 : "debye_sum_simd.cl"};
@@ -82,43 +86,32 @@ static tsr_status build(tsr_debye_sum *s, tsr_err *err)
              "-DLANES=%d -DSHORT_RANGE=%d -DWEIGHTED=%d -DUSE_DOUBLE=%d",
              s->tile, s->pages, groups, lanes(s), is_short, s->has_weight,
              s->options.use_double);
-    tsr_status status =
-        tsr_program_build(s->device, 2, source, options, &s->program, err);
-    snprintf(
-        s->description, sizeof s->description,
-        "debye sum %s, %s precision; %.120s, driver %.60s; source %016llx; "
-        "%s",
-        s->options.is_simt ? "SIMT" : "SIMD",
-        s->options.use_double ? "double" : "single", info->name, info->driver,
-        (unsigned long long)s->program.source_hash, options);
-    return status;
+    TSR_TRY(
+        tsr_program_build(s->cl.device, 2, source, options, &s->program, err));
+    const int n = snprintf(s->description, sizeof s->description,
+                           "debye sum %s, %s precision; ",
+                           s->options.is_simt ? "SIMT" : "SIMD",
+                           s->options.use_double ? "double" : "single");
+    tsr_program_describe(&s->program, s->cl.device, options, s->description + n,
+                         sizeof s->description - (size_t)n);
+    return TSR_OK;
 }
 
 static tsr_status make_buffers(tsr_debye_sum *s, tsr_err *err)
 {
-    cl_int code;
-    size_t n = (size_t)s->max_unit;
-    size_t bytes = n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
-    s->host_unit = calloc(n, sizeof *s->host_unit);
-    s->place = calloc(n, sizeof *s->place);
-    s->host_result = malloc(bytes);
-    if (s->host_unit == NULL || s->place == NULL || s->host_result == NULL)
-        return tsr_no_memory(err);
-    s->queue =
-        clCreateCommandQueue(s->device->context, s->device->id, 0, &code);
-    if (s->queue == NULL)
-        return tsr_cl_fail(err, s->device, "clCreateCommandQueue", code);
-    s->kernel = clCreateKernel(s->program.program, "debye_sum", &code);
-    if (s->kernel == NULL)
-        return tsr_cl_fail(err, s->device, "clCreateKernel", code);
-    s->unit = clCreateBuffer(s->device->context, CL_MEM_READ_ONLY,
-                             n * sizeof *s->host_unit, NULL, &code);
-    if (s->unit != NULL)
-        s->result = clCreateBuffer(s->device->context, CL_MEM_WRITE_ONLY, bytes,
-                                   NULL, &code);
-    if (s->result == NULL)
-        return tsr_cl_fail(err, s->device, "clCreateBuffer", code);
-    return TSR_OK;
+    const size_t n = (size_t)s->max_unit;
+    const size_t bytes =
+        n * (size_t)s->n_sum * (size_t)s->stride * s->real_size;
+    tsr_pool_array(&s->pool, s->host_unit, n);
+    tsr_pool_array(&s->pool, s->place, n);
+    s->host_result = tsr_pool_new(&s->pool, bytes, 1);
+    TSR_TRY(tsr_pool_check(&s->pool, err));
+    s->queue = tsr_cl_queue(&s->cl, 0);
+    s->kernel = tsr_cl_kernel(&s->cl, &s->program, "debye_sum");
+    s->unit =
+        tsr_cl_buffer(&s->cl, CL_MEM_READ_ONLY, n * sizeof *s->host_unit, NULL);
+    s->result = tsr_cl_buffer(&s->cl, CL_MEM_WRITE_ONLY, bytes, NULL);
+    return tsr_cl_check(&s->cl, err);
 }
 
 tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
@@ -131,7 +124,8 @@ tsr_status tsr_debye_sum_new(const tsr_device *device, int n_q,
     *out = NULL;
     tsr_debye_sum *s = calloc(1, sizeof *s);
     TSR_TRY(tsr_allocated(s, err));
-    s->device = device;
+    s->cl.device = device;
+    s->info = info;
     s->n_q = n_q;
     s->dq = dq_inv_ang;
     s->has_weight = has_weight != 0;
@@ -165,34 +159,15 @@ void tsr_debye_sum_free(tsr_debye_sum *sum)
 {
     if (sum == NULL)
         return;
-    if (sum->result != NULL)
-        clReleaseMemObject(sum->result);
-    if (sum->unit != NULL)
-        clReleaseMemObject(sum->unit);
-    if (sum->kernel != NULL)
-        clReleaseKernel(sum->kernel);
-    if (sum->queue != NULL)
-        clReleaseCommandQueue(sum->queue);
+    tsr_cl_clear(&sum->cl);
     tsr_program_clear(&sum->program);
-    free(sum->host_unit);
-    free(sum->place);
-    free(sum->host_result);
+    tsr_pool_clear(&sum->pool);
     free(sum);
 }
 
 const char *tsr_debye_sum_describe(const tsr_debye_sum *sum)
 {
     return sum->description;
-}
-
-tsr_debye_sum_shape tsr_debye_sum_get_shape(const tsr_debye_sum *sum)
-{
-    return (tsr_debye_sum_shape){.n_q = sum->n_q,
-                                 .has_weight = sum->has_weight,
-                                 .is_double = sum->options.use_double,
-                                 .dq_inv_ang = sum->dq,
-                                 .d_bound_ang = sum->d_bound,
-                                 .device = sum->device->info.name};
 }
 
 /* One profile: particles in tiles by type, the list of units, what the device
@@ -205,6 +180,8 @@ enum {
 
 /* The particles as the device sees them. */
 typedef struct {
+    tsr_pool pool;
+    tsr_cl cl;
     int n_tile;
     int *type;   /* [n_tile] */
     int *count;  /* [n_tile] particles, the last of a type may have fewer */
@@ -215,15 +192,6 @@ typedef struct {
 } layout;
 
 /* ---- the particles ---- */
-
-static void layout_clear(layout *l)
-{
-    if (l->particle != NULL)
-        clReleaseMemObject(l->particle);
-    free(l->type);
-    free(l->count);
-    free(l->sum);
-}
 
 static void put(const tsr_debye_sum *s, void *to, size_t at, const double *x,
                 const double *centre, double weight)
@@ -264,45 +232,35 @@ static tsr_status layout_make(const tsr_debye_sum *s,
                               const tsr_debye_spec *spec, layout *l,
                               tsr_err *err)
 {
-    size_t n_type = (size_t)spec->n_type;
-    void *packed = NULL;
-    cl_int code = CL_SUCCESS;
-    tsr_status status = TSR_OK;
-    int *first = calloc(n_type + 1, sizeof *first); /* tile of a type */
-    TSR_TRY(tsr_allocated(first, err));
+    const size_t n_type = (size_t)spec->n_type;
+    int *first; /* tile of a type */
+    l->cl.device = s->cl.device;
+    tsr_pool_array(&l->pool, first, n_type + 1);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
     for (int i = 0; i < spec->n; i++)
         first[spec->type[i] + 1]++;
     for (size_t t = 0; t < n_type; t++)
         first[t + 1] = first[t] + (first[t + 1] + s->tile - 1) / s->tile;
     l->n_tile = first[n_type];
-    size_t n_slot = ((size_t)l->n_tile + 1) * (size_t)s->tile;
-    l->type = calloc((size_t)l->n_tile, sizeof *l->type);
-    l->count = calloc((size_t)l->n_tile, sizeof *l->count);
-    l->sum = calloc(n_type * n_type * (size_t)s->n_sum * (size_t)s->stride,
-                    sizeof *l->sum);
-    packed = calloc(n_slot, 4 * s->real_size);
-    if (l->type == NULL || l->count == NULL || l->sum == NULL ||
-        packed == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
+    const size_t n_slot = ((size_t)l->n_tile + 1) * (size_t)s->tile;
+    tsr_pool_array(&l->pool, l->type, l->n_tile);
+    tsr_pool_array(&l->pool, l->count, l->n_tile);
+    tsr_pool_array(&l->pool, l->sum,
+                   n_type * n_type * (size_t)s->n_sum * (size_t)s->stride);
+    void *packed = tsr_pool_new(&l->pool, n_slot, 4 * s->real_size);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
     fill(s, spec, first, l, packed);
-    l->particle = clCreateBuffer(s->device->context,
-                                 CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                                 n_slot * 4 * s->real_size, packed, &code);
-    if (l->particle == NULL)
-        status = tsr_cl_fail(err, s->device, "clCreateBuffer", code);
+    l->particle = tsr_cl_buffer(&l->cl, CL_MEM_READ_ONLY,
+                                n_slot * 4 * s->real_size, packed);
+    tsr_pool_drop(&l->pool, packed);
     l->n_pair = 0.5 * l->n_tile * (l->n_tile + 1.0);
-    double wanted =
-        UNITS_A_COMPUTE_UNIT * fmax(1.0, s->device->info.compute_units);
-    double run = floor(l->n_pair / wanted);
+    const double wanted =
+        UNITS_A_COMPUTE_UNIT * fmax(1.0, s->info->compute_units);
+    const double run = floor(l->n_pair / wanted);
     l->run = run < 1.0 ? 1 : run > MAX_RUN ? MAX_RUN : (int)run;
     if (s->options.run > 0)
         l->run = s->options.run;
-done:
-    free(packed);
-    free(first);
-    return status;
+    return tsr_cl_check(&l->cl, err);
 }
 
 /* ---- the work ---- */
@@ -385,7 +343,7 @@ static tsr_status launch(const tsr_debye_sum *s, int n, tsr_err *err)
                                    s->host_result, 0, NULL, NULL);
     }
     return code == CL_SUCCESS ? TSR_OK
-                              : tsr_cl_fail(err, s->device, call, code);
+                              : tsr_cl_fail(err, s->cl.device, call, code);
 }
 
 /* Adds the launch's results, each tile off the diagonal twice. */
@@ -457,12 +415,13 @@ static void add_types(const tsr_debye_sum *s, const tsr_debye_spec *spec,
 }
 
 static tsr_status finish(const tsr_debye_sum *s, const tsr_debye_spec *spec,
-                         const layout *l, double *profile, tsr_err *err)
+                         layout *l, double *profile, tsr_err *err)
 {
     int n_type = spec->n_type;
     size_t row = (size_t)s->n_sum * (size_t)s->stride;
-    totals *t = calloc((size_t)n_type, sizeof *t);
-    TSR_TRY(tsr_allocated(t, err));
+    totals *t;
+    tsr_pool_array(&l->pool, t, n_type);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
     for (int i = 0; i < spec->n; i++) {
         double w = spec->weight != NULL ? spec->weight[i] : 1.0;
         totals *to = &t[spec->type[i]];
@@ -481,7 +440,6 @@ static tsr_status finish(const tsr_debye_sum *s, const tsr_debye_spec *spec,
                         i, j, a, b, profile);
             add_constants(spec, t, a, b, profile);
         }
-    free(t);
     return TSR_OK;
 }
 
@@ -506,11 +464,8 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "apart, which the q grid allows for",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
-    if (status == TSR_OK) {
-        cl_int code = set_arguments(s, &l);
-        if (code != CL_SUCCESS)
-            status = tsr_cl_fail(err, s->device, "clSetKernelArg", code);
-    }
+    TSR_THEN(status, tsr_cl_did(err, s->cl.device, "clSetKernelArg",
+                                set_arguments(s, &l)));
     while (status == TSR_OK && at.row < l.n_tile) {
         int n = next_units(s, &l, spec->n_type, &at);
         status = launch(s, n, err);
@@ -521,6 +476,263 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                 progress->tell(progress->context, at.n_done / l.n_pair, err);
     }
     TSR_THEN(status, finish(s, spec, &l, profile, err));
-    layout_clear(&l);
+    tsr_cl_clear(&l.cl);
+    tsr_pool_clear(&l.pool);
+    return status;
+}
+
+/* ---- known answers ----
+ *
+ * Of a program, with the q that it was made for, against Debye's formula in
+ * double precision. */
+
+enum { N_PARTICLE = 150, N_TYPE = 3, N_COMP = 2, N_PAIR = 3 };
+
+static const double limit_single = 2e-5, limit_double = 1e-10;
+
+static double uniform(uint64_t *state)
+{
+    *state =
+        *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 11) * 0x1p-53;
+}
+
+typedef struct {
+    double xyz[N_PARTICLE][3], weight[N_PARTICLE];
+    int type[N_PARTICLE];
+    double *factor;          /* [N_COMP][N_TYPE][n_q] */
+    double *profile, *exact; /* [N_PAIR][n_q] */
+} sample;
+
+/* Amplitudes are positive, so that the terms of particles with themselves hold
+ * I(q) up. */
+static void fill_sample(sample *s, int n_q, double diameter)
+{
+    uint64_t state = 20131013;
+    for (int i = 0; i < N_PARTICLE; i++) {
+        for (int c = 0; c < 3; c++)
+            s->xyz[i][c] = diameter / sqrt(3.0) * uniform(&state);
+        s->weight[i] = uniform(&state);
+        s->type[i] = i < 3 ? i : i % (N_TYPE - 1);
+    }
+    for (int row = 0; row < N_COMP * N_TYPE; row++)
+        for (int k = 0; k < n_q; k++)
+            s->factor[row * n_q + k] = 5.0 + row + cos(0.1 * k);
+}
+
+/* The worst relative error of I(q). */
+static tsr_status compare(tsr_debye_sum *sum, sample *s, double *worst,
+                          tsr_err *err)
+{
+    fill_sample(s, sum->n_q, sum->d_bound > 0.0 ? sum->d_bound : 50.0);
+    const tsr_debye_spec spec = {.n = N_PARTICLE,
+                                 .n_type = N_TYPE,
+                                 .n_comp = N_COMP,
+                                 .n_q = sum->n_q,
+                                 .dq_inv_ang = sum->dq,
+                                 .xyz = (const double(*)[3])s->xyz,
+                                 .type = s->type,
+                                 .weight = sum->has_weight ? s->weight : NULL,
+                                 .weighted = 1,
+                                 .form_factor = s->factor};
+    TSR_TRY(tsr_debye_sum_run(sum, &spec, NULL, s->profile, err));
+    TSR_TRY(tsr_debye_reference(&spec, NULL, s->exact, err));
+    for (int k = 0; k < N_PAIR * sum->n_q; k++) {
+        const double error = fabs(s->profile[k] / s->exact[k] - 1.0);
+        if (!(error <= *worst)) /* not fmax, which drops a NaN */
+            *worst = error;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
+                              tsr_err *err)
+{
+    const double limit = sum->options.use_double ? limit_double : limit_single;
+    double worst = 0.0;
+    tsr_pool pool = {0};
+    sample s;
+    tsr_pool_array(&pool, s.factor, N_COMP * N_TYPE * sum->n_q);
+    tsr_pool_array(&pool, s.profile, N_PAIR * sum->n_q);
+    tsr_pool_array(&pool, s.exact, N_PAIR * sum->n_q);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, compare(sum, &s, &worst, err));
+    tsr_pool_clear(&pool);
+    if (max_rel_error != NULL)
+        *max_rel_error = worst;
+    if (status != TSR_OK || worst <= limit)
+        return status;
+    return tsr_fail(err, TSR_E_DEVICE,
+                    "%s fails the self-test of the Debye sum: a relative "
+                    "error of I(q) of %.2e; %.0e is allowed. Do not use "
+                    "this device or driver, or give --device reference",
+                    sum->info->name, worst, limit);
+}
+
+/* ---- the fastest way ---- */
+
+struct tsr_profile_sum {
+    tsr_pool pool;
+    char *device_name;
+    tsr_device *device;              /* NULL: not opened, or the reference */
+    tsr_profile_method method, used; /* asked for; that of the last sum */
+    int no_grid;
+    tsr_method_speed speed;
+    tsr_debye_sum *direct; /* for d_bound and n_q; NULL until one is needed */
+    double d_bound;
+    int n_q;
+};
+
+static int is_reference(const tsr_profile_sum *s)
+{
+    return strcmp(s->device_name, "reference") == 0;
+}
+
+static tsr_status open_device(tsr_profile_sum *s, tsr_err *err)
+{
+    return s->device != NULL || is_reference(s)
+               ? TSR_OK
+               : tsr_device_open(s->device_name, &s->device, err);
+}
+
+tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
+                               int no_grid, tsr_profile_sum **out, tsr_err *err)
+{
+    *out = NULL;
+    tsr_profile_sum *s = calloc(1, sizeof *s);
+    TSR_TRY(tsr_allocated(s, err));
+    s->method = method;
+    s->no_grid = no_grid;
+    s->device_name = tsr_pool_text(&s->pool, device);
+    tsr_status status = tsr_pool_check(&s->pool, err);
+    TSR_THEN(status, tsr_method_speed_measure(&s->speed, err));
+    if (status == TSR_OK && strcmp(device, "auto") != 0)
+        status = open_device(s, err);
+    if (status != TSR_OK) {
+        tsr_profile_sum_free(s);
+        return status;
+    }
+    *out = s;
+    return TSR_OK;
+}
+
+void tsr_profile_sum_free(tsr_profile_sum *sum)
+{
+    if (sum == NULL)
+        return;
+    tsr_debye_sum_free(sum->direct);
+    tsr_device_free(sum->device);
+    tsr_pool_clear(&sum->pool);
+    free(sum);
+}
+
+const char *tsr_profile_sum_describe(const tsr_profile_sum *sum)
+{
+    if (sum->used == TSR_METHOD_FFT)
+        return "grid FFT on the host, double precision";
+    if (sum->used == TSR_METHOD_QUADRATURE)
+        return "plane waves on the host, double precision";
+    return sum->direct != NULL ? tsr_debye_sum_describe(sum->direct)
+                               : "reference, double precision";
+}
+
+/* What a direct sum takes, for each pair and q: on one core in double
+ * precision; on cores with PoCL; on an H200, and other GPUs by their number of
+ * compute units. The start: opening the device, building the program and its
+ * trial. */
+static void direct_speed(const tsr_profile_sum *s, double d_bound, int n_q,
+                         tsr_method_speed *speed)
+{
+    static const double core_s = 3e-9, lanes_s = 1.2e-10, gpu_s = 2.5e-13;
+    static const double open_s = 0.2, build_s = 0.15, gpu_units = 132.0;
+    speed->pair_s = speed->host * core_s;
+    speed->start_s = 0.0;
+    if (is_reference(s))
+        return;
+    const tsr_device_info *info =
+        s->device != NULL ? tsr_device_get_info(s->device) : NULL;
+    speed->pair_s = speed->host * lanes_s / speed->n_thread;
+    if (info != NULL && info->type != TSR_DEVICE_CPU)
+        speed->pair_s = gpu_s * gpu_units / fmax(1.0, info->compute_units);
+    speed->start_s =
+        (s->device == NULL ? open_s : 0.0) +
+        (s->direct == NULL || s->d_bound != d_bound || s->n_q != n_q ? build_s
+                                                                     : 0.0);
+}
+
+static void predict(const tsr_profile_sum *s, const tsr_debye_spec *spec,
+                    double d, double d_bound, tsr_method_speed *speed,
+                    double seconds[TSR_N_METHOD])
+{
+    direct_speed(s, d_bound, spec->n_q, speed);
+    for (int k = 0; k < TSR_N_METHOD; k++)
+        seconds[k] = tsr_method_seconds((tsr_profile_method)k, spec, d, speed);
+    if (s->no_grid)
+        seconds[TSR_METHOD_FFT] = (double)INFINITY;
+}
+
+/* The fastest, or the one that was asked for. A device is opened to be asked
+ * how fast it is only where the host takes longer than that. */
+static tsr_status choose(tsr_profile_sum *s, const tsr_debye_spec *spec,
+                         double d, double d_bound, tsr_log *log,
+                         tsr_profile_sum_result *out, tsr_err *err)
+{
+    tsr_method_speed speed = s->speed;
+    double seconds[TSR_N_METHOD];
+    predict(s, spec, d, d_bound, &speed, seconds);
+    double host = fmin(seconds[TSR_METHOD_FFT], seconds[TSR_METHOD_QUADRATURE]);
+    if (s->method == TSR_METHOD_DIRECT ||
+        (s->method == TSR_METHOD_AUTO && host > speed.start_s)) {
+        TSR_TRY(open_device(s, err));
+        predict(s, spec, d, d_bound, &speed, seconds);
+    }
+    int fastest = TSR_METHOD_DIRECT;
+    for (int k = 0; k < TSR_N_METHOD && !is_reference(s); k++)
+        fastest = seconds[k] < seconds[fastest] ? k : fastest;
+    out->method =
+        s->method != TSR_METHOD_AUTO ? s->method : (tsr_profile_method)fastest;
+    out->predicted_s = seconds[out->method];
+    for (int k = 0; k < TSR_N_METHOD; k++)
+        tsr_debug(log, "%s: some %.3g s",
+                  tsr_profile_method_name((tsr_profile_method)k), seconds[k]);
+    return TSR_OK;
+}
+
+static tsr_status make_direct(tsr_profile_sum *s, const tsr_debye_spec *spec,
+                              double d_bound, tsr_err *err)
+{
+    if (s->device == NULL ||
+        (s->direct != NULL && s->d_bound == d_bound && s->n_q == spec->n_q))
+        return TSR_OK;
+    tsr_debye_sum_free(s->direct);
+    s->direct = NULL;
+    TSR_TRY(tsr_debye_sum_new(s->device, spec->n_q, spec->dq_inv_ang,
+                              spec->weight != NULL, d_bound, NULL, &s->direct,
+                              err));
+    s->d_bound = d_bound;
+    s->n_q = spec->n_q;
+    return tsr_debye_sum_test(s->direct, NULL, err);
+}
+
+tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
+                               double d_ang, double d_bound_ang, tsr_log *log,
+                               const tsr_debye_progress *progress,
+                               double *profile, tsr_profile_sum_result *result,
+                               tsr_err *err)
+{
+    tsr_status status;
+    TSR_TRY(choose(sum, spec, d_ang, d_bound_ang, log, result, err));
+    if (result->method == TSR_METHOD_DIRECT)
+        TSR_TRY(make_direct(sum, spec, d_bound_ang, err));
+    sum->used = result->method;
+    double started = tsr_clock_s();
+    if (result->method != TSR_METHOD_DIRECT)
+        status = tsr_method_run(result->method, spec, d_ang,
+                                sum->speed.n_thread, progress, profile, err);
+    else if (sum->device != NULL)
+        status = tsr_debye_sum_run(sum->direct, spec, progress, profile, err);
+    else
+        status = tsr_debye_reference(spec, progress, profile, err);
+    result->seconds = tsr_clock_s() - started;
     return status;
 }

@@ -1,4 +1,5 @@
-/* Debye profiles of many particles, once each, on an OpenCL device (DESIGN 4:
+/* Debye profiles of many particles, once each: on an OpenCL device, or by the
+ * fastest way there is here (at the end). The device's (DESIGN 4:
  * one-off profiles keep no tile cache; the work list of Berlin et al. 2013).
  *
  * Particles are put in order by type. A unit of work is a block of rows of one
@@ -13,8 +14,9 @@
 #ifndef TSR_GPU_DEBYE_SUM_H
 #define TSR_GPU_DEBYE_SUM_H
 
+#include "core/log.h"
 #include "gpu/device.h"
-#include "scattering/debye.h"
+#include "scattering/profile_method.h"
 
 /* All 0: chosen by the device. */
 typedef struct {
@@ -42,14 +44,6 @@ void tsr_debye_sum_free(tsr_debye_sum *sum);
  * themselves. */
 const char *tsr_debye_sum_describe(const tsr_debye_sum *sum);
 
-typedef struct {
-    int n_q, has_weight, is_double;
-    double dq_inv_ang, d_bound_ang;
-    const char *device; /* its name */
-} tsr_debye_sum_shape;
-
-tsr_debye_sum_shape tsr_debye_sum_get_shape(const tsr_debye_sum *sum);
-
 /* Known answers on a small sample, against the reference. TSR_E_DEVICE, with
  * device and error, when they are wrong; max_rel_error may be NULL. */
 tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
@@ -62,5 +56,40 @@ tsr_status tsr_debye_sum_test(tsr_debye_sum *sum, double *max_rel_error,
 tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                              const tsr_debye_progress *progress,
                              double *profile, tsr_err *err);
+
+/* ---- the fastest way ----
+ *
+ * Pairs on the device, a grid or plane waves on the host
+ * (scattering/profile_method.h), as their costs predict; and what stays from
+ * one molecule to the next. */
+
+typedef struct tsr_profile_sum tsr_profile_sum;
+
+/* device: as --device takes it, or "reference", the direct sum in plain C. One
+ * that is named is opened at once, "auto" when it is worth it. no_grid: form
+ * factors are not smooth enough in q for a grid to be chosen. Errors:
+ * TSR_E_DEVICE, TSR_E_NOMEM. */
+tsr_status tsr_profile_sum_new(const char *device, tsr_profile_method method,
+                               int no_grid, tsr_profile_sum **out,
+                               tsr_err *err);
+void tsr_profile_sum_free(tsr_profile_sum *sum);
+
+typedef struct {
+    tsr_profile_method method;
+    double seconds, predicted_s; /* a device's opening and the build of its
+                                    program are of the prediction alone */
+} tsr_profile_sum_result;
+
+/* profile [n_pair][n_q] out, within 1e-5 of sqrt(I_aa I_bb). d_ang: the largest
+ * distance; d_bound_ang, not less, is what a direct sum's program is made for.
+ * Costs go to the log. Errors: those of the methods. */
+tsr_status tsr_profile_sum_run(tsr_profile_sum *sum, const tsr_debye_spec *spec,
+                               double d_ang, double d_bound_ang, tsr_log *log,
+                               const tsr_debye_progress *progress,
+                               double *profile, tsr_profile_sum_result *result,
+                               tsr_err *err);
+
+/* What computed the last one. */
+const char *tsr_profile_sum_describe(const tsr_profile_sum *sum);
 
 #endif

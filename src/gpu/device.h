@@ -61,6 +61,9 @@ void tsr_device_free(tsr_device *device); /* after its engines */
 
 const tsr_device_info *tsr_device_get_info(const tsr_device *device);
 
+/* Whether `part` is in its name, in any case. */
+int tsr_device_is_named(const tsr_device_info *info, const char *part);
+
 /* One line: name, platform, driver, compute units, memory, limits; returns the
  * length, as snprintf. */
 int tsr_device_describe(const tsr_device_info *info, char *text, size_t size);

@@ -1,14 +1,231 @@
-/* Makes the engine of a device: shape of the tiles, program with its constants,
- * buffers, and how results travel. What it does with proposals is in
- * page_tile_system.c, page_tile_batch.c and page_tile_launch.c. */
-#include "gpu/engine_page_tile.h"
+/* The engine by tiles: blocks of bodies, pairs of blocks, and what the device
+ * keeps of each (engine_device.h). Host side, in the order of a step: settings;
+ * a system's positions and dirty tiles; how far its bodies are apart; the work
+ * of a launch; launches; batches; and how an engine is made. */
+#include "gpu/engine_device.h"
 
-#include "gpu/page_tile.h"
-#include "gpu/tuning.h"
+#include "core/vec3.h"
+#include "gpu/opencl.h"
+#include "gpu/plan.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Where the bodies are, for the check of the largest distance: none is farther
+ * from `centre` than its block's reach, none of all farther than `most`. They
+ * are bounds; the exact check makes them tight again. Squares, Angstrom^2, and
+ * relative to the system's origin. */
+typedef struct {
+    double centre[3], most2;
+    double *reach2; /* [n_block] */
+} tile_extent;
+
+typedef struct {
+    double radius, xyz[3]; /* from the centre */
+    int block;
+} far_body;
+
+/* A system as the host knows it. Blocks and tiles have two slots, one of them
+ * accepted; a proposal writes the other. */
+typedef struct {
+    uint32_t *entry;  /* [n_block] block | accepted slot << 16 */
+    uint32_t *select; /* [n_block][words] accepted slots of the tiles */
+    void *position;   /* [2][n_block][3][tile] float or double */
+    tile_extent extent, proposed_extent;
+    far_body *far;    /* [n_body] scratch */
+    double origin[3]; /* Angstrom; positions are relative to it */
+    double proposed_origin[3];
+    int64_t *accepted, *proposed; /* [shape.row] fixed point */
+    tsr_tile_dirt dirt;           /* of the proposal */
+    int *order; /* [n_block] touched blocks; first n_full with full sums,
+                   then those whose tiles with others take differences */
+    int n_full;
+    uint8_t *age;   /* [n_block] differences since its last full sums */
+    int n_moved;    /* bodies of the proposal */
+    long n_since;   /* bodies moved since `centre` was found */
+    int is_centred; /* the proposal has a centre of its own, and all reaches */
+    int is_tight;   /* bounds did not do, lately */
+} tile_system;
+
+typedef struct {
+    tsr_engine base;
+    tsr_page_tile_options options; /* resolved: no AUTO left */
+    tsr_tile_shape shape;
+    size_t real_size;   /* 4 or 8 */
+    double fixed_scale; /* a power of two: fixed = value * scale */
+    double *constant;   /* [n_pair][n_q] self terms; all of I at q = 0 */
+    int is_atomic;      /* runs add to one out row a proposal */
+    int split;          /* work-groups a run */
+    int is_pipelined;   /* a submit may go in several launches */
+    tsr_program program;
+    char build_options[320];
+    tsr_cl cl;
+    cl_mem position; /* [n_system][2][n_block][3][tile] */
+    cl_mem cache;    /* [n_system][n_tile][2][shape.row] */
+    cl_mem form_factor;
+    tile_system *system; /* [n_system] */
+} tile_engine;
+
+enum {
+    UNIT = 16, /* bytes; offsets and sizes count these */
+    MAX_LAUNCHES = 64
+};
+
+typedef struct {
+    size_t tiles;             /* full sums looked at */
+    size_t changes;           /* differences */
+    size_t meta_at;           /* blocks, in units */
+    size_t staged_at;         /* their positions */
+    int out_first, out_count; /* rows of results */
+} tile_part;
+
+typedef struct {
+    tsr_batch base;
+    tsr_cl cl;
+    int n_launched;       /* of the proposals in flight */
+    size_t tiles, enough; /* that wait, and that are worth a launch */
+    tile_part *part;      /* [max_proposal] */
+    cl_command_queue queue;
+    cl_command_queue loader; /* pipelined: for input beside kernels, or NULL */
+    cl_event loaded;         /* the next kernel waits for it; or NULL */
+    cl_kernel kernel;
+    cl_mem exchange;   /* what the kernel sees */
+    char *host;        /* the host's side of it, or a copy; results first */
+    cl_event done;     /* NULL: nothing in flight */
+    int n_kernel_done; /* with profiling: events of the last launches */
+    cl_event kernel_done[MAX_LAUNCHES];
+    size_t size;       /* of the exchange buffer, units */
+    size_t sent, used; /* of it, by what was launched and added */
+    size_t out_rows;   /* rows of results in flight, at its start */
+} tile_batch;
+
+static const tile_engine *engine_of(const tile_batch *b)
+{
+    return (const tile_engine *)b->base.engine;
+}
+
+/* ---- settings ---- */
+
+/* A line of the table is a kind of device, part of its name, and the settings;
+ * the first line that fits a device counts. */
+
+static const char *kind_of(const tsr_device_info *info)
+{
+    return info->type == TSR_DEVICE_GPU   ? "gpu"
+           : info->type == TSR_DEVICE_CPU ? "cpu"
+                                          : "other";
+}
+
+static void fill_settings(const tsr_page_tile_options *line,
+                          tsr_page_tile_options *options)
+{
+    if (options->tile == 0)
+        options->tile = line->tile;
+    if (options->parts == 0)
+        options->parts = line->parts;
+    if (options->split == 0)
+        options->split = line->split;
+    if (options->difference == 0 && options->tile == line->tile)
+        options->difference = line->difference;
+}
+
+/* A line that is no comment; 0: it is not of the form. Numbers are read to one
+ * digit more than they may have. */
+static int read_line(const char *line, char kind[6], int *n_body,
+                     tsr_page_tile_options *o, char part[256])
+{
+    char blank[2];
+    if (sscanf(line, "%5s %8d %4d %2d %5d %3d%1[ \t] %255[^\r]", kind, n_body,
+               &o->tile, &o->parts, &o->split, &o->difference, blank,
+               part) != 8)
+        return 0;
+    for (size_t n = strlen(part); n > 0 && isblank((unsigned char)part[n - 1]);)
+        part[--n] = '\0';
+    return (strcmp(kind, "gpu") == 0 || strcmp(kind, "cpu") == 0 ||
+            strcmp(kind, "other") == 0) &&
+           *n_body >= 0 && *n_body <= 1000000 &&
+           (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
+            o->tile == 128) &&
+           (o->parts == 1 || o->parts == 2 || o->parts == 4) && o->split >= 1 &&
+           o->split <= 1024 && o->difference >= -1 && o->difference != 0 &&
+           o->difference <= o->tile / 2;
+}
+
+tsr_status tsr_tuning_find_in(const char *table, const char *name,
+                              const tsr_device_info *info, int n_body,
+                              tsr_page_tile_options *options, int *found,
+                              tsr_err *err)
+{
+    *found = 0;
+    for (int number = 1; *table != '\0'; number++) {
+        const size_t length = strcspn(table, "\n");
+        tsr_page_tile_options own = {0};
+        char line[512], kind[6], part[256];
+        int most = 0;
+        snprintf(line, sizeof line, "%.*s", (int)length, table);
+        table += length + (table[length] == '\n');
+        const char *text = line + strspn(line, " \t\r");
+        if (*text == '\0' || *text == '#')
+            continue;
+        if (!read_line(text, kind, &most, &own, part))
+            return tsr_fail(
+                err, TSR_E_DATA,
+                "%s, line %d: 'kind bodies tile parts split difference "
+                "name' is expected: kind gpu, cpu or other; the most "
+                "bodies that it is for, 0 for any number; tile 16, 32, 64 "
+                "or 128; parts 1, 2 or 4; split 1 to 1024; difference 1 to "
+                "half a tile, or -1 for none",
+                name, number);
+        if (!*found && strcmp(kind, kind_of(info)) == 0 &&
+            (most == 0 || (n_body > 0 && n_body <= most)) &&
+            (strcmp(part, "*") == 0 || tsr_device_is_named(info, part))) {
+            fill_settings(&own, options);
+            *found = 1;
+        }
+    }
+    return TSR_OK;
+}
+
+static tsr_status find_in_source(const char *source, const char *path,
+                                 const tsr_device_info *info, int n_body,
+                                 tsr_page_tile_options *options, int *found,
+                                 tsr_err *err)
+{
+    const char *text = NULL;
+    char *owned = NULL;
+    size_t size = 0;
+    tsr_status status =
+        tsr_program_text(source, path, &owned, &text, &size, err);
+    TSR_THEN(status, tsr_tuning_find_in(text, path != NULL ? path : source,
+                                        info, n_body, options, found, err));
+    free(owned);
+    return status;
+}
+
+tsr_status tsr_tuning_find(const tsr_device_info *info, int n_body,
+                           tsr_page_tile_options *options, tsr_err *err)
+{
+    const char *path = getenv("TESSERA_TUNING");
+    int found = 0;
+    if (path != NULL && *path != '\0')
+        TSR_TRY(find_in_source(NULL, path, info, n_body, options, &found, err));
+    if (!found)
+        TSR_TRY(find_in_source("engine_tuning.dat", NULL, info, n_body, options,
+                               &found, err));
+    return TSR_OK;
+}
+
+int tsr_tuning_line(const tsr_device_info *info, int n_body,
+                    const tsr_page_tile_options *options, char *text,
+                    size_t size)
+{
+    return snprintf(text, size, "%s %d %d %d %d %d %s", kind_of(info), n_body,
+                    options->tile, options->parts, options->split,
+                    options->difference, info->name);
+}
 
 enum {
     MAX_PAGES = 128,
@@ -20,8 +237,6 @@ enum {
     DEFAULT_AGE = 64,
     DEFAULT_TILES_A_LAUNCH = 32768
 };
-
-static const tsr_engine_type simt_type, simd_type;
 
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
@@ -35,11 +250,8 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
     if (o.variant == TSR_PAGE_TILE_AUTO)
         o.variant = natural;
     /* The table is for the variant that a kind of device gets by itself. */
-    if (o.variant == natural) {
-        tsr_status status = tsr_tuning_find(info, n_body, &o, err);
-        if (status != TSR_OK)
-            return status;
-    }
+    if (o.variant == natural)
+        TSR_TRY(tsr_tuning_find(info, n_body, &o, err));
     if (o.tile == 0)
         o.tile = 32;
     if (o.split == 0)
@@ -88,19 +300,1147 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
     return TSR_OK;
 }
 
-/* What AUTO tries first. */
-static tsr_page_tile_transfer first_transfer(const tsr_page_tile_engine *e)
+/* ---- a system ---- */
+
+/* Accepted slot of a block, and a block's coordinates in a slot: [3][tile]. */
+static inline int slot_of(const tile_system *s, int block)
 {
-    if (e->options.transfer != TSR_TRANSFER_AUTO)
-        return e->options.transfer;
-    return e->device->info.is_unified ? TSR_TRANSFER_MAPPED : TSR_TRANSFER_COPY;
+    return (int)(s->entry[block] >> 16 & 1);
+}
+static inline char *block_at(const tile_engine *e, const tile_system *s,
+                             int slot, int block)
+{
+    size_t at = (size_t)(slot * e->shape.n_block + block);
+    return (char *)s->position + at * 3 * (size_t)e->shape.tile * e->real_size;
 }
 
-static void describe_shape(tsr_page_tile_engine *e, const tsr_engine_spec *spec,
+/* Beyond it single precision no longer tells neighbours apart. */
+static const double max_coordinate_ang = 1e5;
+
+static void make_system(tile_engine *e, tile_system *s)
+{
+    tsr_pool *pool = &e->base.pool;
+    const size_t n_block = (size_t)e->shape.n_block;
+    const size_t n_body = n_block * (size_t)e->shape.tile;
+    tsr_pool_array(pool, s->entry, n_block);
+    tsr_pool_array(pool, s->select, n_block * ((n_block + 31) / 32));
+    s->position = tsr_pool_new(pool, 2 * n_body * 3, e->real_size);
+    tsr_pool_array(pool, s->extent.reach2, n_block);
+    tsr_pool_array(pool, s->proposed_extent.reach2, n_block);
+    tsr_pool_array(pool, s->far, n_body);
+    tsr_pool_array(pool, s->order, n_block);
+    tsr_pool_array(pool, s->age, n_block);
+    tsr_pool_array(pool, s->accepted, e->shape.row);
+    tsr_pool_array(pool, s->proposed, e->shape.row);
+    tsr_tile_dirt_make(&s->dirt, &e->shape, pool);
+    for (size_t b = 0; b < n_block && !pool->failed; b++)
+        s->entry[b] = (uint32_t)b;
+}
+
+/* Bodies into a block, x[], y[], z[] each `tile` apart, relative to the origin.
+ * Returns the largest squared distance from the centre and adds all of them to
+ * *sum, which a position that is not finite makes infinite or no number. */
+static double put_single(float *restrict out, size_t tile, int n,
+                         const double (*restrict xyz)[3], const double *origin,
+                         const double *centre, double *sum)
+{
+    const double ox = origin[0], oy = origin[1], oz = origin[2];
+    const double cx = centre[0], cy = centre[1], cz = centre[2];
+    double most2 = 0.0, all = 0.0;
+    for (int i = 0; i < n; i++) {
+        double x = xyz[i][0] - ox, y = xyz[i][1] - oy, z = xyz[i][2] - oz;
+        out[i] = (float)x;
+        out[tile + (size_t)i] = (float)y;
+        out[2 * tile + (size_t)i] = (float)z;
+        x -= cx, y -= cy, z -= cz;
+        double r2 = x * x + y * y + z * z;
+        all += r2;
+        most2 = r2 > most2 ? r2 : most2;
+    }
+    *sum += all;
+    return most2;
+}
+
+static double put_double(double *restrict out, size_t tile, int n,
+                         const double (*restrict xyz)[3], const double *origin,
+                         const double *centre, double *sum)
+{
+    double most2 = 0.0;
+    for (int i = 0; i < n; i++) {
+        double r2 = 0.0;
+        for (int c = 0; c < 3; c++) {
+            double x = xyz[i][c] - origin[c];
+            out[(size_t)c * tile + (size_t)i] = x;
+            r2 += (x - centre[c]) * (x - centre[c]);
+        }
+        *sum += r2;
+        most2 = r2 > most2 ? r2 : most2;
+    }
+    return most2;
+}
+
+/* From block `near` on, where the range before ended; returns its own last. */
+static int put_range(const tile_engine *e, tile_system *s, int first, int count,
+                     const double (*xyz)[3], int near, double *sum)
+{
+    const int tile = e->shape.tile;
+    tile_extent *x = &s->proposed_extent;
+    int block = near;
+    if (first >= (block + 1) * tile)
+        block = first / tile;
+    for (;; block++) {
+        int lane = first - block * tile;
+        int n = tile - lane < count ? tile - lane : count;
+        void *to = block_at(e, s, !slot_of(s, block), block);
+        double most2 =
+            e->options.use_double
+                ? put_double((double *)to + lane, (size_t)tile, n, xyz,
+                             s->proposed_origin, x->centre, sum)
+                : put_single((float *)to + lane, (size_t)tile, n, xyz,
+                             s->proposed_origin, x->centre, sum);
+        x->reach2[block] = most2 > x->reach2[block] ? most2 : x->reach2[block];
+        x->most2 = most2 > x->most2 ? most2 : x->most2;
+        first += n;
+        xyz += n;
+        count -= n;
+        if (count == 0)
+            return block;
+    }
+}
+
+static tsr_status near_check(const tile_system *s, int system, int first, int n,
+                             const double (*xyz)[3], tsr_err *err)
+{
+    TSR_TRY(tsr_engine_xyz_check(n, first, system, xyz, err));
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++)
+            if (fabs(xyz[i][c] - s->proposed_origin[c]) > max_coordinate_ang)
+                return tsr_fail(err, TSR_E_RANGE,
+                                "engine: body %d of system %d is at %g "
+                                "Angstrom, more than %g from where the system "
+                                "was set",
+                                first + i, system, xyz[i][c],
+                                max_coordinate_ang);
+    return TSR_OK;
+}
+
+static tsr_status stage_all(const tile_engine *e, int system,
+                            const double (*all)[3], tsr_err *err)
+{
+    tile_system *s = &e->system[system];
+    tile_extent *x = &s->proposed_extent;
+    int n = e->shape.n_body;
+    TSR_TRY(tsr_engine_xyz_check(n, 0, system, all, err));
+    for (int c = 0; c < 3; c++) {
+        double lo = all[0][c], hi = lo, sum = 0.0;
+        for (int i = 0; i < n; i++) {
+            sum += all[i][c] / n;
+            lo = all[i][c] < lo ? all[i][c] : lo;
+            hi = all[i][c] > hi ? all[i][c] : hi;
+        }
+        s->proposed_origin[c] = sum;
+        x->centre[c] = 0.5 * (lo + hi) - sum;
+    }
+    TSR_TRY(near_check(s, system, 0, n, all, err));
+    double sum = 0.0;
+    tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
+    s->is_centred = 1;
+    s->n_moved = n;
+    memset(x->reach2, 0, (size_t)e->shape.n_block * sizeof *x->reach2);
+    put_range(e, s, 0, n, all, 0, &sum);
+    return TSR_OK;
+}
+
+static tsr_status stage_ranges(const tile_engine *e,
+                               const tsr_body_proposal *proposal, tsr_err *err)
+{
+    const int system = proposal->system, n_range = proposal->n_range;
+    const tsr_body_range *range = proposal->range;
+    tile_system *s = &e->system[system];
+    tile_extent *x = &s->proposed_extent;
+    const size_t bytes = 3 * (size_t)e->shape.tile * e->real_size;
+    double sum = 0.0;
+    memcpy(s->proposed_origin, s->origin, sizeof s->origin);
+    memcpy(x->centre, s->extent.centre, sizeof x->centre);
+    s->is_centred = 0;
+    s->n_moved = 0;
+    tsr_tile_dirt_mark(&s->dirt, &e->shape, n_range, range);
+    for (int t = 0; t < s->dirt.n_touched; t++) {
+        int b = s->dirt.touched[t], slot = slot_of(s, b);
+        x->reach2[b] = 0.0;
+        if (s->dirt.covered[b] == tsr_tile_block_size(&e->shape, b))
+            continue;
+        x->reach2[b] = s->extent.reach2[b];
+        memcpy(block_at(e, s, !slot, b), block_at(e, s, slot, b), bytes);
+    }
+    for (int r = 0, b = 0; r < n_range; r++) {
+        b = put_range(e, s, range[r].first, range[r].count, range[r].xyz, b,
+                      &sum);
+        s->n_moved += range[r].count;
+    }
+    /* One sum tells for all that nothing is wrong. */
+    double room = max_coordinate_ang - tsr_vec3_norm(x->centre);
+    if (!(room > 0.0 && sum < room * room))
+        for (int r = 0; r < n_range; r++)
+            TSR_TRY(near_check(s, system, range[r].first, range[r].count,
+                               range[r].xyz, err));
+    return TSR_OK;
+}
+
+/* How far apart the bodies of a proposal are, against what the q grid allows.
+ *
+ * The exact largest distance costs O(n^2) at worst, too much for every step.
+ * Around a centre c, |xy| <= |xc| + |yc|: mostly the bounds that staging keeps
+ * decide. Where they do not, only bodies far out at opposite ends are compared.
+ * The accepted state is within the limit and a rigid group keeps its distances,
+ * so that a pair needs a touched block, and not two of one group. */
+
+enum { MAX_TILE = 128 };
+
+typedef struct {
+    int n;
+    double xyz[MAX_TILE][3];
+} block_copy;
+
+static int proposed_slot(const tile_system *s, int block)
+{
+    return slot_of(s, block) ^ (s->dirt.group[block] != TSR_BLOCK_CLEAN);
+}
+
+static void copy_block(const tile_engine *e, const tile_system *s, int slot,
+                       int block, block_copy *out)
+{
+    size_t tile = (size_t)e->shape.tile;
+    const void *from = block_at(e, s, slot, block);
+    out->n = tsr_tile_block_size(&e->shape, block);
+    for (size_t c = 0; c < 3; c++)
+        for (size_t i = 0; i < (size_t)out->n; i++)
+            out->xyz[i][c] = e->options.use_double
+                                 ? ((const double *)from)[c * tile + i]
+                                 : (double)((const float *)from)[c * tile + i];
+}
+
+static double reach2_of(const block_copy *b, const double centre[3])
+{
+    double most2 = 0.0;
+    for (int i = 0; i < b->n; i++)
+        most2 = fmax(most2, tsr_vec3_distance2(b->xyz[i], centre));
+    return most2;
+}
+
+/* The centre of the bounding box, and all reaches, of the state as proposed or
+ * as accepted. O(bodies). */
+static void find_centre(const tile_engine *e, const tile_system *s,
+                        int proposed, tile_extent *out)
+{
+    double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    double hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+    block_copy copy;
+    out->most2 = 0.0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int b = 0; b < e->shape.n_block; b++) {
+            int slot = proposed ? proposed_slot(s, b) : slot_of(s, b);
+            copy_block(e, s, slot, b, &copy);
+            if (pass == 1) {
+                out->reach2[b] = reach2_of(&copy, out->centre);
+                out->most2 = fmax(out->most2, out->reach2[b]);
+                continue;
+            }
+            for (int i = 0; i < copy.n; i++)
+                for (int c = 0; c < 3; c++) {
+                    lo[c] = copy.xyz[i][c] < lo[c] ? copy.xyz[i][c] : lo[c];
+                    hi[c] = copy.xyz[i][c] > hi[c] ? copy.xyz[i][c] : hi[c];
+                }
+        }
+        for (int c = 0; c < 3; c++)
+            out->centre[c] = 0.5 * (lo[c] + hi[c]);
+    }
+}
+
+/* Exact reaches of the touched blocks (all, with a new centre, where many are
+ * touched) and of the whole. */
+static void tighten(const tile_engine *e, tile_system *s)
+{
+    tile_extent *x = &s->proposed_extent;
+    if (2 * s->dirt.n_touched >= e->shape.n_block) {
+        find_centre(e, s, 1, x);
+        s->is_centred = 1;
+        return;
+    }
+    for (int t = 0; t < s->dirt.n_touched; t++) {
+        int b = s->dirt.touched[t];
+        block_copy copy;
+        copy_block(e, s, proposed_slot(s, b), b, &copy);
+        x->reach2[b] = reach2_of(&copy, x->centre);
+    }
+    x->most2 = 0.0;
+    for (int b = 0; b < e->shape.n_block; b++) {
+        if (s->dirt.group[b] == TSR_BLOCK_CLEAN)
+            x->reach2[b] = s->extent.reach2[b];
+        x->most2 = fmax(x->most2, x->reach2[b]);
+    }
+}
+
+static double touched_reach(const tile_system *s)
+{
+    double most2 = 0.0;
+    for (int t = 0; t < s->dirt.n_touched; t++)
+        most2 = fmax(most2, s->proposed_extent.reach2[s->dirt.touched[t]]);
+    return sqrt(most2);
+}
+
+static int farther_first(const void *a, const void *b)
+{
+    double r = ((const far_body *)a)->radius;
+    double t = ((const far_body *)b)->radius;
+    return (r < t) - (r > t);
+}
+
+/* The bodies that are far enough out to be one of a pair in doubt. */
+static int collect_far(const tile_engine *e, tile_system *s, double beyond)
+{
+    const tile_extent *x = &s->proposed_extent;
+    const double beyond2 = beyond > 0.0 ? beyond * beyond : -1.0;
+    int n = 0;
+    for (int b = 0; b < e->shape.n_block; b++) {
+        block_copy copy;
+        if (x->reach2[b] <= beyond2)
+            continue;
+        copy_block(e, s, proposed_slot(s, b), b, &copy);
+        for (int i = 0; i < copy.n; i++) {
+            double r2 = tsr_vec3_distance2(copy.xyz[i], x->centre);
+            if (r2 <= beyond2)
+                continue;
+            s->far[n].radius = sqrt(r2);
+            s->far[n].block = b;
+            tsr_vec3_copy(s->far[n++].xyz, copy.xyz[i]);
+        }
+    }
+    qsort(s->far, (size_t)n, sizeof *s->far, farther_first);
+    return n;
+}
+
+/* Pairs that their radii decide are not looked at. */
+static tsr_status compare(const tile_engine *e, int system, double limit,
+                          tsr_err *err)
+{
+    tile_system *s = &e->system[system];
+    const int *group = s->dirt.group;
+    /* the margin covers the rounding of the radii */
+    const double sure = limit * (1.0 - 1e-9);
+    const int n = collect_far(e, s, sure - sqrt(s->proposed_extent.most2));
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            const far_body *a = &s->far[i], *b = &s->far[j];
+            int g = group[a->block];
+            if (a->radius + b->radius <= sure)
+                break;
+            if (g == group[b->block] && g != TSR_BLOCK_MIXED)
+                continue; /* both clean, or carried along together */
+            double d2 = tsr_vec3_distance2(a->xyz, b->xyz);
+            if (d2 > limit * limit)
+                return tsr_fail(err, TSR_E_RANGE,
+                                "engine: two bodies of system %d are %.6g "
+                                "Angstrom apart; the q grid allows for %.6g",
+                                system, sqrt(d2), e->base.d_bound_ang);
+        }
+    return TSR_OK;
+}
+
+/* Whether a proposal stays within the distance that the grid allows for,
+ * exactly: TSR_E_RANGE where one pair does not. The proposed extent holds
+ * bounds. Cost: O(1) where bounds decide, else O(touched blocks * blocks) and
+ * the pairs in doubt. */
+static tsr_status check_extent(const tile_engine *e, int system, tsr_err *err)
+{
+    tile_system *s = &e->system[system];
+    tile_extent *x = &s->proposed_extent;
+    const double limit =
+        e->base.d_bound_ang * (1.0 + 1e-6); /* single precision */
+    /* most2 is that of the moved bodies, so far */
+    double moved = sqrt(x->most2), most2 = fmax(x->most2, s->extent.most2);
+    if (s->is_centred)
+        most2 = x->most2;
+    x->most2 = most2;
+    if (moved + sqrt(most2) <= e->base.d_bound_ang)
+        return TSR_OK;
+    s->is_tight = 1;
+    tighten(e, s);
+    if (2.0 * sqrt(x->most2) <= e->base.d_bound_ang ||
+        touched_reach(s) + sqrt(x->most2) <= e->base.d_bound_ang)
+        return TSR_OK;
+    return compare(e, system, limit, err);
+}
+
+static void accept_extent(const tile_engine *e, tile_system *s)
+{
+    tile_extent *to = &s->extent, *from = &s->proposed_extent;
+    to->most2 = from->most2;
+    if (s->is_centred) {
+        double *reach2 = to->reach2;
+        to->reach2 = from->reach2;
+        from->reach2 = reach2;
+        memcpy(to->centre, from->centre, sizeof to->centre);
+        s->n_since = 0;
+        s->is_tight = 0;
+        return;
+    }
+    for (int t = 0; t < s->dirt.n_touched; t++)
+        to->reach2[s->dirt.touched[t]] = from->reach2[s->dirt.touched[t]];
+    s->n_since += s->n_moved;
+    /* As many bodies moved as finding a new centre looks at. */
+    if (s->is_tight && s->n_since >= e->shape.n_body) {
+        find_centre(e, s, 0, to);
+        s->n_since = 0;
+        s->is_tight = 0;
+    }
+}
+
+/* Whether the tiles of a touched block with untouched ones take differences. */
+static int takes_difference(const tile_engine *e, const tile_system *s,
+                            int block)
+{
+    return s->dirt.n_touched < e->shape.n_block &&
+           s->dirt.covered[block] <= e->options.difference &&
+           s->age[block] < e->options.max_age;
+}
+
+static void put_in_order(const tile_engine *e, tile_system *s)
+{
+    int n = s->dirt.n_touched, end = n;
+    s->n_full = 0;
+    for (int t = 0; t < n; t++)
+        if (!takes_difference(e, s, s->dirt.touched[t]))
+            s->order[s->n_full++] = s->dirt.touched[t];
+    for (int t = n - 1; t >= 0 && end > s->n_full; t--)
+        if (takes_difference(e, s, s->dirt.touched[t]))
+            s->order[--end] = s->dirt.touched[t];
+}
+
+/* Checks a proposal and writes its positions and dirty tiles into the free
+ * slots; is_fresh: all bodies, with a new origin. */
+static tsr_status propose_system(const tile_engine *e,
+                                 const tsr_body_proposal *proposal,
+                                 int is_fresh, tsr_err *err)
+{
+    const int system = proposal->system;
+    tile_system *s = &e->system[system];
+    s->proposed_extent.most2 = 0.0;
+    TSR_TRY(is_fresh ? stage_all(e, system, proposal->range->xyz, err)
+                     : stage_ranges(e, proposal, err));
+    if (e->base.d_bound_ang > 0.0)
+        TSR_TRY(check_extent(e, system, err));
+    put_in_order(e, s);
+    return TSR_OK;
+}
+
+static size_t triangle(size_t n)
+{
+    return n * (n + 1) / 2;
+}
+
+/* Tiles that a launch looks at for a proposal: pairs with a touched block, or
+ * none where all are clean. Full sums; *changes: differences. */
+static size_t count_tiles(const tile_engine *e, const tile_system *s,
+                          size_t *changes)
+{
+    size_t n_block = (size_t)e->shape.n_block, full = (size_t)s->n_full;
+    size_t touched = (size_t)s->dirt.n_touched;
+    *changes = 0;
+    /* A molecule that turns as a whole keeps every distance. */
+    if (s->dirt.n_group > 0 && touched == n_block &&
+        tsr_tile_dirt_count(&s->dirt, &e->shape) == 0)
+        return 0;
+    *changes = (touched - full) * (n_block - touched);
+    return triangle(n_block) - triangle(n_block - full) +
+           triangle(touched - full);
+}
+
+static void tile_accept(tsr_engine *engine, int system)
+{
+    const tile_engine *e = (const tile_engine *)engine;
+    tile_system *s = &e->system[system];
+    for (int t = 0; t < s->dirt.n_touched; t++) {
+        int block = s->order[t];
+        s->entry[block] ^= UINT32_C(1) << 16;
+        /* In a rigid group tiles stayed as they are, with their differences. */
+        if (t >= s->n_full)
+            s->age[block]++;
+        else if (s->dirt.group[block] == TSR_BLOCK_MIXED)
+            s->age[block] = 0;
+    }
+    tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
+    accept_extent(e, s);
+    int64_t *accepted = s->proposed;
+    s->proposed = s->accepted;
+    s->accepted = accepted;
+    tsr_vec3_copy(s->origin, s->proposed_origin);
+}
+
+/* Fixed point to electrons squared; profile [n_pair][n_q] out. */
+static void put_profile(const tile_engine *e, const int64_t *fixed,
+                        double *profile)
+{
+    const double unit = 1.0 / e->fixed_scale;
+    const double *constant = e->constant;
+    for (int p = 0; p < e->shape.n_pair; p++) {
+        profile[0] = constant[0];
+        for (int k = 1; k < e->shape.n_q; k++)
+            profile[k] = constant[k] + (double)fixed[k - 1] * unit;
+        profile += e->shape.n_q;
+        constant += e->shape.n_q;
+        fixed += e->shape.stride;
+    }
+}
+
+/* ---- the work of a launch ----
+ *
+ * Everything that passes between host and device in a step lies in one
+ * exchange buffer: results, and the input of each launch: runs, blocks,
+ * positions of the touched blocks. Tile runs read touched blocks there, while
+ * copy runs of the same launch put them into the systems' position slots, so
+ * one launch is enough. What tiles a run means the kernel works out itself
+ * (kernels/page_tile.cl); the host's work is O(touched blocks + blocks). */
+
+/* Where the parts of a launch lie in the exchange buffer, in units: its
+ * proposals' blocks from `begin`, then runs. */
+typedef struct {
+    int first; /* proposal of the batch */
+    size_t begin, run_at, end;
+    size_t n_run;
+    size_t chunk, change_chunk; /* full sums a run, differences a run */
+    size_t rows; /* of results; with atomics, of the whole batch */
+} launch_layout;
+
+enum { RUN_UNITS = 2, ALIGN_UNITS = 4, CPU_COPIES = 8 };
+
+/* A difference takes so much less time than a full sum; tiles a part of a
+ * work-group does of one run, at most. */
+enum { CHANGES_A_TILE = 3, MOST_CHANGES = 8 };
+
+enum { RUN_TILES, RUN_COPY, RUN_DIFFERENCES }; /* kernels/page_tile.cl */
+
+typedef struct {
+    uint32_t first, count, out, blocks; /* touched | full << 16 */
+    uint32_t system, meta_at, staged_at, what;
+} tile_run;
+
+static size_t target_runs(const tile_engine *e)
+{
+    int per_unit = e->options.variant == TSR_PAGE_TILE_SIMD ? 16 : 64;
+    return (size_t)per_unit * (size_t)e->cl.device->info.compute_units;
+}
+
+static size_t over(size_t n, size_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static size_t align(size_t units)
+{
+    return over(units, ALIGN_UNITS) * ALIGN_UNITS;
+}
+
+static size_t block_units(const tile_engine *e)
+{
+    return 3 * (size_t)e->shape.tile * e->real_size / UNIT;
+}
+
+static size_t meta_units(const tile_engine *e, size_t n_touched)
+{
+    size_t n = (size_t)e->shape.n_block;
+    size_t each = over(n, 32) + over((size_t)e->shape.tile, 32);
+    return over((n + n_touched * each) * sizeof(uint32_t), UNIT);
+}
+
+static size_t copies_a_run(const tile_engine *e)
+{
+    return e->split > 1 ? (size_t)e->split : CPU_COPIES;
+}
+
+static size_t out_units(const tile_engine *e, size_t rows)
+{
+    return rows * (size_t)e->shape.row * sizeof(int64_t) / UNIT;
+}
+
+/* Rows of results that n proposals can take, and their units. */
+static size_t exchange_rows(const tile_engine *e, int n)
+{
+    return e->is_atomic ? (size_t)n : target_runs(e) + 2 * (size_t)n;
+}
+
+/* A launch of n proposals has no more. */
+static size_t most_runs(const tile_engine *e, size_t n)
+{
+    size_t copies = n * over((size_t)e->shape.n_block, copies_a_run(e));
+    return copies +
+           (e->is_atomic
+                ? n * (over((size_t)e->shape.n_tile, (size_t)e->split) + 1)
+                : exchange_rows(e, (int)n));
+}
+
+/* Units of the exchange buffer of a batch. */
+static size_t exchange_size(const tile_engine *e, int max_proposal)
+{
+    size_t n = (size_t)max_proposal, n_block = (size_t)e->shape.n_block;
+    size_t rows = exchange_rows(e, max_proposal);
+    return align(out_units(e, rows)) + RUN_UNITS * most_runs(e, n) +
+           n * (align(meta_units(e, n_block)) +
+                align(n_block * block_units(e)) + 2 * ALIGN_UNITS);
+}
+
+/* The blocks of a proposal, touched ones first, the slots of their tiles, their
+ * moved bodies, and positions. */
+static void fill_blocks(const tile_engine *e, const tile_system *s,
+                        uint32_t *meta, char *staged)
+{
+    const size_t bytes = block_units(e) * UNIT;
+    const size_t words = (size_t)s->dirt.words;
+    const size_t moved_words = (size_t)s->dirt.moved_words;
+    const int n_block = e->shape.n_block, n = s->dirt.n_touched;
+    uint32_t *clean = meta + n, *select = meta + n_block;
+    uint32_t *moved = select + (size_t)n * words;
+    int next = 0; /* block after the last touched one */
+    for (int t = 0; t < n; t++) {
+        size_t b = (size_t)s->order[t];
+        int group = s->dirt.group[b];
+        meta[t] = s->entry[b] | (group > 0 ? (uint32_t)group << 17 : 0);
+        memcpy(select, s->select + b * words, words * sizeof *select);
+        select += words;
+        memcpy(moved, s->dirt.moved + b * moved_words,
+               moved_words * sizeof *moved);
+        moved += moved_words;
+        memcpy(staged, block_at(e, s, !slot_of(s, (int)b), (int)b), bytes);
+        staged += bytes;
+    }
+    for (int t = 0; t < n; t++) {
+        int b = s->dirt.touched[t];
+        while (next < b)
+            *clean++ = s->entry[next++];
+        next = b + 1;
+    }
+    memcpy(clean, s->entry + next, (size_t)(n_block - next) * sizeof *clean);
+}
+
+/* Before the first of n proposals. */
+static void begin_launches(const tile_engine *e, tile_batch *b, int n)
+{
+    b->n_launched = 0;
+    b->out_rows = (size_t)n;
+    b->sent = align(out_units(e, exchange_rows(e, n)));
+    b->used = b->sent;
+}
+
+/* The blocks of the last proposal, while its positions are in the cache. */
+static void add_blocks(const tile_engine *e, tile_batch *b)
+{
+    const int p = b->base.n - 1;
+    const tile_system *s = &e->system[b->base.system[p]];
+    const size_t touched = (size_t)s->dirt.n_touched;
+    b->part[p].out_first = b->part[p].out_count = 0; /* until a launch says */
+    b->part[p].tiles = count_tiles(e, s, &b->part[p].changes);
+    b->part[p].meta_at = b->used;
+    b->part[p].staged_at = align(b->used + meta_units(e, touched));
+    b->used = align(b->part[p].staged_at + touched * block_units(e));
+    void *meta = b->host + b->part[p].meta_at * UNIT;
+    fill_blocks(e, s, meta, b->host + b->part[p].staged_at * UNIT);
+}
+
+/* What proposals that were added and not launched need. */
+static launch_layout lay_out(const tile_engine *e, const tile_batch *b)
+{
+    launch_layout l = {.first = b->n_launched, .begin = b->sent};
+    size_t tiles = 0, changes = 0;
+    for (int p = l.first; p < b->base.n; p++) {
+        tiles += b->part[p].tiles;
+        changes += b->part[p].changes;
+        l.n_run += over((size_t)e->system[b->base.system[p]].dirt.n_touched,
+                        copies_a_run(e));
+    }
+    if (e->is_atomic) {
+        size_t items = (size_t)e->split * (size_t)e->options.parts;
+        size_t steps = changes / (items * target_runs(e)) + 1;
+        l.chunk = items;
+        l.change_chunk =
+            items * (steps < MOST_CHANGES ? steps : (size_t)MOST_CHANGES);
+    } else {
+        l.chunk = (tiles + changes / CHANGES_A_TILE) / target_runs(e) + 1;
+        l.change_chunk = l.chunk * CHANGES_A_TILE;
+    }
+    for (int p = l.first; p < b->base.n; p++) {
+        size_t runs = over(b->part[p].tiles, l.chunk) +
+                      over(b->part[p].changes, l.change_chunk);
+        l.n_run += runs;
+        l.rows += runs;
+    }
+    if (e->is_atomic)
+        l.rows = b->out_rows;
+    l.run_at = b->used;
+    l.end = align(l.run_at + RUN_UNITS * l.n_run);
+    return l;
+}
+
+/* Of as many runs as any launch of the batch can have, none with work. */
+static launch_layout lay_out_widest(const tile_engine *e, const tile_batch *b)
+{
+    launch_layout l = {.n_run = most_runs(e, (size_t)b->base.max_proposal)};
+    l.run_at = align(out_units(e, exchange_rows(e, b->base.max_proposal)));
+    l.begin = l.run_at;
+    l.end = l.run_at + RUN_UNITS * l.n_run;
+    return l;
+}
+
+static void fill_widest(tile_batch *b, const launch_layout *l)
+{
+    const tile_run nothing = {.what = RUN_COPY};
+    void *runs = b->host + l->run_at * UNIT;
+    tile_run *run = runs;
+    for (size_t i = 0; i < l->n_run; i++)
+        run[i] = nothing;
+}
+
+/* Runs of `what` for a list of n tiles; with atomics all have one row. */
+static tile_run *fill_runs(const tile_engine *e, tile_run *run, tile_run one,
+                           uint32_t what, size_t n, size_t chunk, size_t *row)
+{
+    one.what = what;
+    for (size_t at = 0; at < n; at += chunk) {
+        one.first = (uint32_t)at;
+        one.count = (uint32_t)(n - at < chunk ? n - at : chunk);
+        one.out = (uint32_t)*row;
+        *run++ = one;
+        if (what != RUN_COPY)
+            *row += !e->is_atomic;
+    }
+    return run;
+}
+
+/* Writes runs, and which rows of results are whose. */
+static void fill_launch(const tile_engine *e, tile_batch *b,
+                        const launch_layout *l)
+{
+    void *runs = b->host + l->run_at * UNIT;
+    size_t row = e->is_atomic ? (size_t)l->first : 0;
+    tile_run *run = runs, *copy = run + l->n_run;
+    const size_t copies = copies_a_run(e);
+    /* Copies come last in the list: tiles take longer to do. */
+    for (int p = l->first; p < b->base.n; p++)
+        copy -=
+            over((size_t)e->system[b->base.system[p]].dirt.n_touched, copies);
+    for (int p = l->first; p < b->base.n; p++) {
+        const tile_system *s = &e->system[b->base.system[p]];
+        size_t n = (size_t)s->dirt.n_touched;
+        tile_run one = {.blocks = (uint32_t)n | (uint32_t)s->n_full << 16,
+                        .system = (uint32_t)b->base.system[p],
+                        .meta_at = (uint32_t)b->part[p].meta_at,
+                        .staged_at = (uint32_t)b->part[p].staged_at};
+        b->part[p].out_first = (int)row;
+        run =
+            fill_runs(e, run, one, RUN_TILES, b->part[p].tiles, l->chunk, &row);
+        run = fill_runs(e, run, one, RUN_DIFFERENCES, b->part[p].changes,
+                        l->change_chunk, &row);
+        row += (size_t)e->is_atomic;
+        b->part[p].out_count = (int)row - b->part[p].out_first;
+        copy = fill_runs(e, copy, one, RUN_COPY, n, copies, &row);
+    }
+    if (e->is_atomic && l->first == 0)
+        memset(b->host, 0, out_units(e, l->rows) * UNIT);
+}
+
+/* ---- launches ---- */
+
+static void forget_kernels(tile_batch *b)
+{
+    for (int i = 0; i < b->n_kernel_done; i++)
+        tsr_cl_forget(&b->kernel_done[i]);
+    b->n_kernel_done = 0;
+}
+
+/* Hands units from..end-1 to the device; is_beside: while kernels of earlier
+ * launches run, which costs an event. */
+static cl_int send_input(tile_batch *b, size_t from, size_t end, int is_beside)
+{
+    const size_t at = from * UNIT, bytes = (end - from) * UNIT;
+    if (engine_of(b)->options.transfer != TSR_TRANSFER_COPY)
+        return CL_SUCCESS;
+    is_beside = is_beside && b->loader != NULL;
+    tsr_cl_forget(&b->loaded);
+    const cl_int code = clEnqueueWriteBuffer(
+        is_beside ? b->loader : b->queue, b->exchange, CL_FALSE, at, bytes,
+        b->host + at, 0, NULL, is_beside ? &b->loaded : NULL);
+    return code == CL_SUCCESS && is_beside ? clFlush(b->loader) : code;
+}
+
+/* Asks for units from..end-1; *done tells when the host has them (NULL: when
+ * the kernel is done). */
+static cl_int ask_results(tile_batch *b, size_t from, size_t end,
+                          cl_event *done)
+{
+    const size_t at = from * UNIT, bytes = (end - from) * UNIT;
+    if (engine_of(b)->options.transfer != TSR_TRANSFER_COPY)
+        return CL_SUCCESS;
+    return clEnqueueReadBuffer(b->queue, b->exchange, CL_FALSE, at, bytes,
+                               b->host + at, 0, NULL, done);
+}
+
+/* A kernel that fails may leave work behind; then nothing is in flight. */
+static tsr_status drain(tile_batch *b, const char *call, cl_int code,
+                        tsr_err *err)
+{
+    tsr_cl_finish(&b->cl);
+    tsr_cl_forget(&b->loaded);
+    tsr_cl_forget(&b->done);
+    return tsr_cl_fail(err, b->cl.device, call, code);
+}
+
+static cl_int set_arguments(const tile_engine *e, const tile_batch *b,
+                            size_t run_at)
+{
+    cl_uint at = (cl_uint)run_at, fresh = (cl_uint)b->base.is_fresh;
+    float single = (float)e->fixed_scale;
+    cl_int code = clSetKernelArg(b->kernel, 1, sizeof at, &at);
+    code |= e->options.use_double
+                ? clSetKernelArg(b->kernel, 2, sizeof e->fixed_scale,
+                                 &e->fixed_scale)
+                : clSetKernelArg(b->kernel, 2, sizeof single, &single);
+    code |= clSetKernelArg(b->kernel, 3, sizeof fresh, &fresh);
+    return code;
+}
+
+/* Where nothing follows the kernel, its event tells that all is done. */
+static cl_int enqueue_kernel(const tile_engine *e, tile_batch *b,
+                             const launch_layout *l, int is_last)
+{
+    const size_t lanes = e->options.variant == TSR_PAGE_TILE_SIMT
+                             ? (size_t)(e->shape.tile * e->options.parts)
+                             : 1;
+    const size_t global[2] = {l->n_run * (size_t)e->split * lanes,
+                              (size_t)e->shape.n_group};
+    const size_t local[2] = {lanes, 1};
+    const int ends = is_last && (e->options.transfer != TSR_TRANSFER_COPY ||
+                                 b->out_rows == 0);
+    const int timed = e->options.profiling && b->n_kernel_done < MAX_LAUNCHES;
+    cl_event event = NULL;
+    cl_int code = clEnqueueNDRangeKernel(
+        b->queue, b->kernel, 2, NULL, global, local, b->loaded != NULL,
+        b->loaded != NULL ? &b->loaded : NULL, ends || timed ? &event : NULL);
+    tsr_cl_forget(&b->loaded);
+    if (code != CL_SUCCESS)
+        return code;
+    if (timed)
+        b->kernel_done[b->n_kernel_done++] = event;
+    if (ends && timed)
+        code = clRetainEvent(event);
+    if (ends && code == CL_SUCCESS)
+        b->done = event;
+    return code;
+}
+
+/* Input and kernel of a launch; *call: what failed. */
+static cl_int enqueue(const tile_engine *e, tile_batch *b,
+                      const launch_layout *l, size_t from, int is_last,
+                      const char **call)
+{
+    cl_int code = send_input(b, from, l->end, l->first > 0);
+    *call = "clEnqueueWriteBuffer";
+    if (code == CL_SUCCESS) {
+        *call = "clSetKernelArg";
+        code = set_arguments(e, b, l->run_at);
+    }
+    if (code == CL_SUCCESS && !e->options.skip_kernel) {
+        *call = "clEnqueueNDRangeKernel";
+        code = enqueue_kernel(e, b, l, is_last);
+    }
+    return code;
+}
+
+/* Enqueues the proposals that were not launched yet; the last launch of a
+ * submit asks for the results. After an error nothing is in flight. */
+static tsr_status launch(tile_batch *b, int is_last, tsr_err *err)
+{
+    const tile_engine *e = engine_of(b);
+    const launch_layout l = lay_out(e, b);
+    const char *call = NULL;
+    cl_int code = CL_SUCCESS;
+    if (l.first == 0) {
+        forget_kernels(b);
+        b->out_rows = l.rows;
+    }
+    b->n_launched = b->base.n;
+    b->sent = b->used = l.end;
+    if (l.n_run > 0) {
+        fill_launch(e, b, &l);
+        /* with atomics the results start as zeros */
+        code = enqueue(e, b, &l, l.first == 0 && e->is_atomic ? 0 : l.begin,
+                       is_last, &call);
+    }
+    if (code == CL_SUCCESS && is_last && b->out_rows > 0) {
+        call = "clEnqueueReadBuffer";
+        code = ask_results(b, 0, out_units(e, b->out_rows), &b->done);
+    }
+    if (code == CL_SUCCESS) {
+        call = "clFlush";
+        code = clFlush(b->queue);
+    }
+    return code == CL_SUCCESS ? TSR_OK : drain(b, call, code, err);
+}
+
+static tsr_status launch_widest(tile_batch *b, tsr_err *err)
+{
+    const tile_engine *e = engine_of(b);
+    const launch_layout l = lay_out_widest(e, b);
+    const char *call;
+    fill_widest(b, &l);
+    cl_int code = enqueue(e, b, &l, l.begin, 0, &call);
+    if (code == CL_SUCCESS) {
+        call = "clFinish";
+        code = clFinish(b->queue);
+    }
+    return code == CL_SUCCESS ? TSR_OK : drain(b, call, code, err);
+}
+
+/* Waits, and adds the results up in the systems; a fresh launch counted no old
+ * values. */
+static tsr_status tile_wait(tsr_batch *base, double *profile, tsr_err *err)
+{
+    tile_batch *b = (tile_batch *)base;
+    const tile_engine *e = engine_of(b);
+    const size_t row_size = (size_t)e->shape.row;
+    const cl_int code =
+        b->done != NULL ? clWaitForEvents(1, &b->done) : CL_SUCCESS;
+    tsr_cl_forget(&b->done);
+    if (code != CL_SUCCESS)
+        return drain(b, "clWaitForEvents", code, err);
+    const void *results = b->host;
+    const int64_t *out = results;
+    for (int p = 0; p < base->n; p++) {
+        const tile_system *s = &e->system[base->system[p]];
+        if (base->is_fresh)
+            memset(s->proposed, 0, row_size * sizeof *s->proposed);
+        else
+            memcpy(s->proposed, s->accepted, row_size * sizeof *s->proposed);
+        for (int r = 0; r < b->part[p].out_count; r++) {
+            const int64_t *row =
+                out + (size_t)(b->part[p].out_first + r) * row_size;
+            for (size_t k = 0; k < row_size; k++)
+                s->proposed[k] += row[k];
+        }
+        if (profile != NULL)
+            put_profile(e, s->proposed,
+                        profile + (size_t)p * tsr_engine_n_profile(&e->base));
+    }
+    return TSR_OK;
+}
+
+/* Waits for launches whose results nobody wants. */
+static void tile_cancel(tsr_batch *base)
+{
+    tile_batch *b = (tile_batch *)base;
+    tsr_cl_finish(&b->cl);
+    tsr_cl_forget(&b->loaded);
+}
+
+double tsr_page_tile_device_us(const tsr_batch *base)
+{
+    const tile_batch *b = (const tile_batch *)base;
+    double sum = 0.0;
+    if (b->n_kernel_done == MAX_LAUNCHES) /* there may have been more */
+        return (double)NAN;
+    for (int i = 0; i < b->n_kernel_done; i++) {
+        cl_ulong start = 0, end = 0;
+        if (clGetEventProfilingInfo(b->kernel_done[i],
+                                    CL_PROFILING_COMMAND_START, sizeof start,
+                                    &start, NULL) != CL_SUCCESS ||
+            clGetEventProfilingInfo(b->kernel_done[i], CL_PROFILING_COMMAND_END,
+                                    sizeof end, &end, NULL) != CL_SUCCESS)
+            return (double)NAN;
+        sum += 1e-3 * (double)(end - start);
+    }
+    return b->n_kernel_done > 0 ? sum : (double)NAN;
+}
+
+/* ---- buffers ---- */
+
+enum { PROBE_WORDS = 64, PROBE_ROUNDS = 3 };
+
+static const char *transfer_name(tsr_page_tile_transfer transfer)
+{
+    static const char *const name[] = {"auto", "mapped", "copied"};
+    return name[transfer];
+}
+
+/* Host writes, kernel answers, host reads, as in a step, on memory at both ends
+ * of the buffer. Nothing in it can go astray, whatever the device sees. */
+static cl_int probe_round(tile_batch *b, cl_kernel kernel, size_t units,
+                          uint32_t seed, int *agree)
+{
+    const size_t words = PROBE_WORDS, one = 1, per = UNIT / sizeof seed;
+    const size_t out_at = units - words / per;
+    cl_uint argument[3] = {0, (cl_uint)(out_at * per), seed};
+    cl_event done = NULL, kernel_done = NULL;
+    void *in = b->host;
+    uint32_t *word = in;
+    for (size_t i = 0; i < words; i++) {
+        word[i] = (uint32_t)i * 7919 + seed * 31;
+        word[out_at * per + i] = 0;
+    }
+    cl_int code = send_input(b, 0, units, 0);
+    code |= clSetKernelArg(kernel, 0, sizeof b->exchange, &b->exchange);
+    for (cl_uint i = 0; i < 3; i++)
+        code |= clSetKernelArg(kernel, 1 + i, sizeof argument[i], &argument[i]);
+    if (code == CL_SUCCESS)
+        code = clEnqueueNDRangeKernel(b->queue, kernel, 1, NULL, &words, &one,
+                                      0, NULL, &kernel_done);
+    if (code == CL_SUCCESS)
+        code = ask_results(b, out_at, units, &done);
+    if (code == CL_SUCCESS)
+        code = clWaitForEvents(1, done != NULL ? &done : &kernel_done);
+    tsr_cl_forget(&done);
+    tsr_cl_forget(&kernel_done);
+    if (code != CL_SUCCESS)
+        return code;
+    for (size_t i = 0; i < words; i++)
+        *agree &= word[out_at * per + i] ==
+                  ((uint32_t)i * 7919 + seed * 31) * 3 + seed;
+    return CL_SUCCESS;
+}
+
+static tsr_status probe(tile_batch *b, tsr_err *err)
+{
+    const tile_engine *e = engine_of(b);
+    int agree = 1;
+    cl_int code;
+    cl_kernel kernel =
+        clCreateKernel(e->program.program, "exchange_probe", &code);
+    if (kernel == NULL)
+        return tsr_cl_fail(err, e->cl.device, "clCreateKernel", code);
+    for (uint32_t i = 1; i <= PROBE_ROUNDS && code == CL_SUCCESS; i++)
+        code = probe_round(b, kernel, b->size, 0x9e3779b9u * i, &agree);
+    clFinish(b->queue);
+    clReleaseKernel(kernel);
+    if (code != CL_SUCCESS)
+        return drain(b, "trying the exchange buffer", code, err);
+    if (!agree)
+        return tsr_fail(err, TSR_E_DEVICE,
+                        "%s does not see what the host writes into a buffer, "
+                        "or the host not its answer, with %s transfer; leave "
+                        "the transfer to the engine or use 'copy'",
+                        e->cl.device->info.name,
+                        transfer_name(e->options.transfer));
+    return TSR_OK;
+}
+
+/* Those that no launch changes; the others are in set_arguments. */
+static cl_int set_constant_arguments(const tile_engine *e, const tile_batch *b)
+{
+    const cl_uint blocks = (cl_uint)e->shape.n_block;
+    const cl_uint groups = (cl_uint)e->shape.n_group;
+    const double dq = e->base.dq_inv_ang;
+    const float single = (float)dq;
+    cl_kernel k = b->kernel;
+    cl_int code = clSetKernelArg(k, 0, sizeof b->exchange, &b->exchange);
+    code |= clSetKernelArg(k, 4, sizeof e->position, &e->position);
+    code |= clSetKernelArg(k, 5, sizeof e->cache, &e->cache);
+    code |= clSetKernelArg(k, 6, sizeof e->form_factor, &e->form_factor);
+    code |= e->options.use_double
+                ? clSetKernelArg(k, 7, sizeof dq, &dq)
+                : clSetKernelArg(k, 7, sizeof single, &single);
+    code |= clSetKernelArg(k, 8, sizeof blocks, &blocks);
+    code |= clSetKernelArg(k, 9, sizeof groups, &groups);
+    return code;
+}
+
+/* The exchange buffer. Tries out that host and device see the same:
+ * TSR_E_DEVICE. */
+static tsr_status make_exchange(tile_batch *b, tsr_err *err)
+{
+    const tile_engine *e = engine_of(b);
+    const size_t bytes = b->size * UNIT;
+    const int copies = e->options.transfer == TSR_TRANSFER_COPY;
+    if (copies)
+        b->exchange = tsr_cl_buffer(&b->cl, CL_MEM_READ_WRITE, bytes, NULL);
+    b->host =
+        tsr_cl_pinned(&b->cl, b->queue, bytes, copies ? NULL : &b->exchange);
+    TSR_TRY(tsr_cl_check(&b->cl, err));
+    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg",
+                       set_constant_arguments(e, b)));
+    return probe(b, err);
+}
+
+/* ---- batches ---- */
+
+enum { FIRST_LAUNCH = 16 }; /* of a full one, the fraction */
+
+/* The first launches are small, so that the device starts soon. */
+static tsr_status tile_propose(tsr_batch *base,
+                               const tsr_body_proposal *proposal, tsr_err *err)
+{
+    tile_batch *b = (tile_batch *)base;
+    const tile_engine *e = engine_of(b);
+    const size_t most = (size_t)e->options.tiles_a_launch;
+    if (base->n == 1) {
+        begin_launches(e, b, base->n_asked);
+        b->tiles = 0;
+        b->enough = over(most, FIRST_LAUNCH);
+    }
+    TSR_TRY(propose_system(e, proposal, base->is_fresh, err));
+    add_blocks(e, b);
+    b->tiles += b->part[base->n - 1].tiles + b->part[base->n - 1].changes / 4;
+    if (!e->is_pipelined || b->tiles < b->enough || base->n == base->n_asked)
+        return TSR_OK;
+    b->tiles = 0;
+    b->enough = 2 * b->enough < most ? 2 * b->enough : most;
+    return launch(b, 0, err);
+}
+
+static tsr_status tile_start(tsr_batch *base, const tsr_body_proposal *proposal,
+                             tsr_err *err)
+{
+    (void)proposal;
+    return launch((tile_batch *)base, 1, err);
+}
+
+static void tile_batch_close(tsr_batch *base)
+{
+    tile_batch *b = (tile_batch *)base;
+    tsr_cl_clear(&b->cl);
+    tsr_cl_forget(&b->loaded);
+    tsr_cl_forget(&b->done);
+    forget_kernels(b);
+}
+
+static tsr_status tile_batch_open(tsr_batch *base, tsr_err *err)
+{
+    tile_batch *b = (tile_batch *)base;
+    const tile_engine *e = engine_of(b);
+    const tsr_device_info *info = &e->cl.device->info;
+    const double mib = 1.0 / 1048576.0;
+    b->cl.device = e->cl.device;
+    b->size = exchange_size(e, base->max_proposal);
+    tsr_pool_array(&base->pool, b->part, base->max_proposal);
+    TSR_TRY(tsr_pool_check(&base->pool, err));
+    if (b->size * UNIT > info->max_alloc_bytes)
+        return tsr_fail(err, TSR_E_DEVICE,
+                        "%s: a batch of %d proposals takes %.0f MiB, a "
+                        "buffer may have %.0f MiB; use smaller batches",
+                        info->name, base->max_proposal,
+                        (double)b->size * UNIT * mib,
+                        (double)info->max_alloc_bytes * mib);
+    b->queue = tsr_cl_queue(
+        &b->cl, e->options.profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
+    if (e->is_pipelined)
+        b->loader = tsr_cl_queue(&b->cl, 0);
+    b->kernel = tsr_cl_kernel(&b->cl, &e->program, "page_tile");
+    return make_exchange(b, err);
+}
+
+/* ---- the engine ---- */
+
+static void describe_shape(tile_engine *e, const tsr_engine_spec *spec,
                            const tsr_device *device)
 {
     const tsr_device_info *info = &device->info;
-    e->device = device;
+    e->cl.device = device;
     e->real_size = e->options.use_double ? sizeof(double) : sizeof(float);
     int n_comp = tsr_engine_n_comp(spec);
     /* The sums of all components share the registers. */
@@ -116,18 +1456,18 @@ static void describe_shape(tsr_page_tile_engine *e, const tsr_engine_spec *spec,
 }
 
 /* Bodies with padding, and values of all their form factors. */
-static size_t padded_bodies(const tsr_page_tile_engine *e)
+static size_t padded_bodies(const tile_engine *e)
 {
     return (size_t)e->shape.n_block * (size_t)e->shape.tile;
 }
 
-static size_t factor_count(const tsr_page_tile_engine *e)
+static size_t factor_count(const tile_engine *e)
 {
     return padded_bodies(e) * (size_t)e->shape.n_comp * (size_t)e->shape.stride;
 }
 
 /* tile_local of kernels/page_tile_simt.cl */
-static uint64_t local_bytes(const tsr_page_tile_engine *e)
+static uint64_t local_bytes(const tile_engine *e)
 {
     uint64_t tile = (uint64_t)e->shape.tile, pages = (uint64_t)e->shape.pages;
     uint64_t parts = (uint64_t)e->options.parts;
@@ -138,57 +1478,54 @@ static uint64_t local_bytes(const tsr_page_tile_engine *e)
     return reals * e->real_size + tile / 2 * sizeof(uint32_t);
 }
 
-static tsr_page_tile_memory memory_of(const tsr_page_tile_engine *e)
+/* On the device: of a system, and of all. */
+static uint64_t system_bytes(const tile_engine *e)
 {
-    uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
-    uint64_t row = (uint64_t)e->shape.row * e->real_size;
-    return (tsr_page_tile_memory){.per_system =
-                                      2 * (uint64_t)e->shape.n_block * block +
-                                      2 * (uint64_t)e->shape.n_tile * row,
-                                  .shared = factor_count(e) * e->real_size};
+    const uint64_t block = 3 * (uint64_t)e->shape.tile * e->real_size;
+    const uint64_t row = (uint64_t)e->shape.row * e->real_size;
+    return 2 * (uint64_t)e->shape.n_block * block +
+           2 * (uint64_t)e->shape.n_tile * row;
 }
 
-static uint64_t memory_limit(const tsr_page_tile_engine *e)
+static uint64_t shared_bytes(const tile_engine *e)
 {
-    uint64_t all = e->device->info.global_bytes,
+    return factor_count(e) * e->real_size;
+}
+
+static uint64_t memory_limit(const tile_engine *e)
+{
+    uint64_t all = e->cl.device->info.global_bytes,
              asked = e->options.memory_limit;
     return asked > 0 && asked < all ? asked : all;
 }
 
 /* Systems that there is room for: all tiles are in one buffer. */
-static uint64_t most_systems(const tsr_page_tile_engine *e)
+static uint64_t most_systems(const tile_engine *e)
 {
-    tsr_page_tile_memory m = memory_of(e);
-    uint64_t tiles = 2 * (uint64_t)e->shape.n_tile;
-    uint64_t most = memory_limit(e),
-             room = most > m.shared ? most - m.shared : 0;
-    uint64_t n = room / m.per_system;
-    uint64_t in_buffer = e->device->info.max_alloc_bytes /
-                         (tiles * (uint64_t)e->shape.row * e->real_size);
+    const uint64_t tiles = 2 * (uint64_t)e->shape.n_tile;
+    const uint64_t most = memory_limit(e), shared = shared_bytes(e);
+    uint64_t n = (most > shared ? most - shared : 0) / system_bytes(e);
+    const uint64_t in_buffer = e->cl.device->info.max_alloc_bytes /
+                               (tiles * (uint64_t)e->shape.row * e->real_size);
     n = n < in_buffer ? n : in_buffer;
     return n < UINT32_MAX / tiles ? n : UINT32_MAX / tiles;
 }
 
-tsr_status tsr_page_tile_memory_needed(const tsr_engine_spec *spec,
-                                       const tsr_device *device,
-                                       const tsr_page_tile_options *options,
-                                       tsr_page_tile_memory *out, tsr_err *err)
+double tsr_page_tile_room(const tsr_engine_spec *spec, const tsr_device *device)
 {
-    tsr_page_tile_engine e = {0};
-    TSR_TRY(tsr_engine_bodies_check(spec, err));
-    TSR_TRY(tsr_page_tile_resolve(&device->info, spec->n_body, options,
-                                  &e.options, err));
+    tile_engine e = {0};
+    if (tsr_engine_spec_check(spec, NULL) != TSR_OK ||
+        tsr_page_tile_resolve(&device->info, spec->n_body, NULL, &e.options,
+                              NULL) != TSR_OK)
+        return 0.0;
     describe_shape(&e, spec, device);
-    *out = memory_of(&e);
-    out->most_systems = most_systems(&e);
-    return TSR_OK;
+    return (double)most_systems(&e);
 }
 
-static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)
+static tsr_status fits(const tile_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
-    const tsr_device_info *info = &e->device->info;
-    tsr_page_tile_memory m = memory_of(e);
+    const tsr_device_info *info = &e->cl.device->info;
     if (e->shape.n_block > MAX_BLOCKS)
         return tsr_fail(err, TSR_E_DEVICE,
                         "page-tile engine: %d bodies make %d blocks of %d; at "
@@ -203,7 +1540,7 @@ static tsr_status fits(const tsr_page_tile_engine *e, tsr_err *err)
             "%.0f MiB; there is room for %llu. Use fewer chains, states or "
             "temperatures",
             info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
-            (double)m.per_system * mib, (double)memory_limit(e) * mib,
+            (double)system_bytes(e) * mib, (double)memory_limit(e) * mib,
             (double)info->max_alloc_bytes * mib,
             (unsigned long long)most_systems(e));
     if (e->options.variant == TSR_PAGE_TILE_SIMT) {
@@ -248,15 +1585,10 @@ static double self_sum(const tsr_engine_spec *spec, int a, int b, int k)
 /* What no move changes, and the scale of the fixed-point sums: the tiles of a
  * system add up to at most (sum |F^a|) (sum |F^b|), in absolute values too,
  * which becomes at most 2^60. */
-static tsr_status constants(tsr_page_tile_engine *e,
-                            const tsr_engine_spec *spec, tsr_err *err)
+static void set_constants(tile_engine *e, const tsr_engine_spec *spec)
 {
     double bound = 0.0;
     int exponent = 0, n_comp = e->shape.n_comp;
-    e->constant = calloc((size_t)e->shape.n_pair * (size_t)spec->n_q,
-                         sizeof *e->constant);
-    if (e->constant == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q", spec->n_q);
     double *constant = e->constant;
     for (int a = 0; a < n_comp; a++)
         for (int b = a; b < n_comp; b++, constant += spec->n_q)
@@ -271,14 +1603,12 @@ static tsr_status constants(tsr_page_tile_engine *e,
         frexp(bound, &exponent);
     exponent = exponent < -60 ? -60 : exponent;
     e->fixed_scale = ldexp(1.0, 60 - exponent);
-    return TSR_OK;
 }
 
 /* Where the kernel reads a form factor: each page's of all bodies of a block
  * side by side for SIMD, each body's of all pages for SIMT, one component's
  * after all of the other's. */
-static size_t factor_place(const tsr_page_tile_engine *e, int comp, int body,
-                           int page)
+static size_t factor_place(const tile_engine *e, int comp, int body, int page)
 {
     const tsr_tile_shape *s = &e->shape;
     const size_t tile = (size_t)s->tile, pages = (size_t)s->pages;
@@ -294,8 +1624,8 @@ static size_t factor_place(const tsr_page_tile_engine *e, int comp, int body,
 }
 
 /* F_i(q_k) (k dq)^(-1/2) of every body. */
-static void pack_form_factors(const tsr_page_tile_engine *e,
-                              const tsr_engine_spec *spec, void *packed)
+static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
+                              void *packed)
 {
     for (int c = 0; c < e->shape.n_comp; c++)
         for (int i = 0; i < e->shape.n_body; i++)
@@ -310,47 +1640,38 @@ static void pack_form_factors(const tsr_page_tile_engine *e,
             }
 }
 
-static tsr_status make_buffers(tsr_page_tile_engine *e,
-                               const tsr_engine_spec *spec, tsr_err *err)
+static tsr_status make_buffers(tile_engine *e, const tsr_engine_spec *spec,
+                               tsr_err *err)
 {
-    tsr_page_tile_memory m = memory_of(e);
-    size_t n = (size_t)e->base.n_system;
-    size_t cache =
+    const size_t n = (size_t)e->base.n_system;
+    const size_t cache =
         n * 2 * (size_t)e->shape.n_tile * (size_t)e->shape.row * e->real_size;
-    size_t position = n * 6 * padded_bodies(e) * e->real_size;
-    cl_int code;
-    void *packed = calloc(m.shared, 1);
+    void *packed = calloc(factor_count(e), e->real_size);
     TSR_TRY(tsr_allocated(packed, err));
     pack_form_factors(e, spec, packed);
-    e->form_factor = clCreateBuffer(e->device->context,
-                                    CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                                    m.shared, packed, &code);
+    e->form_factor =
+        tsr_cl_buffer(&e->cl, CL_MEM_READ_ONLY, shared_bytes(e), packed);
     free(packed);
-    if (e->form_factor != NULL)
-        e->position = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
-                                     position, NULL, &code);
-    if (e->position != NULL)
-        e->cache = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE, cache,
-                                  NULL, &code);
-    if (e->cache == NULL)
-        return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
-    return TSR_OK;
+    e->position = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE,
+                                n * 6 * padded_bodies(e) * e->real_size, NULL);
+    e->cache = tsr_cl_buffer(&e->cl, CL_MEM_READ_WRITE, cache, NULL);
+    return tsr_cl_check(&e->cl, err);
 }
 
-static int vector_lanes(const tsr_page_tile_engine *e)
+static int vector_lanes(const tile_engine *e)
 {
-    int width = e->device->info.float_width;
+    int width = e->cl.device->info.float_width;
     if (e->options.variant == TSR_PAGE_TILE_SIMT)
         return 1;
     width = width >= 16 ? 16 : width >= 8 ? 8 : 4;
     return e->options.use_double ? width / 2 : width;
 }
 
-static tsr_status build(tsr_page_tile_engine *e, tsr_err *err)
+static tsr_status build(tile_engine *e, tsr_err *err)
 {
     double dq = e->base.dq_inv_ang;
     int is_simd = e->options.variant == TSR_PAGE_TILE_SIMD;
-    int is_short = tsr_is_short_range(dq, e->d_bound_ang);
+    int is_short = tsr_is_short_range(dq, e->base.d_bound_ang);
     const char *source[] = {"page_tile.cl", is_simd ? "page_tile_simd.cl"
                                                     : "page_tile_simt.cl"};
     /* A CPU's kernels take them as arguments: kernels/page_tile.cl says why. */
@@ -364,25 +1685,27 @@ static tsr_status build(tsr_page_tile_engine *e, tsr_err *err)
              e->shape.tile, e->shape.pages, groups, e->shape.n_comp, blocks,
              vector_lanes(e), is_short, e->is_atomic, e->split,
              e->options.use_double, e->options.parts);
-    return tsr_program_build(e->device, 2, source, e->build_options,
+    return tsr_program_build(e->cl.device, 2, source, e->build_options,
                              &e->program, err);
 }
 
 /* A small batch tries the transfer out; what was not asked for by name gives
  * way to copies. */
-static tsr_status choose_transfer(tsr_page_tile_engine *e, tsr_err *err)
+static tsr_status choose_transfer(tile_engine *e, tsr_err *err)
 {
     const int is_asked = e->options.transfer != TSR_TRANSFER_AUTO;
     tsr_batch *batch = NULL;
-    e->options.transfer = first_transfer(e);
-    tsr_status status = tsr_page_tile_batch_new(&e->base, 1, &batch, err);
+    if (!is_asked)
+        e->options.transfer = e->cl.device->info.is_unified
+                                  ? TSR_TRANSFER_MAPPED
+                                  : TSR_TRANSFER_COPY;
+    tsr_status status = tsr_batch_new(&e->base, 1, &batch, err);
     if (status == TSR_E_DEVICE && !is_asked &&
         e->options.transfer != TSR_TRANSFER_COPY) {
         e->options.transfer = TSR_TRANSFER_COPY;
-        status = tsr_page_tile_batch_new(&e->base, 1, &batch, err);
+        status = tsr_batch_new(&e->base, 1, &batch, err);
     }
-    if (status == TSR_OK)
-        tsr_page_tile_batch_free(batch);
+    tsr_batch_free(batch);
     e->is_pipelined = e->is_atomic && e->options.transfer == TSR_TRANSFER_COPY;
     return status;
 }
@@ -392,79 +1715,49 @@ static tsr_status choose_transfer(tsr_page_tile_engine *e, tsr_err *err)
  * and aborts. So the widest grid there can be comes first, before any other
  * launch: all systems in one batch, and no work in it. A batch so large that
  * there is no memory for it will not be asked for. */
-static tsr_status open_widest(tsr_page_tile_engine *e, tsr_err *err)
+static tsr_status open_widest(tile_engine *e, tsr_err *err)
 {
     tsr_batch *batch = NULL;
-    if (e->device->info.type != TSR_DEVICE_CPU)
+    if (e->cl.device->info.type != TSR_DEVICE_CPU ||
+        tsr_batch_new(&e->base, e->base.n_system, &batch, NULL) != TSR_OK)
         return TSR_OK;
-    tsr_status status =
-        tsr_page_tile_batch_new(&e->base, e->base.n_system, &batch, NULL);
-    if (status != TSR_OK)
-        return TSR_OK;
-    status = tsr_launch_widest((tsr_page_tile_batch *)batch, err);
-    tsr_page_tile_batch_free(batch);
+    const tsr_status status = launch_widest((tile_batch *)batch, err);
+    tsr_batch_free(batch);
     return status;
 }
 
-static void describe(tsr_page_tile_engine *e)
+static void describe(tile_engine *e)
 {
-    snprintf(e->base.description, sizeof e->base.description,
-             "%s, %s precision, %s transfer, differences up to %d bodies; "
-             "%.120s, driver %.60s; source %016llx%s; %s",
-             e->base.type->name, e->options.use_double ? "double" : "single",
-             tsr_transfer_name(e->options.transfer),
-             e->options.difference > 0 ? e->options.difference : 0,
-             e->device->info.name, e->device->info.driver,
-             (unsigned long long)e->program.source_hash,
-             tsr_program_folder() != NULL ? " from TSR_KERNEL_DIR" : "",
-             e->build_options);
+    char *to = e->base.description;
+    const int n = snprintf(
+        to, sizeof e->base.description,
+        "%s, %s precision, %s transfer, differences up to %d bodies; ",
+        e->base.type->name, e->options.use_double ? "double" : "single",
+        transfer_name(e->options.transfer),
+        e->options.difference > 0 ? e->options.difference : 0);
+    tsr_program_describe(&e->program, e->cl.device, e->build_options, to + n,
+                         sizeof e->base.description - (size_t)n);
 }
 
-static void page_tile_free(tsr_engine *engine)
+static void tile_close(tsr_engine *engine)
 {
-    tsr_page_tile_engine *e = (tsr_page_tile_engine *)engine;
-    for (int i = 0; e->system != NULL && i < e->base.n_system; i++)
-        tsr_tile_system_clear(&e->system[i]);
-    if (e->cache != NULL)
-        clReleaseMemObject(e->cache);
-    if (e->position != NULL)
-        clReleaseMemObject(e->position);
-    if (e->form_factor != NULL)
-        clReleaseMemObject(e->form_factor);
+    tile_engine *e = (tile_engine *)engine;
+    tsr_cl_clear(&e->cl);
     tsr_program_clear(&e->program);
-    free(e->system);
-    free(e->constant);
-    free(e->base.rounding);
-    free(e);
 }
 
-static void page_tile_accept(tsr_batch *batch, int system)
+static void tile_profile(const tsr_engine *engine, int system, double *profile)
 {
-    tsr_tile_system_accept((const tsr_page_tile_engine *)batch->engine, system);
+    const tile_engine *e = (const tile_engine *)engine;
+    put_profile(e, e->system[system].accepted, profile);
 }
 
-static void page_tile_reject(tsr_batch *batch, int system)
-{
-    tsr_tile_system_reject((const tsr_page_tile_engine *)batch->engine, system);
-}
-
-static tsr_status page_tile_profile(tsr_batch *batch, int system,
-                                    double *profile, tsr_err *err)
-{
-    const tsr_page_tile_engine *e = (const tsr_page_tile_engine *)batch->engine;
-    if (system < 0 || system >= e->base.n_system || !e->system[system].is_set)
-        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d was never set",
-                        system);
-    tsr_tile_system_profile(e, e->system[system].accepted, profile);
-    return TSR_OK;
-}
-
-#define PAGE_TILE_FUNCTIONS                                           \
-    .free = page_tile_free, .batch_new = tsr_page_tile_batch_new,     \
-    .batch_free = tsr_page_tile_batch_free, .set = tsr_page_tile_set, \
-    .submit = tsr_page_tile_submit, .wait = tsr_page_tile_wait,       \
-    .accept = page_tile_accept, .reject = page_tile_reject,           \
-    .profile = page_tile_profile
+#define PAGE_TILE_FUNCTIONS                                        \
+    .size = sizeof(tile_engine), .batch_size = sizeof(tile_batch), \
+    .close = tile_close, .batch_open = tile_batch_open,            \
+    .batch_close = tile_batch_close, .propose = tile_propose,      \
+    .start = tile_start, .cancel = tile_cancel, .wait = tile_wait, \
+    .accept = tile_accept, .profile = tile_profile
 
 static const tsr_engine_type simt_type = {
     .name = "page-tile SIMT",
@@ -476,58 +1769,47 @@ static const tsr_engine_type simd_type = {
     .doc = "page-tile Debye sum, vectors of bodies (Antonov et al. 2013)",
     PAGE_TILE_FUNCTIONS};
 
+static tsr_status make(tile_engine *e, const tsr_engine_spec *spec,
+                       tsr_err *err)
+{
+    tsr_pool *pool = &e->base.pool;
+    e->base.system_bytes = (double)system_bytes(e);
+    e->base.shared_bytes = (double)shared_bytes(e);
+    e->base.most_systems = (double)most_systems(e);
+    TSR_TRY(fits(e, err));
+    tsr_pool_array(pool, e->constant, tsr_engine_n_profile(&e->base));
+    tsr_pool_array(pool, e->system, spec->n_system);
+    for (int i = 0; i < spec->n_system && !pool->failed; i++)
+        make_system(e, &e->system[i]);
+    TSR_TRY(tsr_pool_check(pool, err));
+    set_constants(e, spec);
+    /* a tile has two blocks with max_age differences each */
+    tsr_engine_rounding(spec, e->options.use_double ? 0x1p-40 : 0x1p-24,
+                        e->shape.tile, 1 + 2 * e->options.max_age,
+                        e->base.rounding);
+    TSR_TRY(build(e, err));
+    TSR_TRY(make_buffers(e, spec, err));
+    TSR_TRY(choose_transfer(e, err));
+    TSR_TRY(open_widest(e, err));
+    describe(e);
+    return TSR_OK;
+}
+
 tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
                                     const tsr_device *device,
                                     const tsr_page_tile_options *options,
                                     tsr_engine **out, tsr_err *err)
 {
+    tsr_page_tile_options o;
     *out = NULL;
-    TSR_TRY(tsr_engine_bodies_check(spec, err));
-    tsr_page_tile_engine *e = calloc(1, sizeof *e);
-    TSR_TRY(tsr_allocated(e, err));
-    int n_comp = tsr_engine_n_comp(spec);
-    e->base = (tsr_engine){.type = &simt_type,
-                           .n_body = spec->n_body,
-                           .n_q = spec->n_q,
-                           .n_comp = n_comp,
-                           .n_pair = n_comp * (n_comp + 1) / 2,
-                           .n_system = spec->n_system,
-                           .dq_inv_ang = spec->dq_inv_ang};
-    e->d_bound_ang = spec->d_bound_ang;
-    tsr_status status = tsr_page_tile_resolve(&device->info, spec->n_body,
-                                              options, &e->options, err);
-    if (status == TSR_OK) {
-        if (e->options.variant == TSR_PAGE_TILE_SIMD)
-            e->base.type = &simd_type;
-        describe_shape(e, spec, device);
-        e->base.system_bytes = (double)memory_of(e).per_system;
-        e->base.shared_bytes = (double)memory_of(e).shared;
-        e->base.most_systems = (double)most_systems(e);
-        status = fits(e, err);
-    }
-    TSR_THEN(status, constants(e, spec, err));
-    /* a tile has two blocks with max_age differences each */
-    if (status == TSR_OK)
-        status = tsr_engine_rounding(
-            spec, e->options.use_double ? 0x1p-40 : 0x1p-24, e->shape.tile,
-            1 + 2 * e->options.max_age, &e->base.rounding, err);
-    TSR_THEN(status, build(e, err));
-    TSR_THEN(status, make_buffers(e, spec, err));
-    if (status == TSR_OK) {
-        e->system = calloc((size_t)spec->n_system, sizeof *e->system);
-        if (e->system == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %d systems",
-                              spec->n_system);
-    }
-    for (int i = 0; i < spec->n_system && status == TSR_OK; i++)
-        status = tsr_tile_system_init(e, &e->system[i], err);
-    TSR_THEN(status, choose_transfer(e, err));
-    TSR_THEN(status, open_widest(e, err));
-    if (status != TSR_OK) {
-        page_tile_free(&e->base);
-        return status;
-    }
-    describe(e);
-    *out = &e->base;
-    return TSR_OK;
+    TSR_TRY(tsr_engine_spec_check(spec, err));
+    TSR_TRY(
+        tsr_page_tile_resolve(&device->info, spec->n_body, options, &o, err));
+    TSR_TRY(tsr_engine_open(o.variant == TSR_PAGE_TILE_SIMD ? &simd_type
+                                                            : &simt_type,
+                            spec, out, err));
+    tile_engine *e = (tile_engine *)*out;
+    e->options = o;
+    describe_shape(e, spec, device);
+    return tsr_engine_made(out, make(e, spec, err));
 }

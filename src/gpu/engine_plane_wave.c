@@ -1,17 +1,948 @@
-/* Makes the engine by plane waves: directions, tables of rigid units, program,
- * buffers. The kernels, kernels/plane_wave.cl, say how numbers lie on the
+/* The engine by plane waves (engine_device.h). Host side: rigid units that have
+ * tables; a system's bodies and poses; batches, which are entries of what
+ * moved, two launches and one read-back for the proposals of many systems; and
+ * how an engine is made. kernels/plane_wave.cl says how numbers lie on the
  * device. */
-#include "gpu/engine_plane_wave.h"
+#include "gpu/engine_device.h"
 
 #include "core/parallel.h"
 #include "core/vec3.h"
-#include "gpu/wave_engine.h"
+#include "gpu/opencl.h"
 #include "scattering/plane_wave.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* q of a band, which is that of amplitude tables; directions of a work-group on
+ * a GPU, and lanes of a work-item on a processor; entries that are worth a part
+ * of their own, and parts of a proposal at most, on a GPU. */
+enum { BAND = 8, ITEMS = 64, LANES = 16, PART = 128, MOST_PARTS = 8 };
+
+/* Entries of four numbers: a loose body has one, a unit POSE of them. */
+enum { POSE = 4 };
+
+/* Sets of directions, of which a system has the smallest that its largest
+ * distance allows for: the first for d_bound_ang, every other for
+ * SHRINK of the one before. */
+enum { LEVELS = TSR_PLANE_WAVE_LEVELS };
+#define SHRINK 0.88
+
+typedef struct {
+    int first, n; /* blocks */
+    double d_ang;
+} wave_level;
+
+/* A rigid unit with a table. Three of its bodies far apart tell its pose. */
+typedef struct {
+    int given;          /* its number in the spec */
+    int n, body[3];     /* how many bodies it has */
+    double frame[3][3]; /* rows: axes by these bodies in the table's place */
+    double centre[3];   /* from body[0] to the table's centre, on these axes */
+    double middle[3];   /* the table's centre in the table's place */
+    double radius;      /* nothing of it is farther from the table's centre */
+} wave_unit;
+
+typedef struct {
+    int first, count;
+} wave_range;
+
+typedef struct {
+    double (*now)[3], (*then)[3]; /* [n_body] accepted, proposed */
+    double (*rim)[3];             /* [n_rim] scratch */
+    double origin[3], proposed_origin[3];
+    double centre[3], reach; /* no body is farther from the centre */
+    double proposed_centre[3], proposed_reach;
+    double span, proposed_span; /* nothing of it is farther apart */
+    int level, proposed_level;  /* of directions */
+    int n_range;
+    wave_range *range;           /* [n_body] of the proposal */
+    int n_loose, n_unit;         /* that moved: loose bodies, units */
+    int *moved;                  /* [engine's n_unit] bodies of each that did */
+    double *accepted, *proposed; /* [n_pair][n_q] */
+    int slot, age;
+    int is_full;  /* the proposal sums all waves */
+    int is_same;  /* it changes no distance */
+    int is_stale; /* the molecule turned as a whole since its last sum */
+} wave_system;
+
+typedef struct {
+    tsr_engine base;
+    double inside_ang; /* what is inside of units is not farther from their
+                          bodies */
+    int n_rim, *rim;   /* [n_rim] loose bodies, and those of units that are
+                          outermost: no two bodies are farther apart than these,
+                          but for */
+    double rim_ang;    /* this, twice */
+    int items, lanes;
+    wave_level level[LEVELS];
+    int n_block;         /* of the first level, which has most */
+    int *band;           /* [all blocks] */
+    size_t row;          /* numbers of all amplitudes of a system */
+    double *forward;     /* [n_pair] I(0) */
+    int *unit;           /* [n_body] of its unit, -1: loose */
+    unsigned char *part; /* [n_body] find_parts */
+    int *run_end;        /* [n_body] so far bodies after it are of the same */
+    int n_loose, n_unit;
+    int unit_cost; /* loose bodies that a table is as dear as */
+    wave_unit *units;
+    double (*rigid)[3]; /* [n_body] where tables are from */
+    tsr_program program;
+    tsr_cl cl;
+    cl_mem direction, bands, levels, factor, amplitude;
+    cl_mem table, places, kernel; /* of units: values, where they are, kernel */
+    wave_system *system;
+} wave_engine;
+
+/* ---- rigid units ----
+ *
+ * What an engine finds out of its bodies once: rigid units that have tables,
+ * what tells their pose, which bodies are outermost, and which components each
+ * has. */
+
+/* The frame of a unit by its three bodies; 0 where they are on one line. */
+static int find_frame(const wave_unit *unit, const double (*xyz)[3],
+                      double frame[3][3])
+{
+    const double *o = xyz[unit->body[0]];
+    double side[3];
+    tsr_vec3_sub(frame[0], xyz[unit->body[1]], o);
+    tsr_vec3_sub(side, xyz[unit->body[2]], o);
+    if (!(tsr_vec3_norm(frame[0]) > 0.0))
+        return 0;
+    tsr_vec3_normalize(frame[0]);
+    const double along = tsr_vec3_dot(side, frame[0]);
+    for (int c = 0; c < 3; c++)
+        frame[1][c] = side[c] - along * frame[0][c];
+    if (!(tsr_vec3_norm(frame[1]) > 1.0))
+        return 0;
+    tsr_vec3_normalize(frame[1]);
+    tsr_vec3_cross(frame[2], frame[0], frame[1]);
+    return 1;
+}
+
+/* The body farthest from x, or from the line through x along the axis. */
+static int farthest(const wave_engine *e, const tsr_engine_spec *spec, int unit,
+                    const double x[3], const double *axis)
+{
+    double most = -1.0;
+    int at = 0;
+    for (int i = 0; i < spec->n_body; i++) {
+        double d[3];
+        if (e->unit[i] != unit)
+            continue;
+        tsr_vec3_sub(d, spec->rigid[i], x);
+        const double along = axis != NULL ? tsr_vec3_dot(d, axis) : 0.0;
+        const double far = tsr_vec3_dot(d, d) - along * along;
+        if (far > most) {
+            most = far;
+            at = i;
+        }
+    }
+    return at;
+}
+
+/* The box about what scatters in a unit, which is its bodies or what is inside;
+ * returns how much that is. */
+static int find_box(const wave_engine *e, const tsr_engine_spec *spec, int unit,
+                    double low[3], double high[3])
+{
+    const tsr_engine_inside *in = spec->inside;
+    const int n = in != NULL ? in->n : spec->n_body;
+    const int *of = in != NULL ? in->unit : e->unit;
+    const double(*xyz)[3] = in != NULL ? in->xyz : spec->rigid;
+    const int sought = in != NULL ? -2 - unit : unit; /* the spec's number */
+    int n_own = 0;
+    for (int c = 0; c < 3; c++) {
+        low[c] = HUGE_VAL;
+        high[c] = -HUGE_VAL;
+    }
+    for (int i = 0; i < n; i++) {
+        if (of[i] != sought)
+            continue;
+        n_own++;
+        for (int c = 0; c < 3; c++) {
+            low[c] = fmin(low[c], xyz[i][c]);
+            high[c] = fmax(high[c], xyz[i][c]);
+        }
+    }
+    return n_own;
+}
+
+/* The largest distance of what scatters in a unit from its middle. */
+static double radius_of(const tsr_engine_spec *spec, int unit,
+                        const wave_unit *u)
+{
+    const tsr_engine_inside *in = spec->inside;
+    double most = 0.0;
+    if (in == NULL)
+        return sqrt(tsr_vec3_distance2(spec->rigid[u->body[0]], u->middle));
+    for (int i = 0; i < in->n; i++)
+        if (in->unit[i] == -2 - unit)
+            most = fmax(most, tsr_vec3_distance2(in->xyz[i], u->middle));
+    return sqrt(most);
+}
+
+/* Bodies that tell the pose, and the middle. 0: the unit is not worth a table,
+ * or lies on a line. unit: as in e->unit before it is looked at. */
+static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
+                         int unit, wave_unit *to)
+{
+    double *centre = to->middle;
+    const double(*x)[3] = spec->rigid;
+    double low[3], high[3], axis[3];
+    *to = (wave_unit){.given = -2 - unit};
+    for (int i = 0; i < spec->n_body; i++)
+        to->n += e->unit[i] == unit;
+    const int n_own = find_box(e, spec, unit, low, high);
+    if (n_own == 0 || (spec->inside == NULL && n_own < e->unit_cost))
+        return 0;
+    for (int c = 0; c < 3; c++)
+        centre[c] = 0.5 * (low[c] + high[c]);
+    to->body[0] = farthest(e, spec, unit, centre, NULL);
+    to->radius = radius_of(spec, unit, to);
+    to->body[1] = farthest(e, spec, unit, x[to->body[0]], NULL);
+    tsr_vec3_sub(axis, x[to->body[1]], x[to->body[0]]);
+    if (!(tsr_vec3_norm(axis) > 1.0))
+        return 0;
+    tsr_vec3_normalize(axis);
+    to->body[2] = farthest(e, spec, unit, x[to->body[0]], axis);
+    if (!find_frame(to, x, to->frame))
+        return 0;
+    double from[3];
+    tsr_vec3_sub(from, centre, x[to->body[0]]);
+    for (int c = 0; c < 3; c++)
+        to->centre[c] = tsr_vec3_dot(to->frame[c], from);
+    return 1;
+}
+
+/* How far what is inside of units is from the nearest of their bodies. */
+static double find_inside(const tsr_engine_spec *spec)
+{
+    const tsr_engine_inside *in = spec->inside;
+    double most2 = 0.0;
+    for (int i = 0; in != NULL && i < in->n; i++) {
+        double least2 = HUGE_VAL;
+        for (int b = 0; b < spec->n_body; b++)
+            if (spec->unit[b] == in->unit[i])
+                least2 = fmin(least2,
+                              tsr_vec3_distance2(in->xyz[i], spec->rigid[b]));
+        most2 = fmax(most2, least2);
+    }
+    return sqrt(most2);
+}
+
+/* Number k of n directions, evenly spread over the sphere. */
+static void direction(int k, int n, double out[3])
+{
+    const double z = 1.0 - (2.0 * k + 1.0) / n, r = sqrt(1.0 - z * z);
+    out[0] = r * cos(2.399963229728653 * k); /* the golden angle */
+    out[1] = r * sin(2.399963229728653 * k);
+    out[2] = z;
+}
+
+/* The body of a unit that is farthest along a direction, of those on the rim
+ * alone where on_rim; and how far. */
+static int outermost(const wave_engine *e, const tsr_engine_spec *spec,
+                     int unit, const char *on_rim, const double along[3],
+                     double *far)
+{
+    int at = -1;
+    *far = -HUGE_VAL;
+    for (int i = 0; i < spec->n_body; i++)
+        if (e->unit[i] == unit && (on_rim == NULL || on_rim[i])) {
+            const double x = tsr_vec3_dot(spec->rigid[i], along);
+            at = x > *far ? i : at;
+            *far = fmax(*far, x);
+        }
+    return at;
+}
+
+/* Bodies outermost in some directions, and by how much others are farther out
+ * in others. on_rim [n_body]: scratch, zero. */
+static void find_rim(wave_engine *e, const tsr_engine_spec *spec, char *on_rim)
+{
+    enum { DIRECTIONS = 96, TRIED = 400 };
+    double n[3], far, own;
+    for (int u = 0; u < e->n_unit; u++) {
+        for (int k = 0; k < DIRECTIONS; k++) {
+            direction(k, DIRECTIONS, n);
+            on_rim[outermost(e, spec, u, NULL, n, &far)] = 1;
+        }
+        for (int k = 0; k < TRIED; k++) {
+            direction(k, TRIED, n);
+            outermost(e, spec, u, NULL, n, &far);
+            outermost(e, spec, u, on_rim, n, &own);
+            e->rim_ang = fmax(e->rim_ang, far - own);
+        }
+    }
+    for (int i = 0; i < spec->n_body; i++)
+        if (e->unit[i] < 0 || on_rim[i])
+            e->rim[e->n_rim++] = i;
+}
+
+/* Numbers the units of the spec that are worth a table; the bodies of others
+ * are loose. Those that have particles inside all have one. Errors:
+ * TSR_E_NOMEM, TSR_E_INTERNAL (such a one whose bodies are on a line). */
+static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
+                             tsr_err *err)
+{
+    const int n_body = spec->n_body;
+    tsr_pool *pool = &e->base.pool;
+    char *on_rim;
+    e->inside_ang = find_inside(spec);
+    tsr_pool_array(pool, e->unit, n_body);
+    tsr_pool_array(pool, e->run_end, n_body);
+    tsr_pool_array(pool, e->units, n_body);
+    tsr_pool_array(pool, e->rim, n_body);
+    tsr_pool_array(pool, on_rim, n_body);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < n_body; i++) /* -2 and less: not looked at */
+        e->unit[i] =
+            spec->unit != NULL && spec->unit[i] >= 0 ? -2 - spec->unit[i] : -1;
+    for (int i = 0; i < n_body; i++) {
+        const int given = e->unit[i];
+        if (given >= -1)
+            continue;
+        const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
+                               ? e->n_unit++
+                               : -1;
+        if (number < 0 && spec->inside != NULL)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: rigid unit %d has particles, and no "
+                            "bodies that tell where they are",
+                            -2 - given);
+        for (int j = i; j < n_body; j++)
+            e->unit[j] = e->unit[j] == given ? number : e->unit[j];
+    }
+    for (int i = n_body - 1; i >= 0; i--) {
+        const int is_last = i == n_body - 1 || e->unit[i] != e->unit[i + 1];
+        e->run_end[i] = is_last ? i + 1 : e->run_end[i + 1];
+        e->n_loose += e->unit[i] < 0;
+    }
+    find_rim(e, spec, on_rim);
+    tsr_pool_drop(pool, on_rim);
+    return TSR_OK;
+}
+
+/* Atoms have no water, and water is the last component: part says which of its
+ * components a body has (PART_... of the kernels). */
+static void find_parts(wave_engine *e, const tsr_engine_spec *spec)
+{
+    enum { BOTH, BUT_LAST, LAST };
+    const int n_comp = e->base.n_comp;
+    for (int i = 0; i < spec->n_body && n_comp > 1; i++) {
+        int has[3] = {0};
+        for (int a = 0; a < n_comp; a++)
+            for (int k = 0; k < spec->n_q; k++)
+                has[a] |= *tsr_engine_factor(spec, a, spec->type[i], k) != 0.0;
+        if (!has[n_comp - 1])
+            e->part[i] = BUT_LAST;
+        else if (!has[0] && !(n_comp > 2 && has[1]))
+            e->part[i] = LAST;
+    }
+}
+
+/* ---- a system ---- */
+
+/* How far a unit may be from what its table is of: moves keep distances to
+ * 1e-6 A. */
+static const double rigid_ang = 1e-3;
+
+/* A set of directions is chosen with room for a distance so many times the
+ * present one, so that the next steps do not ask for another. */
+static const double spare = 1.02;
+
+static void make_system(wave_engine *e, wave_system *s)
+{
+    tsr_pool *pool = &e->base.pool;
+    tsr_pool_array(pool, s->now, e->base.n_body);
+    tsr_pool_array(pool, s->then, e->base.n_body);
+    tsr_pool_array(pool, s->rim, e->n_rim + 1);
+    tsr_pool_array(pool, s->range, e->base.n_body);
+    tsr_pool_array(pool, s->moved, e->n_unit + 1);
+    tsr_pool_array(pool, s->accepted, tsr_engine_n_profile(&e->base));
+    tsr_pool_array(pool, s->proposed, tsr_engine_n_profile(&e->base));
+}
+
+static void copy_moved(const wave_system *s, double (*to)[3],
+                       const double (*from)[3])
+{
+    for (int r = 0; r < s->n_range; r++)
+        memcpy(to + s->range[r].first, from + s->range[r].first,
+               (size_t)s->range[r].count * sizeof *to);
+}
+
+/* ---- extents ---- */
+
+static double reach_of(const double (*restrict xyz)[3], int n,
+                       const double centre[3])
+{
+    double most2 = 0.0;
+    for (int i = 0; i < n; i++) {
+        const double d2 = tsr_vec3_distance2(xyz[i], centre);
+        most2 = d2 > most2 ? d2 : most2;
+    }
+    return sqrt(most2);
+}
+
+/* The middle of the box about all bodies as they are proposed, and how far what
+ * scatters is from it at most. */
+static void find_centre(const wave_engine *e, wave_system *s)
+{
+    double low[3], high[3];
+    tsr_vec3_copy(low, s->then[0]);
+    tsr_vec3_copy(high, s->then[0]);
+    for (int i = 1; i < e->base.n_body; i++)
+        for (int c = 0; c < 3; c++) {
+            const double x = s->then[i][c];
+            low[c] = x < low[c] ? x : low[c];
+            high[c] = x > high[c] ? x : high[c];
+        }
+    for (int c = 0; c < 3; c++)
+        s->proposed_centre[c] = 0.5 * (low[c] + high[c]);
+    s->proposed_reach = reach_of((const double(*)[3])s->then, e->base.n_body,
+                                 s->proposed_centre) +
+                        e->inside_ang;
+}
+
+/* ---- units ---- */
+
+/* The pose of a unit: x of the table's frame, from its centre, is at
+ * turn x + at. */
+static void find_pose(const wave_unit *u, const double (*xyz)[3],
+                      double turn[3][3], double at[3])
+{
+    double frame[3][3] = {{0.0}};
+    find_frame(u, xyz, frame);
+    tsr_vec3_copy(at, xyz[u->body[0]]);
+    for (int c = 0; c < 3; c++)
+        for (int d = 0; d < 3; d++) {
+            turn[c][d] = 0.0;
+            for (int k = 0; k < 3; k++)
+                turn[c][d] += frame[k][c] * u->frame[k][d];
+            at[c] += frame[d][c] * u->centre[d];
+        }
+}
+
+/* What moved, by kinds; whole units alone may. */
+static tsr_status count_moved(const wave_engine *e, wave_system *s,
+                              tsr_err *err)
+{
+    s->n_loose = s->n_unit = 0;
+    memset(s->moved, 0, (size_t)e->n_unit * sizeof *s->moved);
+    for (int r = 0; r < s->n_range; r++) {
+        const int end = s->range[r].first + s->range[r].count;
+        for (int i = s->range[r].first, n; i < end; i += n) {
+            n = (e->run_end[i] < end ? e->run_end[i] : end) - i;
+            *(e->unit[i] < 0 ? &s->n_loose : &s->moved[e->unit[i]]) += n;
+        }
+    }
+    for (int u = 0; u < e->n_unit; u++) {
+        s->n_unit += s->moved[u] > 0;
+        if (s->moved[u] > 0 && s->moved[u] < e->units[u].n)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: %d of the %d bodies of a rigid unit moved",
+                            s->moved[u], e->units[u].n);
+    }
+    return TSR_OK;
+}
+
+/* How far what moved is from the accepted centre at most: loose bodies, and the
+ * spheres about units. */
+static double moved_reach(const wave_engine *e, const wave_system *s)
+{
+    const double(*then)[3] = (const double(*)[3])s->then;
+    double most = 0.0, turn[3][3], at[3];
+    for (int r = 0; r < s->n_range; r++) {
+        const int end = s->range[r].first + s->range[r].count;
+        for (int i = s->range[r].first, n; i < end; i += n) {
+            n = (e->run_end[i] < end ? e->run_end[i] : end) - i;
+            if (e->unit[i] < 0)
+                most = fmax(most, reach_of(then + i, n, s->centre));
+        }
+    }
+    for (int u = 0; u < e->n_unit; u++)
+        if (s->moved[u] > 0) {
+            find_pose(&e->units[u], then, turn, at);
+            most = fmax(most, sqrt(tsr_vec3_distance2(at, s->centre)) +
+                                  e->units[u].radius);
+        }
+    return most;
+}
+
+/* The smallest set of directions that allows for that distance. */
+static int level_for(const wave_engine *e, double span)
+{
+    int level = LEVELS - 1;
+    while (level > 0 && e->level[level].d_ang < span)
+        level--;
+    return level;
+}
+
+static const double (*rim_of(const wave_engine *e, const wave_system *s))[3]
+{
+    for (int k = 0; k < e->n_rim; k++)
+        tsr_vec3_copy(s->rim[k], s->then[e->rim[k]]);
+    return (const double(*)[3])s->rim;
+}
+
+/* Bounds first, where some bodies moved; then by the rim. What no longer has
+ * room among its directions is summed afresh, with others. */
+static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
+{
+    wave_system *s = &e->system[system];
+    const double(*then)[3] = (const double(*)[3])s->then;
+    const double beyond = 2.0 * (e->inside_ang + e->rim_ang);
+    s->proposed_level = s->level;
+    if (!s->is_full) {
+        const double moved = moved_reach(e, s), room = e->level[s->level].d_ang;
+        tsr_vec3_copy(s->proposed_centre, s->centre);
+        s->proposed_reach = fmax(s->reach, moved);
+        s->proposed_span = fmax(s->span, moved + s->proposed_reach);
+        if (s->proposed_span <= room)
+            return TSR_OK;
+        s->proposed_span = room;
+        if (!tsr_is_distance_beyond(e->n_rim, rim_of(e, s), room - beyond))
+            return TSR_OK;
+    }
+    find_centre(e, s);
+    const double wide = 2.0 * s->proposed_reach;
+    if (wide > e->base.d_bound_ang &&
+        tsr_is_distance_beyond(e->base.n_body, then,
+                               e->base.d_bound_ang * (1.0 + 1e-6)))
+        return tsr_fail(err, TSR_E_RANGE,
+                        "engine: two bodies of system %d are %.6g Angstrom "
+                        "apart; the q grid allows for %.6g",
+                        system, tsr_largest_distance(e->base.n_body, then),
+                        e->base.d_bound_ang);
+    s->proposed_span = tsr_largest_distance(e->n_rim, rim_of(e, s)) + beyond;
+    s->is_full = 1;
+    s->proposed_level = level_for(e, spare * s->proposed_span);
+    return TSR_OK;
+}
+
+/* Whether bodies of a unit, first to end - 1, are where its pose says, which is
+ * what its table is of. */
+static tsr_status check_run(const wave_engine *e, int system, int first,
+                            int end, tsr_err *err)
+{
+    const wave_unit *u = &e->units[e->unit[first]];
+    const double(*then)[3] = (const double(*)[3])e->system[system].then;
+    double turn[3][3], at[3];
+    find_pose(u, then, turn, at);
+    for (int i = first; i < end; i++) {
+        double d[3], x[3];
+        tsr_vec3_sub(d, e->rigid[i], u->middle);
+        for (int c = 0; c < 3; c++)
+            x[c] = at[c] + tsr_vec3_dot(turn[c], d);
+        if (!(tsr_vec3_distance2(x, then[i]) < rigid_ang * rigid_ang))
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "engine: a rigid unit of system %d has another "
+                            "shape than the one its amplitudes are of (body "
+                            "%d)",
+                            system, i);
+    }
+    return TSR_OK;
+}
+
+/* Units that a proposal does not say to go along rigidly; each moves whole. */
+static tsr_status check_units(const wave_engine *e,
+                              const tsr_body_proposal *proposal, tsr_err *err)
+{
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *at = &proposal->range[r];
+        const int end = at->first + at->count;
+        for (int i = at->first, next; at->group == 0 && i < end; i = next) {
+            next = e->run_end[i] < end ? e->run_end[i] : end;
+            if (e->unit[i] >= 0)
+                TSR_TRY(check_run(e, proposal->system, i, next, err));
+        }
+    }
+    return TSR_OK;
+}
+
+/* ---- proposals ---- */
+
+/* Whether all bodies go along with one rigid motion, or none moves. */
+static int keeps_distances(const wave_engine *e,
+                           const tsr_body_proposal *proposal)
+{
+    int n = 0, is_one = 1;
+    for (int r = 0; r < proposal->n_range; r++) {
+        n += proposal->range[r].count;
+        is_one &= proposal->range[r].group > 0 &&
+                  proposal->range[r].group == proposal->range[0].group;
+    }
+    return n == 0 || (n == e->base.n_body && is_one);
+}
+
+static void wave_reject(tsr_engine *engine, int system)
+{
+    const wave_system *s = &((wave_engine *)engine)->system[system];
+    copy_moved(s, s->then, (const double(*)[3])s->now);
+}
+
+static void wave_accept(tsr_engine *engine, int system)
+{
+    wave_system *s = &((wave_engine *)engine)->system[system];
+    copy_moved(s, s->now, (const double(*)[3])s->then);
+    tsr_vec3_copy(s->centre, s->proposed_centre);
+    s->reach = s->proposed_reach;
+    s->span = s->proposed_span;
+    s->level = s->proposed_level;
+    if (s->is_same) {
+        s->is_stale |= s->n_range > 0; /* it turned: its waves did not */
+        return;
+    }
+    double *profile = s->accepted;
+    s->accepted = s->proposed;
+    s->proposed = profile;
+    tsr_vec3_copy(s->origin, s->proposed_origin);
+    s->slot ^= 1;
+    s->age = s->is_full ? 0 : s->age + 1;
+    s->is_stale = 0;
+}
+
+static tsr_status wave_propose(tsr_batch *batch,
+                               const tsr_body_proposal *proposal, tsr_err *err)
+{
+    const wave_engine *e = (const wave_engine *)batch->engine;
+    const int is_set = e->base.state[proposal->system].is_set;
+    wave_system *s = &e->system[proposal->system];
+    TSR_TRY(tsr_engine_proposal_check(proposal, err));
+    s->n_range = proposal->n_range;
+    for (int r = 0; r < proposal->n_range; r++) {
+        const tsr_body_range *from = &proposal->range[r];
+        s->range[r] = (wave_range){from->first, from->count};
+        memcpy(s->then + from->first, from->xyz,
+               (size_t)from->count * sizeof *s->then);
+    }
+    tsr_status status = count_moved(e, s, err);
+    s->is_same = is_set && keeps_distances(e, proposal);
+    s->is_full = !is_set || s->is_stale || s->age >= TSR_PLANE_WAVE_AGE ||
+                 2 * (s->n_loose + e->unit_cost * s->n_unit) >
+                     e->n_loose + e->unit_cost * e->n_unit;
+    TSR_THEN(status, check_units(e, proposal, err));
+    TSR_THEN(status, check_extent(e, proposal->system, err));
+    if (s->is_same) /* nothing is summed */
+        s->proposed_level = s->level;
+    tsr_vec3_copy(s->proposed_origin,
+                  s->is_full ? s->proposed_centre : s->origin);
+    if (status != TSR_OK)
+        wave_reject(batch->engine, proposal->system);
+    return status;
+}
+
+/* ---- entries ---- */
+
+static void put_real(cl_uint *to, double x)
+{
+    const float value = (float)x;
+    memcpy(to, &value, sizeof value);
+}
+
+static void put_body(cl_uint to[4], const double x[3], const double origin[3],
+                     int body, unsigned part, unsigned is_gone)
+{
+    for (int c = 0; c < 3; c++)
+        put_real(&to[c], x[c] - origin[c]);
+    to[3] = (cl_uint)body << 3 | part << 1 | is_gone;
+}
+
+/* Where the loose bodies of a proposal are and no longer are; the poses of its
+ * units. to [.][4] out; returns how many entries. */
+static int put_loose(const wave_engine *e, const wave_system *s,
+                     cl_uint (*to)[4])
+{
+    const wave_range all = {0, e->base.n_body};
+    const wave_range *range = s->is_full ? &all : s->range;
+    const int n_range = s->is_full ? 1 : s->n_range;
+    int n = 0;
+    for (int r = 0; r < n_range; r++)
+        for (int i = range[r].first; i < range[r].first + range[r].count; i++) {
+            if (e->unit[i] >= 0) {
+                i = e->run_end[i] - 1;
+                continue;
+            }
+            put_body(to[n++], s->then[i], s->proposed_origin, i, e->part[i], 0);
+            if (!s->is_full)
+                put_body(to[n++], s->now[i], s->origin, i, e->part[i], 1);
+        }
+    return n;
+}
+
+static void put_pose(cl_uint (*to)[4], const wave_unit *u,
+                     const double (*xyz)[3], const double origin[3], int unit,
+                     unsigned is_gone)
+{
+    double turn[3][3], at[3];
+    find_pose(u, xyz, turn, at);
+    for (int c = 0; c < 3; c++) {
+        for (int d = 0; d < 3; d++)
+            put_real(&to[c][d], turn[c][d]);
+        put_real(&to[3][c], at[c] - origin[c]);
+        to[c][3] = 0;
+    }
+    to[3][3] = (cl_uint)unit << 1 | is_gone;
+}
+
+static int put_units(const wave_engine *e, const wave_system *s,
+                     cl_uint (*to)[4])
+{
+    int n = 0;
+    for (int u = 0; u < e->n_unit; u++) {
+        const wave_unit *unit = &e->units[u];
+        if (!s->is_full && s->moved[u] == 0)
+            continue;
+        put_pose(to + POSE * n++, unit, (const double(*)[3])s->then,
+                 s->is_full ? s->proposed_origin : s->origin, u, 0);
+        if (!s->is_full)
+            put_pose(to + POSE * n++, unit, (const double(*)[3])s->now,
+                     s->origin, u, 1);
+    }
+    return n;
+}
+
+/* ---- batches ---- */
+
+typedef struct {
+    tsr_batch base;
+    tsr_cl cl;
+    size_t input_units, sum_rows;
+    cl_command_queue queue;
+    cl_kernel add, take;
+    cl_mem input, sum, profile;
+    cl_uint (*host)[4]; /* pinned: asks, parts, entries; then results */
+    float *results;
+    cl_event done;
+} wave_batch;
+
+static size_t n_result(const wave_engine *e)
+{
+    return (size_t)e->n_block * (size_t)e->base.n_pair * BAND;
+}
+
+/* Parts that so many loose entries fall into. */
+static int n_part(const wave_engine *e, int n_entry)
+{
+    const int n = (n_entry + PART - 1) / PART;
+    return e->items == 1 && n > 0 ? 1 : n < MOST_PARTS ? n : MOST_PARTS;
+}
+
+/* Rows that the sums of one proposal take at most. */
+static size_t most_parts(const wave_engine *e)
+{
+    return (size_t)n_part(e, 2 * e->n_loose) + (e->n_unit > 0);
+}
+
+/* Entries of a proposal at most. */
+static size_t most_entries(const wave_engine *e)
+{
+    return 2 * (size_t)(e->n_loose + POSE * e->n_unit);
+}
+
+/* Launches `n` asks of `rows` parts whose entries end at `used`; the results go
+ * behind everything that the host has. */
+static tsr_status launch(wave_batch *b, size_t n, size_t rows, size_t used,
+                         tsr_err *err)
+{
+    const wave_engine *e = (const wave_engine *)b->base.engine;
+    const size_t items = (size_t)e->items, local[2] = {items, 1},
+                 add[2] = {(size_t)e->n_block * items, rows},
+                 take[2] = {(size_t)e->n_block * items, n};
+    cl_int code =
+        clEnqueueWriteBuffer(b->queue, b->input, CL_FALSE, 0,
+                             used * sizeof *b->host, b->host, 0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = clEnqueueNDRangeKernel(b->queue, b->add, 2, NULL, add, local, 0,
+                                      NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = clEnqueueNDRangeKernel(b->queue, b->take, 2, NULL, take, local,
+                                      0, NULL, NULL);
+    if (code == CL_SUCCESS)
+        code = clEnqueueReadBuffer(b->queue, b->profile, CL_FALSE, 0,
+                                   n * n_result(e) * sizeof *b->results,
+                                   b->results, 0, NULL, &b->done);
+    if (code == CL_SUCCESS)
+        code = clFlush(b->queue);
+    if (code == CL_SUCCESS)
+        return TSR_OK;
+    clFinish(b->queue);
+    tsr_cl_forget(&b->done);
+    return tsr_cl_fail(err, e->cl.device, "a launch of plane waves", code);
+}
+
+static void put_part(cl_uint to[4], size_t first, int n, size_t row, int level,
+                     unsigned is_unit)
+{
+    const cl_uint part[4] = {(cl_uint)first, (cl_uint)n, (cl_uint)row,
+                             (cl_uint)level << 1 | is_unit};
+    memcpy(to, part, sizeof part);
+}
+
+/* Parts and entries of the pending systems. */
+static tsr_status wave_start(tsr_batch *base, const tsr_body_proposal *proposal,
+                             tsr_err *err)
+{
+    wave_batch *b = (wave_batch *)base;
+    (void)proposal;
+    const wave_engine *e = (const wave_engine *)b->base.engine;
+    const size_t parts_at = (size_t)b->base.max_proposal;
+    size_t rows = 0, used = parts_at + b->sum_rows, n = 0;
+    for (int p = 0; p < b->base.n; p++) {
+        const wave_system *s = &e->system[b->base.system[p]];
+        if (s->is_same)
+            continue;
+        const cl_uint slot = 2 * (cl_uint)b->base.system[p] + (cl_uint)s->slot;
+        const size_t first_row = rows;
+        const int n_loose = put_loose(e, s, b->host + used);
+        const int n_own = n_part(e, n_loose);
+        for (int k = 0; k < n_own; k++) {
+            const size_t first = (size_t)((long)n_loose * k / n_own),
+                         end = (size_t)((long)n_loose * (k + 1) / n_own);
+            put_part(b->host[parts_at + rows], used + first, (int)(end - first),
+                     rows, s->proposed_level, 0);
+            rows++;
+        }
+        used += (size_t)n_loose;
+        const int n_unit = put_units(e, s, b->host + used);
+        if (n_unit > 0) {
+            put_part(b->host[parts_at + rows], used, n_unit, rows,
+                     s->proposed_level, 1);
+            rows++;
+        }
+        used += POSE * (size_t)n_unit;
+        const cl_uint ask[4] = {slot | (cl_uint)s->proposed_level << 28 |
+                                    (s->is_full ? 1u << 31 : 0),
+                                slot ^ 1, (cl_uint)first_row,
+                                (cl_uint)(rows - first_row)};
+        memcpy(b->host[n++], ask, sizeof ask);
+    }
+    return n == 0 ? TSR_OK : launch(b, n, rows, used, err);
+}
+
+/* The parts of all blocks, in their order. */
+static void add_up(const wave_engine *e, const float *part,
+                   const wave_level *level, double *profile)
+{
+    const int n_q = e->base.n_q;
+    memset(profile, 0, tsr_engine_n_profile(&e->base) * sizeof *profile);
+    for (int block = 0; block < level->n; block++) {
+        const int low = e->band[level->first + block] * BAND;
+        const int n = n_q - low < BAND ? n_q - low : BAND;
+        for (int pair = 0; pair < e->base.n_pair; pair++, part += BAND)
+            for (int k = 0; k < n; k++)
+                profile[pair * n_q + low + k] += (double)part[k];
+    }
+    for (int pair = 0; pair < e->base.n_pair; pair++)
+        profile[pair * n_q] = e->forward[pair];
+}
+
+static cl_int wait_for_results(wave_batch *b)
+{
+    const cl_int code =
+        b->done != NULL ? clWaitForEvents(1, &b->done) : CL_SUCCESS;
+    tsr_cl_forget(&b->done);
+    if (code != CL_SUCCESS)
+        clFinish(b->queue);
+    return code;
+}
+
+static tsr_status wave_wait(tsr_batch *batch, double *profile, tsr_err *err)
+{
+    wave_batch *b = (wave_batch *)batch;
+    const wave_engine *e = (const wave_engine *)batch->engine;
+    const size_t n_profile = tsr_engine_n_profile(&e->base);
+    const float *result = b->results;
+    TSR_TRY(tsr_cl_did(err, e->cl.device, "plane waves", wait_for_results(b)));
+    for (int p = 0; p < batch->n; p++) {
+        wave_system *s = &e->system[batch->system[p]];
+        if (s->is_same) {
+            memcpy(s->proposed, s->accepted, n_profile * sizeof *profile);
+        } else {
+            add_up(e, result, &e->level[s->proposed_level], s->proposed);
+            result += n_result(e);
+        }
+        if (profile != NULL)
+            memcpy(profile + (size_t)p * n_profile, s->proposed,
+                   n_profile * sizeof *profile);
+    }
+    return TSR_OK;
+}
+
+static cl_int set_arguments(const wave_engine *e, wave_batch *b)
+{
+    const cl_uint parts_at = (cl_uint)b->base.max_proposal;
+    cl_int code = clSetKernelArg(b->add, 0, sizeof b->input, &b->input);
+    code |= clSetKernelArg(b->add, 1, sizeof parts_at, &parts_at);
+    code |= clSetKernelArg(b->add, 2, sizeof e->direction, &e->direction);
+    code |= clSetKernelArg(b->add, 3, sizeof e->bands, &e->bands);
+    code |= clSetKernelArg(b->add, 4, sizeof e->levels, &e->levels);
+    code |= clSetKernelArg(b->add, 5, sizeof e->factor, &e->factor);
+    code |= clSetKernelArg(b->add, 6, sizeof e->table, &e->table);
+    code |= clSetKernelArg(b->add, 7, sizeof e->places, &e->places);
+    code |= clSetKernelArg(b->add, 8, sizeof e->kernel, &e->kernel);
+    code |= clSetKernelArg(b->add, 9, sizeof b->sum, &b->sum);
+    code |= clSetKernelArg(b->take, 0, sizeof b->input, &b->input);
+    code |= clSetKernelArg(b->take, 1, sizeof e->direction, &e->direction);
+    code |= clSetKernelArg(b->take, 2, sizeof e->levels, &e->levels);
+    code |= clSetKernelArg(b->take, 3, sizeof b->sum, &b->sum);
+    code |= clSetKernelArg(b->take, 4, sizeof e->amplitude, &e->amplitude);
+    code |= clSetKernelArg(b->take, 5, sizeof b->profile, &b->profile);
+    return code;
+}
+
+static void wave_batch_close(tsr_batch *base)
+{
+    wave_batch *b = (wave_batch *)base;
+    tsr_cl_clear(&b->cl);
+    tsr_cl_forget(&b->done);
+}
+
+static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
+{
+    const wave_engine *e = (const wave_engine *)base->engine;
+    wave_batch *b = (wave_batch *)base;
+    const size_t n = (size_t)base->max_proposal;
+    tsr_cl *cl = &b->cl;
+    cl->device = e->cl.device;
+    b->sum_rows = n * most_parts(e);
+    b->input_units = n + b->sum_rows + n * most_entries(e);
+    const size_t results = n * n_result(e) * sizeof *b->results;
+    const size_t bytes = b->input_units * sizeof *b->host;
+    b->queue = tsr_cl_queue(cl, 0);
+    b->add = tsr_cl_kernel(cl, &e->program, "waves_add");
+    b->take = tsr_cl_kernel(cl, &e->program, "waves_take");
+    b->input = tsr_cl_buffer(cl, CL_MEM_READ_ONLY, bytes, NULL);
+    b->sum = tsr_cl_buffer(cl, CL_MEM_READ_WRITE,
+                           b->sum_rows * e->row * sizeof(float), NULL);
+    b->profile = tsr_cl_buffer(cl, CL_MEM_READ_WRITE, results, NULL);
+    b->host = tsr_cl_pinned(cl, b->queue, bytes + results, NULL);
+    TSR_TRY(tsr_cl_check(cl, err));
+    b->results = (float *)(b->host + b->input_units);
+    return tsr_cl_did(err, cl->device, "a batch of plane waves",
+                      set_arguments(e, b));
+}
+
+/* PoCL's first launch has to be its widest: engine_page_tile.c says why. */
+static tsr_status open_widest(wave_engine *e, tsr_err *err)
+{
+    tsr_batch *batch = NULL;
+    if (e->cl.device->info.type != TSR_DEVICE_CPU)
+        return TSR_OK;
+    TSR_TRY(tsr_batch_new(&e->base, e->base.n_system, &batch, err));
+    wave_batch *b = (wave_batch *)batch;
+    const size_t n = (size_t)batch->max_proposal;
+    memset(b->host, 0, (n + b->sum_rows) * sizeof *b->host);
+    tsr_status status = launch(b, n, b->sum_rows, n + b->sum_rows, err);
+    TSR_THEN(status, wave_wait(batch, NULL, err));
+    tsr_batch_free(batch);
+    return status;
+}
+
+/* ---- what the device has from the start ---- */
 
 #define PI 3.14159265358979323846
 
@@ -22,29 +953,29 @@
  * 400 A and 200 moves. */
 enum { ALLOWED = 16 };
 
-static size_t width(const tsr_wave_engine *e)
+static size_t width(const wave_engine *e)
 {
     return (size_t)e->items * (size_t)e->lanes;
 }
 
 static int n_band(int n_q)
 {
-    return (n_q + TSR_WAVE_BAND - 1) / TSR_WAVE_BAND;
+    return (n_q + BAND - 1) / BAND;
 }
 
 /* The last q of a band. */
 static double band_top(int n_q, double dq_inv_ang, int band)
 {
-    const int end = (band + 1) * TSR_WAVE_BAND;
+    const int end = (band + 1) * BAND;
     return ((end < n_q ? end : n_q) - 1) * dq_inv_ang;
 }
 
 /* ---- what the device has from the start ---- */
 
 /* Blocks of one band's directions for distances to d_ang, behind the n_all that
- * there are. numbers [n_all][4][width] grows, as e->band does. */
-static tsr_status add_band(tsr_wave_engine *e, int band, double d_ang,
-                           int *n_all, float **numbers, tsr_err *err)
+ * there are. numbers [n_all][4][width] grows in the pool, as e->band does. */
+static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
+                           float **numbers, tsr_err *err)
 {
     const size_t w = width(e);
     const double turns = e->base.dq_inv_ang / (2.0 * PI);
@@ -54,14 +985,16 @@ static tsr_status add_band(tsr_wave_engine *e, int band, double d_ang,
         band_top(e->base.n_q, e->base.dq_inv_ang, band), d_ang, &n, &at, err));
     const int first = *n_all;
     *n_all += (int)(((size_t)n + w - 1) / w);
-    float *more = realloc(*numbers, (size_t)*n_all * 4 * w * sizeof *more);
-    int *bands = realloc(e->band, (size_t)*n_all * sizeof *bands);
-    *numbers = more != NULL ? more : *numbers;
-    e->band = bands != NULL ? bands : e->band;
+    float *more = tsr_pool_resize(&e->base.pool, *numbers, (size_t)*n_all,
+                                  4 * w * sizeof *more);
+    int *bands =
+        tsr_pool_resize(&e->base.pool, e->band, (size_t)*n_all, sizeof *bands);
     if (more == NULL || bands == NULL) {
         free(at);
         return tsr_no_memory(err);
     }
+    *numbers = more;
+    e->band = bands;
     memset(more + (size_t)first * 4 * w, 0,
            (size_t)(*n_all - first) * 4 * w * sizeof *more);
     for (int i = first; i < *n_all; i++)
@@ -75,67 +1008,63 @@ static tsr_status add_band(tsr_wave_engine *e, int band, double d_ang,
 }
 
 /* Blocks of directions, level after level and band after band. numbers [all
- * blocks][4][width] out, caller frees, also after an error. */
-static tsr_status make_directions(tsr_wave_engine *e, float **numbers,
-                                  tsr_err *err)
+ * blocks][4][width] out, of the pool. */
+static tsr_status make_directions(wave_engine *e, float **numbers, tsr_err *err)
 {
-    double d_ang = e->d_bound_ang;
+    double d_ang = e->base.d_bound_ang;
     int n_all = 0;
     *numbers = NULL;
-    for (int l = 0; l < TSR_WAVE_LEVELS; l++, d_ang *= TSR_WAVE_SHRINK) {
-        e->level[l] = (tsr_wave_level){.first = n_all, .d_ang = d_ang};
+    for (int l = 0; l < LEVELS; l++, d_ang *= SHRINK) {
+        e->level[l] = (wave_level){.first = n_all, .d_ang = d_ang};
         for (int b = 0; b < n_band(e->base.n_q); b++)
             TSR_TRY(add_band(e, b, d_ang, &n_all, numbers, err));
         e->level[l].n = n_all - e->level[l].first;
     }
     e->n_block = e->level[0].n;
-    e->row = (size_t)e->n_block * 2 * (size_t)e->base.n_comp * TSR_WAVE_BAND *
-             width(e);
+    e->row = (size_t)e->n_block * 2 * (size_t)e->base.n_comp * BAND * width(e);
     return TSR_OK;
 }
 
-static int n_all_blocks(const tsr_wave_engine *e)
+static int n_all_blocks(const wave_engine *e)
 {
-    const tsr_wave_level *last = &e->level[TSR_WAVE_LEVELS - 1];
+    const wave_level *last = &e->level[LEVELS - 1];
     return last->first + last->n;
 }
 
-static size_t factor_count(const tsr_wave_engine *e)
+static size_t factor_count(const wave_engine *e)
 {
-    return (size_t)e->base.n_body * (size_t)n_band(e->base.n_q) *
-           TSR_WAVE_BAND * (size_t)e->base.n_comp;
+    return (size_t)e->base.n_body * (size_t)n_band(e->base.n_q) * BAND *
+           (size_t)e->base.n_comp;
 }
 
-static float *make_factors(const tsr_wave_engine *e,
-                           const tsr_engine_spec *spec)
+static void put_factors(const wave_engine *e, const tsr_engine_spec *spec,
+                        float *out)
 {
     const size_t n_comp = (size_t)e->base.n_comp;
-    const size_t each = (size_t)n_band(spec->n_q) * TSR_WAVE_BAND * n_comp;
-    float *f = calloc(factor_count(e), sizeof *f);
-    for (size_t i = 0; f != NULL && i < (size_t)spec->n_body; i++)
+    const size_t each = (size_t)n_band(spec->n_q) * BAND * n_comp;
+    for (size_t i = 0; i < (size_t)spec->n_body; i++)
         for (size_t k = 0; k < (size_t)spec->n_q; k++)
             for (size_t a = 0; a < n_comp; a++)
-                f[i * each + k * n_comp + a] = (float)*tsr_engine_factor(
+                out[i * each + k * n_comp + a] = (float)*tsr_engine_factor(
                     spec, (int)a, spec->type[i], (int)k);
-    return f;
 }
 
 /* ---- memory ---- */
 
 /* Amplitudes of a system, in two slots; and with what a batch sums for one of
  * its proposals. */
-static uint64_t amplitude_bytes(const tsr_wave_engine *e)
+static uint64_t amplitude_bytes(const wave_engine *e)
 {
     return 2 * e->row * sizeof(float);
 }
 
-static uint64_t system_bytes(const tsr_wave_engine *e)
+static uint64_t system_bytes(const wave_engine *e)
 {
-    return amplitude_bytes(e) + tsr_wave_most_parts(e) * e->row * sizeof(float);
+    return amplitude_bytes(e) + most_parts(e) * e->row * sizeof(float);
 }
 
 /* Form factors, and the tables of units. */
-static uint64_t shared_bytes(const tsr_wave_engine *e, uint64_t *tables)
+static uint64_t shared_bytes(const wave_engine *e, uint64_t *tables)
 {
     double n = 0.0;
     for (int u = 0; u < e->n_unit; u++)
@@ -149,9 +1078,9 @@ static uint64_t shared_bytes(const tsr_wave_engine *e, uint64_t *tables)
 
 /* A tenth of the memory is left for what else a run has there. All systems'
  * amplitudes are in one buffer, the tables in another. */
-static uint64_t most_systems(const tsr_wave_engine *e)
+static uint64_t most_systems(const wave_engine *e)
 {
-    const tsr_device_info *info = &e->device->info;
+    const tsr_device_info *info = &e->cl.device->info;
     const uint64_t one = info->max_alloc_bytes, each = system_bytes(e),
                    all = info->global_bytes - info->global_bytes / 10;
     uint64_t tables;
@@ -163,7 +1092,7 @@ static uint64_t most_systems(const tsr_wave_engine *e)
     return by_all < by_one ? by_all : by_one;
 }
 
-static tsr_status fits(const tsr_wave_engine *e, tsr_err *err)
+static tsr_status fits(const wave_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
     uint64_t tables;
@@ -174,7 +1103,7 @@ static tsr_status fits(const tsr_wave_engine *e, tsr_err *err)
                     "%.2f MiB, all together %.0f MiB; there is room for %llu. "
                     "Use fewer chains, states or temperatures, or "
                     "device.engine: tiles",
-                    e->device->info.name, e->base.n_system,
+                    e->cl.device->info.name, e->base.n_system,
                     (int)((size_t)e->n_block * width(e)),
                     (double)system_bytes(e) * mib,
                     (double)shared_bytes(e, &tables) * mib,
@@ -185,24 +1114,25 @@ static tsr_status fits(const tsr_wave_engine *e, tsr_err *err)
 
 /* Tables of all units, one after another. */
 typedef struct {
+    tsr_pool pool; /* of these and of what else is for the device alone */
     float *value;
     size_t n;            /* numbers */
     cl_uint (*place)[4]; /* [n_unit][bands] */
 } tables;
 
 /* Bands of a unit, of which its bodies alone are in `own`. */
-static tsr_status add_tables(const tsr_wave_engine *e,
-                             const tsr_debye_spec *own, int unit, tables *t,
-                             tsr_err *err)
+static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
+                             int unit, tables *t, tsr_err *err)
 {
     const int bands = n_band(e->base.n_q);
-    const size_t each = 2 * TSR_WAVE_BAND * (size_t)e->base.n_comp;
+    const size_t each = 2 * BAND * (size_t)e->base.n_comp;
     for (int b = 0; b < bands; b++) {
         tsr_amplitude_table table;
         TSR_TRY(tsr_amplitude_table_make(
-            own, b * TSR_WAVE_BAND, tsr_parallel_processors(), &table, err));
+            own, b * BAND, tsr_parallel_processors(), &table, err));
         const size_t n = (size_t)table.rows * (size_t)table.columns * each;
-        float *more = realloc(t->value, (t->n + n) * sizeof *more);
+        float *more =
+            tsr_pool_resize(&t->pool, t->value, t->n + n, sizeof *more);
         if (more != NULL) {
             const cl_uint place[4] = {(cl_uint)(t->n / each),
                                       (cl_uint)table.n_circle,
@@ -219,12 +1149,11 @@ static tsr_status add_tables(const tsr_wave_engine *e,
 }
 
 /* What scatters in a unit as particles, each a type. */
-static tsr_status tabulate(const tsr_wave_engine *e,
-                           const tsr_engine_spec *spec, int unit, tables *t,
-                           tsr_err *err)
+static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
+                           int unit, tables *t, tsr_err *err)
 {
     const tsr_engine_inside *in = spec->inside;
-    const tsr_wave_unit *u = &e->units[unit];
+    const wave_unit *u = &e->units[unit];
     const int n_given = in != NULL ? in->n : spec->n_body;
     const int *of = in != NULL ? in->unit : spec->unit;
     const int *given = in != NULL ? in->type : spec->type;
@@ -233,11 +1162,14 @@ static tsr_status tabulate(const tsr_wave_engine *e,
     for (int i = 0; i < n_given; i++)
         n += of[i] == u->given;
     const size_t n_q = (size_t)spec->n_q, n_comp = (size_t)e->base.n_comp;
-    double(*x)[3] = calloc(n, sizeof *x);
-    int *type = calloc(n, sizeof *type);
-    double *f = calloc(n_comp * n * n_q, sizeof *f);
-    const int is_there = x != NULL && type != NULL && f != NULL;
-    for (int i = 0; i < n_given && is_there; i++) {
+    tsr_pool pool = {0};
+    double(*x)[3], *f;
+    int *type;
+    tsr_pool_array(&pool, x, n);
+    tsr_pool_array(&pool, type, n);
+    tsr_pool_array(&pool, f, n_comp * n * n_q);
+    tsr_status status = tsr_pool_check(&pool, err);
+    for (int i = 0; i < n_given && status == TSR_OK; i++) {
         if (of[i] != u->given)
             continue;
         tsr_vec3_sub(x[k], xyz[i], u->middle);
@@ -256,21 +1188,16 @@ static tsr_status tabulate(const tsr_wave_engine *e,
                                 .xyz = (const double(*)[3])x,
                                 .type = type,
                                 .form_factor = f};
-    const tsr_status status =
-        is_there ? add_tables(e, &own, unit, t, err) : tsr_no_memory(err);
-    free(x);
-    free(type);
-    free(f);
+    TSR_THEN(status, add_tables(e, &own, unit, t, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 
-static tsr_status make_tables(const tsr_wave_engine *e,
-                              const tsr_engine_spec *spec, tables *t,
-                              tsr_err *err)
+static tsr_status make_tables(const wave_engine *e, const tsr_engine_spec *spec,
+                              tables *t, tsr_err *err)
 {
-    const size_t n = (size_t)(e->n_unit * n_band(spec->n_q));
-    t->place = calloc(n + 1, sizeof *t->place);
-    TSR_TRY(tsr_allocated(t->place, err));
+    tsr_pool_array(&t->pool, t->place, e->n_unit * n_band(spec->n_q) + 1);
+    TSR_TRY(tsr_pool_check(&t->pool, err));
     for (int u = 0; u < e->n_unit; u++)
         TSR_TRY(tabulate(e, spec, u, t, err));
     return TSR_OK;
@@ -278,80 +1205,67 @@ static tsr_status make_tables(const tsr_wave_engine *e,
 
 /* ---- buffers ---- */
 
-static cl_mem copy_of(const tsr_wave_engine *e, size_t bytes, void *from,
-                      cl_int *code)
-{
-    return *code != CL_SUCCESS
-               ? NULL
-               : clCreateBuffer(e->device->context,
-                                CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes,
-                                from, code);
-}
-
-static tsr_status make_buffers(tsr_wave_engine *e, const tsr_engine_spec *spec,
+static tsr_status make_buffers(wave_engine *e, const tsr_engine_spec *spec,
                                float *direction, tables *t, tsr_err *err)
 {
     const size_t n_block = (size_t)n_all_blocks(e);
     const size_t n_place = (size_t)(e->n_unit * n_band(spec->n_q));
-    float kernel[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH];
-    cl_int code = CL_SUCCESS;
-    float *factor = make_factors(e, spec);
-    TSR_TRY(tsr_allocated(factor, err));
-    e->direction = copy_of(e, n_block * 4 * width(e) * sizeof *direction,
-                           direction, &code);
-    e->bands = copy_of(e, n_block * sizeof *e->band, e->band, &code);
-    cl_uint levels[TSR_WAVE_LEVELS][2];
-    for (int l = 0; l < TSR_WAVE_LEVELS; l++) {
+    const cl_mem_flags fixed = CL_MEM_READ_ONLY;
+    float kernel[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH], *factor;
+    cl_uint levels[LEVELS][2];
+    tsr_cl *cl = &e->cl;
+    tsr_pool_array(&t->pool, factor, factor_count(e));
+    TSR_TRY(tsr_pool_check(&t->pool, err));
+    put_factors(e, spec, factor);
+    tsr_amplitude_kernel(kernel);
+    for (int l = 0; l < LEVELS; l++) {
         levels[l][0] = (cl_uint)e->level[l].first;
         levels[l][1] = (cl_uint)e->level[l].n;
     }
-    e->levels = copy_of(e, sizeof levels, levels, &code);
-    e->factor = copy_of(e, factor_count(e) * sizeof *factor, factor, &code);
-    free(factor);
-    tsr_amplitude_kernel(kernel);
-    e->kernel = copy_of(e, sizeof kernel, kernel, &code);
+    e->direction = tsr_cl_buffer(
+        cl, fixed, n_block * 4 * width(e) * sizeof *direction, direction);
+    e->bands = tsr_cl_buffer(cl, fixed, n_block * sizeof *e->band, e->band);
+    e->levels = tsr_cl_buffer(cl, fixed, sizeof levels, levels);
+    e->factor =
+        tsr_cl_buffer(cl, fixed, factor_count(e) * sizeof *factor, factor);
+    e->kernel = tsr_cl_buffer(cl, fixed, sizeof kernel, kernel);
     /* without a unit there is nothing to read */
-    e->table = copy_of(e, (n_place > 0 ? t->n : 1) * sizeof *t->value,
-                       n_place > 0 ? t->value : &kernel[0][0], &code);
-    e->places = copy_of(e, (n_place + 1) * sizeof *t->place, t->place, &code);
-    if (code == CL_SUCCESS)
-        e->amplitude = clCreateBuffer(
-            e->device->context, CL_MEM_READ_WRITE,
-            (size_t)e->base.n_system * amplitude_bytes(e), NULL, &code);
-    return code == CL_SUCCESS
-               ? TSR_OK
-               : tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    e->table =
+        tsr_cl_buffer(cl, fixed, (n_place > 0 ? t->n : 1) * sizeof *t->value,
+                      n_place > 0 ? t->value : &kernel[0][0]);
+    e->places =
+        tsr_cl_buffer(cl, fixed, (n_place + 1) * sizeof *t->place, t->place);
+    e->amplitude =
+        tsr_cl_buffer(cl, CL_MEM_READ_WRITE,
+                      (size_t)e->base.n_system * amplitude_bytes(e), NULL);
+    return tsr_cl_check(cl, err);
 }
 
-static tsr_status build(tsr_wave_engine *e, tsr_err *err)
+static tsr_status build(wave_engine *e, tsr_err *err)
 {
     const char *source = "plane_wave.cl";
     char options[160];
     snprintf(options, sizeof options,
              "-cl-std=CL1.2 -cl-mad-enable -DITEMS=%d -DLANES=%d -DBAND=%d "
              "-DCOMPS=%d -DBANDS=%d -DWIDE=%d -DTERMS=%d",
-             e->items, e->lanes, TSR_WAVE_BAND, e->base.n_comp,
-             n_band(e->base.n_q), TSR_AMPLITUDE_WIDTH, TSR_AMPLITUDE_TERMS);
+             e->items, e->lanes, BAND, e->base.n_comp, n_band(e->base.n_q),
+             TSR_AMPLITUDE_WIDTH, TSR_AMPLITUDE_TERMS);
     TSR_TRY(
-        tsr_program_build(e->device, 1, &source, options, &e->program, err));
-    snprintf(e->base.description, sizeof e->base.description,
-             "%s, %d directions, %d rigid unit%s; %.120s, driver %.60s; source "
-             "%016llx%s; %s",
-             e->base.type->name, (int)((size_t)e->n_block * width(e)),
-             e->n_unit, e->n_unit == 1 ? "" : "s", e->device->info.name,
-             e->device->info.driver, (unsigned long long)e->program.source_hash,
-             tsr_program_folder() != NULL ? " from TSR_KERNEL_DIR" : "",
-             options);
+        tsr_program_build(e->cl.device, 1, &source, options, &e->program, err));
+    char *to = e->base.description;
+    const int n = snprintf(
+        to, sizeof e->base.description, "%s, %d directions, %d rigid unit%s; ",
+        e->base.type->name, (int)((size_t)e->n_block * width(e)), e->n_unit,
+        e->n_unit == 1 ? "" : "s");
+    tsr_program_describe(&e->program, e->cl.device, options, to + n,
+                         sizeof e->base.description - (size_t)n);
     return TSR_OK;
 }
 
 /* I(q = 0), which no move changes. */
-static tsr_status forward(tsr_wave_engine *e, const tsr_engine_spec *spec,
-                          tsr_err *err)
+static void set_forward(wave_engine *e, const tsr_engine_spec *spec)
 {
     double sum[3] = {0.0};
-    e->forward = calloc((size_t)e->base.n_pair, sizeof *e->forward);
-    TSR_TRY(tsr_allocated(e->forward, err));
     for (int a = 0; a < e->base.n_comp; a++)
         for (int i = 0; i < spec->n_body; i++)
             sum[a] += *tsr_engine_factor(spec, a, spec->type[i], 0);
@@ -361,76 +1275,83 @@ static tsr_status forward(tsr_wave_engine *e, const tsr_engine_spec *spec,
     for (int a = 0, pair = 0; a < e->base.n_comp; a++)
         for (int b = a; b < e->base.n_comp; b++)
             e->forward[pair++] = sum[a] * sum[b];
-    return TSR_OK;
 }
 
 /* ---- the engine ---- */
 
-static void engine_free(tsr_engine *engine)
+static void wave_close(tsr_engine *engine)
 {
-    tsr_wave_engine *e = (tsr_wave_engine *)engine;
-    const cl_mem all[] = {e->direction, e->bands, e->levels, e->factor,
-                          e->amplitude, e->table, e->places, e->kernel};
-    for (int i = 0; e->system != NULL && i < e->base.n_system; i++)
-        tsr_wave_system_clear(&e->system[i]);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i] != NULL)
-            clReleaseMemObject(all[i]);
+    wave_engine *e = (wave_engine *)engine;
+    tsr_cl_clear(&e->cl);
     tsr_program_clear(&e->program);
-    free(e->system);
-    free(e->band);
-    free(e->unit);
-    free(e->part);
-    free(e->rim);
-    free(e->run_end);
-    free(e->units);
-    free(e->rigid);
-    free(e->forward);
-    free(e->base.rounding);
-    free(e);
 }
 
-static tsr_status profile_of(tsr_batch *batch, int system, double *profile,
-                             tsr_err *err)
+static void wave_profile(const tsr_engine *engine, int system, double *profile)
 {
-    const tsr_wave_engine *e = (const tsr_wave_engine *)batch->engine;
-    if (system < 0 || system >= e->base.n_system || !e->system[system].is_set)
-        return tsr_fail(err, TSR_E_INTERNAL, "engine: system %d was never set",
-                        system);
+    const wave_engine *e = (const wave_engine *)engine;
     memcpy(profile, e->system[system].accepted,
-           tsr_wave_n_profile(e) * sizeof *profile);
-    return TSR_OK;
+           tsr_engine_n_profile(engine) * sizeof *profile);
 }
 
 static const tsr_engine_type wave_type = {
     .name = "plane waves",
     .doc = "amplitudes of plane waves, kept and changed by what moved",
-    .free = engine_free,
-    .batch_new = tsr_wave_batch_new,
-    .batch_free = tsr_wave_batch_free,
-    .set = tsr_wave_set,
-    .submit = tsr_wave_submit,
-    .wait = tsr_wave_wait,
-    .accept = tsr_wave_accept,
-    .reject = tsr_wave_reject,
-    .profile = profile_of};
+    .size = sizeof(wave_engine),
+    .batch_size = sizeof(wave_batch),
+    .takes_particles = 1,
+    .close = wave_close,
+    .batch_open = wave_batch_open,
+    .batch_close = wave_batch_close,
+    .propose = wave_propose,
+    .start = wave_start,
+    .wait = wave_wait,
+    .accept = wave_accept,
+    .reject = wave_reject,
+    .profile = wave_profile};
 
-static void describe_shape(tsr_wave_engine *e, const tsr_engine_spec *spec,
-                           int as_gpu)
+/* An engine with directions and units, and nothing on the device. direction
+ * [all blocks][4][width] out. *out is to be freed also after an error. */
+static tsr_status plan(const tsr_engine_spec *spec, const tsr_device *device,
+                       int as_gpu, tsr_engine **out, float **direction,
+                       tsr_err *err)
 {
-    const int n_comp = tsr_engine_n_comp(spec);
-    const int is_cpu = e->device->info.type == TSR_DEVICE_CPU && !as_gpu;
-    e->base = (tsr_engine){.type = &wave_type,
-                           .n_body = spec->n_body,
-                           .n_q = spec->n_q,
-                           .n_comp = n_comp,
-                           .n_pair = n_comp * (n_comp + 1) / 2,
-                           .n_system = spec->n_system,
-                           .dq_inv_ang = spec->dq_inv_ang};
-    e->d_bound_ang = spec->d_bound_ang;
-    e->items = is_cpu ? 1 : TSR_WAVE_ITEMS;
-    e->lanes = is_cpu ? TSR_WAVE_LANES : 1;
+    TSR_TRY(tsr_engine_open(&wave_type, spec, out, err));
+    wave_engine *e = (wave_engine *)*out;
+    const int is_cpu = device->info.type == TSR_DEVICE_CPU && !as_gpu;
+    e->cl.device = device;
+    e->items = is_cpu ? 1 : ITEMS;
+    e->lanes = is_cpu ? LANES : 1;
     e->unit_cost = is_cpu ? 24 : 160;
+    TSR_TRY(make_directions(e, direction, err));
+    return find_units(e, spec, err);
+}
+
+static tsr_status make(wave_engine *e, const tsr_engine_spec *spec,
+                       float *direction, tables *t, tsr_err *err)
+{
+    tsr_pool *pool = &e->base.pool;
+    uint64_t unused;
+    e->base.system_bytes = (double)system_bytes(e);
+    e->base.shared_bytes = (double)shared_bytes(e, &unused);
+    e->base.most_systems = (double)most_systems(e);
+    TSR_TRY(fits(e, err));
+    tsr_pool_array(pool, e->part, spec->n_body);
+    tsr_pool_array(pool, e->forward, e->base.n_pair);
+    tsr_pool_array(pool, e->rigid, spec->n_body);
+    tsr_pool_array(pool, e->system, spec->n_system);
+    for (int i = 0; i < spec->n_system && !pool->failed; i++)
+        make_system(e, &e->system[i]);
+    TSR_TRY(tsr_pool_check(pool, err));
+    if (e->n_unit > 0)
+        memcpy(e->rigid, spec->rigid, (size_t)spec->n_body * sizeof *e->rigid);
+    find_parts(e, spec);
+    set_forward(e, spec);
+    tsr_engine_rounding(spec, 0x1p-24, ALLOWED, 1 + TSR_PLANE_WAVE_AGE,
+                        e->base.rounding);
+    TSR_TRY(make_tables(e, spec, t, err));
+    TSR_TRY(build(e, err));
+    TSR_TRY(make_buffers(e, spec, direction, t, err));
+    return open_widest(e, err);
 }
 
 tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
@@ -440,161 +1361,40 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
     float *direction = NULL;
     tables t = {0};
     *out = NULL;
-    TSR_TRY(tsr_engine_spec_check(spec, err));
-    if (!(spec->d_bound_ang > 0.0))
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "plane waves: no largest distance is given");
-    tsr_wave_engine *e = calloc(1, sizeof *e);
-    TSR_TRY(tsr_allocated(e, err));
-    e->device = device;
-    describe_shape(e, spec, as_gpu);
-    tsr_status status = make_directions(e, &direction, err);
-    TSR_THEN(status, tsr_wave_find_units(e, spec, err));
-    if (status == TSR_OK) {
-        uint64_t unused;
-        e->base.system_bytes = (double)system_bytes(e);
-        e->base.shared_bytes = (double)shared_bytes(e, &unused);
-        e->base.most_systems = (double)most_systems(e);
-        status = fits(e, err);
-    }
-    TSR_THEN(status, tsr_wave_find_parts(e, spec, err));
-    TSR_THEN(status, forward(e, spec, err));
-    TSR_THEN(status,
-             tsr_engine_rounding(spec, 0x1p-24, ALLOWED, 1 + TSR_PLANE_WAVE_AGE,
-                                 &e->base.rounding, err));
-    TSR_THEN(status, make_tables(e, spec, &t, err));
-    TSR_THEN(status, build(e, err));
-    TSR_THEN(status, make_buffers(e, spec, direction, &t, err));
-    free(direction);
-    free(t.value);
-    free(t.place);
-    if (status == TSR_OK && e->n_unit > 0) {
-        e->rigid = malloc((size_t)spec->n_body * sizeof *e->rigid);
-        status = tsr_allocated(e->rigid, err);
-        if (status == TSR_OK)
-            memcpy(e->rigid, spec->rigid,
-                   (size_t)spec->n_body * sizeof *e->rigid);
-    }
-    if (status == TSR_OK) {
-        e->system = calloc((size_t)spec->n_system, sizeof *e->system);
-        status = tsr_allocated(e->system, err);
-    }
-    for (int i = 0; i < spec->n_system && status == TSR_OK; i++)
-        status = tsr_wave_system_init(e, &e->system[i], err);
-    TSR_THEN(status, tsr_wave_open_widest(e, err));
+    tsr_status status = tsr_engine_spec_check(spec, err);
+    if (status == TSR_OK && !(spec->d_bound_ang > 0.0))
+        status = tsr_fail(err, TSR_E_INTERNAL,
+                          "plane waves: no largest distance is given");
+    TSR_THEN(status, plan(spec, device, as_gpu, out, &direction, err));
+    TSR_THEN(status, make((wave_engine *)*out, spec, direction, &t, err));
+    tsr_pool_clear(&t.pool);
     if (status == TSR_OK)
-        *out = &e->base;
-    else
-        engine_free(&e->base);
-    return status;
+        tsr_pool_drop(&(*out)->pool, direction);
+    return tsr_engine_made(out, status);
 }
 
-/* ---- which engine ---- */
-
-/* Seconds of a kind of device, by how many components there are: a pair of
- * bodies and q of tiles; a direction, of every step, of a pose of a unit, of a
- * place of a loose body. As measured with 1131 to 10,808 bodies
- * (bench/RESULTS.md). */
-typedef struct {
-    double pair[3], step[3], unit[3], body[3];
-} engine_cost;
-
-static const engine_cost cpu_cost = {.pair = {2.2e-11, 3.3e-11, 4.5e-11},
-                                     .step = {6e-9, 1.0e-8, 1.4e-8},
-                                     .unit = {1.8e-8, 2.8e-8, 3.8e-8},
-                                     .body = {8e-10, 9e-10, 1.0e-9}};
-static const engine_cost gpu_cost = {.pair = {2.1e-13, 4.0e-13, 6.0e-13},
-                                     .step = {3e-10, 6e-10, 9e-10},
-                                     .unit = {8e-10, 1.2e-9, 1.7e-9},
-                                     .body = {5e-12, 6.5e-12, 8e-12}};
-
-/* Bodies of the largest unit, how many there are that are worth a table, and
- * bodies of none of these. */
-typedef struct {
-    int largest, n, loose;
-} unit_sizes;
-
-static unit_sizes sizes_of(const tsr_engine_spec *spec, int least)
+double tsr_plane_wave_room(const tsr_engine_spec *spec,
+                           const tsr_device *device)
 {
-    unit_sizes out = {.loose = spec->n_body};
-    int *n =
-        spec->unit != NULL ? calloc((size_t)spec->n_body, sizeof *n) : NULL;
-    for (int i = 0; n != NULL && i < spec->n_body; i++)
-        if (spec->unit[i] >= 0 && spec->unit[i] < spec->n_body)
-            n[spec->unit[i]]++;
-    for (int u = 0; n != NULL && u < spec->n_body; u++) {
-        out.largest = n[u] > out.largest ? n[u] : out.largest;
-        out.n += n[u] >= least;
-        out.loose -= n[u] >= least ? n[u] : 0;
-    }
-    free(n);
-    return out;
-}
-
-tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
-                                    const tsr_device_info *info,
-                                    tsr_engine_choice choice)
-{
-    const engine_cost *cost =
-        info->type == TSR_DEVICE_CPU ? &cpu_cost : &gpu_cost;
-    const int k = tsr_engine_n_comp(spec) - 1, n = spec->n_body;
-    double n_direction = 0.0;
-    if (spec->inside != NULL)
-        return TSR_ENGINE_PLANE_WAVES;
-    if (choice != TSR_ENGINE_AUTO)
-        return choice;
-    if (!(spec->d_bound_ang > 0.0))
-        return TSR_ENGINE_TILES;
-    for (int b = 0; b < n_band(spec->n_q); b++)
-        n_direction += tsr_plane_wave_directions_of(
-            band_top(spec->n_q, spec->dq_inv_ang, b), spec->d_bound_ang);
-    /* A step turns one side of a linker, the lighter one: of two parts one, of
-     * many a quarter on average; and a quarter of what is loose. */
-    const unit_sizes of = sizes_of(spec, (int)(cost->unit[k] / cost->body[k]));
-    const double turned = of.n > 4 ? 0.25 * of.n : of.n > 0 ? 1.0 : 0.0;
-    const double moved = 0.25 * of.loose;
-    const double less = of.n > 4                      ? 0.25 * n
-                        : of.largest < n - of.largest ? of.largest
-                                                      : n - of.largest;
-    const double tiles =
-        cost->pair[k] * spec->n_q * (less * (n - less) + moved * n);
-    const double waves =
-        n_direction * (cost->step[k] + 2.0 * cost->body[k] * moved +
-                       2.0 * cost->unit[k] * turned);
-    return waves < tiles ? TSR_ENGINE_PLANE_WAVES : TSR_ENGINE_TILES;
-}
-
-tsr_status tsr_engine_device_new(const tsr_engine_spec *spec,
-                                 const tsr_device *device,
-                                 tsr_engine_choice choice, tsr_engine **out,
-                                 tsr_err *err)
-{
-    return tsr_engine_choose(spec, &device->info, choice) ==
-                   TSR_ENGINE_PLANE_WAVES
-               ? tsr_engine_plane_wave_new(spec, device, 0, out, err)
-               : tsr_engine_page_tile_new(spec, device, NULL, out, err);
-}
-
-double tsr_engine_room(const tsr_engine_spec *spec, const tsr_device *device,
-                       tsr_engine_choice choice)
-{
-    tsr_page_tile_memory m;
-    tsr_wave_engine e = {.device = device};
     float *direction = NULL;
-    if (tsr_engine_choose(spec, &device->info, choice) == TSR_ENGINE_TILES)
-        return tsr_page_tile_memory_needed(spec, device, NULL, &m, NULL) ==
-                       TSR_OK
-                   ? (double)m.most_systems
-                   : 0.0;
-    describe_shape(&e, spec, 0);
-    tsr_status status = make_directions(&e, &direction, NULL);
-    TSR_THEN(status, tsr_wave_find_units(&e, spec, NULL));
-    const double room = status == TSR_OK ? (double)most_systems(&e) : 0.0;
-    free(direction);
-    free(e.band);
-    free(e.unit);
-    free(e.rim);
-    free(e.run_end);
-    free(e.units);
+    tsr_engine *e = NULL;
+    const tsr_status status = plan(spec, device, 0, &e, &direction, NULL);
+    const double room =
+        status == TSR_OK ? (double)most_systems((wave_engine *)e) : 0.0;
+    tsr_engine_free(e);
     return room;
+}
+
+double tsr_plane_wave_size(const tsr_engine_spec *spec)
+{
+    double n = 0.0;
+    for (int b = 0; b < n_band(spec->n_q); b++)
+        n += tsr_plane_wave_directions_of(
+            band_top(spec->n_q, spec->dq_inv_ang, b), spec->d_bound_ang);
+    return n;
+}
+
+int tsr_plane_wave_level(const tsr_engine *engine, int system)
+{
+    return ((const wave_engine *)engine)->system[system].proposed_level;
 }

@@ -3,7 +3,6 @@
  * along whole: their distances do not change. */
 #include "gpu/plan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
@@ -22,40 +21,20 @@ tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
     return s;
 }
 
-tsr_status tsr_tile_dirt_init(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                              tsr_err *err)
+void tsr_tile_dirt_make(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                        tsr_pool *pool)
 {
-    size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
-    size_t moved_words = ((size_t)shape->tile + 31) / 32;
-    *dirt =
-        (tsr_tile_dirt){.group = calloc(n, sizeof *dirt->group),
-                        .covered = calloc(n, sizeof *dirt->covered),
-                        .touched = calloc(n, sizeof *dirt->touched),
-                        .name = calloc(n + 1, sizeof *dirt->name),
-                        .mask = calloc((n + 2) * words, sizeof *dirt->mask),
-                        .moved = calloc(n * moved_words, sizeof *dirt->moved),
-                        .words = (int)words,
-                        .moved_words = (int)moved_words};
-    if (dirt->group == NULL || dirt->covered == NULL || dirt->touched == NULL ||
-        dirt->name == NULL || dirt->mask == NULL || dirt->moved == NULL) {
-        tsr_tile_dirt_clear(dirt);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d blocks",
-                        shape->n_block);
-    }
-    for (size_t b = 0; b < n; b++)
+    const size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
+    *dirt = (tsr_tile_dirt){.words = (int)words,
+                            .moved_words = (shape->tile + 31) / 32};
+    tsr_pool_array(pool, dirt->group, n);
+    tsr_pool_array(pool, dirt->covered, n);
+    tsr_pool_array(pool, dirt->touched, n);
+    tsr_pool_array(pool, dirt->name, n + 1);
+    tsr_pool_array(pool, dirt->mask, (n + 2) * words);
+    tsr_pool_array(pool, dirt->moved, n * (size_t)dirt->moved_words);
+    for (size_t b = 0; b < n && !pool->failed; b++)
         dirt->mask[(n + 1) * words + b / 32] |= UINT32_C(1) << b % 32;
-    return TSR_OK;
-}
-
-void tsr_tile_dirt_clear(tsr_tile_dirt *dirt)
-{
-    free(dirt->group);
-    free(dirt->covered);
-    free(dirt->touched);
-    free(dirt->name);
-    free(dirt->mask);
-    free(dirt->moved);
-    *dirt = (tsr_tile_dirt){0};
 }
 
 /* The number here of a rigid group. Beyond what a number may hold the blocks

@@ -48,9 +48,8 @@ typedef struct {
     int words, moved_words, n_touched, n_group;
 } tsr_tile_dirt;
 
-tsr_status tsr_tile_dirt_init(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                              tsr_err *err);
-void tsr_tile_dirt_clear(tsr_tile_dirt *dirt);
+void tsr_tile_dirt_make(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+                        tsr_pool *pool);
 
 /* Marks what the ranges touch; n_range -1: every body moved, each on its own.
  * Cost: O(ranges + touched blocks). */

@@ -5,7 +5,6 @@
 
 #include "core/clock.h"
 #include "gpu/opencl.h"
-#include "gpu/staging.h"
 #include "maps/density.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "engine/engine.h"
-#include "gpu/profile_sum.h"
+#include "gpu/debye_sum.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "molecule/topology.h"

@@ -4,7 +4,7 @@
 #define TSR_POSTERIOR_SETUP_H
 
 #include "core/log.h"
-#include "gpu/engine_plane_wave.h"
+#include "gpu/engine_device.h"
 #include "likelihood/likelihood.h"
 #include "molecule/guest.h"
 #include "posterior/all_atoms.h"

@@ -1,7 +1,6 @@
 /* Devices, their shares of the chains, an engine on each. */
 #include "core/clock.h"
-#include "gpu/engine_page_tile.h"
-#include "gpu/engine_plane_wave.h"
+#include "gpu/engine_device.h"
 #include "posterior/setup.h"
 #include "sampler/share.h"
 #include "surrogate/redraw.h"

@@ -297,7 +297,7 @@ static void walker_free(tsr_surrogate_walker *base)
     free(w);
 }
 
-/* Pinned memory, which travels at the full speed of the bus (staging.h); no
+/* Pinned memory, which travels at the full speed of the bus (gpu/opencl.h); no
  * kernel sees it. */
 static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
 {

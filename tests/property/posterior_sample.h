@@ -5,7 +5,7 @@
 #ifndef TESTS_POSTERIOR_SAMPLE_H
 #define TESTS_POSTERIOR_SAMPLE_H
 
-#include "gpu/engine_page_tile.h"
+#include "gpu/engine_device.h"
 #include "sampler/sampler.h"
 #include "tests/model_sample.h"
 #include "tests/saxs_likelihood.h"

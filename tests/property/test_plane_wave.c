@@ -4,7 +4,7 @@
 #include "../engine_support.h"
 
 #include "core/vec3.h"
-#include "gpu/wave_engine.h"
+#include "gpu/engine_device.h"
 #include "scattering/plane_wave.h"
 
 /* Two units, large enough for tables on a GPU, loose bodies between and behind
@@ -296,7 +296,7 @@ static void units_move(void **state)
     static positions x;
     double profile[N_SYSTEM * 3 * N_Q];
     uint64_t random = 5;
-    int n_taken = 0, n_far = 0, n_set = 0, levels[TSR_WAVE_LEVELS] = {0};
+    int n_taken = 0, n_far = 0, n_set = 0, levels[TSR_PLANE_WAVE_LEVELS] = {0};
     tsr_err err;
     make_problem(&p);
     opened o = open_waves(&p);
@@ -330,7 +330,7 @@ static void units_move(void **state)
             continue;
         must(tsr_batch_wait(batch, profile, &err), &err);
         for (int s = 0; s < N_SYSTEM; s++)
-            levels[((tsr_wave_engine *)engine)->system[s].proposed_level]++;
+            levels[tsr_plane_wave_level(engine, s)]++;
         for (int s = 0; s < N_SYSTEM; s++)
             if (uniform(&random) < 0.6) {
                 tsr_batch_accept(batch, s);
@@ -343,7 +343,7 @@ static void units_move(void **state)
             check(&p, (const double(*)[3])x.then[1], profile + 3 * N_Q, engine);
     }
     assert_true(n_taken > N_STEP / 4 && n_far > N_STEP / 10);
-    for (int l = 0; l < TSR_WAVE_LEVELS; l++) /* sets of directions */
+    for (int l = 0; l < TSR_PLANE_WAVE_LEVELS; l++) /* sets of directions */
         n_set += levels[l] > 0;
     assert_true(n_set > 2);
     for (int s = 0; s < N_SYSTEM; s++) {

@@ -6,7 +6,7 @@
 #include "tests/trace_compare.h"
 
 #include "core/vec3.h"
-#include "gpu/engine_page_tile.h"
+#include "gpu/engine_device.h"
 #include "sampler/sampler.h"
 
 #include <gsl/gsl_randist.h>

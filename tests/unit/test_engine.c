@@ -144,15 +144,14 @@ static void rounding(void **state)
 {
     (void)state;
     int type[3] = {0, 1, 0};
-    double ff[2 * N_Q], *bound = NULL, profile[N_Q], right[N_Q], allowed;
+    double ff[2 * N_Q], bound[N_Q], profile[N_Q], right[N_Q], allowed;
     const double unit = 0x1p-24, places = 8.0 * 32.0 * sqrt(2.0 * 129.0);
     for (int k = 0; k < N_Q; k++) {
         ff[k] = 3.0 + 0.1 * k;
         ff[N_Q + k] = -2.0;
     }
     tsr_engine_spec spec = spec_of(3, type, 2, ff);
-    assert_int_equal(tsr_engine_rounding(&spec, unit, 32, 129, &bound, NULL),
-                     TSR_OK);
+    tsr_engine_rounding(&spec, unit, 32, 129, bound);
     for (int k = 0; k < N_Q; k++) {
         double size = 2.0 * ff[k] + 2.0, square = 2.0 * ff[k] * ff[k] + 4.0;
         assert_true(
@@ -160,8 +159,7 @@ static void rounding(void **state)
                  1.0) < 1e-12);
     }
     open_engine e = start(&spec);
-    free(e.engine->rounding);
-    e.engine->rounding = bound;
+    memcpy(e.engine->rounding, bound, sizeof bound);
     for (int k = 0; k < N_Q; k++) {
         right[k] = k - 20.0; /* some are 0 or negative */
         profile[k] = right[k] + 0.99 * (bound[k] + 1e-5 * fabs(right[k]));
@@ -294,10 +292,12 @@ static void dirty_rule(void **state)
 {
     (void)state;
     tsr_tile_shape shape = tsr_tile_shape_make(45, 32, 1, 10, 64);
+    tsr_pool pool = {0};
     tsr_tile_dirt dirt;
     uint32_t select[5] = {0};
     assert_int_equal(shape.n_tile, 15);
-    assert_int_equal(tsr_tile_dirt_init(&dirt, &shape, NULL), TSR_OK);
+    tsr_tile_dirt_make(&dirt, &shape, &pool);
+    assert_int_equal(tsr_pool_check(&pool, NULL), TSR_OK);
     tsr_body_range one = {12, 1, 0, NULL};
     tsr_tile_dirt_mark(&dirt, &shape, 1, &one);
     assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 5);
@@ -320,7 +320,7 @@ static void dirty_rule(void **state)
     two[1] = (tsr_body_range){30, 9, 1, NULL}; /* body 39 stayed: 30, 33 too */
     tsr_tile_dirt_mark(&dirt, &shape, 2, two);
     assert_int_equal(tsr_tile_dirt_count(&dirt, &shape), 8);
-    tsr_tile_dirt_clear(&dirt);
+    tsr_pool_clear(&pool);
 }
 
 int main(void)

@@ -8,7 +8,6 @@ static void limit(void **state)
     (void)state;
     int type[N_BODY] = {0};
     double factor[N_Q];
-    tsr_page_tile_memory memory;
     tsr_engine *engine;
     tsr_err err;
     tsr_device *device = open_device();
@@ -23,25 +22,29 @@ static void limit(void **state)
                             .n_system = N_SYSTEM,
                             .type = type,
                             .form_factor = factor};
-    must(tsr_page_tile_memory_needed(&spec, device, NULL, &memory, &err), &err);
+    const double room = tsr_engine_room(&spec, device, TSR_ENGINE_TILES);
+    must(tsr_engine_page_tile_new(&spec, device, NULL, &engine, &err), &err);
+    const double each = engine->system_bytes, shared = engine->shared_bytes;
+    assert_true(engine->most_systems == room);
+    tsr_engine_free(engine);
     /* a second component makes three pairs: tiles take thrice as much */
     double two[2 * N_Q];
-    tsr_page_tile_memory more;
     tsr_engine_spec pair = spec;
     memcpy(two, factor, sizeof factor);
     memcpy(two + N_Q, factor, sizeof factor);
     pair.n_comp = 2;
     pair.form_factor = two;
-    must(tsr_page_tile_memory_needed(&pair, device, NULL, &more, &err), &err);
-    assert_true(more.per_system > memory.per_system &&
-                more.per_system < 3 * memory.per_system);
-    assert_true((more.per_system - memory.per_system) % 2 == 0);
+    must(tsr_engine_page_tile_new(&pair, device, NULL, &engine, &err), &err);
+    assert_true(engine->system_bytes > each &&
+                engine->system_bytes < 3 * each);
+    assert_true(fmod(engine->system_bytes - each, 2.0) == 0.0);
+    tsr_engine_free(engine);
 
     tsr_page_tile_options options = {
-        .memory_limit = N_SYSTEM * memory.per_system + memory.shared};
+        .memory_limit = (uint64_t)(N_SYSTEM * each + shared)};
     must(tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
          &err);
-    assert_true(engine->system_bytes == (double)memory.per_system);
+    assert_true(engine->system_bytes == each);
     assert_true(engine->most_systems == (double)N_SYSTEM);
     tsr_engine_free(engine);
     options.memory_limit--;

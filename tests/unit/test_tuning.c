@@ -1,5 +1,5 @@
 /* gpu/tuning: which line of the table a device gets. */
-#include "gpu/tuning.h"
+#include "gpu/engine_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

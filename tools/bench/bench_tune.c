@@ -4,7 +4,7 @@
 #include "bench/command_bench.h"
 
 #include "bench/engine_bench.h"
-#include "gpu/tuning.h"
+#include "gpu/engine_device.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 
 #include "bench/engine_bench.h"
 #include "core/json.h"
-#include "gpu/engine_plane_wave.h"
+#include "gpu/engine_device.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -49,7 +49,7 @@ tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
 /* Tries settings of the page-tile engine on the device, one after the other
  * from what it has now, and prints each with its score: the geometric mean of
  * wall times over kinds of moves and batches, against the first one's. Last,
- * the best one as a line of the tuning table (gpu/tuning.h). */
+ * the best one as a line of the tuning table (gpu/engine_device.h). */
 tsr_status tsr_bench_tune(const tsr_device *device, int is_quick, FILE *out,
                           tsr_log *log, tsr_err *err);
 

@@ -1,11 +1,105 @@
-/* Known answers on a device, against sums in double precision. */
-#include "gpu/engine_plane_wave.h"
-#include "gpu/page_tile.h"
+/* Which engine a molecule gets on a device, and known answers on a device,
+ * against sums in double precision. */
+#include "gpu/engine_device.h"
+
 #include "scattering/debye.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- which engine ---- */
+
+/* Seconds of a kind of device, by how many components there are: a pair of
+ * bodies and q of tiles; a direction, of every step, of a pose of a unit, of a
+ * place of a loose body. As measured with 1131 to 10,808 bodies
+ * (bench/RESULTS.md). */
+typedef struct {
+    double pair[3], step[3], unit[3], body[3];
+} engine_cost;
+
+static const engine_cost cpu_cost = {.pair = {2.2e-11, 3.3e-11, 4.5e-11},
+                                     .step = {6e-9, 1.0e-8, 1.4e-8},
+                                     .unit = {1.8e-8, 2.8e-8, 3.8e-8},
+                                     .body = {8e-10, 9e-10, 1.0e-9}};
+static const engine_cost gpu_cost = {.pair = {2.1e-13, 4.0e-13, 6.0e-13},
+                                     .step = {3e-10, 6e-10, 9e-10},
+                                     .unit = {8e-10, 1.2e-9, 1.7e-9},
+                                     .body = {5e-12, 6.5e-12, 8e-12}};
+
+/* Bodies of the largest unit, how many there are that are worth a table, and
+ * bodies of none of these. */
+typedef struct {
+    int largest, n, loose;
+} unit_sizes;
+
+static unit_sizes sizes_of(const tsr_engine_spec *spec, int least)
+{
+    unit_sizes out = {.loose = spec->n_body};
+    int *n =
+        spec->unit != NULL ? calloc((size_t)spec->n_body, sizeof *n) : NULL;
+    for (int i = 0; n != NULL && i < spec->n_body; i++)
+        if (spec->unit[i] >= 0 && spec->unit[i] < spec->n_body)
+            n[spec->unit[i]]++;
+    for (int u = 0; n != NULL && u < spec->n_body; u++) {
+        out.largest = n[u] > out.largest ? n[u] : out.largest;
+        out.n += n[u] >= least;
+        out.loose -= n[u] >= least ? n[u] : 0;
+    }
+    free(n);
+    return out;
+}
+
+tsr_engine_choice tsr_engine_choose(const tsr_engine_spec *spec,
+                                    const tsr_device_info *info,
+                                    tsr_engine_choice choice)
+{
+    const engine_cost *cost =
+        info->type == TSR_DEVICE_CPU ? &cpu_cost : &gpu_cost;
+    const int k = tsr_engine_n_comp(spec) - 1, n = spec->n_body;
+    if (spec->inside != NULL)
+        return TSR_ENGINE_PLANE_WAVES;
+    if (choice != TSR_ENGINE_AUTO)
+        return choice;
+    if (!(spec->d_bound_ang > 0.0))
+        return TSR_ENGINE_TILES;
+    /* A step turns one side of a linker, the lighter one: of two parts one, of
+     * many a quarter on average; and a quarter of what is loose. */
+    const unit_sizes of = sizes_of(spec, (int)(cost->unit[k] / cost->body[k]));
+    const double turned = of.n > 4 ? 0.25 * of.n : of.n > 0 ? 1.0 : 0.0;
+    const double moved = 0.25 * of.loose;
+    const double less = of.n > 4                      ? 0.25 * n
+                        : of.largest < n - of.largest ? of.largest
+                                                      : n - of.largest;
+    const double tiles =
+        cost->pair[k] * spec->n_q * (less * (n - less) + moved * n);
+    const double waves = tsr_plane_wave_size(spec) *
+                         (cost->step[k] + 2.0 * cost->body[k] * moved +
+                          2.0 * cost->unit[k] * turned);
+    return waves < tiles ? TSR_ENGINE_PLANE_WAVES : TSR_ENGINE_TILES;
+}
+
+tsr_status tsr_engine_device_new(const tsr_engine_spec *spec,
+                                 const tsr_device *device,
+                                 tsr_engine_choice choice, tsr_engine **out,
+                                 tsr_err *err)
+{
+    return tsr_engine_choose(spec, tsr_device_get_info(device), choice) ==
+                   TSR_ENGINE_PLANE_WAVES
+               ? tsr_engine_plane_wave_new(spec, device, 0, out, err)
+               : tsr_engine_page_tile_new(spec, device, NULL, out, err);
+}
+
+double tsr_engine_room(const tsr_engine_spec *spec, const tsr_device *device,
+                       tsr_engine_choice choice)
+{
+    return tsr_engine_choose(spec, tsr_device_get_info(device), choice) ==
+                   TSR_ENGINE_TILES
+               ? tsr_page_tile_room(spec, device)
+               : tsr_plane_wave_room(spec, device);
+}
+
+/* ---- known answers ---- */
 
 /* Pages beyond a group of SIMT: of some 64 with one component, of 21 with
  * three.
