@@ -54,6 +54,14 @@ contrast: {c2: infer}
 sampler: {chains: 4, temperatures: 2, $short}
 device: {use: cpu}
 END
+configure walks <<END
+structure: {file: $lar/model.pdb, flexible: ["A:97-103"]}
+contrast: {c2: infer}
+data: [{file: $lar/exp.dat, q_range: [0, 0.25]}]
+moves: {surrogate: {on: all}}
+sampler: {chains: 2, temperatures: 2, $short}
+device: {use: cpu}
+END
 configure atoms <<END
 structure: {file: $lar/model.pdb, flexible: ["A:97-103"], bodies: atoms}
 contrast: {c2: infer}
@@ -93,11 +101,19 @@ END
 for name in $names; do
     for side in old new; do
         eval "program=\$$side"
-        "$program" run "$name.yaml" --threads 2 --output "$name-$side" \
+        "$program" run "$name.yaml" -v --threads 2 --output "$name-$side" \
             >"$name-$side.txt" 2>&1
         status=$?
         [ $status -le 1 ] || { echo "not ok $name: $side exits with $status"
             tail -3 "$name-$side.txt"; }
+        # moves that a launch makes for many chains, told to be compared at all
+        for move in $(case $name in
+            walks) echo surrogate redraw ;;
+            populations | states) echo redraw ;;
+            esac); do
+            grep -Eq "^ *$move +[0-9]+ proposed" "$name-$side.txt" ||
+                echo "not ok $name: $side makes no $move"
+        done
     done
     echo "$name|$name-old $name-new" >>list
 done

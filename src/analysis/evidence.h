@@ -43,7 +43,7 @@ tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
                            const double *beta, const double *log_lik,
                            tsr_evidence *evidence, tsr_err *err);
 
-/* Estimates of n_group independent populations (sampler/population.h) as one:
+/* Estimates of n_group independent populations (sampler/sampler.h) as one:
  * log of the mean of exp(log_z); *error: by leaving out one after the other,
  * NaN for a single one. */
 double tsr_evidence_of_groups(int n_group, const double *log_z, double *error);

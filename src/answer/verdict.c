@@ -584,7 +584,7 @@ static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
 /* ---- motion ---- */
 
 /* The distances that the trace keeps of parts and tails, by the names of
- * sampler/columns.c: pose_1_distance, of an ensemble pose_1_distance_2. */
+ * sampler/record.c: pose_1_distance, of an ensemble pose_1_distance_2. */
 static void find_motions(tsr_verdict *v, const tsr_past_run *run,
                          const tsr_summary *summary)
 {

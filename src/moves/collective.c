@@ -147,19 +147,6 @@ static int collective_targets(const void *options, const tsr_topology *topology)
                : 0;
 }
 
-static void collective_free(void *state)
-{
-    collective_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->chain);
-    free(s->precision);
-    free(s->factor);
-    free(s->step);
-    free(s->change);
-    free(s);
-}
-
 /* Adds D to the precision. Turns d that leave all in place to first order still
  * shift it by some d^2 / 2 times as far as one of them alone would: the widest
  * are those for which this costs as much as the step itself. */
@@ -194,12 +181,13 @@ static void set_factor(const collective_state *s)
         }
 }
 
-static void *collective_new(const void *options, const tsr_topology *topology,
+static void *collective_new(tsr_pool *pool, const void *options,
+                            const tsr_topology *topology,
                             const tsr_prior *prior)
 {
     int n_span;
     (void)prior;
-    collective_state *s = calloc(1, sizeof *s);
+    collective_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
@@ -207,16 +195,13 @@ static void *collective_new(const void *options, const tsr_topology *topology,
     s->n_chain = topology->n_chain;
     s->n = list_chains(topology, NULL, &n_span);
     const size_t n = (size_t)s->n;
-    s->chain = calloc((size_t)s->n_chain, sizeof *s->chain);
-    s->precision = calloc(n * n, sizeof *s->precision);
-    s->factor = calloc(n * n, sizeof *s->factor);
-    s->step = calloc(n, sizeof *s->step);
-    s->change = calloc((size_t)topology->n_residue, sizeof *s->change);
-    if (s->chain == NULL || s->precision == NULL || s->factor == NULL ||
-        s->step == NULL || s->change == NULL) {
-        collective_free(s);
+    tsr_pool_array(pool, s->chain, (size_t)s->n_chain);
+    tsr_pool_array(pool, s->precision, n * n);
+    tsr_pool_array(pool, s->factor, n * n);
+    tsr_pool_array(pool, s->step, n);
+    tsr_pool_array(pool, s->change, (size_t)topology->n_residue);
+    if (pool->failed)
         return NULL;
-    }
     list_chains(topology, s->chain, &n_span);
     s->log_step = log(s->options.step / sqrt((double)s->n));
     add_open(s);
@@ -405,7 +390,6 @@ const tsr_move_type tsr_move_collective = {
     .options_size = sizeof(collective_options),
     .fields = fields,
     .state_new = collective_new,
-    .state_free = collective_free,
     .n_target = collective_targets,
     .propose = collective_propose,
     .learn = collective_learn,

@@ -42,12 +42,10 @@
 #include "core/vec3.h"
 #include "moves/closure.h"
 #include "moves/move.h"
-#include "moves/step.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define PI 3.14159265358979323846
 
@@ -280,20 +278,10 @@ typedef struct {
     tsr_step *learnt; /* [n_window] */
 } concerted_state;
 
-static void concerted_free(void *state)
+static void *concerted_new(tsr_pool *pool, const void *options,
+                           const tsr_topology *topology, const tsr_prior *prior)
 {
-    concerted_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->window);
-    free(s->learnt);
-    free(s);
-}
-
-static void *concerted_new(const void *options, const tsr_topology *topology,
-                           const tsr_prior *prior)
-{
-    concerted_state *s = calloc(1, sizeof *s);
+    concerted_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     size_t n = (size_t)topology->n_residue + 1;
@@ -301,12 +289,10 @@ static void *concerted_new(const void *options, const tsr_topology *topology,
     s->prior = prior;
     s->options = *(const concerted_options *)options;
     s->step.log_step = log(s->options.step);
-    s->window = calloc(n, sizeof *s->window);
-    s->learnt = calloc(n, sizeof *s->learnt);
-    if (s->window == NULL || s->learnt == NULL) {
-        concerted_free(s);
+    tsr_pool_array(pool, s->window, n);
+    tsr_pool_array(pool, s->learnt, n);
+    if (pool->failed)
         return NULL;
-    }
     s->n_window =
         tsr_window_list(topology, (int)s->options.residues, s->window);
     return s;
@@ -440,7 +426,6 @@ const tsr_move_type tsr_move_concerted = {
     .options_size = sizeof(concerted_options),
     .fields = fields,
     .state_new = concerted_new,
-    .state_free = concerted_free,
     .n_target = concerted_targets,
     .propose = concerted_propose,
     .log_ratio = concerted_log_ratio,

@@ -13,14 +13,12 @@
  * Source: Betancourt 2005 (J. Chem. Phys. 123, 174905); Smith & Kortemme 2008
  * (backrub). */
 #include "moves/move.h"
-#include "moves/step.h"
 
 #include "core/vec3.h"
 #include "molecule/topology.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define PI 3.14159265358979323846
 
@@ -94,37 +92,27 @@ static int list_windows(const tsr_topology *t, long longest, window *out)
     return n;
 }
 
-static void crankshaft_free(void *state)
-{
-    crankshaft_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->window);
-    free(s);
-}
-
 static int crankshaft_targets(const void *options, const tsr_topology *topology)
 {
     const crankshaft_options *o = options;
     return list_windows(topology, o->window, NULL);
 }
 
-static void *crankshaft_new(const void *options, const tsr_topology *topology,
+static void *crankshaft_new(tsr_pool *pool, const void *options,
+                            const tsr_topology *topology,
                             const tsr_prior *prior)
 {
     (void)prior;
-    crankshaft_state *s = calloc(1, sizeof *s);
+    crankshaft_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
     s->options = *(const crankshaft_options *)options;
     s->step.log_step = log(s->options.step);
     s->n_window = crankshaft_targets(options, topology);
-    s->window = calloc((size_t)s->n_window + 1, sizeof *s->window);
-    if (s->window == NULL) {
-        crankshaft_free(s);
+    tsr_pool_array(pool, s->window, (size_t)s->n_window + 1);
+    if (pool->failed)
         return NULL;
-    }
     list_windows(topology, s->options.window, s->window);
     return s;
 }
@@ -213,7 +201,6 @@ const tsr_move_type tsr_move_crankshaft = {
     .options_size = sizeof(crankshaft_options),
     .fields = fields,
     .state_new = crankshaft_new,
-    .state_free = crankshaft_free,
     .n_target = crankshaft_targets,
     .propose = crankshaft_propose,
     .log_ratio = crankshaft_log_ratio,

@@ -8,9 +8,12 @@
 
 #include "core/archive.h"
 #include "core/field.h"
+#include "core/pool.h"
 #include "core/random.h"
 #include "molecule/topology.h"
 #include "prior/prior.h"
+
+#include <stdint.h>
 
 /* How stiffly the data hold the bodies of a structure where they are: K, the
  * second derivatives of -log L by their places, positive. y += K v for n
@@ -20,25 +23,87 @@ typedef struct {
     void (*apply)(const void *context, int n, const double *v, double *y);
 } tsr_stiffness;
 
+/* Where a chain is, for moves that go by more than its structure. */
 typedef struct {
+    const tsr_topology *topology;
+    double beta;         /* power of the likelihood */
+    const double *theta; /* the chain's parameters */
+    int contrast;        /* place of c1 and c2 among them; -1: there are none */
+    const double *profile; /* what the likelihood's terms see */
+    const double *others;  /* [n_pair][n_q] weighted sum of the other states'
+                              partial profiles; NULL: there are none */
+    double weight;         /* of the state that moves */
+    const tsr_conformation *current; /* of that state */
+} tsr_move_place;
+
+/* A parameter that moves along with the structure. */
+typedef struct {
+    int at; /* in theta; -1: none does */
+    double to;
+} tsr_move_along;
+
+typedef struct tsr_move_type tsr_move_type;
+
+/* What a move has whose proposals are made for many chains at once, by a device
+ * say: all chains make them at the same steps of the run, one launch of jobs
+ * for the chains of a thread. A launcher (of an engine's share,
+ * sampler/chain.h) makes rooms, of which each thread has one. */
+typedef struct {
+    const tsr_move_type *keeper; /* the move whose state has what is learnt */
+    int turns_much; /* a proposal is many turns of torsions: moves that do
+                       nothing else are made seldom beside it */
+    int is_between; /* due in the middle of its period, and then before a move
+                       that is due as well */
+
+    /* A proposal takes as long as so many other steps. */
+    double (*cost)(const void *launcher, const tsr_topology *topology);
+
+    /* Room in a new state of the keeper. 0: out of memory. */
+    int (*open)(tsr_pool *pool, void *state, const void *launcher);
+
+    void (*launcher_free)(void *launcher);
+    tsr_status (*room_new)(void *launcher, int most_jobs, void **room,
+                           tsr_err *err);
+    void (*room_free)(void *room);
+
+    /* One chain's job; key: for its random numbers. */
+    tsr_status (*job)(void *room, int job, const void *state,
+                      const tsr_move_place *place, const uint32_t key[2],
+                      tsr_err *err);
+    tsr_status (*run)(void *room, int n_job, tsr_err *err);
+
+    /* The end of a job as `propose` of other moves gives it, and the parameter
+     * that moved along, which is -1 on entry. */
+    tsr_status (*result)(const void *room, int job, const tsr_move_place *place,
+                         tsr_conformation *proposed, tsr_proposal *proposal,
+                         tsr_move_along *along, tsr_err *err);
+
+    /* Warm-up only, once a result was decided: place is where the chain is. */
+    void (*learn)(const void *room, int job, void *state,
+                  const tsr_move_place *place, int accepted);
+} tsr_move_launch;
+
+struct tsr_move_type {
     const char *name;
     const char *doc;     /* one line */
     const char *source;  /* where it was published */
     size_t options_size; /* the options begin with `double weight` */
     const tsr_field *fields;
-    int only_turns; /* torsions, as the steps of walks do */
+    int only_turns; /* torsions */
 
-    /* A chain's own state, or NULL when out of memory. Borrows all. */
-    void *(*state_new)(const void *options, const tsr_topology *topology,
-                       const tsr_prior *prior);
-    void (*state_free)(void *state);
+    /* NULL: the move makes its own proposals, one at a time. Of the functions
+     * below others have those of a state, if they keep one, and no more. */
+    const tsr_move_launch *launch;
+
+    /* A chain's own state, in memory of the pool; NULL: there was none. Borrows
+     * all. */
+    void *(*state_new)(tsr_pool *pool, const void *options,
+                       const tsr_topology *topology, const tsr_prior *prior);
 
     /* How many things it could move here; 0 leaves it out of the run. */
     int (*n_target)(const void *options, const tsr_topology *topology);
 
-    /* NULL: it is the chain that makes the proposals, by the surrogate, of all
-     * chains at the same steps.
-     * Draws a proposal into `proposed`, which equals `current` on entry; fills
+    /* Draws a proposal into `proposed`, which equals `current` on entry; fills
      * all of it. Where nothing could be proposed, n_span is 0 and `proposed`
      * as it was. Chains that ride on what moved (molecule/topology.h) are taken
      * along by the caller. */
@@ -67,9 +132,16 @@ typedef struct {
 
     /* Saves or restores what was learnt; nothing else outlives a proposal. Its
      * real numbers are such that chains at one temperature may take the mean of
-     * theirs: logarithms of widths, covariances. */
+     * theirs: logarithms of widths, covariances. state NULL, of moves with a
+     * launch alone: the chain has none now. */
     void (*archive)(void *state, tsr_archive *archive);
-} tsr_move_type;
+};
+
+/* Every move's options begin with its weight. options NULL: it is not used. */
+static inline double tsr_move_weight(const void *options)
+{
+    return options != NULL ? *(const double *)options : 0.0;
+}
 
 /* All moves, by the names of their structs: X(pivot) is tsr_move_pivot. */
 #define TSR_MOVES(X) \
@@ -106,5 +178,22 @@ double tsr_move_learn(long n, double accept_probability, double target);
         .offset = offsetof(options, target), .initial = (value), .min = 0.01, \
         .max = 0.99, .doc = "acceptance that warm-up aims at"                 \
     }
+
+/* Step sizes that warm-up learns: a common one, and each target's own on top.
+ */
+typedef struct {
+    long n; /* proposals learnt from */
+    double log_step;
+} tsr_step;
+
+/* The width of a step: both together, at most `most`. */
+double tsr_step_width(const tsr_step *common, const tsr_step *own, double most);
+
+/* Both learn from an acceptance probability (tsr_move_learn). */
+void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
+                    double target, double most);
+
+/* Saves or restores n of them. */
+void tsr_step_archive(tsr_step *step, size_t n, tsr_archive *archive);
 
 #endif

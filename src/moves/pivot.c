@@ -7,11 +7,9 @@
  * prior, so q(old | new) / q(new | old) = f(old) / f(new).
  * Source: Lal 1969; Madras & Sokal 1988. */
 #include "moves/move.h"
-#include "moves/step.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
-#include <stdlib.h>
 
 #define PI 3.14159265358979323846
 
@@ -47,15 +45,6 @@ typedef struct {
     int any;           /* the last turn was by any angle */
 } pivot_state;
 
-static void pivot_free(void *state)
-{
-    pivot_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->torsion);
-    free(s);
-}
-
 /* Torsions that carry more start with shorter steps. */
 static double carried(const tsr_topology *t, const tsr_torsion *torsion)
 {
@@ -64,21 +53,19 @@ static double carried(const tsr_topology *t, const tsr_torsion *torsion)
                            : torsion->residue - r->chain_first;
 }
 
-static void *pivot_new(const void *options, const tsr_topology *topology,
-                       const tsr_prior *prior)
+static void *pivot_new(tsr_pool *pool, const void *options,
+                       const tsr_topology *topology, const tsr_prior *prior)
 {
-    pivot_state *s = calloc(1, sizeof *s);
+    pivot_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
     s->prior = prior;
     s->options = *(const pivot_options *)options;
     s->step.log_step = log(s->options.step);
-    s->torsion = calloc((size_t)topology->n_torsion + 1, sizeof *s->torsion);
-    if (s->torsion == NULL) {
-        pivot_free(s);
+    tsr_pool_array(pool, s->torsion, (size_t)topology->n_torsion + 1);
+    if (pool->failed)
         return NULL;
-    }
     for (int k = 0; k < topology->n_torsion; k++)
         s->torsion[k].log_step =
             -0.5 * log1p(carried(topology, &topology->torsion[k]) / 20.0);
@@ -207,7 +194,6 @@ const tsr_move_type tsr_move_pivot = {
     .fields = fields,
     .only_turns = 1,
     .state_new = pivot_new,
-    .state_free = pivot_free,
     .n_target = pivot_targets,
     .propose = pivot_propose,
     .log_ratio = pivot_log_ratio,

@@ -39,7 +39,6 @@
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PI 3.14159265358979323846
@@ -191,40 +190,24 @@ static int pose_targets(const void *options, const tsr_topology *topology)
     return list_linkers(topology, NULL);
 }
 
-static void pose_free(void *state)
-{
-    pose_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->linker);
-    free(s->learnt);
-    free(s->turn);
-    free(s->jacobian);
-    free(s->change);
-    free(s);
-}
-
-static void *pose_new(const void *options, const tsr_topology *topology,
-                      const tsr_prior *prior)
+static void *pose_new(tsr_pool *pool, const void *options,
+                      const tsr_topology *topology, const tsr_prior *prior)
 {
     (void)prior;
-    pose_state *s = calloc(1, sizeof *s);
+    pose_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     size_t most = (size_t)topology->n_torsion + 1;
     s->topology = topology;
     s->options = *(const pose_options *)options;
     s->n_linker = list_linkers(topology, NULL);
-    s->linker = calloc((size_t)s->n_linker + 1, sizeof *s->linker);
-    s->learnt = calloc((size_t)s->n_linker + 1, sizeof *s->learnt);
-    s->turn = calloc(most, sizeof *s->turn);
-    s->jacobian = calloc(most, sizeof *s->jacobian);
-    s->change = calloc((size_t)topology->n_residue, sizeof *s->change);
-    if (s->linker == NULL || s->learnt == NULL || s->turn == NULL ||
-        s->jacobian == NULL || s->change == NULL) {
-        pose_free(s);
+    tsr_pool_array(pool, s->linker, (size_t)s->n_linker + 1);
+    tsr_pool_array(pool, s->learnt, (size_t)s->n_linker + 1);
+    tsr_pool_array(pool, s->turn, most);
+    tsr_pool_array(pool, s->jacobian, most);
+    tsr_pool_array(pool, s->change, (size_t)topology->n_residue);
+    if (pool->failed)
         return NULL;
-    }
     list_linkers(topology, s->linker);
     for (int k = 0; k < s->n_linker; k++) {
         s->learnt[k].width = s->options.width;
@@ -481,7 +464,6 @@ const tsr_move_type tsr_move_pose = {
     .options_size = sizeof(pose_options),
     .fields = fields,
     .state_new = pose_new,
-    .state_free = pose_free,
     .n_target = pose_targets,
     .propose = pose_propose,
     .log_ratio = pose_log_ratio,

@@ -8,7 +8,6 @@
 #include "moves/move.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { MAX_STRETCH = 64 };
 
@@ -69,30 +68,19 @@ static int regrow_targets(const void *options, const tsr_topology *topology)
     return list_starts(topology, NULL);
 }
 
-static void regrow_free(void *state)
+static void *regrow_new(tsr_pool *pool, const void *options,
+                        const tsr_topology *topology, const tsr_prior *prior)
 {
-    regrow_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->start);
-    free(s);
-}
-
-static void *regrow_new(const void *options, const tsr_topology *topology,
-                        const tsr_prior *prior)
-{
-    regrow_state *s = calloc(1, sizeof *s);
+    regrow_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
     s->prior = prior;
     s->options = *(const regrow_options *)options;
     s->n_start = list_starts(topology, NULL);
-    s->start = calloc((size_t)s->n_start + 1, sizeof *s->start);
-    if (s->start == NULL) {
-        regrow_free(s);
+    tsr_pool_array(pool, s->start, (size_t)s->n_start + 1);
+    if (pool->failed)
         return NULL;
-    }
     list_starts(topology, s->start);
     return s;
 }
@@ -183,7 +171,6 @@ const tsr_move_type tsr_move_regrow = {
     .fields = fields,
     .only_turns = 1,
     .state_new = regrow_new,
-    .state_free = regrow_free,
     .n_target = regrow_targets,
     .propose = regrow_propose,
     .log_ratio = regrow_log_ratio,

@@ -14,7 +14,6 @@
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { MOST_PIVOTS = 12, MOST_GAP = 3 };
 
@@ -185,20 +184,10 @@ static int rigid_targets(const void *options, const tsr_topology *topology)
     return list_targets(topology, &c);
 }
 
-static void rigid_free(void *state)
+static void *rigid_new(tsr_pool *pool, const void *options,
+                       const tsr_topology *topology, const tsr_prior *prior)
 {
-    rigid_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->target);
-    free(s->part);
-    free(s);
-}
-
-static void *rigid_new(const void *options, const tsr_topology *topology,
-                       const tsr_prior *prior)
-{
-    rigid_state *s = calloc(1, sizeof *s);
+    rigid_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
@@ -207,12 +196,10 @@ static void *rigid_new(const void *options, const tsr_topology *topology,
     collector c = {NULL, NULL, 0, 0};
     s->n_target = list_targets(topology, &c);
     s->n_part = c.n_part;
-    s->target = calloc((size_t)s->n_target + 1, sizeof *s->target);
-    s->part = calloc((size_t)s->n_part + 1, sizeof *s->part);
-    if (s->target == NULL || s->part == NULL) {
-        rigid_free(s);
+    tsr_pool_array(pool, s->target, (size_t)s->n_target + 1);
+    tsr_pool_array(pool, s->part, (size_t)s->n_part + 1);
+    if (pool->failed)
         return NULL;
-    }
     c = (collector){s->target, s->part, 0, 0};
     list_targets(topology, &c);
     return s;
@@ -411,7 +398,6 @@ const tsr_move_type tsr_move_rigid_body = {
     .options_size = sizeof(rigid_options),
     .fields = fields,
     .state_new = rigid_new,
-    .state_free = rigid_free,
     .n_target = rigid_targets,
     .propose = rigid_propose,
     .log_ratio = rigid_log_ratio,

@@ -8,7 +8,6 @@
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct {
     double weight, step, draw, target;
@@ -36,10 +35,10 @@ typedef struct {
     double log_step[TSR_N_AMINO + 1];
 } side_state;
 
-static void *side_new(const void *options, const tsr_topology *topology,
-                      const tsr_prior *prior)
+static void *side_new(tsr_pool *pool, const void *options,
+                      const tsr_topology *topology, const tsr_prior *prior)
 {
-    side_state *s = calloc(1, sizeof *s);
+    side_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->topology = topology;
@@ -48,11 +47,6 @@ static void *side_new(const void *options, const tsr_topology *topology,
     for (int a = 0; a <= TSR_N_AMINO; a++)
         s->log_step[a] = log(s->options.step);
     return s;
-}
-
-static void side_free(void *state)
-{
-    free(state);
 }
 
 static int side_targets(const void *options, const tsr_topology *topology)
@@ -141,7 +135,6 @@ const tsr_move_type tsr_move_side_chain = {
     .options_size = sizeof(side_options),
     .fields = fields,
     .state_new = side_new,
-    .state_free = side_free,
     .n_target = side_targets,
     .propose = side_propose,
     .log_ratio = side_log_ratio,

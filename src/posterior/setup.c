@@ -577,9 +577,7 @@ static tsr_status set_starts(const tsr_config *config, tsr_log *log,
 void tsr_setup_clear(tsr_setup *setup)
 {
     for (int e = 0; e < setup->n_engine; e++) {
-        tsr_engine_free(setup->share[e].engine);
-        tsr_surrogate_engine_free(setup->share[e].walks);
-        tsr_surrogate_engine_free(setup->share[e].redraws);
+        tsr_engine_share_clear(&setup->share[e]);
         tsr_device_free(setup->device[e]);
     }
     tsr_setup_atom_target_free(setup->atom_target);

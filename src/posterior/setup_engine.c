@@ -2,7 +2,7 @@
 #include "core/clock.h"
 #include "gpu/engine_device.h"
 #include "posterior/setup.h"
-#include "sampler/share.h"
+#include "sampler/sampler.h"
 #include "surrogate/redraw.h"
 #include "surrogate/surrogate_move.h"
 #include "surrogate/surrogate_walk.h"
@@ -84,9 +84,7 @@ static tsr_status reserve(tsr_setup *s, int n, tsr_err *err)
 /* The run goes on without this one. */
 static void drop(tsr_setup *s, int e)
 {
-    tsr_engine_free(s->share[e].engine);
-    tsr_surrogate_engine_free(s->share[e].walks);
-    tsr_surrogate_engine_free(s->share[e].redraws);
+    tsr_engine_share_clear(&s->share[e]);
     tsr_device_free(s->device[e]);
     for (s->n_engine--; e < s->n_engine; e++) {
         s->share[e] = s->share[e + 1];
@@ -551,10 +549,8 @@ static int may_walk(const tsr_setup *s, int e)
 
 static int may_redraw(const tsr_setup *s, int e)
 {
-    double weight = 0.0;
-    if (s->move_options[TSR_MOVE_redraw] != NULL)
-        memcpy(&weight, s->move_options[TSR_MOVE_redraw], sizeof weight);
-    return s->device[e] != NULL && weight > 0.0;
+    return s->device[e] != NULL &&
+           tsr_move_weight(s->move_options[TSR_MOVE_redraw]) > 0.0;
 }
 
 /* On all devices, or on none, since chains on them have the same moves. */
@@ -594,18 +590,24 @@ static tsr_status make_walks(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     tsr_err why = {0};
     tsr_status status = TSR_OK;
-    for (int e = 0; e < s->n_engine && status == TSR_OK; e++)
-        status = tsr_surrogate_device_new(s->device[e],
-                                          tsr_surrogate_spec_of(s->surrogate),
-                                          &s->share[e].walks, &why);
+    for (int e = 0; e < s->n_engine && status == TSR_OK; e++) {
+        tsr_surrogate_engine *walks = NULL;
+        status = tsr_surrogate_device_new(
+            s->device[e], tsr_surrogate_spec_of(s->surrogate), &walks, &why);
+        if (walks != NULL) {
+            walks->surrogate = s->surrogate;
+            walks->walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
+        }
+        s->share[e].launcher[TSR_MOVE_surrogate] = walks;
+    }
     if (status == TSR_OK)
         return TSR_OK;
     if (status != TSR_E_DEVICE)
         return tsr_fail(err, status, "%s", why.message);
     tsr_warn(log, "no walks by a surrogate: %s", why.message);
     for (int e = 0; e < s->n_engine; e++) {
-        tsr_surrogate_engine_free(s->share[e].walks);
-        s->share[e].walks = NULL;
+        tsr_surrogate_engine_free(s->share[e].launcher[TSR_MOVE_surrogate]);
+        s->share[e].launcher[TSR_MOVE_surrogate] = NULL;
     }
     return TSR_OK;
 }
@@ -616,8 +618,10 @@ static tsr_status make_redraws(tsr_setup *s, tsr_err *err)
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(s->surrogate);
     const int is_worth = spec->n_linker > 0 && tsr_redraw_n_stretch(spec) > 0;
     for (int e = 0; e < s->n_engine && is_worth; e++) {
-        s->share[e].redraws = tsr_redraw_engine_new(spec);
-        TSR_TRY(tsr_allocated(s->share[e].redraws, err));
+        tsr_surrogate_engine *redraws = tsr_redraw_engine_new(spec);
+        TSR_TRY(tsr_allocated(redraws, err));
+        redraws->surrogate = s->surrogate;
+        s->share[e].launcher[TSR_MOVE_redraw] = redraws;
     }
     return TSR_OK;
 }
@@ -634,20 +638,18 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *setup, tsr_err *err)
         return TSR_OK;
     if (walks)
         TSR_TRY(make_walks(log, s, err));
-    const int has_walks = s->share[0].walks != NULL;
+    const int has_walks = s->share[0].launcher[TSR_MOVE_surrogate] != NULL;
     /* Beside a GPU that walks they take hosts' time from what walks find
      * sooner. */
     if (redraws && !(has_walks && has_gpu(s)))
         TSR_TRY(make_redraws(s, err));
-    const int has_redraws = s->share[0].redraws != NULL;
+    const int has_redraws = s->share[0].launcher[TSR_MOVE_redraw] != NULL;
     if (!has_walks && !has_redraws) {
         tsr_surrogate_free(s->surrogate);
         s->surrogate = NULL;
         return TSR_OK;
     }
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(s->surrogate);
-    s->target.surrogate = s->surrogate;
-    s->target.walk_cost = has_gpu(s) ? 1.0 : WALK_COST_CPU;
     if (has_walks)
         tsr_info(log,
                  "walks by a surrogate: %d torsions, %d beads, %d pairs of "

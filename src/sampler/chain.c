@@ -1,11 +1,10 @@
 /* A chain: made, started, tempered, exchanged with another, and looked at.
  *
- * What is known
- * at the present place and at the proposed one lies in two points of the same
- * form, which are exchanged on acceptance; nothing is copied. */
+ * What is known at the present place and at the proposed one lies in two points
+ * of the same form. On acceptance the parts that a step changed change places;
+ * conformations are copied, where residues moved, so that both are equal
+ * between steps. */
 #include "sampler/chain.h"
-
-#include "surrogate/surrogate_move.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,117 +15,129 @@ void tsr_chain_free(tsr_chain *chain)
 {
     if (chain == NULL)
         return;
-    for (int m = 0; m < TSR_N_MOVE; m++)
-        tsr_move_registry[m]->state_free(chain->move[m]);
     if (chain->rng != NULL)
         gsl_rng_free(chain->rng);
     for (int k = 0; chain->state != NULL && k < chain->n_state; k++) {
         tsr_conformation_free(chain->state[k].current);
         tsr_conformation_free(chain->state[k].proposed);
         tsr_prior_state_free(chain->state[k].prior);
-        free(chain->state[k].profile);
-        free(chain->state[k].particle);
     }
-    free(chain->state);
-    free(chain->others);
     if (chain->parameters != NULL) {
         tsr_point_clear(&chain->now);
         tsr_point_clear(&chain->trial);
     }
-    tsr_parameters_free(chain->parameters);
+    tsr_pool_clear(&chain->pool);
     free(chain);
 }
 
-/* Of a move that goes by the surrogate; 0: it is not made. */
-static double surrogate_weight(const tsr_target *t, int move)
+/* ---- which moves it makes ---- */
+
+void tsr_engine_share_clear(tsr_engine_share *share)
 {
-    const tsr_engine_share *share = t->share;
-    double weight = 0.0;
-    if (t->surrogate == NULL || t->likelihood == NULL || t->n_share == 0 ||
-        t->move_options[move] == NULL ||
-        t->move_options[TSR_MOVE_surrogate] == NULL ||
-        (move == TSR_MOVE_redraw ? share->redraws : share->walks) == NULL)
-        return 0.0;
-    memcpy(&weight, t->move_options[move], sizeof weight);
-    return weight;
+    tsr_engine_free(share->engine);
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        if (share->launcher[m] != NULL)
+            tsr_move_registry[m]->launch->launcher_free(share->launcher[m]);
+    *share = (tsr_engine_share){0};
 }
 
-/* A redraw takes as long as so many other steps, whose cost grows with the
- * square of the number of bodies; in lar, of 382, it was 26 on two cores. */
-static double redraw_cost(const tsr_topology *t)
+int tsr_target_turns_much(const tsr_target *target)
 {
-    const double n = (double)t->n_body, most = 200.0, least = 10.0;
-    return fmin(fmax(4e6 / (n * n), least), most);
+    int much = 0;
+    for (int m = 0; m < TSR_N_MOVE && target->n_share > 0; m++)
+        much |= target->share->launcher[m] != NULL &&
+                tsr_move_registry[m]->launch->turns_much;
+    return much;
 }
 
-/* What the surrogate has learnt is kept by the move that walks. */
-static int uses_surrogate(const tsr_target *t, int move)
+/* The move whose state has what this one learns. */
+static int keeper_of(int move)
 {
-    return surrogate_weight(t, move) > 0.0 ||
-           (move == TSR_MOVE_surrogate &&
-            surrogate_weight(t, TSR_MOVE_redraw) > 0.0);
+    const tsr_move_launch *launch = tsr_move_registry[move]->launch;
+    int m = 0;
+    if (launch == NULL)
+        return move;
+    while (tsr_move_registry[m] != launch->keeper)
+        m++;
+    return m;
 }
 
-static tsr_status open_surrogate(tsr_chain *chain, tsr_err *err);
+/* A move with a launch, where the engine has a launcher for it. */
+static tsr_status set_launch(tsr_chain *c, int m, double total, double *share,
+                             tsr_err *err)
+{
+    const tsr_target *t = c->target;
+    const tsr_move_launch *launch = tsr_move_registry[m]->launch;
+    const void *launcher = t->n_share > 0 ? t->share->launcher[m] : NULL;
+    const double weight = tsr_move_weight(t->move_options[m]);
+    const int keeper = keeper_of(m);
+    /* Torsions are turned a hundred times as often. What is left to the other
+     * moves, side chains and angles, has most of their proposals then. */
+    const double beside = 0.2;
+    if (t->likelihood == NULL || launcher == NULL || !(weight > 0.0) ||
+        t->move_options[keeper] == NULL)
+        return TSR_OK;
+    c->period[m] =
+        lround(1.0 + total * launch->cost(launcher, t->topology) / weight);
+    for (int k = 0; k < TSR_N_MOVE && launch->turns_much; k++)
+        if (tsr_move_registry[k]->only_turns)
+            share[k] *= beside;
+    if (c->move[keeper] != NULL)
+        return TSR_OK;
+    const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
+    tsr_pool_array(&c->pool, c->others, n + 1);
+    c->move[keeper] = launch->keeper->state_new(
+        &c->pool, t->move_options[keeper], t->topology, t->prior);
+    return c->others != NULL && c->move[keeper] != NULL &&
+                   launch->open(&c->pool, c->move[keeper], launcher)
+               ? TSR_OK
+               : tsr_no_memory(err);
+}
 
 /* Weights of the moves that have something to move. */
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
+    const int is_told =
+        t->likelihood != NULL && tsr_likelihood_is_stiff(t->likelihood);
     double total = 0.0, share[TSR_N_MOVE] = {0.0};
-    const double walk_weight = surrogate_weight(t, TSR_MOVE_surrogate),
-                 redraw_weight = surrogate_weight(t, TSR_MOVE_redraw);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         const void *options = t->move_options[m];
-        const int is_told =
-            t->likelihood != NULL && tsr_likelihood_is_stiff(t->likelihood);
-        if (options == NULL || (type->learn != NULL && !is_told))
+        const double weight = tsr_move_weight(options);
+        if (type->launch != NULL || (type->learn != NULL && !is_told) ||
+            !(weight > 0.0) || type->n_target(options, t->topology) == 0)
             continue;
-        double weight;
-        memcpy(&weight, options, sizeof weight);
-        const int is_own = type->propose != NULL;
-        if (is_own ? weight > 0.0 && type->n_target(options, t->topology) > 0
-                   : uses_surrogate(t, m)) {
-            c->move[m] = type->state_new(options, t->topology, t->prior);
-            if (c->move[m] == NULL)
-                return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-            if (!is_own)
-                continue;
-            total += weight;
-            share[m] = weight;
-        }
+        c->move[m] = type->state_new(&c->pool, options, t->topology, t->prior);
+        TSR_TRY(tsr_allocated(c->move[m], err));
+        total += weight;
+        share[m] = weight;
     }
     if (total <= 0.0 && !t->is_still)
         return tsr_fail(err, TSR_E_CONFIG,
                         "moves: none with a weight above 0 has anything to "
                         "move");
-    /* Walks turn torsions a hundred times as often. What they leave to the
-     * other moves, side chains and angles, has most of their proposals then. */
-    const double beside_walks = 0.2;
-    for (int m = 0; m < TSR_N_MOVE && walk_weight > 0.0; m++)
-        if (tsr_move_registry[m]->only_turns)
-            share[m] *= beside_walks;
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        if (tsr_move_registry[m]->launch != NULL)
+            TSR_TRY(set_launch(c, m, total, share, err));
     if (total > 0.0)
         tsr_mix_set(&c->mix, share);
-    if (walk_weight > 0.0)
-        c->walk_period =
-            lround(1.0 + total * fmax(t->walk_cost, 1.0) / walk_weight);
-    if (redraw_weight > 0.0)
-        c->redraw_period =
-            lround(1.0 + redraw_cost(t->topology) * total / redraw_weight);
-    return walk_weight + redraw_weight > 0.0 ? open_surrogate(c, err) : TSR_OK;
+    return TSR_OK;
 }
 
-/* Redraws are the rarer ones: where both are due a walk is left out. */
-int tsr_chain_surrogate_at(const tsr_chain *chain, long step)
+/* Where two are due, one of them between, the other is left out. */
+int tsr_chain_launch_at(const tsr_chain *chain, long step)
 {
-    const tsr_chain *c = chain;
-    if (c->redraw_period > 0 && step % c->redraw_period == c->redraw_period / 2)
-        return TSR_MOVE_redraw;
-    if (c->walk_period > 0 && step % c->walk_period == 0)
-        return TSR_MOVE_surrogate;
-    return -1;
+    int due = -1;
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        const long period = chain->period[m];
+        const tsr_move_launch *launch = tsr_move_registry[m]->launch;
+        if (period > 0 &&
+            step % period == (launch->is_between ? period / 2 : 0) &&
+            (due < 0 || launch->is_between))
+            due = m;
+    }
+    return due;
 }
 
 /* The share that a chain belongs to (the last where it is beyond all), and
@@ -143,7 +154,7 @@ static void find_place(const tsr_target *target, int chain, int *share,
 }
 
 /* 0: out of memory. */
-static int open_state(const tsr_chain *c, int k, size_t n_profile)
+static int open_state(tsr_chain *c, int k, size_t n_profile)
 {
     const tsr_target *t = c->target;
     tsr_conformer *s = &c->state[k];
@@ -156,13 +167,12 @@ static int open_state(const tsr_chain *c, int k, size_t n_profile)
     }
     s->current = tsr_conformation_new(t->topology);
     s->proposed = tsr_conformation_new(t->topology);
-    s->profile = calloc(n_profile + 1, sizeof *s->profile);
+    tsr_pool_array(&c->pool, s->profile, n_profile + 1);
     const tsr_particles *own =
         t->likelihood != NULL ? t->likelihood->particles : NULL;
     if (own != NULL)
-        s->particle = calloc((size_t)own->n + 1, sizeof *s->particle);
-    if (s->current == NULL || s->proposed == NULL || s->profile == NULL ||
-        (own != NULL && s->particle == NULL))
+        tsr_pool_array(&c->pool, s->particle, own->n + 1);
+    if (s->current == NULL || s->proposed == NULL || c->pool.failed)
         return 0;
     int n = t->topology->n_residue;
     tsr_conformation_copy(t->topology, s->current, start, 0, n);
@@ -190,9 +200,9 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
         c->system = (c->system * n_temp + number % n_temp) * c->n_state;
     }
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
-    c->state = calloc((size_t)c->n_state, sizeof *c->state);
-    c->parameters = tsr_parameters_new(l, target->contrast, c->n_state,
-                                       target->infer_weights);
+    tsr_pool_array(&c->pool, c->state, c->n_state);
+    c->parameters = tsr_parameters_new(&c->pool, l, target->contrast,
+                                       c->n_state, target->infer_weights);
     int complete = c->rng != NULL && c->state != NULL &&
                    c->parameters != NULL &&
                    tsr_point_make(l, c->parameters->n, &c->now) &&
@@ -596,51 +606,31 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
     return status;
 }
 
-/* ---- proposals by the surrogate ----
+/* ---- proposals of moves with a launch ----
  *
- * A surrogate proposal: a chain's place as a job for the device, and the end of
- * its walk as a proposal like any other (surrogate/surrogate_move.c).
- *
- * The walk keeps g, the surrogate's density. So the correction of its end Y for
- * the start X is g(X) / g(Y), and what decides is the posterior's ratio times
- * that, priors of torsions, excluded volume and c2 included. */
+ * The chain's place as a job, and the end of the job as a proposal like any
+ * other (moves/move.h). */
 
-_Static_assert((int)TSR_LINKER_FACTOR == (int)TSR_SURROGATE_FACTOR,
-               "a factor is as long for whom walks as for whom learns");
-
-static tsr_surrogate_state *learnt_by(const tsr_chain *c)
+/* Not the other states, which tsr_chain_set_out sums. */
+static tsr_move_place place_of(const tsr_chain *c)
 {
-    return c->move[TSR_MOVE_surrogate];
+    const double *weight = c->now.theta + c->parameters->weight;
+    return (tsr_move_place){.topology = c->target->topology,
+                            .beta = c->beta,
+                            .theta = c->now.theta,
+                            .contrast = c->parameters->contrast,
+                            .profile = c->now.profile,
+                            .weight = c->n_state > 1 ? weight[c->which] : 1.0,
+                            .current = c->state[c->which].current};
 }
 
-/* Room for walks, where the chain has that move. Errors: TSR_E_NOMEM. */
-static tsr_status open_surrogate(tsr_chain *chain, tsr_err *err)
-{
-    const tsr_target *t = chain->target;
-    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(t->surrogate);
-    const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
-    chain->others = calloc(n + 1, sizeof *chain->others);
-    int *size = calloc((size_t)spec->n_linker + 1, sizeof *size);
-    for (int l = 0; size != NULL && l < spec->n_linker; l++)
-        size[l] = tsr_surrogate_linker_rows(spec, l);
-    const int is_open =
-        chain->others != NULL && size != NULL &&
-        tsr_surrogate_state_open(learnt_by(chain),
-                                 spec->n_torsion + 1 + spec->n_linker,
-                                 spec->n_linker, size, spec->n_q);
-    free(size);
-    return is_open ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
-}
-
-tsr_status tsr_chain_set_out(tsr_chain *chain,
-                             const tsr_surrogate_layout *layout, float *job,
-                             float (*point)[4], uint32_t key[2], tsr_err *err)
+tsr_status tsr_chain_set_out(tsr_chain *chain, int move, void *room, int job,
+                             tsr_err *err)
 {
     tsr_chain *c = chain;
-    const tsr_target *t = c->target;
-    const int n = tsr_likelihood_n_profile(t->likelihood);
+    const int n = tsr_likelihood_n_profile(c->target->likelihood);
     const double *weight = c->now.theta + c->parameters->weight;
-    const tsr_surrogate_state *learnt = learnt_by(c);
+    uint32_t key[2];
     if (c->n_state > 1)
         c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
     for (int i = 0; i < 2; i++)
@@ -649,117 +639,29 @@ tsr_status tsr_chain_set_out(tsr_chain *chain,
     for (int k = 0; k < c->n_state; k++)
         for (int i = 0; k != c->which && i < n; i++)
             c->others[i] += weight[k] * c->state[k].profile[i];
-    return tsr_surrogate_fill(
-        t->surrogate, layout,
-        &(tsr_surrogate_place){
-            .beta = c->beta,
-            .theta = c->now.theta,
-            .contrast = tsr_parameters_contrast(c->parameters, c->now.theta),
-            .others = c->n_state > 1 ? c->others : NULL,
-            .weight = c->n_state > 1 ? weight[c->which] : 1.0,
-            .learnt = learnt->ratio,
-            .steps = lround(exp(learnt->log_steps)),
-            .log_width = learnt->log_width,
-            .factor = (const double(*)[TSR_LINKER_FACTOR])learnt->factor,
-            .conformation = c->state[c->which].current},
-        job, point, err);
-}
-
-/* ---- the end as a proposal ---- */
-
-static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
-{
-    const double *x = &a->backbone[i][0][0], *y = &b->backbone[i][0][0];
-    int is_other = 0;
-    for (int k = 0; k < 12; k++) /* without branches: by vectors */
-        is_other |= x[k] != y[k];
-    return is_other;
-}
-
-/* The number of a rigid unit among those seen, from 1 on. */
-static int group_of(int unit, int *seen, int *n_seen)
-{
-    for (int k = 0; k < *n_seen; k++)
-        if (seen[k] == unit)
-            return k + 1;
-    if (unit < 0 || *n_seen == TSR_MAX_SPAN)
-        return 0;
-    seen[(*n_seen)++] = unit;
-    return *n_seen;
-}
-
-/* What moved from a to b: rigid units as groups, the rest loose. More spans
- * than there is room for become one, of which nothing is said. */
-static void find_spans(const tsr_topology *t, const tsr_conformation *a,
-                       const tsr_conformation *b, tsr_proposal *p)
-{
-    int seen[TSR_MAX_SPAN], n_seen = 0;
-    p->n_span = 0;
-    for (int i = 0; i < t->n_residue; i++) {
-        if (!differs(a, b, i))
-            continue;
-        const int group = group_of(t->residue[i].unit, seen, &n_seen);
-        tsr_span *last = &p->span[p->n_span > 0 ? p->n_span - 1 : 0];
-        if (p->n_span > 0 && last->group == group &&
-            last->first + last->count == i)
-            last->count++;
-        else if (p->n_span < TSR_MAX_SPAN)
-            p->span[p->n_span++] = (tsr_span){i, 1, group};
-        else
-            *last = (tsr_span){last->first, i + 1 - last->first, 0};
-    }
+    tsr_move_place place = place_of(c);
+    place.others = c->n_state > 1 ? c->others : NULL;
+    return tsr_move_registry[move]->launch->job(
+        room, job, c->move[keeper_of(move)], &place, key, err);
 }
 
 static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask);
 
-/* Where g is 0 or not a number no step leads, so that what starts there stays,
- * as a proposal of nothing. */
-tsr_status tsr_chain_come_back(tsr_chain *chain, int kind, const float *result,
-                               const int32_t (*count)[2],
-                               tsr_body_proposal *ask, int *needed,
+tsr_status tsr_chain_come_back(tsr_chain *chain, int move, const void *room,
+                               int job, tsr_body_proposal *ask, int *needed,
                                tsr_err *err)
 {
     tsr_chain *c = chain;
-    const tsr_target *t = c->target;
-    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(t->surrogate);
-    const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
-    tsr_conformer *state = &c->state[c->which];
-    c->kind = kind;
-    c->walked = result;
-    c->walk_count = count;
-    c->proposal.target = 0;
-    c->proposal.n_span = 0;
-    c->proposal.log_ratio = 0.0;
-    if (isfinite(result[0]) && isfinite(result[1])) {
-        TSR_TRY(tsr_surrogate_turn(t->surrogate, change, state->proposed, err));
-        find_spans(t->topology, state->current, state->proposed, &c->proposal);
-        c->proposal.log_ratio = (double)result[0] - (double)result[1];
-    }
+    const tsr_move_place place = place_of(c);
+    c->kind = move;
+    c->room = room;
+    c->job = job;
+    c->along.at = -1;
+    TSR_TRY(tsr_move_registry[move]->launch->result(
+        room, job, &place, c->state[c->which].proposed, &c->proposal, &c->along,
+        err));
     *needed = ask_prior(c, ask);
     return TSR_OK;
-}
-
-/* Warm-up, once a walk's end is settled: from what the device counted, and from
- * what its curve of where the chain is now lacks of the engine's. */
-static void learn_surrogate(tsr_chain *chain, int accepted)
-{
-    tsr_chain *c = chain;
-    tsr_surrogate_state *learnt = learnt_by(c);
-    const tsr_surrogate_spec *spec =
-        tsr_surrogate_spec_of(c->target->surrogate);
-    const int n_q = spec->n_q;
-    const long n = learnt->n_learnt + learnt->n_redrawn;
-    if (c->kind == TSR_MOVE_redraw) /* NaN: there was nothing to draw */
-        learnt->n_redrawn += isfinite(c->walked[TSR_SURROGATE_HEAD]) ? 1 : 0;
-    else
-        tsr_surrogate_state_learn(learnt, c->walk_count,
-                                  c->walked + TSR_SURROGATE_HEAD + 2 * n_q +
-                                      spec->n_torsion,
-                                  accepted);
-    tsr_surrogate_learn(c->target->surrogate, c->now.profile,
-                        c->walked + TSR_SURROGATE_HEAD + (accepted ? n_q : 0),
-                        tsr_parameters_contrast(c->parameters, c->now.theta), n,
-                        learnt->ratio);
 }
 
 /* ---- a step ----
@@ -782,6 +684,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
     c->proposal.n_span = 0;
+    c->along.at = -1;
     c->log_prior_change = -(double)INFINITY;
     if (t->is_still)
         return 0;
@@ -844,32 +747,14 @@ static void settle(tsr_chain *c, int accept)
     c->since_draw.accepted[c->kind] += accept;
 }
 
-static int is_walk(const tsr_chain *c)
+/* Change of the log prior of the parameter that moves along. */
+static double prior_of_along(const tsr_chain *c)
 {
-    return tsr_move_registry[c->kind]->propose == NULL;
-}
-
-/* Walks move c2, too. */
-static int takes_c2(const tsr_chain *c)
-{
-    return is_walk(c) && tsr_surrogate_spec_of(c->target->surrogate)->has_c2;
-}
-
-/* Change of the log prior of c2 where the proposal takes it along. */
-static double prior_of_c2(const tsr_chain *c)
-{
-    const int at = c->parameters->contrast + TSR_C2;
-    const tsr_parameter *p = &c->parameters->table[at];
-    return takes_c2(c) ? tsr_parameter_log_prior(p, c->trial.theta[at]) -
-                             tsr_parameter_log_prior(p, c->now.theta[at])
-                       : 0.0;
-}
-
-/* c2 moves by what it walked, so that a walk of none leaves every digit of it.
- */
-static double walked_c2(const tsr_chain *c, double from)
-{
-    return from + ((double)c->walked[2] - (double)(float)from);
+    const int at = c->along.at;
+    const tsr_parameter *p = c->parameters->table;
+    return at < 0 ? 0.0
+                  : tsr_parameter_log_prior(&p[at], c->trial.theta[at]) -
+                        tsr_parameter_log_prior(&p[at], c->now.theta[at]);
 }
 
 /* The proposal's point: partial is the engine's answer for its one state. */
@@ -880,9 +765,8 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
-    const int c2 = c->parameters->contrast + TSR_C2;
-    if (takes_c2(c))
-        c->trial.theta[c2] = walked_c2(c, c->now.theta[c2]);
+    if (c->along.at >= 0)
+        c->trial.theta[c->along.at] = c->along.to;
     if (c->n_state > 1)
         mean_profile(c, c->which, partial, &c->trial);
     else if (bytes > 0)
@@ -909,9 +793,15 @@ static void stiffen(const void *context, int n, const double *v, double *y)
         y[i] *= c->beta;
 }
 
-static void learn(tsr_chain *c, double alpha)
+static void learn(tsr_chain *c, double alpha, int accepted)
 {
     const tsr_move_type *type = tsr_move_registry[c->kind];
+    if (type->launch != NULL) {
+        const tsr_move_place place = place_of(c);
+        type->launch->learn(c->room, c->job, c->move[keeper_of(c->kind)],
+                            &place, accepted);
+        return;
+    }
     const tsr_stiffness stiffness = {c, stiffen};
     type->adapt(c->move[c->kind], &c->proposal, alpha);
     if (type->learn != NULL)
@@ -937,7 +827,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     double log_alpha = c->log_prior_change;
     if (log_alpha > -(double)INFINITY)
         log_alpha +=
-            c->proposal.log_ratio + (is_possible ? prior_of_c2(c) : 0.0) +
+            c->proposal.log_ratio + (is_possible ? prior_of_along(c) : 0.0) +
             (is_possible ? c->beta * (c->trial.log_lik - c->now.log_lik) : 0.0);
     if (is_possible)
         log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
@@ -954,10 +844,8 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);
-    if (warm && is_walk(c))
-        learn_surrogate(c, accept);
-    else if (warm && !c->target->is_still)
-        learn(c, alpha);
+    if (warm && !c->target->is_still)
+        learn(c, alpha, accept);
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);
 }
@@ -985,11 +873,11 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
         c->state[k].is_restored = archive->is_restoring;
     }
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
-    for (int m = 0; m < TSR_N_MOVE; m++)
-        if (c->move[m] != NULL)
-            tsr_move_registry[m]->archive(c->move[m], archive);
-        else if (m == TSR_MOVE_surrogate)
-            tsr_surrogate_archive_none(archive);
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        const tsr_move_type *type = tsr_move_registry[m];
+        if (c->move[m] != NULL || (type->launch != NULL && keeper_of(m) == m))
+            type->archive(c->move[m], archive);
+    }
     tsr_parameters_archive(c->parameters, archive);
     tsr_archive_long(archive, c->counts.proposed, TSR_N_MOVE);
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
@@ -1106,4 +994,58 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     if (status == TSR_OK && t->likelihood != NULL)
         status = evaluate_now(c, err);
     return status == TSR_OK ? TSR_OK : blame(c, status, err);
+}
+
+/* ---- mix ----
+ *
+ * Which move comes next, and how often each is made.
+ *
+ * The shares are kept as a cumulative sum, so one uniform number chooses.
+ * After warm-up they are frozen, like every step size: only then do the draws
+ * come from the posterior. */
+
+void tsr_mix_set(tsr_mix *mix, const double *weight)
+{
+    double total = 0.0, sum = 0.0;
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        total += weight[m];
+    for (int m = 0; m < TSR_N_MOVE; m++) {
+        sum += weight[m];
+        mix->end[m] = sum / total;
+    }
+}
+
+int tsr_mix_choose(const tsr_mix *mix, double u)
+{
+    int m = 0;
+    while (m < TSR_N_MOVE - 1 && u >= mix->end[m])
+        m++;
+    return m;
+}
+
+static void count_moved(const tsr_topology *topology,
+                        const tsr_proposal *proposal, double *rigid,
+                        double *loose)
+{
+    *rigid = *loose = 0.0;
+    for (int k = 0; k < proposal->n_span; k++) {
+        const tsr_span *s = &proposal->span[k];
+        const tsr_residue *a = &topology->residue[s->first];
+        const tsr_residue *z = &topology->residue[s->first + s->count - 1];
+        double bodies = z->first_body + z->n_body - a->first_body;
+        if (s->group > 0)
+            *rigid += bodies;
+        else
+            *loose += bodies;
+    }
+}
+
+double tsr_mix_changed(const tsr_topology *topology,
+                       const tsr_proposal *proposal)
+{
+    double rigid, loose, n = topology->n_body;
+    count_moved(topology, proposal, &rigid, &loose);
+    double still = n - rigid - loose;
+    return ((rigid + loose) * still + loose * rigid + 0.5 * loose * loose) /
+           (0.5 * n * n);
 }

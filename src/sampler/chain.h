@@ -9,20 +9,20 @@
 #include "likelihood/likelihood.h"
 #include "moves/move.h"
 #include "prior/prior.h"
-#include "sampler/mix.h"
 #include "sampler/parameters.h"
 #include "scattering/debye.h"
-#include "surrogate/surrogate.h"
 
 #include <stdint.h>
 
 /* An engine and how many of a run's chains it computes. */
 typedef struct {
-    tsr_engine *engine;            /* NULL: the prior alone */
-    tsr_surrogate_engine *walks;   /* NULL: its chains do not walk */
-    tsr_surrogate_engine *redraws; /* NULL: no stretches are drawn anew */
+    tsr_engine *engine;         /* NULL: the prior alone */
+    void *launcher[TSR_N_MOVE]; /* of moves with a launch; NULL: not made */
     int n_chain;
 } tsr_engine_share;
+
+/* Frees the engine and the launchers. */
+void tsr_engine_share_clear(tsr_engine_share *share);
 
 typedef struct tsr_fine_model tsr_fine_model;
 
@@ -49,11 +49,8 @@ typedef struct {
                     chains_each, start from group_start [n_group][n_state] */
     int chains_each;
     tsr_conformation *const *group_start;
-    double *group_log_z; /* [n_group] sampler/population.h; NaN: not known */
-    const tsr_surrogate *surrogate; /* NULL: no chain goes by one */
-    double walk_cost; /* walks are made so many times as seldom as their weight
-                         says; 0 counts as 1 */
-    int is_still;     /* 1: no moves, structures stay where they start */
+    double *group_log_z; /* [n_group] sampler/sampler.h; NaN: not known */
+    int is_still;        /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
     const tsr_fine_model *fine;    /* whose draws are stored (fine.h); NULL: it
                                       is those at temperature 1 that are */
@@ -69,12 +66,28 @@ static inline int tsr_target_n_temp(const tsr_target *target)
     return target->n_temp > 0 ? target->n_temp : 1;
 }
 
-/* 1: chains walk by the surrogate. */
-static inline int tsr_target_walks(const tsr_target *target)
-{
-    return target->surrogate != NULL && target->n_share > 0 &&
-           target->share->walks != NULL;
-}
+/* 1: chains have a move each proposal of which is many turns. */
+int tsr_target_turns_much(const tsr_target *target);
+
+/* Which move a chain makes next, by the configured weights, and how much of the
+ * molecule a proposal changes.
+ *
+ * The weights stay. A mix that was learnt from how much each move changes the
+ * curve for its cost ended with side chains and few pivots, and the slowest
+ * variables, the orientations of domains, moved half as far. */
+typedef struct {
+    double end[TSR_N_MOVE]; /* cumulative shares, the last is 1 */
+} tsr_mix;
+
+/* weight [TSR_N_MOVE], not all 0. */
+void tsr_mix_set(tsr_mix *mix, const double *weight);
+
+/* u in [0, 1). */
+int tsr_mix_choose(const tsr_mix *mix, double u);
+
+/* Share of all distances between bodies that a proposal changes. */
+double tsr_mix_changed(const tsr_topology *topology,
+                       const tsr_proposal *proposal);
 
 /* Counters since the last tsr_chain_counts_reset. */
 typedef struct {
@@ -96,6 +109,7 @@ typedef struct {
 
 /* Members are for src/sampler and tests alone. */
 typedef struct tsr_chain {
+    tsr_pool pool; /* memory of it, and of what its moves have learnt */
     const tsr_target *target;
     int number, system; /* of the engine: the first state's */
     gsl_rng *rng;
@@ -103,7 +117,8 @@ typedef struct tsr_chain {
     tsr_conformer *state; /* [n_state] */
     void *move[TSR_N_MOVE];
     tsr_mix mix;
-    long walk_period, redraw_period; /* steps from one to the next; 0: none */
+    long period[TSR_N_MOVE]; /* of moves with a launch, steps from one to the
+                                next; 0: none is made */
 
     double beta; /* 1 / T */
     tsr_parameters *parameters;
@@ -112,9 +127,10 @@ typedef struct tsr_chain {
     /* the proposal in flight */
     int kind, which; /* move, state */
     double log_prior_change;
-    const float *walked; /* of a walk: its result and counts, the walker's */
-    const int32_t (*walk_count)[2];
-    double *others; /* [n_pair][n_q] scratch; NULL where nothing walks */
+    const void *room; /* of a launch: where its result is */
+    int job;
+    tsr_move_along along;
+    double *others; /* [n_pair][n_q] scratch; NULL: nothing is launched */
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
 
@@ -143,21 +159,18 @@ int tsr_chain_system(const tsr_chain *chain);
  * filled and stays valid until tsr_chain_decide. */
 int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
 
-/* Walks and redraws by a surrogate, instead of tsr_chain_propose: a job for
- * the walker, of one of the chain's states (TSR_E_NOMEM); and its end as a
- * proposal of that kind of move, `needed` as tsr_chain_propose returns it.
- * result and count stay the walker's until tsr_chain_decide. */
-tsr_status tsr_chain_set_out(tsr_chain *chain,
-                             const tsr_surrogate_layout *layout, float *job,
-                             float (*point)[4], uint32_t key[2], tsr_err *err);
-tsr_status tsr_chain_come_back(tsr_chain *chain, int kind, const float *result,
-                               const int32_t (*count)[2],
-                               tsr_body_proposal *ask, int *needed,
+/* A move with a launch, instead of tsr_chain_propose: the chain's job in a
+ * thread's room; and, once the room has run, its end as a proposal, `needed` as
+ * tsr_chain_propose returns it. The room stays until tsr_chain_decide. */
+tsr_status tsr_chain_set_out(tsr_chain *chain, int move, void *room, int job,
+                             tsr_err *err);
+tsr_status tsr_chain_come_back(tsr_chain *chain, int move, const void *room,
+                               int job, tsr_body_proposal *ask, int *needed,
                                tsr_err *err);
 
-/* The move by the surrogate that all chains make at a step of the run, which is
- * TSR_MOVE_surrogate or TSR_MOVE_redraw; -1: none. */
-int tsr_chain_surrogate_at(const tsr_chain *chain, long step);
+/* The move with a launch that all chains make at a step of the run; -1: none.
+ */
+int tsr_chain_launch_at(const tsr_chain *chain, long step);
 
 /* Accepts or rejects, then takes a step on each block of parameters. partial
  * [n_pair][n_q] is the engine's answer; NULL where it was not asked. *accepted

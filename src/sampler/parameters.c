@@ -12,21 +12,10 @@
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* The acceptance that is best for steps in one dimension (Gelman, Roberts &
  * Gilks 1996). */
 static const double wanted = 0.44;
-
-void tsr_parameters_free(tsr_parameters *parameters)
-{
-    if (parameters == NULL)
-        return;
-    free(parameters->table);
-    free(parameters->block);
-    free(parameters->learnt.log_step);
-    free(parameters);
-}
 
 /* ---- the table ---- */
 
@@ -96,25 +85,24 @@ static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
         add_term_blocks(p, l->term[d], d);
 }
 
-tsr_parameters *tsr_parameters_new(const tsr_likelihood *likelihood,
+tsr_parameters *tsr_parameters_new(tsr_pool *pool,
+                                   const tsr_likelihood *likelihood,
                                    const tsr_parameter *contrast, int n_state,
                                    int infer_weights)
 {
     const tsr_likelihood *l = likelihood;
     const size_t room =
         (size_t)((l == NULL ? 0 : l->n_parameter) + TSR_N_CONTRAST + n_state);
-    tsr_parameters *p = calloc(1, sizeof *p);
+    tsr_parameters *p = tsr_pool_new(pool, 1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->contrast = -1;
     p->n_state = n_state;
-    p->table = calloc(room, sizeof *p->table);
-    p->block = calloc(room, sizeof *p->block);
-    p->learnt.log_step = calloc(room, sizeof *p->learnt.log_step);
-    if (p->table == NULL || p->block == NULL || p->learnt.log_step == NULL) {
-        tsr_parameters_free(p);
+    tsr_pool_array(pool, p->table, room);
+    tsr_pool_array(pool, p->block, room);
+    tsr_pool_array(pool, p->learnt.log_step, room);
+    if (pool->failed)
         return NULL;
-    }
     for (int d = 0; l != NULL && d < l->n_term; d++)
         for (int i = 0; i < l->term[d]->n_parameter; i++)
             p->table[p->n++] = l->term[d]->parameter[i];

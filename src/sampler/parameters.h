@@ -10,6 +10,7 @@
 #define TSR_SAMPLER_PARAMETERS_H
 
 #include "core/archive.h"
+#include "core/pool.h"
 #include "core/random.h"
 #include "likelihood/likelihood.h"
 
@@ -47,12 +48,12 @@ typedef struct {
     tsr_parameter_learnt learnt;
 } tsr_parameters;
 
-/* likelihood NULL: no terms; contrast [TSR_N_CONTRAST] NULL: no c1 and c2. NULL
- * when out of memory. */
-tsr_parameters *tsr_parameters_new(const tsr_likelihood *likelihood,
+/* likelihood NULL: no terms; contrast [TSR_N_CONTRAST] NULL: no c1 and c2. In
+ * memory of the pool; NULL: there was none. */
+tsr_parameters *tsr_parameters_new(tsr_pool *pool,
+                                   const tsr_likelihood *likelihood,
                                    const tsr_parameter *contrast, int n_state,
                                    int infer_weights);
-void tsr_parameters_free(tsr_parameters *parameters);
 
 /* Where all start: theta [n] out. */
 void tsr_parameters_start(const tsr_parameters *parameters, double *theta);

@@ -1,8 +1,7 @@
 /* The pass from the prior to the posterior: levels, weights, copies, steps. */
-#include "sampler/population.h"
+#include "sampler/sampler.h"
 
 #include "core/clock.h"
-#include "sampler/sampler_state.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
@@ -222,7 +221,7 @@ static double correlation(int n, const double *x, const double *y)
 /* Until the log likelihoods are other ones, or most_each steps. */
 static tsr_status mix(pass *p, long most_each, tsr_err *err)
 {
-    const long n_part = tsr_target_walks(p->s->target) ? 4 * PARTS : PARTS;
+    const long n_part = tsr_target_turns_much(p->s->target) ? 4 * PARTS : PARTS;
     const long part = most_each / n_part > 0 ? most_each / n_part : 1;
     tsr_status status = TSR_OK;
     look(p, p->before);
@@ -323,7 +322,7 @@ static void found_ladders(pass *p)
 static long n_forgotten(const tsr_target *t)
 {
     const long n = 500 + 5L * (t->topology->n_torsion + t->topology->n_side);
-    return tsr_target_walks(t) ? n / 3 : n;
+    return tsr_target_turns_much(t) ? n / 3 : n;
 }
 
 static tsr_status rise(pass *p, long most_each, tsr_err *err)

@@ -1,11 +1,562 @@
-/* Blocks of draws in memory: every column's values, chain by chain, until they
- * go to the trace. */
+/* What a chain, its ladder, its parameters and the likelihood's terms tell the
+ * trace of a draw. */
 #include "sampler/record.h"
 
-#include "sampler/column.h"
+#include "molecule/rigid_pose.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
+
+typedef void getter(const tsr_column *column, const tsr_draw *draw,
+                    double *value);
+
+/* A number a draw. */
+static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
+                             const char *name, const char *unit,
+                             const char *doc, int index, getter *get,
+                             tsr_err *err)
+{
+    tsr_column c = {.group = group,
+                    .unit = unit,
+                    .doc = doc,
+                    .axis = no_axis,
+                    .index = index,
+                    .get = get};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    return tsr_columns_add(columns, c, err);
+}
+
+/* Many numbers a draw. */
+static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
+                          const char *name, const char *unit, const char *doc,
+                          tsr_column_axis axis, int index, getter *get,
+                          tsr_err *err)
+{
+    tsr_column c = {.group = group,
+                    .unit = unit,
+                    .doc = doc,
+                    .axis = axis,
+                    .index = index,
+                    .get = get};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.dim, sizeof c.dim, "%s", axis.name);
+    return tsr_columns_add(columns, c, err);
+}
+
+/* ---- the chain ---- */
+
+static void get_rg(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->rg_ang;
+}
+
+static void get_d_max(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->d_max_ang;
+}
+
+static void get_lp(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->lp;
+}
+
+static void get_log_prior(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->log_prior;
+}
+
+static void get_log_lik(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->log_lik;
+}
+
+static void get_acceptance(const tsr_column *c, const tsr_draw *d,
+                           double *value)
+{
+    (void)c;
+    *value = d->acceptance_rate;
+}
+
+static void get_state_rg(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    *value = d->view->state_rg_ang[c->index];
+}
+
+static void get_state_weight(const tsr_column *c, const tsr_draw *d,
+                             double *value)
+{
+    *value = d->view->state_weight[c->index];
+}
+
+static void get_prior_term(const tsr_column *c, const tsr_draw *d,
+                           double *value)
+{
+    *value = d->view->term[c->index];
+}
+
+static void get_changed(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = d->view->changed;
+}
+
+static double share(double sum, long n)
+{
+    return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static void get_moves(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    const tsr_chain_counts *counts = d->view->since_draw;
+    for (int m = 0; m < c->axis.n; m++)
+        value[m] = share((double)counts->accepted[m], counts->proposed[m]);
+}
+
+static void get_moves_changed(const tsr_column *c, const tsr_draw *d,
+                              double *value)
+{
+    const tsr_chain_counts *counts = d->view->since_draw;
+    for (int m = 0; m < c->axis.n; m++)
+        value[m] = share(counts->changed[m], counts->asked[m]);
+}
+
+/* rg_1, weight_1, ... of an ensemble, in the order of the states' Rg. */
+static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
+                             tsr_err *err)
+{
+    int n = tsr_target_n_state(t);
+    tsr_status status = TSR_OK;
+    for (int k = 0; k < n && n > 1 && status == TSR_OK; k++) {
+        tsr_column c = {.group = TSR_TRACE_POSTERIOR,
+                        .unit = "Angstrom",
+                        .axis = no_axis,
+                        .index = k,
+                        .get = get_state_rg};
+        snprintf(c.name, sizeof c.name, "rg_%d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc,
+                 "radius of gyration of state %d; states are in its order",
+                 k + 1);
+        status = tsr_columns_add(columns, c, err);
+        c.unit = NULL;
+        c.get = get_state_weight;
+        snprintf(c.name, sizeof c.name, "weight_%d", k + 1);
+        snprintf(c.own_doc, sizeof c.own_doc, "population of state %d", k + 1);
+        if (t->infer_weights)
+            TSR_THEN(status, tsr_columns_add(columns, c, err));
+    }
+    return status;
+}
+
+static void get_pose(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    tsr_pose pose;
+    double all[TSR_N_POSE_VALUE];
+    tsr_pose_find(d->target->topology, c->index, &pose);
+    tsr_pose_measure(d->view->state[c->state], &pose, all);
+    *value = all[c->part];
+}
+
+static void get_tail(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    tsr_tail tail;
+    double all[TSR_N_TAIL_VALUE];
+    tsr_tail_find(d->target->topology, c->index, &tail);
+    tsr_tail_measure(d->view->state[c->state], &tail, all);
+    *value = all[c->part];
+}
+
+/* The variables of a pose or a tail: pose_1_twist, of an ensemble
+ * pose_1_twist_2 for its second state in the order of Rg. part: the names of
+ * the two of a pose. */
+static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
+                            const char *where, char part[2][32], int n_variable,
+                            const tsr_pose_variable *variable, getter *get,
+                            tsr_columns *columns, tsr_err *err)
+{
+    const int n_state = tsr_target_n_state(t);
+    for (int i = 0; i < n_variable * n_state; i++) {
+        const tsr_pose_variable *v = &variable[i % n_variable];
+        tsr_column c = {.group = TSR_TRACE_POSTERIOR,
+                        .unit = v->unit,
+                        .axis = no_axis,
+                        .index = index,
+                        .state = i / n_variable,
+                        .part = i % n_variable,
+                        .get = get};
+        int n = snprintf(c.name, sizeof c.name, "%s_%d_%s", kind, index + 1,
+                         v->name);
+        if (v->seen_from > 0)
+            snprintf(c.own_doc, sizeof c.own_doc,
+                     "direction of %s seen from %s, %s", part[2 - v->seen_from],
+                     part[v->seen_from - 1], v->doc);
+        else
+            snprintf(c.own_doc, sizeof c.own_doc, "%s: %s", where, v->doc);
+        if (n_state > 1) {
+            const size_t used = strlen(c.own_doc);
+            snprintf(c.name + n, sizeof c.name - (size_t)n, "_%d", c.state + 1);
+            snprintf(c.own_doc + used, sizeof c.own_doc - used, ", state %d",
+                     c.state + 1);
+        }
+        TSR_TRY(tsr_columns_add(columns, c, err));
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_shapes(const tsr_target *target, tsr_columns *columns,
+                             tsr_err *err)
+{
+    const tsr_topology *t = target->topology;
+    char where[80], part[2][32] = {""};
+    tsr_pose pose;
+    tsr_tail tail;
+    for (int k = 0; tsr_pose_find(t, k, &pose); k++) {
+        for (int i = 0; i < 2; i++)
+            snprintf(part[i], sizeof part[i], "%s:%d-%d",
+                     t->residue[pose.first[i]].chain,
+                     t->residue[pose.first[i]].number,
+                     t->residue[pose.last[i]].number);
+        snprintf(where, sizeof where, "parts %s and %s", part[0], part[1]);
+        TSR_TRY(add_shape(target, "pose", k, where, part, TSR_N_POSE_VALUE,
+                          tsr_pose_variables, get_pose, columns, err));
+    }
+    for (int k = 0; tsr_tail_find(t, k, &tail); k++) {
+        const tsr_residue *end = &t->residue[tail.end];
+        snprintf(where, sizeof where, "tail from %s:%d to %d", end->chain,
+                 t->residue[tail.joint].number, end->number);
+        TSR_TRY(add_shape(target, "tail", k, where, part, TSR_N_TAIL_VALUE,
+                          tsr_tail_variables, get_tail, columns, err));
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
+                            tsr_err *err)
+{
+    static const char *name[TSR_N_MOVE];
+    for (int m = 0; m < TSR_N_MOVE; m++)
+        name[m] = tsr_move_registry[m]->name;
+    const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
+    TSR_TRY(
+        add_row(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
+                "share of each move's proposals accepted since the last draw; "
+                "NaN: none were made",
+                move, 0, get_moves, err));
+    if (tsr_likelihood_n_profile(t->likelihood) > 0)
+        TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
+                        "dirty_fraction of each move's proposals; NaN: the "
+                        "engine was asked for none",
+                        move, 0, get_moves_changed, err));
+    return TSR_OK;
+}
+
+tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
+                             tsr_err *err)
+{
+    static const struct {
+        tsr_trace_group group;
+        const char *name, *unit, *doc;
+        getter *get;
+    } own[] = {
+        {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
+         "radius of gyration; mass-weighted, non-hydrogen atoms, of an "
+         "ensemble the root of the weighted mean square",
+         get_rg},
+        {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
+         "D_max; the largest distance between bodies", get_d_max},
+        {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
+         "log posterior density; unnormalised", get_lp},
+        {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
+         get_log_prior},
+        {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
+         "log likelihood; scale and background integrated out, or as they are "
+         "where they are sampled",
+         get_log_lik},
+        {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
+         "share of proposals accepted since the last draw", get_acceptance}};
+    static const struct {
+        const char *name, *doc;
+    } terms[TSR_N_TERM] = {
+        [TSR_TERM_TORSION] = {"log_prior_torsion", "of phi and psi"},
+        [TSR_TERM_ANGLE] = {"log_prior_angle", "of the angles N-CA-C"},
+        [TSR_TERM_SIDE] = {"log_prior_side", "of the side-chain centres"},
+        [TSR_TERM_CLASH] = {"log_prior_clash", "of excluded volume"},
+        [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
+                           own[k].doc, 0, own[k].get, err));
+    TSR_TRY(add_states(target, columns, err));
+    if (!target->is_still)
+        TSR_TRY(add_shapes(target, columns, err));
+    for (int k = 0; k < TSR_N_TERM; k++)
+        TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
+                           "nat", terms[k].doc, k, get_prior_term, err));
+    if (tsr_likelihood_n_profile(target->likelihood) > 0)
+        TSR_TRY(add_scalar(
+            columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
+            "mean share of the distances between bodies that a proposal "
+            "changed, of those that the engine was asked for since the last "
+            "draw",
+            0, get_changed, err));
+    return add_moves(target, columns, err);
+}
+
+/* ---- the ladder ---- */
+
+/* 1 after the annealing of warm-up. */
+static void get_temperature(const tsr_column *c, const tsr_draw *d,
+                            double *value)
+{
+    (void)c;
+    *value = 1.0 / d->view->beta;
+}
+
+static void get_round_trips(const tsr_column *c, const tsr_draw *d,
+                            double *value)
+{
+    (void)c;
+    *value = (double)tsr_ladder_round_trips(d->ladder);
+}
+
+static void get_rungs(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    for (int k = 0; k < c->axis.n; k++)
+        value[k] = 1.0 / tsr_ladder_beta(d->ladder, k);
+}
+
+static void get_rung_log_lik(const tsr_column *c, const tsr_draw *d,
+                             double *value)
+{
+    for (int k = 0; k < c->axis.n; k++)
+        value[k] =
+            tsr_chain_log_lik(d->replica[tsr_ladder_replica(d->ladder, k)]);
+}
+
+static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    for (int k = 0; k < c->axis.n; k++)
+        value[k] = tsr_ladder_rate(d->ladder, k);
+}
+
+/* ---- above the ladder ---- */
+
+static void get_gain(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    tsr_fine_gain(d->fine, value);
+}
+
+static void get_taken(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    (void)c;
+    *value = tsr_fine_is_taken(d->fine);
+}
+
+static tsr_status add_fine(tsr_columns *columns, tsr_err *err)
+{
+    static const char *const label[] = {"atoms", "bodies"};
+    const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
+    TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
+                    "log likelihood by all atoms less that by bodies: of the "
+                    "draw, and of the bodies' chain that was offered for it",
+                    axis, 0, get_gain, err));
+    return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "atoms_exchanged", NULL,
+                      "1: the bodies' chain gave a new draw, 0: the one "
+                      "before stays",
+                      0, get_taken, err);
+}
+
+tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
+                              tsr_err *err)
+{
+    if (target->fine != NULL)
+        TSR_TRY(add_fine(columns, err));
+    const int n_temp = tsr_target_n_temp(target);
+    const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
+    const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
+    const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
+    TSR_TRY(add_scalar(columns, stats, "temperature", NULL,
+                       "likelihood temperature", 0, get_temperature, err));
+    TSR_TRY(add_scalar(columns, stats, "round_trips", NULL,
+                       "of replicas between the lowest and the highest "
+                       "temperature, so far",
+                       0, get_round_trips, err));
+    if (n_temp > 1)
+        TSR_TRY(add_row(columns, stats, "ladder_temperature", NULL,
+                        "likelihood temperatures of the chain's replicas", rung,
+                        0, get_rungs, err));
+    if (n_temp > 1)
+        TSR_TRY(add_row(columns, stats, "ladder_log_lik", "nat",
+                        "log likelihood of the replica at each temperature",
+                        rung, 0, get_rung_log_lik, err));
+    if (n_temp > 1)
+        TSR_TRY(add_row(columns, stats, "exchange_rate", NULL,
+                        "mean probability of an exchange between a "
+                        "temperature and the next, so far",
+                        pair, 0, get_exchange, err));
+    if (target->n_group > 0) {
+        tsr_column c = {
+            .group = TSR_TRACE_CONSTANT_DATA,
+            .name = "population_log_evidence",
+            .dim = "population",
+            .unit = "nat",
+            .doc = "log marginal likelihood by each group of "
+                   "chains on its way from the prior",
+            .axis = {"population", target->n_group, NULL, NULL, NULL},
+            .constant = target->group_log_z};
+        TSR_TRY(tsr_columns_add(columns, c, err));
+    }
+    return TSR_OK;
+}
+
+/* ---- parameters ---- */
+
+static void get_parameter(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    const tsr_parameter *p = &d->view->parameters->table[c->index];
+    *value = tsr_parameter_value(p, d->theta[c->index]);
+}
+
+/* Those that are inferred; the weights are told with the states. */
+tsr_status tsr_parameter_columns(const tsr_target *target,
+                                 const tsr_parameters *parameters,
+                                 tsr_columns *columns, tsr_err *err)
+{
+    const tsr_likelihood *l = target->likelihood;
+    for (int i = 0; i < parameters->weight; i++) {
+        const tsr_parameter *p = &parameters->table[i];
+        char name[48];
+        snprintf(name, sizeof name, "%s", p->name);
+        for (int d = 0; l != NULL && d < l->n_term; d++)
+            if (i >= l->term[d]->first &&
+                i < l->term[d]->first + l->term[d]->n_parameter)
+                tsr_term_variable(l->term[d]->type, l->term[d]->ordinal,
+                                  p->name, sizeof name, name);
+        if (p->infer)
+            TSR_TRY(add_scalar(columns, TSR_TRACE_POSTERIOR, name, p->unit,
+                               p->doc, i, get_parameter, err));
+    }
+    return TSR_OK;
+}
+
+/* ---- likelihood terms ---- */
+
+static void get_chi2(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    const tsr_term *term = d->target->likelihood->term[c->index];
+    *value =
+        term->type->chi2(term, d->view->point->fit[c->index]) / term->n_point;
+}
+
+static void copy(int n, const double *from, double *to)
+{
+    for (int k = 0; k < n; k++)
+        to[k] = from[k];
+}
+
+static void get_mean(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    copy(c->axis.n, d->mean[c->index], value);
+}
+
+static void get_replicate(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    copy(c->axis.n, d->replicate[c->index], value);
+}
+
+static void get_pointwise(const tsr_column *c, const tsr_draw *d, double *value)
+{
+    copy(c->axis.n, d->pointwise[c->index], value);
+}
+
+static tsr_status add_term(const tsr_term *term, int index,
+                           tsr_columns *columns, tsr_err *err)
+{
+    const tsr_term_type *type = term->type;
+    char mean[40], name[48], dim[48];
+    snprintf(mean, sizeof mean, "%s_mean", type->observable);
+    const struct {
+        tsr_trace_group group;
+        const char *name, *doc;
+        getter *get;
+        const double *constant;
+    } all[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, type->observable,
+                "a replicate of the data: what is expected, and noise",
+                get_replicate, NULL},
+               {TSR_TRACE_POSTERIOR_PREDICTIVE, mean,
+                "what is expected; of a curve c I(q) + b", get_mean, NULL},
+               {TSR_TRACE_LOG_LIKELIHOOD, type->observable,
+                "log density of each point given X and all parameters",
+                get_pointwise, NULL},
+               {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", NULL,
+                term->observed},
+               {TSR_TRACE_CONSTANT_DATA, "sigma",
+                "standard deviation as measured", NULL, term->sigma},
+               {TSR_TRACE_CONSTANT_DATA, "rigid",
+                "what the first conformation makes expect, all but the "
+                "structure at its best",
+                NULL, term->start}};
+    const size_t n_all =
+        sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);
+    tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
+    tsr_status status = add_scalar(
+        columns, TSR_TRACE_POSTERIOR, name, NULL,
+        "chi-square per point; by the measured errors, scale and background "
+        "at their best",
+        index, get_chi2, err);
+    tsr_term_variable(type, term->ordinal, type->axis, sizeof dim, dim);
+    for (size_t k = 0; k < n_all && status == TSR_OK; k++) {
+        tsr_column c = {.group = all[k].group,
+                        .unit = type->observable_unit,
+                        .doc = all[k].doc,
+                        .axis = {type->axis, term->n_point, term->coord,
+                                 type->axis_unit, NULL},
+                        .index = index,
+                        .get = all[k].get,
+                        .constant = all[k].constant};
+        tsr_term_variable(type, term->ordinal, all[k].name, sizeof c.name,
+                          c.name);
+        snprintf(c.dim, sizeof c.dim, "%s", dim);
+        status = tsr_columns_add(columns, c, err);
+    }
+    for (int k = 0; k < term->n_note && status == TSR_OK; k++) {
+        tsr_column c = {.group = TSR_TRACE_CONSTANT_DATA,
+                        .doc = term->note[k].text,
+                        .axis = {type->axis, term->n_point, term->coord,
+                                 type->axis_unit, NULL},
+                        .index = index,
+                        .constant = term->note[k].value};
+        if (c.constant == NULL)
+            continue;
+        tsr_term_variable(type, term->ordinal, term->note[k].name,
+                          sizeof c.name, c.name);
+        snprintf(c.dim, sizeof c.dim, "%s", dim);
+        status = tsr_columns_add(columns, c, err);
+    }
+    return status;
+}
+
+tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
+                            tsr_err *err)
+{
+    const tsr_likelihood *l = target->likelihood;
+    for (int d = 0; l != NULL && d < l->n_term; d++)
+        TSR_TRY(add_term(l->term[d], d, columns, err));
+    return TSR_OK;
+}
+
+/* ---- record ----
+ *
+ * Blocks of draws in memory: every column's values, chain by chain, until they
+ * go to the trace. */
 
 /* What the terms tell of a draw, for one chain: threads store at once. */
 typedef struct {
@@ -14,6 +565,7 @@ typedef struct {
 } scratch;
 
 struct tsr_record {
+    tsr_pool pool;
     const tsr_target *target;
     tsr_parameters *parameters; /* the table, for names */
     int n_chain, capacity;
@@ -31,24 +583,10 @@ static int n_term(const tsr_target *target)
 
 void tsr_record_free(tsr_record *record)
 {
-    tsr_record *r = record;
-    if (r == NULL)
+    if (record == NULL)
         return;
-    for (int v = 0; r->value != NULL && v < r->columns.n; v++)
-        free(r->value[v]);
-    for (int c = 0; r->own != NULL && c < r->n_chain; c++) {
-        for (int d = 0; r->own[c].row != NULL && d < 3 * n_term(r->target); d++)
-            free(r->own[c].row[d]);
-        free(r->own[c].row);
-        free(r->own[c].theta);
-    }
-    tsr_parameters_free(r->parameters);
-    free(r->columns.item);
-    free(r->value);
-    free(r->variable);
-    free(r->own);
-    free(r->packed);
-    free(r);
+    tsr_pool_clear(&record->pool);
+    free(record);
 }
 
 int tsr_record_capacity(const tsr_record *record)
@@ -77,7 +615,8 @@ static tsr_status append(tsr_columns *columns, const tsr_column *column,
     tsr_columns *c = columns;
     if (c->n == c->room) {
         int room = 2 * c->room + 32;
-        tsr_column *more = realloc(c->item, (size_t)room * sizeof *more);
+        tsr_column *more =
+            tsr_pool_resize(c->pool, c->item, (size_t)room, sizeof *more);
         TSR_TRY(tsr_allocated(more, err));
         c->item = more;
         c->room = room;
@@ -130,46 +669,37 @@ static void describe(const tsr_column *c, tsr_trace_variable *variable)
                              .single = has_axis && c->constant == NULL};
 }
 
-/* 0: out of memory. */
-static int open_columns(tsr_record *r)
+static void open_columns(tsr_record *r)
 {
     const size_t n = (size_t)r->columns.n;
     const size_t n_draw = (size_t)r->n_chain * (size_t)r->capacity;
     size_t widest = 1;
-    r->value = calloc(n, sizeof(*r->value));
-    r->variable = calloc(n, sizeof *r->variable);
-    int complete = r->value != NULL && r->variable != NULL;
-    for (size_t v = 0; v < n && complete; v++) {
+    tsr_pool_array(&r->pool, r->value, n);
+    tsr_pool_array(&r->pool, r->variable, n);
+    for (size_t v = 0; v < n && !r->pool.failed; v++) {
         const tsr_column *c = &r->columns.item[v];
         const size_t width = (size_t)c->axis.n;
         describe(c, &r->variable[v]);
         widest = width > widest ? width : widest;
-        if (c->constant != NULL)
-            continue;
-        r->value[v] = calloc(n_draw * width, sizeof **r->value);
-        complete = r->value[v] != NULL;
+        if (c->constant == NULL)
+            tsr_pool_array(&r->pool, r->value[v], n_draw * width);
     }
-    r->packed = calloc(n_draw * widest, sizeof *r->packed);
-    return complete && r->packed != NULL;
+    tsr_pool_array(&r->pool, r->packed, n_draw * widest);
 }
 
-static int open_scratch(tsr_record *r)
+static void open_scratch(tsr_record *r)
 {
     const int n = n_term(r->target);
-    r->own = calloc((size_t)r->n_chain, sizeof *r->own);
-    int complete = r->own != NULL;
-    for (int c = 0; c < r->n_chain && complete; c++) {
+    tsr_pool_array(&r->pool, r->own, r->n_chain);
+    for (int c = 0; c < r->n_chain && !r->pool.failed; c++) {
         scratch *s = &r->own[c];
-        s->theta = calloc((size_t)r->parameters->n, sizeof *s->theta);
-        s->row = calloc((size_t)(3 * n) + 1, sizeof(*s->row));
-        complete = s->theta != NULL && s->row != NULL;
-        for (int k = 0; k < 3 * n && complete; k++) {
+        tsr_pool_array(&r->pool, s->theta, r->parameters->n);
+        tsr_pool_array(&r->pool, s->row, 3 * n + 1);
+        for (int k = 0; k < 3 * n && !r->pool.failed; k++) {
             const tsr_term *term = r->target->likelihood->term[k % n];
-            s->row[k] = calloc((size_t)term->n_point + 1, sizeof **s->row);
-            complete = s->row[k] != NULL;
+            tsr_pool_array(&r->pool, s->row[k], term->n_point + 1);
         }
     }
-    return complete;
 }
 
 tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
@@ -183,12 +713,16 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
     r->n_chain = n_chain;
     r->capacity = capacity;
     r->parameters =
-        tsr_parameters_new(target->likelihood, target->contrast,
+        tsr_parameters_new(&r->pool, target->likelihood, target->contrast,
                            tsr_target_n_state(target), target->infer_weights);
+    r->columns.pool = &r->pool;
     tsr_status status = tsr_allocated(r->parameters, err);
     TSR_THEN(status, list(r, err));
-    if (status == TSR_OK && !(open_columns(r) && open_scratch(r)))
-        status = tsr_no_memory(err);
+    if (status == TSR_OK) {
+        open_columns(r);
+        open_scratch(r);
+        status = tsr_pool_check(&r->pool, err);
+    }
     if (status == TSR_OK)
         *out = r;
     else

@@ -44,4 +44,77 @@ tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
                                  tsr_err *err);
 
+/* ---- columns ----
+ *
+ * The trace's columns: each is declared by whoever owns what it tells.
+ *
+ * The chain declares radii and its log densities, the ladder temperatures, the
+ * parameters and the likelihood terms theirs; the record asks each column for
+ * its value whenever a draw is stored, packs and writes. A column without a
+ * getter is refused when the run starts. */
+
+/* A draw as the getters see it. */
+typedef struct {
+    const tsr_target *target;
+    const tsr_chain_view *view; /* of the replica at temperature 1, or of the
+                                   place above it */
+    const tsr_ladder *ladder;   /* of its chain, and all its */
+    tsr_chain *const *replica;  /* [n_temp] replicas */
+    const tsr_fine *fine;       /* above the ladder; NULL: none */
+    double acceptance_rate;     /* since the last draw */
+    const double *theta;        /* [n_parameter] of the chain's table, with
+                                   what is integrated out drawn */
+    const double *const *mean;  /* [n_term][n_point] expected values; after */
+    const double *const *replicate; /* warm-up only: replicates of the data, */
+    const double *const *pointwise; /* log density of each point */
+} tsr_draw;
+
+/* The dimension of a column behind chain and draw. */
+typedef struct {
+    const char *name; /* NULL: none, one number */
+    int n;
+    const double *coord;
+    const char *coord_unit;
+    const char *const *label; /* instead of coord */
+} tsr_column_axis;
+
+typedef struct tsr_column tsr_column;
+struct tsr_column {
+    tsr_trace_group group;
+    char name[48], dim[48];
+    const char *unit, *doc; /* before a semicolon: the name for readers */
+    char own_doc[128];      /* where doc is NULL */
+    tsr_column_axis axis;
+    int index, state; /* for the getter: a parameter, a term, a state */
+    int part;         /* of what index names */
+    /* The value, [axis.n] out. NULL of observed and constant data, whose value
+     * is `constant`. */
+    void (*get)(const tsr_column *column, const tsr_draw *draw, double *value);
+    const double *constant;
+};
+
+/* A list that owners add to. */
+typedef struct {
+    tsr_pool *pool;
+    int n, room;
+    tsr_column *item; /* [n] */
+} tsr_columns;
+
+/* Adds a column. Scalars of the posterior and of sample_stats are kept in
+ * warm-up too: they get a column there as well. Errors: TSR_E_INTERNAL (nobody
+ * gives its value), TSR_E_NOMEM. */
+tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
+                           tsr_err *err);
+
+/* What the owners declare. */
+tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
+                             tsr_err *err);
+tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
+                              tsr_err *err);
+tsr_status tsr_parameter_columns(const tsr_target *target,
+                                 const tsr_parameters *parameters,
+                                 tsr_columns *columns, tsr_err *err);
+tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
+                            tsr_err *err);
+
 #endif

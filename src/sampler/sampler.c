@@ -1,9 +1,7 @@
-/* The sampler as its caller sees it: so many steps more, all chains afresh,
- * times and counts.
- *
- * The worker threads (sampler_worker.c) do the steps; this file tells them
- * what to do, waits for them, and keeps the first error of any. */
-#include "sampler/sampler_state.h"
+/* Many chains over several threads: what each thread does, how a sampler is
+ * made, and what its caller sees, which is so many steps more, all chains
+ * afresh, times and counts. */
+#include "sampler/sampler.h"
 
 #include "core/clock.h"
 
@@ -11,6 +9,598 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* The time since the last mark goes to one part. */
+static void mark(tsr_worker *w, double *part)
+{
+    double now = tsr_clock_s();
+    *part += now - w->mark;
+    w->mark = now;
+}
+
+/* ---- a half's step ---- */
+
+/* The move with a launch that all replicas make at a step of the run; -1: none.
+ */
+static int launch_at(const tsr_worker *w, long step)
+{
+    const tsr_half *h = &w->half[0];
+    return h->n_replica > 0 ? tsr_chain_launch_at(h->chain[0], step) : -1;
+}
+
+/* Both halves at once: there is one launch for all that wait. */
+static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
+{
+    const tsr_move_launch *launch = tsr_move_registry[move]->launch;
+    int n_job = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < w->half[k].n_replica; i++, n_job++)
+            TSR_TRY(tsr_chain_set_out(w->half[k].chain[i], move, w->room[move],
+                                      n_job, err));
+    mark(w, &w->times.propose);
+    TSR_TRY(launch->run(w->room[move], n_job, err));
+    mark(w, &w->times.walk);
+    return TSR_OK;
+}
+
+/* Where the replicas' jobs have ended is what they propose. */
+static tsr_status half_come_back(const tsr_worker *w, tsr_half *h, int move,
+                                 tsr_err *err)
+{
+    const int first = h == &w->half[0] ? 0 : w->half[0].n_replica;
+    for (int i = 0; i < h->n_replica; i++) {
+        int needed = 0;
+        TSR_TRY(tsr_chain_come_back(h->chain[i], move, w->room[move], first + i,
+                                    &h->ask[h->n_ask], &needed, err));
+        h->asked[i] = needed ? h->n_ask++ : -1;
+    }
+    return TSR_OK;
+}
+
+/* move: the one of a launch; -1: each replica's own. */
+static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
+                               tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    h->n_ask = 0;
+    if (move >= 0)
+        TSR_TRY(half_come_back(w, h, move, err));
+    else
+        for (int i = 0; i < h->n_replica; i++) {
+            int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
+            h->asked[i] = needed ? h->n_ask++ : -1;
+        }
+    mark(w, &w->times.propose);
+    if (h->n_ask > 0)
+        status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
+    mark(w, &w->times.submit);
+    return status;
+}
+
+static tsr_status audit_progress(void *context, double done, tsr_err *err)
+{
+    (void)done;
+    return tsr_sampler_should_stop(context)
+               ? tsr_fail(err, TSR_E_INTERRUPTED, "interrupted")
+               : TSR_OK;
+}
+
+/* The proposal that tsr_sampler_refresh chose, once its time has come: when the
+ * engine was asked for one of that replica. */
+static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    int i = h->audited;
+    if (i < 0 || h->audit_after-- > 0 || h->asked[i] < 0)
+        return TSR_OK;
+    const double *profile =
+        h->profile + (size_t)h->asked[i] * (size_t)w->sampler->n_profile;
+    const tsr_debye_progress progress = {audit_progress, w->sampler};
+    tsr_status status =
+        tsr_chain_audit(h->chain[i], h->batch->engine, profile, &progress, err);
+    h->audited = -1;
+    w->n_audit++;
+    mark(w, &w->times.audit);
+    return status == TSR_E_INTERRUPTED ? TSR_OK : status;
+}
+
+static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    tsr_sampler *s = w->sampler;
+    tsr_status status = TSR_OK;
+    if (h->n_ask > 0)
+        status = tsr_batch_wait(h->batch, h->profile, err);
+    mark(w, &w->times.wait);
+    if (status != TSR_OK)
+        return status;
+    status = half_audit(w, h, err);
+    for (int i = 0; i < h->n_replica; i++) {
+        int accepted, place = h->asked[i], own = i / s->n_temp;
+        double *profile =
+            place < 0 ? NULL
+                      : h->profile + (size_t)place * (size_t)s->n_profile;
+        tsr_status one =
+            tsr_chain_decide(h->chain[i], profile, s->warm, &accepted,
+                             status == TSR_OK ? err : NULL);
+        if (status == TSR_OK)
+            status = one;
+        if (place >= 0 && accepted)
+            tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
+        else if (place >= 0)
+            tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
+        atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
+        if (tsr_ladder_replica(h->ladder[own], 0) != i % s->n_temp)
+            continue;
+        h->accepted[own] += accepted;
+        atomic_store_explicit(&s->chi2[h->number[own]],
+                              tsr_chain_chi2(h->chain[i]),
+                              memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&w->step, h->n_replica, memory_order_relaxed);
+    mark(w, &w->times.decide);
+    return status;
+}
+
+/* ---- temperatures ---- */
+
+/* From 1 / (the start's chi2 per point) to 1, evenly in the logarithm. */
+static double heat_at(const tsr_sampler *s, long step)
+{
+    if (!s->warm || step >= s->n_anneal)
+        return 1.0;
+    return pow(s->first_heat, 1.0 - (double)step / (double)s->n_anneal);
+}
+
+static void set_heat(const tsr_sampler *s, tsr_half *h, double heat)
+{
+    for (int i = 0; i < h->n_chain; i++)
+        for (int k = 0; k < s->n_temp; k++) {
+            int r = tsr_ladder_replica(h->ladder[i], k);
+            tsr_chain_heat(h->chain[i * s->n_temp + r],
+                           s->is_flat
+                               ? s->flat_beta
+                               : heat * tsr_ladder_beta(h->ladder[i], k));
+        }
+}
+
+static void exchange(void *context, int a, int b)
+{
+    tsr_chain **replica = context;
+    tsr_chain_exchange(replica[a], replica[b]);
+}
+
+/* Between two steps: nothing is in flight. step: of the whole run. */
+static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
+{
+    double log_lik[TSR_MAX_TEMPERATURES], heat = heat_at(s, step);
+    long every = s->target->swap_every > 0 ? s->target->swap_every : 1;
+    int annealing = s->warm && step < s->n_anneal;
+    if (s->target->likelihood == NULL || s->is_flat)
+        return;
+    for (int i = 0; i < h->n_chain && s->n_temp > 1 && step % every == 0; i++) {
+        tsr_chain **replica = h->chain + (size_t)i * (size_t)s->n_temp;
+        for (int r = 0; r < s->n_temp; r++)
+            log_lik[r] = tsr_chain_log_lik(replica[r]);
+        tsr_ladder_swap(h->ladder[i], log_lik, heat, s->warm && !annealing,
+                        exchange, replica);
+    }
+    if (s->n_temp > 1 || s->warm || step == s->n_anneal)
+        set_heat(s, h, heat);
+}
+
+/* Before a draw: the coldest replicas are offered to the places above. On their
+ * way from the prior they are not: what a place holds then is of no law, and an
+ * exchange with it would change that of the populations. */
+static tsr_status half_offer(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    const int n_temp = w->sampler->n_temp;
+    tsr_status status = TSR_OK;
+    if (h->fine == NULL || w->sampler->is_flat)
+        return TSR_OK;
+    for (int i = 0; i < h->n_chain && status == TSR_OK; i++) {
+        tsr_chain *coldest =
+            h->chain[i * n_temp + tsr_ladder_replica(h->ladder[i], 0)];
+        status = tsr_fine_offer(h->fine[i], coldest, h->batch, err);
+        if (status != TSR_OK)
+            status = tsr_wrap(err, status, "chain %d", h->number[i]);
+    }
+    mark(w, &w->times.fine);
+    return status;
+}
+
+static void half_store(tsr_worker *w, tsr_half *h, int draw)
+{
+    tsr_sampler *s = w->sampler;
+    for (int i = 0; i < h->n_chain; i++) {
+        const tsr_record_ladder ladder = {
+            h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp,
+            h->fine != NULL ? h->fine[i] : NULL};
+        if (h->fine == NULL || !s->is_flat) /* else there is no draw yet */
+            tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
+                             (double)h->accepted[i] / (double)s->thin);
+        if (s->track != NULL && !s->warm)
+            tsr_track_store(
+                s->track,
+                ladder.fine != NULL
+                    ? tsr_fine_chain(ladder.fine)
+                    : ladder.replica[tsr_ladder_replica(h->ladder[i], 0)],
+                h->number[i], draw);
+        for (int k = 0; k < s->n_temp; k++)
+            tsr_chain_draw_done(ladder.replica[k]);
+        h->accepted[i] = 0;
+    }
+    mark(w, &w->times.store);
+}
+
+int tsr_sampler_should_stop(const tsr_sampler *sampler)
+{
+    const tsr_sampler *s = sampler;
+    return (s->stop != NULL && atomic_load(s->stop) != 0) ||
+           atomic_load(&s->failed);
+}
+
+static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
+{
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < h->n_replica && status == TSR_OK &&
+                    !tsr_sampler_should_stop(w->sampler);
+         i++)
+        status = tsr_chain_refresh(h->chain[i], h->batch, err);
+    for (int i = 0; h->fine != NULL && i < h->n_chain && status == TSR_OK; i++)
+        status = tsr_fine_refresh(h->fine[i], err);
+    mark(w, &w->times.refresh);
+    return status;
+}
+
+/* ---- workers ---- */
+
+/* Both halves at once. */
+static tsr_status worker_propose(tsr_worker *w, int move, tsr_err *err)
+{
+    if (move >= 0)
+        TSR_TRY(worker_launch(w, move, err));
+    for (int k = 0; k < 2; k++)
+        TSR_TRY(half_propose(w, &w->half[k], move, err));
+    return TSR_OK;
+}
+
+static tsr_status worker_run(tsr_worker *w)
+{
+    tsr_sampler *s = w->sampler;
+    long total = s->n_draw * s->thin;
+    tsr_status status = TSR_OK;
+    w->n_done = 0;
+    w->n_step = 0;
+    w->mark = tsr_clock_s();
+    for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
+        status = half_refresh(w, &w->half[k], &w->err);
+    if (s->refresh)
+        return status;
+    for (int k = 0; k < 2; k++)
+        set_heat(s, &w->half[k], heat_at(s, s->n_step));
+    TSR_THEN(status, worker_propose(w, launch_at(w, s->n_step), &w->err));
+    for (long step = 1; step <= total && status == TSR_OK; step++) {
+        int last = step == total || tsr_sampler_should_stop(s);
+        const int is_draw = step % s->thin == 0;
+        const int move = launch_at(w, s->n_step + step);
+        for (int k = 0; k < 2 && status == TSR_OK; k++) {
+            tsr_half *h = &w->half[k];
+            status = half_decide(w, h, &w->err);
+            if (status == TSR_OK)
+                half_temper(s, h, s->n_step + step);
+            if (status == TSR_OK && is_draw)
+                status = half_offer(w, h, &w->err);
+            if (status == TSR_OK && is_draw)
+                half_store(w, h, (int)(step / s->thin) - 1);
+            if (status == TSR_OK && !last && move < 0)
+                status = half_propose(w, h, move, &w->err);
+        }
+        if (status == TSR_OK && !last && move >= 0)
+            status = worker_propose(w, move, &w->err);
+        w->n_step = step;
+        if (status == TSR_OK && is_draw)
+            w->n_done = (int)(step / s->thin);
+        if (last)
+            break;
+    }
+    return status;
+}
+
+static void *run_worker(void *argument)
+{
+    tsr_worker *w = argument;
+    tsr_sampler *s = w->sampler;
+    long seen = 0;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (s->round == seen && !s->quit)
+            pthread_cond_wait(&s->go, &s->lock);
+        if (s->quit)
+            break;
+        seen = s->round;
+        pthread_mutex_unlock(&s->lock);
+        w->status = worker_run(w);
+        if (w->status != TSR_OK)
+            atomic_store(&s->failed, 1);
+        pthread_mutex_lock(&s->lock);
+        if (--s->n_busy == 0)
+            pthread_cond_signal(&s->done);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- parts of a whole number ----
+ *
+ * Dividing a whole number in proportion to weights, by largest remainders:
+ * chains and threads among devices of different speed. Where there is enough
+ * for all, nobody is left with none. */
+
+static double valid(double weight)
+{
+    return isfinite(weight) && weight > 0.0 ? weight : 0.0;
+}
+
+/* The exact part; `total` times whole weights has no rounding. */
+static double quota(int total, int n, double weight, double sum)
+{
+    return sum > 0.0 ? total * valid(weight) / sum : (double)total / n;
+}
+
+void tsr_share_divide(int total, int n, const double *weight, int *part)
+{
+    double sum = 0.0;
+    int left = total;
+    for (int i = 0; i < n; i++)
+        sum += valid(weight[i]);
+    for (int i = 0; i < n; i++) {
+        part[i] = (int)floor(quota(total, n, weight[i], sum));
+        left -= part[i];
+    }
+    for (; left > 0; left--) {
+        int most = 0;
+        double best = -HUGE_VAL;
+        for (int i = 0; i < n; i++) {
+            double lacks = quota(total, n, weight[i], sum) - part[i];
+            if (lacks > best)
+                most = i, best = lacks;
+        }
+        part[most]++;
+    }
+    for (int i = 0; i < n && total >= n; i++) {
+        int largest = 0;
+        if (part[i] > 0)
+            continue;
+        for (int j = 1; j < n; j++)
+            if (part[j] > part[largest])
+                largest = j;
+        part[largest]--;
+        part[i]++;
+    }
+}
+
+/* ---- making a sampler ----
+ *
+ * Chains are dealt out to workers and halves. */
+
+void tsr_sampler_free(tsr_sampler *sampler)
+{
+    tsr_sampler *s = sampler;
+    if (s == NULL)
+        return;
+    if (s->lock_made) {
+        pthread_mutex_lock(&s->lock);
+        s->quit = 1;
+        pthread_cond_broadcast(&s->go);
+        pthread_mutex_unlock(&s->lock);
+    }
+    for (int w = 0; s->worker != NULL && w < s->n_worker; w++) {
+        if (s->worker[w].started)
+            pthread_join(s->worker[w].thread, NULL);
+        tsr_batch_free(s->worker[w].half[0].batch);
+        tsr_batch_free(s->worker[w].half[1].batch);
+        for (int m = 0; m < TSR_N_MOVE; m++)
+            if (s->worker[w].room[m] != NULL)
+                tsr_move_registry[m]->launch->room_free(s->worker[w].room[m]);
+    }
+    for (int c = 0; s->chain != NULL && c < s->n_chain * s->n_temp; c++)
+        tsr_chain_free(s->chain[c]);
+    for (int c = 0; s->ladder != NULL && c < s->n_chain; c++)
+        tsr_ladder_free(s->ladder[c]);
+    for (int c = 0; s->fine != NULL && c < s->n_chain; c++)
+        tsr_fine_free(s->fine[c]);
+    if (s->lock_made) {
+        pthread_mutex_destroy(&s->lock);
+        pthread_cond_destroy(&s->go);
+        pthread_cond_destroy(&s->done);
+    }
+    tsr_pool_clear(&s->pool);
+    free(s);
+}
+
+static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
+                            const tsr_engine_share *share, tsr_err *err)
+{
+    size_t n = (size_t)n_chain * (size_t)s->n_temp + 1;
+    h->audited = -1;
+    tsr_pool_array(&s->pool, h->chain, n);
+    tsr_pool_array(&s->pool, h->ladder, n);
+    tsr_pool_array(&s->pool, h->number, n);
+    tsr_pool_array(&s->pool, h->accepted, n);
+    tsr_pool_array(&s->pool, h->ask, n);
+    tsr_pool_array(&s->pool, h->asked, n);
+    tsr_pool_array(&s->pool, h->profile, n * (size_t)(s->n_profile + 1));
+    if (s->fine != NULL)
+        tsr_pool_array(&s->pool, h->fine, n);
+    TSR_TRY(tsr_pool_check(&s->pool, err));
+    if (share->engine == NULL || n_chain == 0)
+        return TSR_OK;
+    return tsr_batch_new(share->engine, n_chain * s->n_temp, &h->batch, err);
+}
+
+/* Deals an engine's chains, from `first` on, out over its n_worker workers:
+ * the i-th to worker i % n_worker, whose halves take turns. */
+static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
+                             int first, tsr_worker *own, int n_worker,
+                             tsr_err *err)
+{
+    if (n_worker < 1)
+        return tsr_fail(err, TSR_E_INTERNAL, "an engine without a worker");
+    for (int w = 0; w < n_worker; w++) {
+        int n = share->n_chain / n_worker + (w < share->n_chain % n_worker);
+        own[w].sampler = s;
+        for (int k = 0; k < 2; k++) {
+            tsr_status status =
+                half_make(s, &own[w].half[k], (n + 1 - k) / 2, share, err);
+            if (status != TSR_OK)
+                return status;
+        }
+        for (int m = 0; m < TSR_N_MOVE && n > 0; m++)
+            if (share->launcher[m] != NULL)
+                TSR_TRY(tsr_move_registry[m]->launch->room_new(
+                    share->launcher[m], n * s->n_temp, &own[w].room[m], err));
+    }
+    for (int i = 0; i < share->n_chain; i++) {
+        tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];
+        h->ladder[h->n_chain] = s->ladder[first + i];
+        if (s->fine != NULL)
+            h->fine[h->n_chain] = s->fine[first + i];
+        h->number[h->n_chain++] = first + i;
+        for (int r = 0; r < s->n_temp; r++) {
+            tsr_chain *chain = s->chain[(first + i) * s->n_temp + r];
+            h->chain[h->n_replica++] = chain;
+            tsr_status status = tsr_chain_start(chain, h->batch, err);
+            if (status == TSR_OK && tsr_sampler_should_stop(s))
+                return tsr_fail(err, TSR_E_INTERRUPTED,
+                                "interrupted with %d of %d replicas begun",
+                                (first + i) * s->n_temp + r + 1,
+                                s->n_chain * s->n_temp);
+            if (status != TSR_OK)
+                return tsr_wrap(err, status, "chain %d", first + i);
+        }
+    }
+    return TSR_OK;
+}
+
+/* Workers belong to engines, so that a batch goes to one device. */
+static tsr_status deal(tsr_sampler *s, int n_share,
+                       const tsr_engine_share *share, tsr_err *err)
+{
+    double *weight;
+    int *n_worker;
+    tsr_pool_array(&s->pool, weight, n_share);
+    tsr_pool_array(&s->pool, n_worker, n_share);
+    tsr_status status = tsr_pool_check(&s->pool, err);
+    for (int e = 0; e < n_share && status == TSR_OK; e++)
+        weight[e] = share[e].n_chain;
+    if (status == TSR_OK)
+        tsr_share_divide(s->n_worker, n_share, weight, n_worker);
+    for (int e = 0, chain = 0, w = 0; e < n_share && status == TSR_OK; e++) {
+        status =
+            deal_share(s, &share[e], chain, &s->worker[w], n_worker[e], err);
+        chain += share[e].n_chain;
+        w += n_worker[e];
+    }
+    return status;
+}
+
+/* Every engine has chains, and each chain is a system of its engine. */
+static tsr_status check_shares(const tsr_target *target, int n_chain,
+                               tsr_err *err)
+{
+    int n = 0;
+    for (int e = 0; e < target->n_share; e++) {
+        const tsr_engine_share *share = &target->share[e];
+        int n_system = tsr_target_n_temp(target) * tsr_target_n_state(target);
+        if (share->n_chain < 1 ||
+            share->n_chain * n_system > share->engine->n_system)
+            return tsr_fail(err, TSR_E_INTERNAL,
+                            "sampler: %d chains of %d systems each for the %d "
+                            "of engine %d",
+                            share->n_chain, n_system, share->engine->n_system,
+                            e);
+        n += share->n_chain;
+    }
+    if (target->n_share > 0 && n != n_chain)
+        return tsr_fail(err, TSR_E_INTERNAL,
+                        "sampler: %d chains, the engines have %d", n_chain, n);
+    return TSR_OK;
+}
+
+static tsr_status start_workers(tsr_sampler *s, tsr_err *err)
+{
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->go, NULL);
+    pthread_cond_init(&s->done, &attr);
+    pthread_condattr_destroy(&attr);
+    s->lock_made = 1;
+    for (int w = 0; w < s->n_worker; w++) {
+        if (pthread_create(&s->worker[w].thread, NULL, run_worker,
+                           &s->worker[w]) != 0)
+            return tsr_fail(err, TSR_E_INTERNAL, "cannot start thread %d of %d",
+                            w + 1, s->n_worker);
+        s->worker[w].started = 1;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
+                           const atomic_int *stop, tsr_sampler **out,
+                           tsr_err *err)
+{
+    const tsr_engine_share none = {.n_chain = n_chain};
+    int n_share = target->n_share > 0 ? target->n_share : 1;
+    *out = NULL;
+    tsr_status status = check_shares(target, n_chain, err);
+    if (status != TSR_OK)
+        return status;
+    tsr_sampler *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    s->target = target;
+    s->stop = stop;
+    s->n_chain = n_chain;
+    s->n_temp = tsr_target_n_temp(target);
+    s->first_heat = 1.0;
+    s->n_worker = n_thread < n_chain ? n_thread : n_chain;
+    if (s->n_worker < n_share)
+        s->n_worker = n_share;
+    s->n_profile = tsr_likelihood_n_profile(target->likelihood);
+    int n_replica = n_chain * s->n_temp;
+    tsr_pool_array(&s->pool, s->chain, n_replica);
+    tsr_pool_array(&s->pool, s->ladder, n_chain);
+    tsr_pool_array(&s->pool, s->chi2, n_chain);
+    tsr_pool_array(&s->pool, s->worker, s->n_worker);
+    if (target->fine != NULL)
+        tsr_pool_array(&s->pool, s->fine, n_chain);
+    status = tsr_pool_check(&s->pool, err);
+    for (int c = 0; c < n_chain && status == TSR_OK; c++) {
+        s->ladder[c] =
+            tsr_ladder_new(s->n_temp, target->t_max, target->seed, c);
+        if (s->ladder[c] == NULL)
+            status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    }
+    for (int c = 0; c < n_replica && status == TSR_OK; c++)
+        status = tsr_chain_new(target, c, &s->chain[c], err);
+    for (int c = 0; s->fine != NULL && c < n_chain && status == TSR_OK; c++)
+        status = tsr_fine_new(target->fine, c, &s->fine[c], err);
+    TSR_THEN(status, deal(s, n_share,
+                          target->n_share > 0 ? target->share : &none, err));
+    TSR_THEN(status, start_workers(s, err));
+    if (status != TSR_OK) {
+        tsr_sampler_free(s);
+        return status;
+    }
+    *out = s;
+    return TSR_OK;
+}
+
+/* ---- what its caller sees ----
+ *
+ * Worker threads do the steps; these functions tell them what to do, wait for
+ * them, and keep the first error of any. */
 
 static void look(const tsr_sampler *s, tsr_progress *p)
 {

@@ -18,6 +18,7 @@
 #include "sampler/record.h"
 #include "sampler/track.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct {
@@ -178,5 +179,128 @@ long tsr_sampler_accepted(const tsr_sampler *sampler);
 
 /* Counters of all chains and replicas begin again. */
 void tsr_sampler_counts_reset(tsr_sampler *sampler);
+
+/* Divides `total` whole things into n parts in proportion to weight, by the
+ * largest remainder; of equal remainders the first wins. Where total >= n every
+ * part is at least 1. A weight that is not positive and finite counts as 0;
+ * where all do, the parts are equal.
+ * weight [n] in; part [n] out, its sum is total. Cost: O(n^2). */
+void tsr_share_divide(int total, int n, const double *weight, int *part);
+
+/* ---- populations ----
+ *
+ * Chains that start in equilibrium: sequential Monte Carlo from the prior.
+ *
+ * All replicas of a group of chains begin as draws of the prior. The power of
+ * the likelihood, beta, rises from 0 to 1 in levels. At each level the replicas
+ * of a group are resampled with weights L^(change of beta), so that those that
+ * fit become several and those that do not fall out, and then take steps until
+ * they have largely forgotten where they were. So no chain is left in a side
+ * valley, and the mean weights multiply to the marginal likelihood, once for
+ * each group: an estimate that owes nothing to exchanges. On the way the
+ * communication barrier is measured; the ladder's temperatures divide it
+ * evenly, and each temperature begins with replicas of the level next to it.
+ *
+ * Source: Del Moral, Doucet & Jasra 2006 (J. R. Stat. Soc. B 68, 411); levels
+ * by effective draws: Zhou, Johansen & Aston 2016 (J. Comput. Graph. Stat. 25,
+ * 701); the barrier: Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
+/* What a pass did; all zero where there was none. */
+typedef struct {
+    int n_level;    /* from the prior on */
+    long n_step;    /* of each replica */
+    double barrier; /* from the prior to the posterior */
+} tsr_population;
+
+/* Before warm-up, where 16 replicas or more of the target's chains start in
+ * groups from draws of the prior, and once: a second call, or one after a
+ * restore, does nothing. Levels have at most most_each steps; after so many
+ * seconds (0: never) they are fewer and short, so that somebody who waits gets
+ * draws, of which the bits then depend on the clock. The estimates of the log
+ * marginal likelihood go to the target's group_log_z. record: scratch
+ * for one draw. `tick` (may be NULL) is called as by tsr_sampler_advance. Ends
+ * early when it is to stop; the chains are then of no use. Errors: those of
+ * tsr_sampler_advance and tsr_sampler_refresh, TSR_E_NOMEM. */
+tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
+                                long most_each, double seconds,
+                                void (*tick)(void *context,
+                                             const tsr_progress *progress),
+                                void *context, tsr_err *err);
+
+tsr_population tsr_sampler_population(const tsr_sampler *sampler);
+
+/* ---- what it is made of: for src/sampler and tests alone ---- */
+
+/* The chains that go to the device together, each with all its replicas:
+ * replica r of the i-th is number n_temp * i + r here. */
+typedef struct {
+    int n_chain, n_replica;
+    tsr_chain **chain;   /* [n_replica] */
+    tsr_ladder **ladder; /* [n_chain] */
+    tsr_fine **fine;     /* [n_chain] NULL: no place above the ladders */
+    int *number;         /* [n_chain] */
+    long *accepted;      /* [n_chain] at temperature 1 since the last draw */
+    tsr_batch *batch;    /* NULL without data */
+    int n_ask;
+    tsr_body_proposal *ask; /* [n_replica] */
+    int *asked;             /* [n_replica] place in ask, or -1 */
+    double *profile;        /* [n_replica][n_profile] */
+    int audited;            /* replica whose proposal is checked next, or -1 */
+    int audit_after;        /* steps until then */
+} tsr_half;
+
+typedef struct {
+    tsr_sampler *sampler;
+    pthread_t thread;
+    int started;
+    tsr_half half[2];
+    void *room[TSR_N_MOVE]; /* of both, for moves with a launch; or NULL */
+    int n_done;             /* draws completed in this call */
+    long n_step;            /* steps */
+    tsr_status status;
+    tsr_err err;
+    atomic_long step, accepted;
+    int n_audit;
+    double mark; /* when the part of the step under way began */
+    tsr_sampler_times times;
+} tsr_worker;
+
+struct tsr_sampler {
+    tsr_pool pool;
+    const tsr_target *target;
+    const atomic_int *stop;
+    int n_chain, n_temp, n_worker;
+    int n_profile;       /* numbers an answer of the engine has */
+    tsr_chain **chain;   /* [n_chain * n_temp] */
+    tsr_ladder **ladder; /* [n_chain] */
+    tsr_fine **fine;     /* [n_chain] NULL: no place above the ladders */
+    long n_step;         /* of each chain, before the call under way */
+    long n_anneal;       /* steps in which the likelihood is turned on */
+    double first_heat;
+    int is_flat; /* 1: all replicas at flat_beta, without exchanges */
+    double flat_beta;
+    tsr_population population;
+    _Atomic double *chi2; /* [n_chain] */
+    tsr_worker *worker;
+
+    pthread_mutex_t lock;
+    pthread_cond_t go, done;
+    int lock_made;
+    long round; /* grows with every call of advance */
+    int n_busy, quit;
+    atomic_int failed; /* a worker failed: the others stop too */
+
+    /* the call under way */
+    tsr_record *record;
+    tsr_track *track;          /* NULL: no trajectories */
+    int n_draw, warm, refresh; /* refresh: nothing but that */
+    long thin;
+    double seconds; /* of all calls */
+};
+
+/* The caller asked, or a worker failed. */
+int tsr_sampler_should_stop(const tsr_sampler *sampler);
+
+/* Uniform in [0, 1), of the seed and two numbers; no chain's. */
+double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b);
 
 #endif

@@ -157,9 +157,8 @@ static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
     }
     for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
         const void *options = setup->move_options[m];
-        double weight;
-        memcpy(&weight, options, sizeof weight);
-        if (weight > 0.0 && tsr_move_registry[m]->propose != NULL &&
+        if (tsr_move_weight(options) > 0.0 &&
+            tsr_move_registry[m]->launch == NULL &&
             tsr_move_registry[m]->n_target(options, setup->topology) == 0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
                                      used > 0 ? ", " : "",
@@ -1025,7 +1024,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
 static long warmup_draws(const tsr_session *s)
 {
     const long n = tsr_session_warmup(s->config);
-    const long part = tsr_target_walks(&s->setup->target) ? 8 : 2;
+    const long part = tsr_target_turns_much(&s->setup->target) ? 8 : 2;
     return tsr_sampler_population(s->sampler).n_level > 0
                ? (n + part - 1) / part
                : n;
@@ -1161,7 +1160,7 @@ static void tell_population(const tsr_session *s, double seconds)
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
     /* that may take as long as warm-up */
-    const int walks = tsr_target_walks(&s->setup->target),
+    const int walks = tsr_target_turns_much(&s->setup->target),
               levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
     const double before = tsr_clock_s(), share = 0.4; /* of a time limit */

@@ -25,7 +25,6 @@
 #include "files/lock.h"
 #include "posterior/config.h"
 #include "posterior/setup.h"
-#include "sampler/population.h"
 #include "sampler/record.h"
 #include "sampler/sampler.h"
 #include "sampler/track.h"

@@ -15,8 +15,6 @@
 #include "prior/prior.h"
 #include "surrogate/walker.h"
 
-typedef struct tsr_surrogate tsr_surrogate;
-
 /* 0: there is nothing to go by: no curve of X-rays, other probes beside them,
  * errors that are not about normal, data that hold the molecule in space,
  * chains that ride on others, no torsion to turn. likelihood NULL: none. */

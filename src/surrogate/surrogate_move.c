@@ -7,13 +7,19 @@
  * of the posterior where curves are of the usual precision, so that half of the
  * walks are accepted however long they are. Where it is worse, walks are
  * shorter: warm-up learns how long. The steps turn torsions (the widths of
- * which warm-up learns here) and move c2; the chain (sampler/chain.c)
- * sets out the walk and takes its end as a proposal. All chains of a launch
- * walk at the same steps, one of so many as the weight says. */
+ * which warm-up learns here) and move c2. All chains of a launch walk at the
+ * same steps, one of so many as the weight says.
+ *
+ * The walk keeps g, the surrogate's density. So the correction of its end Y for
+ * the start X is g(X) / g(Y), and what decides is the posterior's ratio times
+ * that, priors of torsions, excluded volume and c2 included. */
 #include "surrogate/surrogate_move.h"
+
+#include "surrogate/surrogate.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Walks that teach the ratio alone. */
 enum { UNTAUGHT = 20 };
@@ -39,32 +45,11 @@ static const tsr_field fields[] = {
     TSR_FIELD_TARGET(tsr_surrogate_options, "0.4"),
     {0}};
 
-/* A chain adds it where there is a surrogate. */
-static int surrogate_targets(const void *options, const tsr_topology *topology)
-{
-    (void)options, (void)topology;
-    return 0;
-}
-
-static void surrogate_free(void *state)
-{
-    tsr_surrogate_state *s = state;
-    if (s == NULL)
-        return;
-    free(s->n_seen);
-    free(s->log_width);
-    free(s->size);
-    free(s->n_step);
-    free(s->factor);
-    free(s->ratio);
-    free(s);
-}
-
-static void *surrogate_new(const void *options, const tsr_topology *topology,
-                           const tsr_prior *prior)
+static void *surrogate_new(tsr_pool *pool, const void *options,
+                           const tsr_topology *topology, const tsr_prior *prior)
 {
     (void)topology, (void)prior;
-    tsr_surrogate_state *s = calloc(1, sizeof *s);
+    tsr_surrogate_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s != NULL)
         s->options = *(const tsr_surrogate_options *)options;
     if (s != NULL)
@@ -72,25 +57,27 @@ static void *surrogate_new(const void *options, const tsr_topology *topology,
     return s;
 }
 
-int tsr_surrogate_state_open(tsr_surrogate_state *state, int n_width,
-                             int n_linker, const int *size, int n_ratio)
+int tsr_surrogate_open(tsr_pool *pool, void *state, const void *launcher)
 {
     const double turn_rad = 0.1; /* or of c2 */
     const double step = 0.03;    /* rad, or in units of 10 Angstrom */
+    const tsr_surrogate_spec *spec =
+        ((const tsr_surrogate_engine *)launcher)->spec;
     tsr_surrogate_state *s = state;
-    s->size = calloc((size_t)n_linker + 1, sizeof *s->size);
-    s->n_step = calloc((size_t)n_linker + 1, sizeof *s->n_step);
-    s->factor = calloc((size_t)n_linker + 1, sizeof *s->factor);
-    s->n_seen = calloc((size_t)n_width, sizeof *s->n_seen);
-    s->log_width = calloc((size_t)n_width, sizeof *s->log_width);
-    s->ratio = calloc((size_t)n_ratio, sizeof *s->ratio);
-    if (s->n_seen == NULL || s->log_width == NULL || s->ratio == NULL ||
-        s->size == NULL || s->n_step == NULL || s->factor == NULL)
+    const int n_linker = spec->n_linker;
+    const int n_width = spec->n_torsion + 1 + n_linker;
+    tsr_pool_array(pool, s->size, (size_t)n_linker + 1);
+    tsr_pool_array(pool, s->n_step, (size_t)n_linker + 1);
+    tsr_pool_array(pool, s->factor, (size_t)n_linker + 1);
+    tsr_pool_array(pool, s->n_seen, (size_t)n_width);
+    tsr_pool_array(pool, s->log_width, (size_t)n_width);
+    tsr_pool_array(pool, s->ratio, (size_t)spec->n_q);
+    if (pool->failed)
         return 0;
-    s->n_width = n_width, s->n_ratio = n_ratio, s->n_linker = n_linker;
+    s->n_width = n_width, s->n_ratio = spec->n_q, s->n_linker = n_linker;
     for (int l = 0; l < n_linker; l++) {
-        s->size[l] = size[l];
-        for (int i = 0; i < size[l]; i++)
+        s->size[l] = tsr_surrogate_linker_rows(spec, l);
+        for (int i = 0; i < s->size[l]; i++)
             s->factor[l][i * (i + 1) / 2 + i] = step;
     }
     for (int i = 0; i < n_width; i++)
@@ -136,9 +123,8 @@ static void learn_factor(double *factor, int size, const float *seen,
 
 /* Every width by the share of its steps that was accepted, the length by
  * whether the whole was. */
-void tsr_surrogate_state_learn(tsr_surrogate_state *state,
-                               const int32_t (*all)[2], const float *seen,
-                               int accepted)
+static void learn_steps(tsr_surrogate_state *state, const int32_t (*all)[2],
+                        const float *seen, int accepted)
 {
     const double widest = log(3.0), narrowest = log(1e-5), step_target = 0.3;
     const int n_own = state->n_width - state->n_linker;
@@ -146,7 +132,7 @@ void tsr_surrogate_state_learn(tsr_surrogate_state *state,
         const int n = all[n_own + 2 * l + 1][0];
         if (n > 0)
             learn_factor(state->factor[l], state->size[l],
-                         seen + (ptrdiff_t)l * TSR_LINKER_FACTOR, n,
+                         seen + (ptrdiff_t)l * TSR_SURROGATE_FACTOR, n,
                          state->n_step[l]++);
     }
     for (int i = 0; i < state->n_width; i++) {
@@ -167,15 +153,8 @@ void tsr_surrogate_state_learn(tsr_surrogate_state *state,
         fmin(fmax(steps, 0.0), log((double)state->options.steps));
 }
 
-/* All that it learns comes from counts of walks. */
-static void surrogate_adapt(void *state, const tsr_proposal *proposal,
-                            double accept_probability)
-{
-    (void)state, (void)proposal, (void)accept_probability;
-}
-
 /* A run may go on on a device that does not walk, and come back. */
-void tsr_surrogate_archive_none(tsr_archive *archive)
+static void archive_none(tsr_archive *archive)
 {
     int size[3] = {0, 0, 0};
     long integer;
@@ -185,8 +164,9 @@ void tsr_surrogate_archive_none(tsr_archive *archive)
         return;
     for (int i = 0; i < 2 + size[0] + size[2] && !archive->failed; i++)
         tsr_archive_long(archive, &integer, 1);
-    for (int i = 0; i < 1 + size[0] + size[1] + size[2] * TSR_LINKER_FACTOR &&
-                    !archive->failed;
+    for (int i = 0;
+         i < 1 + size[0] + size[1] + size[2] * TSR_SURROGATE_FACTOR &&
+         !archive->failed;
          i++)
         tsr_archive_real(archive, &real, 1);
 }
@@ -194,6 +174,10 @@ void tsr_surrogate_archive_none(tsr_archive *archive)
 static void surrogate_archive(void *state, tsr_archive *archive)
 {
     tsr_surrogate_state *s = state;
+    if (s == NULL) {
+        archive_none(archive);
+        return;
+    }
     int size[3] = {s->n_width, s->n_ratio, s->n_linker};
     tsr_archive_int(archive, size, 3);
     if (size[0] == 0) /* saved where nothing walked */
@@ -212,8 +196,196 @@ static void surrogate_archive(void *state, tsr_archive *archive)
     tsr_archive_real(archive, s->ratio, (size_t)s->n_ratio);
     if (s->n_linker > 0)
         tsr_archive_real(archive, s->factor[0],
-                         (size_t)s->n_linker * TSR_LINKER_FACTOR);
+                         (size_t)s->n_linker * TSR_SURROGATE_FACTOR);
 }
+
+/* ---- jobs and results ---- */
+
+static const double *contrast_of(const tsr_move_place *place)
+{
+    return place->contrast < 0 ? NULL : place->theta + place->contrast;
+}
+
+void tsr_surrogate_launcher_free(void *launcher)
+{
+    tsr_surrogate_engine_free(launcher);
+}
+
+tsr_status tsr_surrogate_room_new(void *launcher, int most_jobs, void **room,
+                                  tsr_err *err)
+{
+    tsr_surrogate_engine *engine = launcher;
+    tsr_surrogate_walker *walker = NULL;
+    const tsr_status status =
+        engine->walker_new(engine, most_jobs, &walker, err);
+    *room = walker;
+    return status;
+}
+
+void tsr_surrogate_room_free(void *room)
+{
+    tsr_surrogate_walker_free(room);
+}
+
+tsr_status tsr_surrogate_job(void *room, int job, const void *state,
+                             const tsr_move_place *place, const uint32_t key[2],
+                             tsr_err *err)
+{
+    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_state *learnt = state;
+    const tsr_surrogate_call *c = &w->call;
+    memcpy(c->key[job], key, sizeof c->key[job]);
+    return tsr_surrogate_fill(
+        w->engine->surrogate, &w->layout,
+        &(tsr_surrogate_place){
+            .beta = place->beta,
+            .theta = place->theta,
+            .contrast = contrast_of(place),
+            .others = place->others,
+            .weight = place->weight,
+            .learnt = learnt->ratio,
+            .steps = lround(exp(learnt->log_steps)),
+            .log_width = learnt->log_width,
+            .factor = (const double(*)[TSR_SURROGATE_FACTOR])learnt->factor,
+            .conformation = place->current},
+        c->job + (ptrdiff_t)job * w->layout.size,
+        c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
+}
+
+tsr_status tsr_surrogate_run(void *room, int n_job, tsr_err *err)
+{
+    tsr_surrogate_walker *w = room;
+    w->call.n_job = n_job;
+    return w->engine->walk(w, err);
+}
+
+const float *tsr_surrogate_numbers(const void *room, int job)
+{
+    const tsr_surrogate_walker *w = room;
+    return w->call.result +
+           (ptrdiff_t)job * tsr_surrogate_result_size(w->engine->spec);
+}
+
+static int differs(const tsr_conformation *a, const tsr_conformation *b, int i)
+{
+    const double *x = &a->backbone[i][0][0], *y = &b->backbone[i][0][0];
+    int is_other = 0;
+    for (int k = 0; k < 12; k++) /* without branches: by vectors */
+        is_other |= x[k] != y[k];
+    return is_other;
+}
+
+/* The number of a rigid unit among those seen, from 1 on. */
+static int group_of(int unit, int *seen, int *n_seen)
+{
+    for (int k = 0; k < *n_seen; k++)
+        if (seen[k] == unit)
+            return k + 1;
+    if (unit < 0 || *n_seen == TSR_MAX_SPAN)
+        return 0;
+    seen[(*n_seen)++] = unit;
+    return *n_seen;
+}
+
+/* What moved from a to b: rigid units as groups, the rest loose. More spans
+ * than there is room for become one, of which nothing is said. */
+static void find_spans(const tsr_topology *t, const tsr_conformation *a,
+                       const tsr_conformation *b, tsr_proposal *p)
+{
+    int seen[TSR_MAX_SPAN], n_seen = 0;
+    p->n_span = 0;
+    for (int i = 0; i < t->n_residue; i++) {
+        if (!differs(a, b, i))
+            continue;
+        const int group = group_of(t->residue[i].unit, seen, &n_seen);
+        tsr_span *last = &p->span[p->n_span > 0 ? p->n_span - 1 : 0];
+        if (p->n_span > 0 && last->group == group &&
+            last->first + last->count == i)
+            last->count++;
+        else if (p->n_span < TSR_MAX_SPAN)
+            p->span[p->n_span++] = (tsr_span){i, 1, group};
+        else
+            *last = (tsr_span){last->first, i + 1 - last->first, 0};
+    }
+}
+
+/* Where g is 0 or not a number no step leads, so that what starts there stays,
+ * as a proposal of nothing. c2 moves by what it walked, so that a walk of none
+ * leaves every digit of it. */
+tsr_status tsr_surrogate_result(const void *room, int job,
+                                const tsr_move_place *place,
+                                tsr_conformation *proposed,
+                                tsr_proposal *proposal, tsr_move_along *along,
+                                tsr_err *err)
+{
+    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_spec *spec = w->engine->spec;
+    const float *result = tsr_surrogate_numbers(room, job);
+    const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
+    proposal->target = 0;
+    proposal->n_span = 0;
+    proposal->log_ratio = 0.0;
+    if (spec->has_c2) {
+        along->at = place->contrast + TSR_C2;
+        const double from = place->theta[along->at];
+        along->to = from + ((double)result[2] - (double)(float)from);
+    }
+    if (!isfinite(result[0]) || !isfinite(result[1]))
+        return TSR_OK;
+    TSR_TRY(tsr_surrogate_turn(w->engine->surrogate, change, proposed, err));
+    find_spans(place->topology, place->current, proposed, proposal);
+    proposal->log_ratio = (double)result[0] - (double)result[1];
+    return TSR_OK;
+}
+
+void tsr_surrogate_learn_ratio(const void *room, int job,
+                               tsr_surrogate_state *state,
+                               const tsr_move_place *place, int accepted,
+                               long n)
+{
+    const tsr_surrogate_walker *w = room;
+    tsr_surrogate_learn(w->engine->surrogate, place->profile,
+                        tsr_surrogate_numbers(room, job) + TSR_SURROGATE_HEAD +
+                            (accepted ? w->engine->spec->n_q : 0),
+                        contrast_of(place), n, state->ratio);
+}
+
+/* From what the device counted. */
+static void surrogate_learn(const void *room, int job, void *state,
+                            const tsr_move_place *place, int accepted)
+{
+    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_spec *spec = w->engine->spec;
+    tsr_surrogate_state *learnt = state;
+    const long n = learnt->n_learnt + learnt->n_redrawn;
+    learn_steps(
+        learnt,
+        (const int32_t(*)[2])(w->call.count +
+                              (ptrdiff_t)job * tsr_surrogate_n_count(spec)),
+        tsr_surrogate_numbers(room, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
+            spec->n_torsion,
+        accepted);
+    tsr_surrogate_learn_ratio(room, job, learnt, place, accepted, n);
+}
+
+static double walk_cost(const void *launcher, const tsr_topology *topology)
+{
+    (void)topology;
+    return fmax(((const tsr_surrogate_engine *)launcher)->walk_cost, 1.0);
+}
+
+static const tsr_move_launch walks = {.keeper = &tsr_move_surrogate,
+                                      .turns_much = 1,
+                                      .cost = walk_cost,
+                                      .open = tsr_surrogate_open,
+                                      .launcher_free =
+                                          tsr_surrogate_launcher_free,
+                                      .room_new = tsr_surrogate_room_new,
+                                      .room_free = tsr_surrogate_room_free,
+                                      .job = tsr_surrogate_job,
+                                      .run = tsr_surrogate_run,
+                                      .result = tsr_surrogate_result,
+                                      .learn = surrogate_learn};
 
 const tsr_move_type tsr_move_surrogate = {
     .name = "surrogate",
@@ -223,7 +395,5 @@ const tsr_move_type tsr_move_surrogate = {
     .options_size = sizeof(tsr_surrogate_options),
     .fields = fields,
     .state_new = surrogate_new,
-    .state_free = surrogate_free,
-    .n_target = surrogate_targets,
-    .adapt = surrogate_adapt,
+    .launch = &walks,
     .archive = surrogate_archive};

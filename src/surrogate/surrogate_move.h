@@ -1,8 +1,9 @@
-/* What a chain asks of the surrogate move, whose steps a device makes. */
+/* The moves by a surrogate: their options, and what they learn. */
 #ifndef TSR_SURROGATE_SURROGATE_MOVE_H
 #define TSR_SURROGATE_SURROGATE_MOVE_H
 
 #include "moves/move.h"
+#include "surrogate/walker.h"
 
 /* Where walks are made. */
 enum { TSR_SURROGATE_ON_AUTO, TSR_SURROGATE_ON_GPU, TSR_SURROGATE_ON_ALL };
@@ -13,9 +14,6 @@ typedef struct {
     long steps; /* at most */
     double target;
 } tsr_surrogate_options;
-
-/* Numbers of a linker's factor (lower, row by row). */
-enum { TSR_LINKER_FACTOR = 36 };
 
 /* What a state of tsr_move_surrogate has learnt. */
 typedef struct {
@@ -29,27 +27,36 @@ typedef struct {
                           that close */
     int *size;         /* [n_linker] rows of each factor */
     long *n_step;      /* [n_linker] walks that each was learnt from */
-    double (*factor)[TSR_LINKER_FACTOR]; /* [n_linker] of steps of linkers:
+    double (*factor)[TSR_SURROGATE_FACTOR]; /* [n_linker] of steps of linkers:
                           lower, of their covariance */
     double *ratio; /* [n_ratio] the engine's curve over that of beads, - 1 */
 } tsr_surrogate_state;
 
-/* Room for what is learnt; the surrogate alone knows how much. n_width: with
- * the n_linker linkers, whose factors have size [n_linker] rows each. 0: out of
- * memory. */
-int tsr_surrogate_state_open(tsr_surrogate_state *state, int n_width,
-                             int n_linker, const int *size, int n_ratio);
+/* The parts of tsr_move_launch that both have. Launchers and rooms are
+ * tsr_surrogate_engine and tsr_surrogate_walker. */
+int tsr_surrogate_open(tsr_pool *pool, void *state, const void *launcher);
+void tsr_surrogate_launcher_free(void *launcher);
+tsr_status tsr_surrogate_room_new(void *launcher, int most_jobs, void **room,
+                                  tsr_err *err);
+void tsr_surrogate_room_free(void *room);
+tsr_status tsr_surrogate_job(void *room, int job, const void *state,
+                             const tsr_move_place *place, const uint32_t key[2],
+                             tsr_err *err);
+tsr_status tsr_surrogate_run(void *room, int n_job, tsr_err *err);
+tsr_status tsr_surrogate_result(const void *room, int job,
+                                const tsr_move_place *place,
+                                tsr_conformation *proposed,
+                                tsr_proposal *proposal, tsr_move_along *along,
+                                tsr_err *err);
 
-/* Warm-up: from the steps and acceptances of a walk [n_width + n_linker], of
- * linkers those that leave the part beyond and those that move it; what factors
- * learn from [n_linker][TSR_LINKER_FACTOR] (surrogate/walker.h); and whether
- * the walk's end was accepted. */
-void tsr_surrogate_state_learn(tsr_surrogate_state *state,
-                               const int32_t (*count)[2], const float *seen,
-                               int accepted);
+/* The numbers of a job's result. */
+const float *tsr_surrogate_numbers(const void *room, int job);
 
-/* What a chain without a state saves instead of one; skips one that was saved.
- */
-void tsr_surrogate_archive_none(tsr_archive *archive);
+/* Warm-up: what the curve of beads where the chain is now lacks of the
+ * engine's. n: how many times before. */
+void tsr_surrogate_learn_ratio(const void *room, int job,
+                               tsr_surrogate_state *state,
+                               const tsr_move_place *place, int accepted,
+                               long n);
 
 #endif

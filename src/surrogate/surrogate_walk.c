@@ -470,8 +470,11 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
     walk_engine *e = calloc(1, sizeof *e);
     if (e == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    e->base = (tsr_surrogate_engine){spec, engine_free, walker_new, walk,
-                                     walker_free};
+    e->base = (tsr_surrogate_engine){.spec = spec,
+                                     .free = engine_free,
+                                     .walker_new = walker_new,
+                                     .walk = walk,
+                                     .walker_free = walker_free};
     e->device = device;
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_t clock; /* one that nobody sets */

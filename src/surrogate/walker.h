@@ -138,6 +138,7 @@ typedef struct {
         *count)[2]; /* [n_job][tsr_surrogate_n_count] steps, accepted; out */
 } tsr_surrogate_call;
 
+typedef struct tsr_surrogate tsr_surrogate;
 typedef struct tsr_surrogate_walker tsr_surrogate_walker;
 typedef struct tsr_surrogate_engine tsr_surrogate_engine;
 
@@ -150,6 +151,12 @@ struct tsr_surrogate_engine {
                              tsr_surrogate_walker **out, tsr_err *err);
     tsr_status (*walk)(tsr_surrogate_walker *walker, tsr_err *err);
     void (*walker_free)(tsr_surrogate_walker *walker);
+
+    /* set by whoever made it */
+    const tsr_surrogate *surrogate; /* borrowed; what chains go by, of which
+                                       this is the spec */
+    double walk_cost; /* walks are made so many times as seldom as their weight
+                         says; 0 counts as 1 */
 };
 
 /* Its room is for most_jobs; whoever uses it fills `call` and reads it. */

@@ -388,7 +388,8 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (set >> m & 1u) {
             options[m] = f->options[m];
-            if (tsr_move_registry[m]->learn == NULL) /* else no data, no move */
+            if (tsr_move_registry[m]->launch == NULL &&
+                tsr_move_registry[m]->learn == NULL) /* else no data, no move */
                 n_target += tsr_move_registry[m]->n_target(options[m], f->t);
         }
     if (n_target == 0)

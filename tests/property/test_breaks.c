@@ -30,7 +30,8 @@ static void propose_many(const tsr_move_type *type, const void *option,
                          const tsr_topology *t, const tsr_prior *prior,
                          const tsr_conformation *from, int after, double is[9])
 {
-    void *move = type->state_new(option, t, prior);
+    tsr_pool pool = {0};
+    void *move = type->state_new(&pool, option, t, prior);
     gsl_rng *rng = tsr_rng_new(5, 0);
     tsr_conformation *now = tsr_conformation_new(t);
     tsr_conformation *to = tsr_conformation_new(t);
@@ -49,7 +50,7 @@ static void propose_many(const tsr_move_type *type, const void *option,
     tsr_conformation_free(now);
     tsr_conformation_free(to);
     gsl_rng_free(rng);
-    type->state_free(move);
+    tsr_pool_clear(&pool);
 }
 
 /* Each move by itself. */
@@ -81,7 +82,7 @@ static void parts_keep_their_relation(void **state)
                              TSR_OK);
             memcpy(option, &(const double){1.0}, sizeof(double)); /* weight */
             only[m] = option;
-            if (type->n_target(option, t) == 0)
+            if (type->launch != NULL || type->n_target(option, t) == 0)
                 continue;
             if (type->learn != NULL) {
                 propose_many(type, option, t, prior, c, after, is);

@@ -33,8 +33,9 @@ static void collective_keeps_the_prior(void **state)
         double *after = calloc((size_t)N * MAX_VALUE, sizeof *after);
         gsl_rng *rng = tsr_rng_new(22, (uint64_t)k);
         tsr_conformation *to = tsr_conformation_new(f.t);
-        void *move =
-            type->state_new(f.options[TSR_MOVE_collective], f.t, f.prior);
+        tsr_pool pool = {0};
+        void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
+                                     f.prior);
         type->learn(move, f.c, &stiffness);
         long accepted = 0;
         double shift[3] = {0.0}, square[3] = {0.0};
@@ -69,7 +70,7 @@ static void collective_keeps_the_prior(void **state)
                 fail_msg("shifted by %g along axis %d", shift[d], d);
         if (accepted < 3L * N)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
-        type->state_free(move);
+        tsr_pool_clear(&pool);
         tsr_conformation_free(to);
         gsl_rng_free(rng);
         free(after);
@@ -115,8 +116,9 @@ static void opposite_step_leads_back(void **state)
         tsr_conformation *to = tsr_conformation_new(f.t);
         tsr_conformation *back = tsr_conformation_new(f.t);
         gsl_rng *away = gsl_rng_alloc(&mirror);
-        void *move =
-            type->state_new(f.options[TSR_MOVE_collective], f.t, f.prior);
+        tsr_pool pool = {0};
+        void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
+                                     f.prior);
         type->learn(move, f.c, &stiffness);
         double far = 0.0, off = 0.0;
         for (int i = 0; i < 20; i++) {
@@ -141,7 +143,7 @@ static void opposite_step_leads_back(void **state)
         if (!(far > 1.0 && off < 1e-6))
             fail_msg("%s: %g Angstrom away and back to %g", cases[k].name, far,
                      off);
-        type->state_free(move);
+        tsr_pool_clear(&pool);
         gsl_rng_free(away);
         tsr_conformation_free(to);
         tsr_conformation_free(back);

@@ -4,7 +4,7 @@
  * likelihood is written out here; and what replicas keep of structures that
  * move is what they would be afresh. */
 #include "sampler/chain.h"
-#include "sampler/sampler_state.h"
+#include "sampler/sampler.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 
@@ -176,7 +176,8 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     double *w = calloc((size_t)n, sizeof *w), *mixed = calloc(size, 8);
     double *partial[N_STATE], top = -1e300, sum = 0.0, sum2 = 0.0;
     gsl_rng *rng = tsr_rng_new(77, 0);
-    tsr_parameters *p = tsr_parameters_new(l, m->s.contrast, N_STATE, 1);
+    tsr_pool pool = {0};
+    tsr_parameters *p = tsr_parameters_new(&pool, l, m->s.contrast, N_STATE, 1);
     tsr_err err = {0};
     tsr_batch *batch;
     posterior_must(tsr_batch_new(m->s.share.engine, 1, &batch, &err), &err);
@@ -207,7 +208,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     for (int k = 0; k < N_STATE; k++)
         free(partial[k]);
     tsr_batch_free(batch);
-    tsr_parameters_free(p);
+    tsr_pool_clear(&pool);
     gsl_rng_free(rng);
     free(value);
     free(mixed);

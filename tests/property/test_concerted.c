@@ -20,6 +20,7 @@ typedef struct {
     tsr_conformation *c, *other;
     tsr_prior *prior;
     unsigned char options[256];
+    tsr_pool pool; /* of the move */
     void *move;
     gsl_rng *rng;
     tsr_internal *internal;
@@ -53,13 +54,13 @@ static void open_fixture(fixture *f, const char *sequence, uint64_t seed,
     set_option(f, "residues", residues);
     set_option(f, "step", step);
     f->rng = tsr_rng_new(seed, 0);
-    f->move = move->state_new(f->options, f->t, f->prior);
+    f->move = move->state_new(&f->pool, f->options, f->t, f->prior);
     assert_non_null(f->move);
 }
 
 static void close_fixture(fixture *f)
 {
-    move->state_free(f->move);
+    tsr_pool_clear(&f->pool);
     gsl_rng_free(f->rng);
     free(f->internal);
     tsr_prior_free(f->prior);
@@ -211,8 +212,8 @@ static void prior_out(void **state)
                      runs[r].step);
         set_option(&f, "width", runs[r].width);
         set_option(&f, "stiffness", runs[r].stiffness);
-        move->state_free(f.move);
-        f.move = move->state_new(f.options, f.t, f.prior);
+        tsr_pool_clear(&f.pool);
+        f.move = move->state_new(&f.pool, f.options, f.t, f.prior);
         double z = largest_change(&f, 3000 * LENGTH, 8, &accepted);
         print_message("%s: %.2f accepted, z %.2f\n", runs[r].sequence, accepted,
                       z);
@@ -388,11 +389,11 @@ static void density_of_turns(void **state)
     tsr_window w[32];
     open_fixture(&f, "MKTAYIAPQRVG", 12, "4", "0.3");
     set_option(&f, "stiffness", "1");
-    move->state_free(f.move);
-    f.move = move->state_new(f.options, f.t, f.prior);
+    tsr_pool_clear(&f.pool);
+    f.move = move->state_new(&f.pool, f.options, f.t, f.prior);
     assert_true(tsr_window_list(f.t, 4, w) > 5);
     set_option(&f, "stiffness", "0");
-    void *loose = move->state_new(f.options, f.t, f.prior);
+    void *loose = move->state_new(&f.pool, f.options, f.t, f.prior);
     double largest = 0.0;
     for (int i = 0; i < 2000; i++) {
         tsr_proposal p;
@@ -416,7 +417,6 @@ static void density_of_turns(void **state)
         largest = fmax(largest, fabs(turns));
     }
     assert_true(largest > 0.5);
-    move->state_free(loose);
     close_fixture(&f);
 }
 

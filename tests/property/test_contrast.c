@@ -2,7 +2,7 @@
  * that stays they have the exact conditional, with all of it the state stays
  * what it is, and the truth is found again. */
 #include "sampler/chain.h"
-#include "sampler/sampler_state.h"
+#include "sampler/sampler.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
@@ -282,8 +282,9 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     tsr_err err = {0};
     tsr_batch *batch;
     tsr_point point;
-    tsr_parameters *p =
-        tsr_parameters_new(l, s->contrast, n_state, s->target.infer_weights);
+    tsr_pool pool = {0};
+    tsr_parameters *p = tsr_parameters_new(&pool, l, s->contrast, n_state,
+                                           s->target.infer_weights);
     assert_true(tsr_point_make(l, p->n, &point));
     posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
     for (int i = 0; i < n; i++) {
@@ -328,7 +329,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         error[v] = sqrt(error[v]);
     }
     tsr_point_clear(&point);
-    tsr_parameters_free(p);
+    tsr_pool_clear(&pool);
     tsr_batch_free(batch);
     tsr_conformation_free(c);
     gsl_rng_free(rng);

@@ -7,7 +7,7 @@
 
 #include "analysis/evidence.h"
 #include "sampler/chain.h"
-#include "sampler/sampler_state.h"
+#include "sampler/sampler.h"
 
 #include <unistd.h>
 
@@ -98,8 +98,9 @@ static double by_weights(const posterior_sample *s, int n_draw,
     const tsr_conformation *both[TSR_MAX_STATES];
     for (int k = 0; k < TSR_MAX_STATES; k++)
         both[k] = state[k] = k < n ? tsr_conformation_new(s->t) : NULL;
-    tsr_parameters *p =
-        tsr_parameters_new(s->likelihood, NULL, n, s->target.infer_weights);
+    tsr_pool pool = {0};
+    tsr_parameters *p = tsr_parameters_new(&pool, s->likelihood, NULL, n,
+                                           s->target.infer_weights);
     tsr_point point;
     assert_true(tsr_point_make(s->likelihood, p->n, &point));
     for (int i = 0; i < n_draw; i++) {
@@ -134,7 +135,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
         error[v] = sqrt(square);
     }
     tsr_point_clear(&point);
-    tsr_parameters_free(p);
+    tsr_pool_clear(&pool);
     for (int k = 0; k < n; k++)
         tsr_conformation_free(state[k]);
     gsl_rng_free(rng);

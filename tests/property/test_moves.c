@@ -62,9 +62,10 @@ static void log_ratios_cancel(void **state)
         tsr_conformation *other = tsr_conformation_new(f.t);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
-            if (type->n_target(f.options[m], f.t) == 0)
+            if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
                 continue;
-            void *move = type->state_new(f.options[m], f.t, f.prior);
+            tsr_pool pool = {0};
+            void *move = type->state_new(&pool, f.options[m], f.t, f.prior);
             int closes =
                 type == &tsr_move_concerted || type == &tsr_move_rigid_body;
             double cancel = closes ? 1e-9 : 1e-10;
@@ -89,7 +90,7 @@ static void log_ratios_cancel(void **state)
                     tsr_conformation_copy(f.t, f.c, other, p.span[s].first,
                                           p.span[s].count);
             }
-            type->state_free(move);
+            tsr_pool_clear(&pool);
         }
         tsr_conformation_free(other);
         gsl_rng_free(rng);
@@ -116,9 +117,10 @@ static void spans_tell_the_truth(void **state)
         int *group = calloc((size_t)n, sizeof *group);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
-            if (type->n_target(f.options[m], f.t) == 0)
+            if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
                 continue;
-            void *move = type->state_new(f.options[m], f.t, f.prior);
+            tsr_pool pool = {0};
+            void *move = type->state_new(&pool, f.options[m], f.t, f.prior);
             for (int i = 0; i < 150; i++) {
                 tsr_proposal p;
                 tsr_conformation_copy(f.t, other, f.c, 0, n);
@@ -161,7 +163,7 @@ static void spans_tell_the_truth(void **state)
                     }
                 tsr_conformation_copy(f.t, f.c, other, 0, n);
             }
-            type->state_free(move);
+            tsr_pool_clear(&pool);
         }
         free(group);
         tsr_conformation_free(other);
@@ -233,7 +235,8 @@ static void crankshaft_jacobian(void **state)
     int kind = 0, n = f.t->n_residue, n_checked = 0;
     while (tsr_move_registry[kind] != type)
         kind++;
-    void *move = type->state_new(f.options[kind], f.t, f.prior);
+    tsr_pool pool = {0};
+    void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *from = tsr_conformation_new(f.t);
     tsr_conformation *to = tsr_conformation_new(f.t);
     tsr_internal *g = calloc((size_t)n, sizeof *g);
@@ -291,7 +294,7 @@ static void crankshaft_jacobian(void **state)
     free(g);
     tsr_conformation_free(from);
     tsr_conformation_free(to);
-    type->state_free(move);
+    tsr_pool_clear(&pool);
     close_fixture(&f);
 }
 
@@ -429,7 +432,8 @@ static void pose_density(void **state)
         kind++;
     const double option[5] = {1.0, 0.3, 0.2, 1.5, 0.25};
     memcpy(f.option[kind], option, sizeof option);
-    void *move = type->state_new(f.options[kind], f.t, f.prior);
+    tsr_pool pool = {0};
+    void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *to = tsr_conformation_new(f.t);
     gsl_rng *rng = tsr_rng_new(19, 0);
     double sum[N_TURN][N_TURN] = {{0}}, d[N_TURN], z[N_TURN], largest = 0.0;
@@ -469,7 +473,7 @@ static void pose_density(void **state)
     gsl_matrix_free(here);
     gsl_rng_free(rng);
     tsr_conformation_free(to);
-    type->state_free(move);
+    tsr_pool_clear(&pool);
     close_fixture(&f);
 }
 
@@ -486,7 +490,8 @@ static void pose_learns(void **state)
     int kind = 0, n = f.t->n_residue;
     while (tsr_move_registry[kind] != type)
         kind++;
-    void *move = type->state_new(f.options[kind], f.t, f.prior);
+    tsr_pool pool = {0};
+    void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *to = tsr_conformation_new(f.t);
     gsl_rng *rng = tsr_rng_new(20, 0);
     double mean = 0.0;
@@ -509,7 +514,7 @@ static void pose_learns(void **state)
         fail_msg("accepted %.3f, 0.25 are wanted", mean);
     gsl_rng_free(rng);
     tsr_conformation_free(to);
-    type->state_free(move);
+    tsr_pool_clear(&pool);
     close_fixture(&f);
 }
 
@@ -525,7 +530,9 @@ static void parts_take_turns(void **state)
     fixture f;
     open_case(&f, &tail);
     const tsr_move_type *type = &tsr_move_rigid_body;
-    void *move = type->state_new(f.options[TSR_MOVE_rigid_body], f.t, f.prior);
+    tsr_pool pool = {0};
+    void *move =
+        type->state_new(&pool, f.options[TSR_MOVE_rigid_body], f.t, f.prior);
     tsr_conformation *to = tsr_conformation_new(f.t);
     gsl_rng *rng = tsr_rng_new(21, 0);
     int whole = 0, b = f.t->residue[0].chain_last + 1;
@@ -540,7 +547,7 @@ static void parts_take_turns(void **state)
         fail_msg("the chain was moved in %d of %d proposals", whole, N);
     gsl_rng_free(rng);
     tsr_conformation_free(to);
-    type->state_free(move);
+    tsr_pool_clear(&pool);
     close_fixture(&f);
 }
 

@@ -158,7 +158,7 @@ static void open_chain(chain *c, const problem *p, uint64_t seed, double beta,
                      .n_state = 1,
                      .state = &c->state,
                      .beta = beta};
-    k->parameters = tsr_parameters_new(p->likelihood, NULL, 1, 0);
+    k->parameters = tsr_parameters_new(&k->pool, p->likelihood, NULL, 1, 0);
     assert_non_null(k->parameters);
     assert_true(tsr_point_make(p->likelihood, k->parameters->n, &k->now));
     assert_true(tsr_point_make(p->likelihood, k->parameters->n, &k->trial));
@@ -172,7 +172,7 @@ static void close_chain(chain *c)
     gsl_rng_free(c->chain.rng);
     tsr_point_clear(&c->chain.now);
     tsr_point_clear(&c->chain.trial);
-    tsr_parameters_free(c->chain.parameters);
+    tsr_pool_clear(&c->chain.pool);
 }
 
 static double log_prior_r(double r)

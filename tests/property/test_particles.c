@@ -265,7 +265,6 @@ static void check_moves(sample *x)
     tsr_chain_view view;
     tsr_batch *batch;
     tsr_err err = {0};
-    target.surrogate = NULL;
     must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
     must(tsr_chain_new(&target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);

@@ -1,5 +1,6 @@
 /* Proposals of strands, and of chains that ride on others, tell the truth: what
  * they say moved, how rigidly, and by how much the prior changed. */
+#include "core/pool.h"
 #include "tests/strand_fixture.h"
 
 #include "tests/unit/chain_pdb.h"
@@ -42,14 +43,16 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     gsl_rng *rng = tsr_rng_new(2, 0);
     tsr_conformation *to = tsr_conformation_new(f->t);
     tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
+    tsr_pool pool = {0};
     void *move[N_KIND];
     int n_soft = 0;
     assert_non_null(s);
     for (int m = 0; m < N_KIND; m++) {
         const tsr_move_type *type = tsr_move_registry[moves[m]];
-        move[m] = type->n_target(f->options[moves[m]], f->t) > 0
-                      ? type->state_new(f->options[moves[m]], f->t, f->prior)
-                      : NULL;
+        move[m] =
+            type->n_target(f->options[moves[m]], f->t) > 0
+                ? type->state_new(&pool, f->options[moves[m]], f->t, f->prior)
+                : NULL;
     }
     tsr_conformation_copy(f->t, to, now, 0, f->t->n_residue);
     for (int k = 0; k < n; k++) {
@@ -79,9 +82,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     assert_true(n_soft > n / 5);
     assert_true(fabs(tsr_prior_state_log(s) -
                      tsr_prior_log_reference(f->prior, now)) < 1e-6);
-    for (int m = 0; m < N_KIND; m++)
-        if (move[m] != NULL)
-            tsr_move_registry[moves[m]]->state_free(move[m]);
+    tsr_pool_clear(&pool);
     tsr_prior_state_free(s);
     tsr_conformation_free(to);
     gsl_rng_free(rng);

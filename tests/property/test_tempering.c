@@ -1,7 +1,7 @@
 /* Replica exchange and annealing: the draws at temperature 1 are those of the
  * posterior, and depend on neither threads, blocks nor other chains. */
 #include "sampler/chain.h"
-#include "sampler/sampler_state.h"
+#include "sampler/sampler.h"
 #include "tests/property/importance.h"
 #include "tests/trace_compare.h"
 

@@ -6,6 +6,7 @@
 
 #include "sampler/chain.h"
 #include "surrogate/redraw.h"
+#include "surrogate/surrogate.h"
 #include "surrogate/surrogate_beads.h"
 #include "surrogate/surrogate_move.h"
 #include "surrogate/surrogate_walk.h"
@@ -71,13 +72,15 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                    &err);
     assert_non_null(w->surrogate);
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(w->surrogate);
+    tsr_surrogate_engine *launcher = NULL;
     if (kind == TSR_MOVE_redraw)
-        assert_non_null(s->share.redraws = tsr_redraw_engine_new(spec));
+        launcher = tsr_redraw_engine_new(spec);
     else
         posterior_must(
-            tsr_surrogate_device_new(s->device, spec, &s->share.walks, &err),
-            &err);
-    s->target.surrogate = w->surrogate;
+            tsr_surrogate_device_new(s->device, spec, &launcher, &err), &err);
+    assert_non_null(launcher);
+    launcher->surrogate = w->surrogate;
+    s->share.launcher[kind] = launcher;
     gsl_rng_free(rng);
 }
 
@@ -91,8 +94,7 @@ static inline void open_walking(walking *w, const char *sequence,
 
 static inline void close_walking(walking *w)
 {
-    tsr_surrogate_engine_free(w->s.share.walks);
-    tsr_surrogate_engine_free(w->s.share.redraws);
+    tsr_surrogate_engine_free(w->s.share.launcher[w->kind]);
     tsr_surrogate_free(w->surrogate);
     posterior_close(&w->s);
 }
@@ -102,6 +104,7 @@ typedef struct {
     tsr_chain *chain;
     tsr_surrogate_walker *walker;
     double *profile;
+    int kind;
     long step;
 } walking_chain;
 
@@ -109,15 +112,14 @@ static inline walking_chain start_chain(const walking *w, double beta)
 {
     tsr_err err = {0};
     const posterior_sample *s = &w->s;
-    walking_chain c = {.step = 0};
+    walking_chain c = {.kind = w->kind};
     c.profile = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
                        sizeof *c.profile);
     posterior_must(tsr_batch_new(s->share.engine, 1, &c.batch, &err), &err);
     posterior_must(tsr_chain_new(&s->target, 0, &c.chain, &err), &err);
     posterior_must(tsr_chain_start(c.chain, c.batch, &err), &err);
     tsr_chain_heat(c.chain, beta);
-    tsr_surrogate_engine *own =
-        w->kind == TSR_MOVE_redraw ? s->share.redraws : s->share.walks;
+    tsr_surrogate_engine *own = s->share.launcher[w->kind];
     posterior_must(own->walker_new(own, 1, &c.walker, &err), &err);
     return c;
 }
@@ -133,11 +135,9 @@ static inline void stop_chain(walking_chain c)
 static inline void set_out(const walking_chain *c)
 {
     tsr_err err = {0};
-    tsr_surrogate_call *call = &c->walker->call;
-    posterior_must(tsr_chain_set_out(c->chain, &c->walker->layout, call->job,
-                                     call->point, call->key[0], &err),
+    posterior_must(tsr_chain_set_out(c->chain, c->kind, c->walker, 0, &err),
                    &err);
-    call->n_job = 1;
+    c->walker->call.n_job = 1;
 }
 
 /* As a worker does it. */
@@ -146,18 +146,15 @@ static inline void walking_step(walking_chain *c, int warm)
     tsr_err err = {0};
     tsr_body_proposal ask;
     int accepted, needed;
-    const int kind = tsr_chain_surrogate_at(c->chain, c->step++);
-    if (kind < 0) {
+    if (tsr_chain_launch_at(c->chain, c->step++) < 0) {
         chain_step(c->chain, c->batch, c->profile, warm);
         return;
     }
     set_out(c);
     posterior_must(c->walker->engine->walk(c->walker, &err), &err);
-    posterior_must(
-        tsr_chain_come_back(c->chain, kind, c->walker->call.result,
-                            (const int32_t(*)[2])c->walker->call.count, &ask,
-                            &needed, &err),
-        &err);
+    posterior_must(tsr_chain_come_back(c->chain, c->kind, c->walker, 0, &ask,
+                                       &needed, &err),
+                   &err);
     if (needed) {
         posterior_must(tsr_batch_submit(c->batch, 1, &ask, &err), &err);
         posterior_must(tsr_batch_wait(c->batch, c->profile, &err), &err);

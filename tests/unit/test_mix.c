@@ -1,7 +1,7 @@
 /* How often each move is made. */
 #include "tests/model_sample.h"
 
-#include "sampler/mix.h"
+#include "sampler/chain.h"
 
 static void shares(void **state)
 {

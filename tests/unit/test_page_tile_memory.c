@@ -35,13 +35,12 @@ static void limit(void **state)
     pair.n_comp = 2;
     pair.form_factor = two;
     must(tsr_engine_page_tile_new(&pair, device, NULL, &engine, &err), &err);
-    assert_true(engine->system_bytes > each &&
-                engine->system_bytes < 3 * each);
+    assert_true(engine->system_bytes > each && engine->system_bytes < 3 * each);
     assert_true(fmod(engine->system_bytes - each, 2.0) == 0.0);
     tsr_engine_free(engine);
 
-    tsr_page_tile_options options = {
-        .memory_limit = (uint64_t)(N_SYSTEM * each + shared)};
+    tsr_page_tile_options options = {.memory_limit =
+                                         (uint64_t)(N_SYSTEM * each + shared)};
     must(tsr_engine_page_tile_new(&spec, device, &options, &engine, &err),
          &err);
     assert_true(engine->system_bytes == each);

@@ -160,7 +160,8 @@ static void weights_are_flat_on_the_simplex(void **state)
     enum { N_STATE = 4, N = 20000 };
     static double draw[N];
     gsl_rng *rng = tsr_rng_new(6, 0);
-    tsr_parameters *p = tsr_parameters_new(NULL, NULL, N_STATE, 1);
+    tsr_pool pool = {0};
+    tsr_parameters *p = tsr_parameters_new(&pool, NULL, NULL, N_STATE, 1);
     double theta[N_STATE], density = 0.0, worst = 0.0;
     assert_non_null(p);
     assert_int_equal(p->n, N_STATE);
@@ -181,7 +182,7 @@ static void weights_are_flat_on_the_simplex(void **state)
     assert_true(fabs(density / 6.0 - 1.0) < 1e-12); /* 3! */
     theta[2] = 0.0;
     assert_true(isinf(tsr_parameters_log_prior(p, theta)));
-    tsr_parameters_free(p);
+    tsr_pool_clear(&pool);
     gsl_rng_free(rng);
 }
 

@@ -1,5 +1,5 @@
 /* Dividing chains and threads among devices. */
-#include "sampler/share.h"
+#include "sampler/sampler.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -215,7 +215,8 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
         return status;
     /* what proposals look like, from the move itself */
     tsr_conformation *other = tsr_conformation_new(b->topology);
-    void *state = type->state_new(only[move], b->topology, b->prior);
+    tsr_pool pool = {0};
+    void *state = type->state_new(&pool, only[move], b->topology, b->prior);
     gsl_rng *rng = tsr_rng_new(3, 0);
     if (other == NULL || state == NULL || rng == NULL)
         status = tsr_no_memory(err);
@@ -235,7 +236,7 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     }
     out->none = (double)none / n_look;
     out->dirty = none < n_look ? dirty / (n_look - none) : 0.0;
-    type->state_free(state);
+    tsr_pool_clear(&pool);
     gsl_rng_free(rng);
     tsr_conformation_free(other);
     return status;
@@ -277,7 +278,8 @@ tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
         for (int k = 0; k < TSR_N_MOVE && status == TSR_OK; k++) {
             row r = {0};
             const tsr_move_type *type = tsr_move_registry[k];
-            if (type->n_target(b.options[k], b.topology) == 0 ||
+            if (type->launch != NULL ||
+                type->n_target(b.options[k], b.topology) == 0 ||
                 type->learn != NULL) /* from data, which are not here */
                 continue;
             status = measure(&b, k, is_quick, &r, err);
