@@ -207,7 +207,7 @@ QUESTION(finite)
             tsr_words_say(&found, "%s%s", n_bad++ > 0 ? "; " : "",
                           diagnosis->summary->item[i].flaw_text);
     for (int i = 0; i < diagnosis->n_curve; i++)
-        if (diagnosis->curve[i]->n_bad > 0)
+        if (diagnosis->curve[i] != NULL && diagnosis->curve[i]->n_bad > 0)
             tsr_words_say(&found, "%s%s is not finite at %d of %d points",
                           n_bad++ > 0 ? "; " : "", diagnosis->curve[i]->name,
                           diagnosis->curve[i]->n_bad, diagnosis->curve[i]->n);

@@ -161,7 +161,8 @@ static tsr_status dual_solve(tsr_maxent_dual *d, double c, const double *target,
     enum { MOST_STEPS = 200 };
     const double enough = 1e-12; /* of the dual, and rounding stays below */
     for (int round = 0; round < MOST_STEPS; round++) {
-        double step[TSR_MAXENT_DIM], trial[TSR_MAXENT_DIM], slope, size = 1.0;
+        double step[TSR_MAXENT_DIM], trial[TSR_MAXENT_DIM] = {0.0}, slope;
+        double size = 1.0;
         double here = dual_at(d, d->lambda, c, target, theta);
         weigh(d, d->lambda, 1);
         if (!newton_step(d, c, target, theta, step, &slope))

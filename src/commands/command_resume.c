@@ -164,7 +164,8 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
              at->written_at, s->place.warmup, s->place.draws,
              tsr_sampler_n_thread(s->sampler));
     const char *engine = s->setup->engine_text;
-    if (strcmp(at->engine, engine == NULL ? "" : engine) != 0)
+    if (strcmp(at->engine == NULL ? "" : at->engine,
+               engine == NULL ? "" : engine) != 0)
         tsr_warn(s->log,
                  "the device, its driver or the kernels are not those of the "
                  "session before: from here on the draws are as good, but not "

@@ -103,7 +103,9 @@ tsr_status tsr_pool_check(const tsr_pool *pool, tsr_err *err)
 
 void tsr_pool_clear(tsr_pool *pool)
 {
-    while (pool->last != NULL)
-        tsr_pool_drop(pool, pool->last->memory);
-    pool->failed = 0;
+    for (item *i = pool->last, *before; i != NULL; i = before) {
+        before = i->before;
+        free(i);
+    }
+    *pool = (tsr_pool){0};
 }

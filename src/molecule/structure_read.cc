@@ -8,6 +8,8 @@ extern "C" {
 #include "molecule/residue.h"
 }
 
+#include <cstdint> // before gemmi, which lacks it
+
 #include <gemmi/atof.hpp>
 #include <gemmi/c4322.hpp>
 #include <gemmi/calculate.hpp>

@@ -340,7 +340,7 @@ static void concerted_propose(void *state, const tsr_conformation *current,
     concerted_state *s = state;
     int number = (int)gsl_rng_uniform_int(rng, (unsigned long)s->n_window);
     const tsr_window *w = &s->window[number];
-    double d[TSR_MAX_TURN], log_p[TSR_MAX_CLOSURE];
+    double d[TSR_MAX_TURN] = {0.0}, log_p[TSR_MAX_CLOSURE];
     turns_density there, back;
     tsr_closures here, found;
     double log_z;
@@ -380,7 +380,7 @@ static double concerted_log_ratio(const void *state,
     if (proposal->n_span == 0)
         return 0.0;
     const tsr_window *w = &s->window[proposal->target];
-    double d[TSR_MAX_TURN], log_p[TSR_MAX_CLOSURE];
+    double d[TSR_MAX_TURN] = {0.0}, log_p[TSR_MAX_CLOSURE];
     turns_density there, back;
     tsr_closures here, found;
     double log_z;

@@ -357,7 +357,7 @@ double tsr_em_shares(int n, double *x)
 void tsr_em_weights(int n, long n_x, const double *share, double least,
                     double *weight)
 {
-    int last = n - 1;
+    const int last = n - 1;
     double broad = fmax(share[last] / (double)n_x, least);
     double others = (double)n_x - share[last];
     for (int k = 0; k < last; k++)
@@ -554,7 +554,7 @@ static double step_torsion(void *work)
     torsion_fit *fit = work;
     tsr_torsion_mixture *m = &fit->m;
     double term[TSR_MAX_VON_MISES][N_TERM];
-    double x[TSR_MAX_VON_MISES], weight[TSR_MAX_VON_MISES];
+    double x[TSR_MAX_VON_MISES] = {0}, weight[TSR_MAX_VON_MISES];
     double sum[TSR_MAX_VON_MISES][N_TERM] = {{0}}, total = 0.0;
     int n = m->n;
     for (int k = 0; k < n; k++)
