@@ -529,7 +529,7 @@ static tsr_status choose_weighted(job *j, const tsr_draw_choice *choice,
     const size_t count = (size_t)choice->even;
     double *weight = malloc(((size_t)n_draw + 1) * sizeof *weight);
     int *first = calloc((size_t)n_draw + 1, sizeof *first);
-    int *pick = malloc(count * sizeof *pick);
+    int *pick = calloc(count + 1, sizeof *pick);
     size_t room = 0;
     tsr_status status = TSR_OK;
     free(j->at);

@@ -609,7 +609,7 @@ tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)
         device = calloc(1, sizeof *device);
         status = tsr_allocated(device, err);
     }
-    if (status == TSR_OK) {
+    if (status == TSR_OK && device != NULL) {
         cl_context_properties with[] = {
             CL_CONTEXT_PLATFORM, (cl_context_properties)place[at].platform, 0};
         device->info = list[at];

@@ -78,13 +78,15 @@ void tsr_program_clear(tsr_program *program);
 
 enum { TSR_CL_OBJECTS = 24 };
 
+enum { TSR_CL_QUEUE, TSR_CL_KERNEL, TSR_CL_BUFFER, TSR_CL_MAPPED };
+
 typedef struct {
     const tsr_device *device; /* borrowed, set by the owner */
     const char *call;         /* what failed, by */
     cl_int code;              /* this */
     int n;
     struct {
-        enum { TSR_CL_QUEUE, TSR_CL_KERNEL, TSR_CL_BUFFER, TSR_CL_MAPPED } kind;
+        int kind; /* TSR_CL_QUEUE, ... */
         void *at;
         cl_mem of;              /* MAPPED: this buffer, */
         cl_command_queue queue; /* by this queue */

@@ -305,7 +305,9 @@ tsr_status tsr_topology_from_structure(const tsr_structure *s,
                                        tsr_conformation **first, tsr_err *err)
 {
     const tsr_nucleic *nucleic = flexibility.nucleic;
-    const int n_link = nucleic != NULL ? nucleic->n : 0;
+    static const tsr_nucleic no_links = {.n = 0};
+    nucleic = nucleic != NULL ? nucleic : &no_links;
+    const int n_link = nucleic->n;
     tsr_topology *t = NULL;
     tsr_conformation *c = NULL;
     repairs made = {0};

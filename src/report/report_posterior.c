@@ -494,9 +494,10 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
     for (int c = 0; c < n_chain && c < TSR_MOST_CHAINS; c++) {
         double x[2 * N_RANK_BIN], y[2 * N_RANK_BIN];
         char label[32];
-        for (int b = 0; b < 2 * N_RANK_BIN; b++) {
-            x[b] = (b + 1) / 2 / (double)N_RANK_BIN;
-            y[b] = count[c][b / 2];
+        for (int b = 0; b < N_RANK_BIN; b++) {
+            x[2 * b] = (double)b / N_RANK_BIN;
+            x[2 * b + 1] = (b + 1.0) / N_RANK_BIN;
+            y[2 * b] = y[2 * b + 1] = count[c][b];
         }
         snprintf(label, sizeof label, "chain %d", c);
         tsr_figure_layer(f, TSR_LAYER_LINE, label, tsr_report_chain_colour(c),

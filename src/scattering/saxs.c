@@ -194,10 +194,9 @@ static tsr_status check_curve(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
         error_first += k < part ? saxs->sigma[k] : 0.0;
         error_last += k >= n - part ? saxs->sigma[k] : 0.0;
     }
-    /* Exchanged, errors fall with q as a curve does, and more steeply than what
-     * is taken for I. Near a match point I is buried, too, but not so. */
-    if (n_buried > 0.7 * part && error_first > 2.0 * error_last &&
-        error_first * last > 2.0 * error_last * first)
+    /* Exchanged, what is taken for errors falls with q as a curve does. Near a
+     * match point I is buried, too, but not so. */
+    if (n_buried > 0.7 * part && error_first > 2.0 * error_last)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': sigma is more than three times I at %d of the "
                         "%d points of lowest q; give q, I, sigma in this "

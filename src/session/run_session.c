@@ -661,8 +661,8 @@ static int place_is_sound(const tsr_session *s)
     const double draws = (double)p->warmup + (double)p->draws;
     return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
            p->draws >= 0 && p->next_look > 0 &&
-           draws * (double)tsr_run_draw_steps(s->config, &s->identity) ==
-               (double)p->steps;
+           draws * (double)tsr_run_draw_steps(s->config, &s->identity) <=
+               (double)p->steps; /* those of starts count, too */
 }
 
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
