@@ -654,6 +654,14 @@ static tsr_status archive(tsr_session *s, tsr_err *err)
                : TSR_OK;
 }
 
+/* Steps of all chains, while a population came from the prior. */
+static long steps_of_starts(const tsr_session *s)
+{
+    return tsr_sampler_population(s->sampler).n_step *
+           tsr_run_draw_steps(s->config, &s->identity) /
+           tsr_sampler_thin(&s->config->sampler);
+}
+
 /* A checkpoint's seal finds damage, not what another program wrote there. */
 static int place_is_sound(const tsr_session *s)
 {
@@ -661,8 +669,9 @@ static int place_is_sound(const tsr_session *s)
     const double draws = (double)p->warmup + (double)p->draws;
     return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
            p->draws >= 0 && p->next_look > 0 &&
-           draws * (double)tsr_run_draw_steps(s->config, &s->identity) <=
-               (double)p->steps; /* those of starts count, too */
+           draws * (double)tsr_run_draw_steps(s->config, &s->identity) +
+                   (double)steps_of_starts(s) ==
+               (double)p->steps;
 }
 
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
@@ -1171,9 +1180,7 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
         s->sampler, s->record, warmup / levels + 1,
         share * s->config->sampler.time_limit, tick, &p, err);
     s->place.seconds += tsr_clock_s() - before;
-    s->place.steps += tsr_sampler_population(s->sampler).n_step *
-                      tsr_run_draw_steps(s->config, &s->identity) /
-                      tsr_sampler_thin(&s->config->sampler);
+    s->place.steps += steps_of_starts(s);
     tsr_log_progress(s->log, "");
     if (status != TSR_OK || tsr_stop_asked)
         return status;

@@ -195,7 +195,7 @@ static void print_head(FILE *out)
 static void clean(const char *folder)
 {
     static const char *const inner[] = {"/run/input", "/run", ""};
-    char path[256];
+    char path[300];
     for (int k = 0; k < 3; k++) {
         snprintf(path, sizeof path, "%s%s", folder, inner[k]);
         tsr_run_directory_remove(path);
@@ -215,11 +215,14 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
         print_head(out);
     }
     for (int k = 0; k < n && status == TSR_OK; k++) {
-        char folder[] = "/tmp/tessera-bench-XXXXXX";
+        const char *where = getenv("TMPDIR");
+        char folder[256];
         tsr_err why = {0};
         row r = {.config = config[k]};
+        snprintf(folder, sizeof folder, "%s/tessera-bench-XXXXXX",
+                 where != NULL ? where : "/tmp");
         if (mkdtemp(folder) == NULL)
-            return tsr_fail(err, TSR_E_IO, "cannot make a folder in /tmp");
+            return tsr_fail(err, TSR_E_IO, "cannot make %s", folder);
         tsr_status own = run(o, folder, log, &r, &why);
         clean(folder);
         if (tsr_stop_asked && !is_over())
