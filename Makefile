@@ -131,7 +131,7 @@ $(BUILD)/%.o: %.cc
 # Where loops are to become vector instructions (src/core/clones.h), nobody asks
 # for errno or for the processor's floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
-    $(addprefix $(BUILD)/src/surrogate/redraw_,half.o curve.o touch.o) \
+    $(BUILD)/src/surrogate/redraw.o \
     $(BUILD)/src/maps/overlap.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o grid_sum.o plane_wave.o)

@@ -1,4 +1,4 @@
-/* Walks of molecules by a surrogate (src/surrogate/walker.h): a work-group
+/* Walks of molecules by a surrogate (src/surrogate/surrogate.h): a work-group
  * makes all steps of one job, one after another.
  *
  * A step turns one torsion, or two neighbours against each other, or both of a
@@ -32,17 +32,17 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void
 surrogate_walk(__global const int4 *bead, __global const int2 *reach,
                __global const float *radius, __global const int *part,
                __global const float *share, __global const int4 *body,
-               __global const float *contact, float cutoff,
-               float inverse_softness, float limit,
-               __global const ushort2 *pair, __global const int4 *torsion,
-               __global const int4 *turn, __global const int2 *edge,
-               __global const int *linker, __global const int *density,
-               __global const float *term, __global const int *n_term,
-               __global const uint *cell, float dq, float knots_per_ang,
-               __global const float *sinc,
-               __global const float *jobs, __global const uint2 *keys,
-               __global float4 *points, __global float4 *next_points,
-               __global float *results, __global int2 *counts)
+               __global const float *contact, __global const ushort2 *pair,
+               __global const int4 *torsion, __global const int4 *turn,
+               __global const int2 *edge, __global const int *linker,
+               __global const int *density, __global const float *term,
+               __global const int *n_term, __global const uint *cell,
+               __global const float *sinc, float cutoff,
+               float inverse_softness, float limit, float dq,
+               float knots_per_ang, __global const float *jobs,
+               __global const uint2 *keys, __global float4 *points,
+               __global float4 *next_points, __global float *results,
+               __global int2 *counts)
 {
     /* Centres have their beads' radius as w. */
     __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];

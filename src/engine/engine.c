@@ -8,6 +8,8 @@
  * device, a driver or a kernel at fault. */
 #include "engine/engine.h"
 
+#include "core/vec3.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -387,6 +389,38 @@ tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
                                      proposal->range[r].first, proposal->system,
                                      proposal->range[r].xyz, err));
     return TSR_OK;
+}
+
+double tsr_engine_ball(int n, const double (*xyz)[3], double centre[3])
+{
+    double low[3], high[3], most2 = 0.0;
+    tsr_vec3_copy(low, xyz[0]);
+    tsr_vec3_copy(high, xyz[0]);
+    for (int i = 1; i < n; i++)
+        for (int c = 0; c < 3; c++) {
+            low[c] = xyz[i][c] < low[c] ? xyz[i][c] : low[c];
+            high[c] = xyz[i][c] > high[c] ? xyz[i][c] : high[c];
+        }
+    for (int c = 0; c < 3; c++)
+        centre[c] = 0.5 * (low[c] + high[c]);
+    for (int i = 0; i < n; i++) {
+        const double d2 = tsr_vec3_distance2(xyz[i], centre);
+        most2 = d2 > most2 ? d2 : most2;
+    }
+    return most2;
+}
+
+tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
+                                   const double (*xyz)[3], tsr_err *err)
+{
+    const double limit = engine->d_bound_ang * (1.0 + 1e-6);
+    if (!(limit > 0.0) || !tsr_is_distance_beyond(engine->n_body, xyz, limit))
+        return TSR_OK;
+    return tsr_fail(err, TSR_E_RANGE,
+                    "engine: two bodies of system %d are %.6g Angstrom apart; "
+                    "the q grid allows for %.6g",
+                    system, tsr_largest_distance(engine->n_body, xyz),
+                    engine->d_bound_ang);
 }
 
 /* ---- several engines as one ----

@@ -236,4 +236,15 @@ tsr_status tsr_engine_xyz_check(int n, int first, int system,
 tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
                                      tsr_err *err);
 
+/* For engines: the middle of the box about n points, and the square of the
+ * largest distance from there. */
+double tsr_engine_ball(int n, const double (*xyz)[3], double centre[3]);
+
+/* For engines: whether all bodies are within the distance that the grid allows
+ * for, and a millionth for single precision: TSR_E_RANGE. The prior has the
+ * same limit and decides in the same way (prior/prior.c), so that a chain never
+ * asks for more. */
+tsr_status tsr_engine_extent_check(const tsr_engine *engine, int system,
+                                   const double (*xyz)[3], tsr_err *err);
+
 #endif

@@ -151,20 +151,6 @@ static void profile_of(const reference_engine *e, reference_system *s,
         s->select[s->dirty[d]] ^= 1;
 }
 
-static tsr_status range_check(const reference_engine *e, const double (*xyz)[3],
-                              int system, tsr_err *err)
-{
-    if (e->base.d_bound_ang > 0.0) {
-        double d = tsr_largest_distance(e->base.n_body, xyz);
-        if (d > e->base.d_bound_ang)
-            return tsr_fail(err, TSR_E_RANGE,
-                            "engine: system %d is %.6g Angstrom across; the "
-                            "q grid allows for %.6g",
-                            system, d, e->base.d_bound_ang);
-    }
-    return TSR_OK;
-}
-
 /* Every pair of blocks with a touched one, into the free slots. */
 static void evaluate(const reference_engine *e, reference_system *s,
                      const unsigned char *touched, double *profile)
@@ -207,8 +193,8 @@ static tsr_status reference_propose(tsr_batch *base,
         for (int i = range->first; i < range->first + range->count; i++)
             batch->touched[i / BLOCK] = 1;
     }
-    TSR_TRY(
-        range_check(e, (const double(*)[3])s->proposed, proposal->system, err));
+    TSR_TRY(tsr_engine_extent_check(&e->base, proposal->system,
+                                    (const double(*)[3])s->proposed, err));
     evaluate(e, s, batch->touched,
              batch->profile + (size_t)(base->n - 1) * (size_t)e->row);
     return TSR_OK;

@@ -196,13 +196,10 @@ typedef struct {
 static void put(const tsr_debye_sum *s, void *to, size_t at, const double *x,
                 const double *centre, double weight)
 {
-    for (int c = 0; c < 4; c++) {
-        double value = c < 3 ? x[c] - centre[c] : weight;
-        if (s->options.use_double)
-            ((double *)to)[4 * at + (size_t)c] = value;
-        else
-            ((float *)to)[4 * at + (size_t)c] = (float)value;
-    }
+    for (int c = 0; c < 4; c++)
+        tsr_cl_put_real(to, 4 * at + (size_t)c,
+                        c < 3 ? x[c] - centre[c] : weight,
+                        s->options.use_double);
 }
 
 /* Tiles of one type each; packed [n_tile * tile + tile][4]: what pads is at the
@@ -306,14 +303,11 @@ static int next_units(const tsr_debye_sum *s, const layout *l, int n_type,
 static cl_int set_arguments(const tsr_debye_sum *s, const layout *l)
 {
     const cl_uint groups = (cl_uint)s->groups;
-    const float single = (float)s->dq;
     cl_kernel k = s->kernel;
     cl_int code = clSetKernelArg(k, 0, sizeof s->unit, &s->unit);
     code |= clSetKernelArg(k, 2, sizeof l->particle, &l->particle);
     code |= clSetKernelArg(k, 3, sizeof s->result, &s->result);
-    code |= s->options.use_double
-                ? clSetKernelArg(k, 4, sizeof s->dq, &s->dq)
-                : clSetKernelArg(k, 4, sizeof single, &single);
+    code |= tsr_cl_set_real(k, 4, s->dq, s->options.use_double);
     code |= clSetKernelArg(k, 5, sizeof groups, &groups);
     return code;
 }

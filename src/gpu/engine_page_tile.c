@@ -4,6 +4,7 @@
  * of a launch; launches; batches; and how an engine is made. */
 #include "gpu/engine_device.h"
 
+#include "core/clones.h"
 #include "core/vec3.h"
 #include "gpu/opencl.h"
 #include "gpu/plan.h"
@@ -15,18 +16,11 @@
 #include <string.h>
 
 /* Where the bodies are, for the check of the largest distance: none is farther
- * from `centre` than its block's reach, none of all farther than `most`. They
- * are bounds; the exact check makes them tight again. Squares, Angstrom^2, and
- * relative to the system's origin. */
+ * from `centre` than most. A bound, which the exact check makes tight again.
+ * Square, Angstrom^2, and relative to the system's origin. */
 typedef struct {
     double centre[3], most2;
-    double *reach2; /* [n_block] */
 } tile_extent;
-
-typedef struct {
-    double radius, xyz[3]; /* from the centre */
-    int block;
-} far_body;
 
 /* A system as the host knows it. Blocks and tiles have two slots, one of them
  * accepted; a proposal writes the other. */
@@ -35,7 +29,7 @@ typedef struct {
     uint32_t *select; /* [n_block][words] accepted slots of the tiles */
     void *position;   /* [2][n_block][3][tile] float or double */
     tile_extent extent, proposed_extent;
-    far_body *far;    /* [n_body] scratch */
+    double (*xyz)[3]; /* [n_body] scratch */
     double origin[3]; /* Angstrom; positions are relative to it */
     double proposed_origin[3];
     int64_t *accepted, *proposed; /* [shape.row] fixed point */
@@ -43,11 +37,7 @@ typedef struct {
     int *order; /* [n_block] touched blocks; first n_full with full sums,
                    then those whose tiles with others take differences */
     int n_full;
-    uint8_t *age;   /* [n_block] differences since its last full sums */
-    int n_moved;    /* bodies of the proposal */
-    long n_since;   /* bodies moved since `centre` was found */
-    int is_centred; /* the proposal has a centre of its own, and all reaches */
-    int is_tight;   /* bounds did not do, lately */
+    uint8_t *age; /* [n_block] differences since its last full sums */
 } tile_system;
 
 typedef struct {
@@ -119,17 +109,34 @@ static const char *kind_of(const tsr_device_info *info)
                                           : "other";
 }
 
-static void fill_settings(const tsr_page_tile_options *line,
+static void put(int *to, int value)
+{
+    if (*to == 0)
+        *to = value;
+}
+
+/* What is 0 in the options becomes as in `from`. */
+static void fill_settings(const tsr_page_tile_options *from,
                           tsr_page_tile_options *options)
 {
-    if (options->tile == 0)
-        options->tile = line->tile;
-    if (options->parts == 0)
-        options->parts = line->parts;
-    if (options->split == 0)
-        options->split = line->split;
-    if (options->difference == 0 && options->tile == line->tile)
-        options->difference = line->difference;
+    put(&options->tile, from->tile);
+    put(&options->parts, from->parts);
+    put(&options->split, from->split);
+    if (options->tile == from->tile)
+        put(&options->difference, from->difference);
+    put(&options->tiles_a_launch, from->tiles_a_launch);
+    put(&options->max_pages, from->max_pages);
+    put(&options->max_age, from->max_age);
+}
+
+/* Those that a line has; a difference of 0 is left to the engine. */
+static int are_possible(const tsr_page_tile_options *o)
+{
+    return (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
+            o->tile == 128) &&
+           (o->parts == 1 || o->parts == 2 || o->parts == 4) && o->split >= 1 &&
+           o->split <= 1024 && o->difference >= -1 &&
+           o->difference <= o->tile / 2;
 }
 
 /* A line that is no comment; 0: it is not of the form. Numbers are read to one
@@ -146,12 +153,8 @@ static int read_line(const char *line, char kind[6], int *n_body,
         part[--n] = '\0';
     return (strcmp(kind, "gpu") == 0 || strcmp(kind, "cpu") == 0 ||
             strcmp(kind, "other") == 0) &&
-           *n_body >= 0 && *n_body <= 1000000 &&
-           (o->tile == 16 || o->tile == 32 || o->tile == 64 ||
-            o->tile == 128) &&
-           (o->parts == 1 || o->parts == 2 || o->parts == 4) && o->split >= 1 &&
-           o->split <= 1024 && o->difference >= -1 && o->difference != 0 &&
-           o->difference <= o->tile / 2;
+           *n_body >= 0 && *n_body <= 1000000 && are_possible(o) &&
+           o->difference != 0;
 }
 
 tsr_status tsr_tuning_find_in(const char *table, const char *name,
@@ -229,14 +232,16 @@ int tsr_tuning_line(const tsr_device_info *info, int n_body,
 
 enum {
     MAX_PAGES = 128,
-    DEFAULT_PAGES = 64,
     MAX_BLOCKS = 65535,
-    MAX_AGE = 255, /* a system keeps it in a byte */
-    DEFAULT_SPLIT = 16,
-    DEFAULT_PARTS = 1,
-    DEFAULT_AGE = 64,
-    DEFAULT_TILES_A_LAUNCH = 32768
+    MAX_AGE = 255 /* a system keeps it in a byte */
 };
+
+static const tsr_page_tile_options defaults = {.tile = 32,
+                                               .parts = 1,
+                                               .split = 16,
+                                               .tiles_a_launch = 32768,
+                                               .max_pages = 64,
+                                               .max_age = 64};
 
 tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
                                  const tsr_page_tile_options *given,
@@ -252,46 +257,21 @@ tsr_status tsr_page_tile_resolve(const tsr_device_info *info, int n_body,
     /* The table is for the variant that a kind of device gets by itself. */
     if (o.variant == natural)
         TSR_TRY(tsr_tuning_find(info, n_body, &o, err));
-    if (o.tile == 0)
-        o.tile = 32;
-    if (o.split == 0)
-        o.split = DEFAULT_SPLIT;
-    if (o.tiles_a_launch == 0)
-        o.tiles_a_launch = DEFAULT_TILES_A_LAUNCH;
-    if (o.max_pages == 0)
-        o.max_pages = DEFAULT_PAGES;
-    if (o.parts == 0 || o.variant == TSR_PAGE_TILE_SIMD)
-        o.parts = o.variant == TSR_PAGE_TILE_SIMD ? 1 : DEFAULT_PARTS;
-    if (o.max_age == 0)
-        o.max_age = DEFAULT_AGE;
-    if (o.difference == 0)
-        o.difference = 3 * o.tile / 8;
-    if (o.tile != 16 && o.tile != 32 && o.tile != 64 && o.tile != 128)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "page-tile engine: tiles of %d bodies; 16, 32, 64 or "
-                        "128 are possible",
-                        o.tile);
-    if (o.split < 1 || o.split > 1024 || o.tiles_a_launch < 1)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "page-tile engine: %d work-groups a run, %d tiles a "
-                        "launch; 1 to 1024 and 1 or more are possible",
-                        o.split, o.tiles_a_launch);
-    if (o.parts != 1 && o.parts != 2 && o.parts != 4)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "page-tile engine: %d tiles a work-group; 1, 2 or 4 "
-                        "are possible",
-                        o.parts);
-    if (o.difference < -1 || o.difference > o.tile / 2 || o.max_age < 1 ||
-        o.max_age > MAX_AGE)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "page-tile engine: differences for up to %d bodies, %d "
-                        "in a row; %d and %d are the most",
-                        o.difference, o.max_age, o.tile / 2, MAX_AGE);
-    if (o.max_pages < 4 || o.max_pages > MAX_PAGES)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "page-tile engine: %d pages a group; 4 to %d are "
-                        "possible",
-                        o.max_pages, MAX_PAGES);
+    fill_settings(&defaults, &o);
+    if (o.variant == TSR_PAGE_TILE_SIMD)
+        o.parts = 1;
+    put(&o.difference, 3 * o.tile / 8);
+    if (!are_possible(&o) || o.tiles_a_launch < 1 || o.max_age < 1 ||
+        o.max_age > MAX_AGE || o.max_pages < 4 || o.max_pages > MAX_PAGES)
+        return tsr_fail(
+            err, TSR_E_INTERNAL,
+            "page-tile engine: tiles of %d bodies (16, 32, 64 or 128), %d a "
+            "work-group (1, 2 or 4), %d work-groups a run (1 to 1024), %d "
+            "tiles a launch (1 or more), differences for up to %d bodies (half "
+            "a tile at most), %d in a row (1 to %d), %d pages a group (4 to "
+            "%d)",
+            o.tile, o.parts, o.split, o.tiles_a_launch, o.difference, o.max_age,
+            MAX_AGE, o.max_pages, MAX_PAGES);
     if (o.use_double && !info->has_double)
         return tsr_fail(err, TSR_E_DEVICE,
                         "%s has no double precision (cl_khr_fp64); use single",
@@ -325,9 +305,7 @@ static void make_system(tile_engine *e, tile_system *s)
     tsr_pool_array(pool, s->entry, n_block);
     tsr_pool_array(pool, s->select, n_block * ((n_block + 31) / 32));
     s->position = tsr_pool_new(pool, 2 * n_body * 3, e->real_size);
-    tsr_pool_array(pool, s->extent.reach2, n_block);
-    tsr_pool_array(pool, s->proposed_extent.reach2, n_block);
-    tsr_pool_array(pool, s->far, n_body);
+    tsr_pool_array(pool, s->xyz, e->shape.n_body);
     tsr_pool_array(pool, s->order, n_block);
     tsr_pool_array(pool, s->age, n_block);
     tsr_pool_array(pool, s->accepted, e->shape.row);
@@ -337,45 +315,30 @@ static void make_system(tile_engine *e, tile_system *s)
         s->entry[b] = (uint32_t)b;
 }
 
-/* Bodies into a block, x[], y[], z[] each `tile` apart, relative to the origin.
- * Returns the largest squared distance from the centre and adds all of them to
- * *sum, which a position that is not finite makes infinite or no number. */
-static double put_single(float *restrict out, size_t tile, int n,
-                         const double (*restrict xyz)[3], const double *origin,
-                         const double *centre, double *sum)
+/* Bodies into a block, x[], y[], z[] each `tile` apart from `lane` on, relative
+ * to the origin. Returns the largest squared distance from the centre and adds
+ * all of them to *sum, which a position that is not finite makes infinite or no
+ * number. */
+TSR_INLINE double put_bodies(void *restrict out, int is_double, size_t tile,
+                             size_t lane, int n,
+                             const double (*restrict xyz)[3],
+                             const double *origin, const double *centre,
+                             double *sum)
 {
     const double ox = origin[0], oy = origin[1], oz = origin[2];
     const double cx = centre[0], cy = centre[1], cz = centre[2];
     double most2 = 0.0, all = 0.0;
-    for (int i = 0; i < n; i++) {
+    for (size_t i = 0; i < (size_t)n; i++) {
         double x = xyz[i][0] - ox, y = xyz[i][1] - oy, z = xyz[i][2] - oz;
-        out[i] = (float)x;
-        out[tile + (size_t)i] = (float)y;
-        out[2 * tile + (size_t)i] = (float)z;
+        tsr_cl_put_real(out, lane + i, x, is_double);
+        tsr_cl_put_real(out, tile + lane + i, y, is_double);
+        tsr_cl_put_real(out, 2 * tile + lane + i, z, is_double);
         x -= cx, y -= cy, z -= cz;
         double r2 = x * x + y * y + z * z;
         all += r2;
         most2 = r2 > most2 ? r2 : most2;
     }
     *sum += all;
-    return most2;
-}
-
-static double put_double(double *restrict out, size_t tile, int n,
-                         const double (*restrict xyz)[3], const double *origin,
-                         const double *centre, double *sum)
-{
-    double most2 = 0.0;
-    for (int i = 0; i < n; i++) {
-        double r2 = 0.0;
-        for (int c = 0; c < 3; c++) {
-            double x = xyz[i][c] - origin[c];
-            out[(size_t)c * tile + (size_t)i] = x;
-            r2 += (x - centre[c]) * (x - centre[c]);
-        }
-        *sum += r2;
-        most2 = r2 > most2 ? r2 : most2;
-    }
     return most2;
 }
 
@@ -394,11 +357,10 @@ static int put_range(const tile_engine *e, tile_system *s, int first, int count,
         void *to = block_at(e, s, !slot_of(s, block), block);
         double most2 =
             e->options.use_double
-                ? put_double((double *)to + lane, (size_t)tile, n, xyz,
+                ? put_bodies(to, 1, (size_t)tile, (size_t)lane, n, xyz,
                              s->proposed_origin, x->centre, sum)
-                : put_single((float *)to + lane, (size_t)tile, n, xyz,
+                : put_bodies(to, 0, (size_t)tile, (size_t)lane, n, xyz,
                              s->proposed_origin, x->centre, sum);
-        x->reach2[block] = most2 > x->reach2[block] ? most2 : x->reach2[block];
         x->most2 = most2 > x->most2 ? most2 : x->most2;
         first += n;
         xyz += n;
@@ -444,9 +406,6 @@ static tsr_status stage_all(const tile_engine *e, int system,
     TSR_TRY(near_check(s, system, 0, n, all, err));
     double sum = 0.0;
     tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
-    s->is_centred = 1;
-    s->n_moved = n;
-    memset(x->reach2, 0, (size_t)e->shape.n_block * sizeof *x->reach2);
     put_range(e, s, 0, n, all, 0, &sum);
     return TSR_OK;
 }
@@ -460,24 +419,17 @@ static tsr_status stage_ranges(const tile_engine *e,
     tile_extent *x = &s->proposed_extent;
     const size_t bytes = 3 * (size_t)e->shape.tile * e->real_size;
     double sum = 0.0;
-    memcpy(s->proposed_origin, s->origin, sizeof s->origin);
-    memcpy(x->centre, s->extent.centre, sizeof x->centre);
-    s->is_centred = 0;
-    s->n_moved = 0;
+    tsr_vec3_copy(s->proposed_origin, s->origin);
+    tsr_vec3_copy(x->centre, s->extent.centre);
     tsr_tile_dirt_mark(&s->dirt, &e->shape, n_range, range);
     for (int t = 0; t < s->dirt.n_touched; t++) {
         int b = s->dirt.touched[t], slot = slot_of(s, b);
-        x->reach2[b] = 0.0;
-        if (s->dirt.covered[b] == tsr_tile_block_size(&e->shape, b))
-            continue;
-        x->reach2[b] = s->extent.reach2[b];
-        memcpy(block_at(e, s, !slot, b), block_at(e, s, slot, b), bytes);
+        if (s->dirt.covered[b] < tsr_tile_block_size(&e->shape, b))
+            memcpy(block_at(e, s, !slot, b), block_at(e, s, slot, b), bytes);
     }
-    for (int r = 0, b = 0; r < n_range; r++) {
+    for (int r = 0, b = 0; r < n_range; r++)
         b = put_range(e, s, range[r].first, range[r].count, range[r].xyz, b,
                       &sum);
-        s->n_moved += range[r].count;
-    }
     /* One sum tells for all that nothing is wrong. */
     double room = max_coordinate_ang - tsr_vec3_norm(x->centre);
     if (!(room > 0.0 && sum < room * room))
@@ -487,213 +439,41 @@ static tsr_status stage_ranges(const tile_engine *e,
     return TSR_OK;
 }
 
-/* How far apart the bodies of a proposal are, against what the q grid allows.
- *
- * The exact largest distance costs O(n^2) at worst, too much for every step.
- * Around a centre c, |xy| <= |xc| + |yc|: mostly the bounds that staging keeps
- * decide. Where they do not, only bodies far out at opposite ends are compared.
- * The accepted state is within the limit and a rigid group keeps its distances,
- * so that a pair needs a touched block, and not two of one group. */
-
-enum { MAX_TILE = 128 };
-
-typedef struct {
-    int n;
-    double xyz[MAX_TILE][3];
-} block_copy;
-
-static int proposed_slot(const tile_system *s, int block)
+/* Positions as they are proposed, relative to the origin. */
+static void gather(const tile_engine *e, const tile_system *s)
 {
-    return slot_of(s, block) ^ (s->dirt.group[block] != TSR_BLOCK_CLEAN);
-}
-
-static void copy_block(const tile_engine *e, const tile_system *s, int slot,
-                       int block, block_copy *out)
-{
-    size_t tile = (size_t)e->shape.tile;
-    const void *from = block_at(e, s, slot, block);
-    out->n = tsr_tile_block_size(&e->shape, block);
-    for (size_t c = 0; c < 3; c++)
-        for (size_t i = 0; i < (size_t)out->n; i++)
-            out->xyz[i][c] = e->options.use_double
-                                 ? ((const double *)from)[c * tile + i]
-                                 : (double)((const float *)from)[c * tile + i];
-}
-
-static double reach2_of(const block_copy *b, const double centre[3])
-{
-    double most2 = 0.0;
-    for (int i = 0; i < b->n; i++)
-        most2 = fmax(most2, tsr_vec3_distance2(b->xyz[i], centre));
-    return most2;
-}
-
-/* The centre of the bounding box, and all reaches, of the state as proposed or
- * as accepted. O(bodies). */
-static void find_centre(const tile_engine *e, const tile_system *s,
-                        int proposed, tile_extent *out)
-{
-    double lo[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
-    double hi[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
-    block_copy copy;
-    out->most2 = 0.0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int b = 0; b < e->shape.n_block; b++) {
-            int slot = proposed ? proposed_slot(s, b) : slot_of(s, b);
-            copy_block(e, s, slot, b, &copy);
-            if (pass == 1) {
-                out->reach2[b] = reach2_of(&copy, out->centre);
-                out->most2 = fmax(out->most2, out->reach2[b]);
-                continue;
-            }
-            for (int i = 0; i < copy.n; i++)
-                for (int c = 0; c < 3; c++) {
-                    lo[c] = copy.xyz[i][c] < lo[c] ? copy.xyz[i][c] : lo[c];
-                    hi[c] = copy.xyz[i][c] > hi[c] ? copy.xyz[i][c] : hi[c];
-                }
-        }
-        for (int c = 0; c < 3; c++)
-            out->centre[c] = 0.5 * (lo[c] + hi[c]);
-    }
-}
-
-/* Exact reaches of the touched blocks (all, with a new centre, where many are
- * touched) and of the whole. */
-static void tighten(const tile_engine *e, tile_system *s)
-{
-    tile_extent *x = &s->proposed_extent;
-    if (2 * s->dirt.n_touched >= e->shape.n_block) {
-        find_centre(e, s, 1, x);
-        s->is_centred = 1;
-        return;
-    }
-    for (int t = 0; t < s->dirt.n_touched; t++) {
-        int b = s->dirt.touched[t];
-        block_copy copy;
-        copy_block(e, s, proposed_slot(s, b), b, &copy);
-        x->reach2[b] = reach2_of(&copy, x->centre);
-    }
-    x->most2 = 0.0;
+    const size_t tile = (size_t)e->shape.tile;
     for (int b = 0; b < e->shape.n_block; b++) {
-        if (s->dirt.group[b] == TSR_BLOCK_CLEAN)
-            x->reach2[b] = s->extent.reach2[b];
-        x->most2 = fmax(x->most2, x->reach2[b]);
+        const int is_touched = s->dirt.group[b] != TSR_BLOCK_CLEAN;
+        const void *from = block_at(e, s, slot_of(s, b) ^ is_touched, b);
+        double(*to)[3] = s->xyz + (size_t)b * tile;
+        for (size_t i = 0; i < (size_t)tsr_tile_block_size(&e->shape, b); i++)
+            for (size_t c = 0; c < 3; c++)
+                to[i][c] = e->options.use_double
+                               ? ((const double *)from)[c * tile + i]
+                               : (double)((const float *)from)[c * tile + i];
     }
-}
-
-static double touched_reach(const tile_system *s)
-{
-    double most2 = 0.0;
-    for (int t = 0; t < s->dirt.n_touched; t++)
-        most2 = fmax(most2, s->proposed_extent.reach2[s->dirt.touched[t]]);
-    return sqrt(most2);
-}
-
-static int farther_first(const void *a, const void *b)
-{
-    double r = ((const far_body *)a)->radius;
-    double t = ((const far_body *)b)->radius;
-    return (r < t) - (r > t);
-}
-
-/* The bodies that are far enough out to be one of a pair in doubt. */
-static int collect_far(const tile_engine *e, tile_system *s, double beyond)
-{
-    const tile_extent *x = &s->proposed_extent;
-    const double beyond2 = beyond > 0.0 ? beyond * beyond : -1.0;
-    int n = 0;
-    for (int b = 0; b < e->shape.n_block; b++) {
-        block_copy copy;
-        if (x->reach2[b] <= beyond2)
-            continue;
-        copy_block(e, s, proposed_slot(s, b), b, &copy);
-        for (int i = 0; i < copy.n; i++) {
-            double r2 = tsr_vec3_distance2(copy.xyz[i], x->centre);
-            if (r2 <= beyond2)
-                continue;
-            s->far[n].radius = sqrt(r2);
-            s->far[n].block = b;
-            tsr_vec3_copy(s->far[n++].xyz, copy.xyz[i]);
-        }
-    }
-    qsort(s->far, (size_t)n, sizeof *s->far, farther_first);
-    return n;
-}
-
-/* Pairs that their radii decide are not looked at. */
-static tsr_status compare(const tile_engine *e, int system, double limit,
-                          tsr_err *err)
-{
-    tile_system *s = &e->system[system];
-    const int *group = s->dirt.group;
-    /* the margin covers the rounding of the radii */
-    const double sure = limit * (1.0 - 1e-9);
-    const int n = collect_far(e, s, sure - sqrt(s->proposed_extent.most2));
-    for (int i = 0; i < n; i++)
-        for (int j = i + 1; j < n; j++) {
-            const far_body *a = &s->far[i], *b = &s->far[j];
-            int g = group[a->block];
-            if (a->radius + b->radius <= sure)
-                break;
-            if (g == group[b->block] && g != TSR_BLOCK_MIXED)
-                continue; /* both clean, or carried along together */
-            double d2 = tsr_vec3_distance2(a->xyz, b->xyz);
-            if (d2 > limit * limit)
-                return tsr_fail(err, TSR_E_RANGE,
-                                "engine: two bodies of system %d are %.6g "
-                                "Angstrom apart; the q grid allows for %.6g",
-                                system, sqrt(d2), e->base.d_bound_ang);
-        }
-    return TSR_OK;
 }
 
 /* Whether a proposal stays within the distance that the grid allows for,
- * exactly: TSR_E_RANGE where one pair does not. The proposed extent holds
- * bounds. Cost: O(1) where bounds decide, else O(touched blocks * blocks) and
- * the pairs in doubt. */
-static tsr_status check_extent(const tile_engine *e, int system, tsr_err *err)
+ * exactly: TSR_E_RANGE where one pair does not. Around a centre c, |xy| <=
+ * |xc| + |yc|: mostly the bounds that staging keeps decide, of which the
+ * proposed one is that of the moved bodies so far. */
+static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
+                               tsr_err *err)
 {
     tile_system *s = &e->system[system];
     tile_extent *x = &s->proposed_extent;
-    const double limit =
-        e->base.d_bound_ang * (1.0 + 1e-6); /* single precision */
-    /* most2 is that of the moved bodies, so far */
-    double moved = sqrt(x->most2), most2 = fmax(x->most2, s->extent.most2);
-    if (s->is_centred)
-        most2 = x->most2;
-    x->most2 = most2;
-    if (moved + sqrt(most2) <= e->base.d_bound_ang)
+    const double moved = sqrt(x->most2);
+    if (!is_fresh)
+        x->most2 = fmax(x->most2, s->extent.most2);
+    if (moved + sqrt(x->most2) <= e->base.d_bound_ang)
         return TSR_OK;
-    s->is_tight = 1;
-    tighten(e, s);
-    if (2.0 * sqrt(x->most2) <= e->base.d_bound_ang ||
-        touched_reach(s) + sqrt(x->most2) <= e->base.d_bound_ang)
-        return TSR_OK;
-    return compare(e, system, limit, err);
-}
-
-static void accept_extent(const tile_engine *e, tile_system *s)
-{
-    tile_extent *to = &s->extent, *from = &s->proposed_extent;
-    to->most2 = from->most2;
-    if (s->is_centred) {
-        double *reach2 = to->reach2;
-        to->reach2 = from->reach2;
-        from->reach2 = reach2;
-        memcpy(to->centre, from->centre, sizeof to->centre);
-        s->n_since = 0;
-        s->is_tight = 0;
-        return;
-    }
-    for (int t = 0; t < s->dirt.n_touched; t++)
-        to->reach2[s->dirt.touched[t]] = from->reach2[s->dirt.touched[t]];
-    s->n_since += s->n_moved;
-    /* As many bodies moved as finding a new centre looks at. */
-    if (s->is_tight && s->n_since >= e->shape.n_body) {
-        find_centre(e, s, 0, to);
-        s->n_since = 0;
-        s->is_tight = 0;
-    }
+    gather(e, s);
+    const double(*xyz)[3] = (const double(*)[3])s->xyz;
+    TSR_TRY(tsr_engine_extent_check(&e->base, system, xyz, err));
+    x->most2 = tsr_engine_ball(e->shape.n_body, xyz, x->centre);
+    return TSR_OK;
 }
 
 /* Whether the tiles of a touched block with untouched ones take differences. */
@@ -729,7 +509,7 @@ static tsr_status propose_system(const tile_engine *e,
     TSR_TRY(is_fresh ? stage_all(e, system, proposal->range->xyz, err)
                      : stage_ranges(e, proposal, err));
     if (e->base.d_bound_ang > 0.0)
-        TSR_TRY(check_extent(e, system, err));
+        TSR_TRY(check_extent(e, system, is_fresh, err));
     put_in_order(e, s);
     return TSR_OK;
 }
@@ -748,8 +528,7 @@ static size_t count_tiles(const tile_engine *e, const tile_system *s,
     size_t touched = (size_t)s->dirt.n_touched;
     *changes = 0;
     /* A molecule that turns as a whole keeps every distance. */
-    if (s->dirt.n_group > 0 && touched == n_block &&
-        tsr_tile_dirt_count(&s->dirt, &e->shape) == 0)
+    if (tsr_tile_dirt_is_none(&s->dirt, &e->shape))
         return 0;
     *changes = (touched - full) * (n_block - touched);
     return triangle(n_block) - triangle(n_block - full) +
@@ -770,7 +549,7 @@ static void tile_accept(tsr_engine *engine, int system)
             s->age[block] = 0;
     }
     tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
-    accept_extent(e, s);
+    s->extent = s->proposed_extent;
     int64_t *accepted = s->proposed;
     s->proposed = s->accepted;
     s->accepted = accepted;
@@ -1096,13 +875,10 @@ static tsr_status drain(tile_batch *b, const char *call, cl_int code,
 static cl_int set_arguments(const tile_engine *e, const tile_batch *b,
                             size_t run_at)
 {
-    cl_uint at = (cl_uint)run_at, fresh = (cl_uint)b->base.is_fresh;
-    float single = (float)e->fixed_scale;
+    const cl_uint at = (cl_uint)run_at, fresh = (cl_uint)b->base.is_fresh;
     cl_int code = clSetKernelArg(b->kernel, 1, sizeof at, &at);
-    code |= e->options.use_double
-                ? clSetKernelArg(b->kernel, 2, sizeof e->fixed_scale,
-                                 &e->fixed_scale)
-                : clSetKernelArg(b->kernel, 2, sizeof single, &single);
+    code |=
+        tsr_cl_set_real(b->kernel, 2, e->fixed_scale, e->options.use_double);
     code |= clSetKernelArg(b->kernel, 3, sizeof fresh, &fresh);
     return code;
 }
@@ -1335,16 +1111,12 @@ static cl_int set_constant_arguments(const tile_engine *e, const tile_batch *b)
 {
     const cl_uint blocks = (cl_uint)e->shape.n_block;
     const cl_uint groups = (cl_uint)e->shape.n_group;
-    const double dq = e->base.dq_inv_ang;
-    const float single = (float)dq;
     cl_kernel k = b->kernel;
     cl_int code = clSetKernelArg(k, 0, sizeof b->exchange, &b->exchange);
     code |= clSetKernelArg(k, 4, sizeof e->position, &e->position);
     code |= clSetKernelArg(k, 5, sizeof e->cache, &e->cache);
     code |= clSetKernelArg(k, 6, sizeof e->form_factor, &e->form_factor);
-    code |= e->options.use_double
-                ? clSetKernelArg(k, 7, sizeof dq, &dq)
-                : clSetKernelArg(k, 7, sizeof single, &single);
+    code |= tsr_cl_set_real(k, 7, e->base.dq_inv_ang, e->options.use_double);
     code |= clSetKernelArg(k, 8, sizeof blocks, &blocks);
     code |= clSetKernelArg(k, 9, sizeof groups, &groups);
     return code;
@@ -1632,11 +1404,8 @@ static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
             for (int k = 1; k < e->shape.n_q; k++) {
                 double value = *tsr_engine_factor(spec, c, spec->type[i], k) /
                                sqrt(k * e->base.dq_inv_ang);
-                size_t at = factor_place(e, c, i, k - 1);
-                if (e->options.use_double)
-                    ((double *)packed)[at] = value;
-                else
-                    ((float *)packed)[at] = (float)value;
+                tsr_cl_put_real(packed, factor_place(e, c, i, k - 1), value,
+                                e->options.use_double);
             }
 }
 

@@ -122,15 +122,24 @@ static int find_frame(const wave_unit *unit, const double (*xyz)[3],
     return 1;
 }
 
-/* The body farthest from x, or from the line through x along the axis. */
-static int farthest(const wave_engine *e, const tsr_engine_spec *spec, int unit,
-                    const double x[3], const double *axis)
+/* What scatters in units: particles inside of them, or else their bodies. */
+static tsr_engine_inside scatterers(const tsr_engine_spec *spec)
+{
+    return spec->inside != NULL ? *spec->inside
+                                : (tsr_engine_inside){spec->n_body, spec->rigid,
+                                                      spec->type, spec->unit};
+}
+
+/* The body of a unit farthest from x, or from the line through x along the
+ * axis. */
+static int farthest(const tsr_engine_spec *spec, int unit, const double x[3],
+                    const double *axis)
 {
     double most = -1.0;
     int at = 0;
     for (int i = 0; i < spec->n_body; i++) {
         double d[3];
-        if (e->unit[i] != unit)
+        if (spec->unit[i] != unit)
             continue;
         tsr_vec3_sub(d, spec->rigid[i], x);
         const double along = axis != NULL ? tsr_vec3_dot(d, axis) : 0.0;
@@ -143,75 +152,53 @@ static int farthest(const wave_engine *e, const tsr_engine_spec *spec, int unit,
     return at;
 }
 
-/* The box about what scatters in a unit, which is its bodies or what is inside;
- * returns how much that is. */
-static int find_box(const wave_engine *e, const tsr_engine_spec *spec, int unit,
-                    double low[3], double high[3])
+/* The middle of the box about what scatters in a unit, and its largest distance
+ * from there; returns how much that is. */
+static int find_middle(const tsr_engine_spec *spec, wave_unit *u)
 {
-    const tsr_engine_inside *in = spec->inside;
-    const int n = in != NULL ? in->n : spec->n_body;
-    const int *of = in != NULL ? in->unit : e->unit;
-    const double(*xyz)[3] = in != NULL ? in->xyz : spec->rigid;
-    const int sought = in != NULL ? -2 - unit : unit; /* the spec's number */
-    int n_own = 0;
-    for (int c = 0; c < 3; c++) {
-        low[c] = HUGE_VAL;
-        high[c] = -HUGE_VAL;
-    }
-    for (int i = 0; i < n; i++) {
-        if (of[i] != sought)
-            continue;
-        n_own++;
-        for (int c = 0; c < 3; c++) {
-            low[c] = fmin(low[c], xyz[i][c]);
-            high[c] = fmax(high[c], xyz[i][c]);
+    const tsr_engine_inside in = scatterers(spec);
+    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, most2 = 0.0;
+    int n = 0;
+    for (int i = 0; i < in.n; i++) {
+        n += in.unit[i] == u->given;
+        for (int c = 0; c < 3 && in.unit[i] == u->given; c++) {
+            low[c] = fmin(low[c], in.xyz[i][c]);
+            high[c] = fmax(high[c], in.xyz[i][c]);
         }
     }
-    return n_own;
-}
-
-/* The largest distance of what scatters in a unit from its middle. */
-static double radius_of(const tsr_engine_spec *spec, int unit,
-                        const wave_unit *u)
-{
-    const tsr_engine_inside *in = spec->inside;
-    double most = 0.0;
-    if (in == NULL)
-        return sqrt(tsr_vec3_distance2(spec->rigid[u->body[0]], u->middle));
-    for (int i = 0; i < in->n; i++)
-        if (in->unit[i] == -2 - unit)
-            most = fmax(most, tsr_vec3_distance2(in->xyz[i], u->middle));
-    return sqrt(most);
+    for (int c = 0; c < 3; c++)
+        u->middle[c] = 0.5 * (low[c] + high[c]);
+    for (int i = 0; i < in.n; i++)
+        if (in.unit[i] == u->given)
+            most2 = fmax(most2, tsr_vec3_distance2(in.xyz[i], u->middle));
+    u->radius = sqrt(most2);
+    return n;
 }
 
 /* Bodies that tell the pose, and the middle. 0: the unit is not worth a table,
- * or lies on a line. unit: as in e->unit before it is looked at. */
+ * or lies on a line. */
 static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
                          int unit, wave_unit *to)
 {
-    double *centre = to->middle;
     const double(*x)[3] = spec->rigid;
-    double low[3], high[3], axis[3];
-    *to = (wave_unit){.given = -2 - unit};
+    double axis[3], from[3];
+    *to = (wave_unit){.given = unit};
     for (int i = 0; i < spec->n_body; i++)
-        to->n += e->unit[i] == unit;
-    const int n_own = find_box(e, spec, unit, low, high);
+        to->n += spec->unit[i] == unit;
+    const int n_own = find_middle(spec, to);
     if (n_own == 0 || (spec->inside == NULL && n_own < e->unit_cost))
         return 0;
-    for (int c = 0; c < 3; c++)
-        centre[c] = 0.5 * (low[c] + high[c]);
-    to->body[0] = farthest(e, spec, unit, centre, NULL);
-    to->radius = radius_of(spec, unit, to);
-    to->body[1] = farthest(e, spec, unit, x[to->body[0]], NULL);
+    to->body[0] = farthest(spec, unit, to->middle, NULL);
+    to->body[1] = farthest(spec, unit, x[to->body[0]], NULL);
     tsr_vec3_sub(axis, x[to->body[1]], x[to->body[0]]);
     if (!(tsr_vec3_norm(axis) > 1.0))
         return 0;
     tsr_vec3_normalize(axis);
-    to->body[2] = farthest(e, spec, unit, x[to->body[0]], axis);
+    to->body[2] = farthest(spec, unit, x[to->body[0]], axis);
     if (!find_frame(to, x, to->frame))
         return 0;
-    double from[3];
-    tsr_vec3_sub(from, centre, x[to->body[0]]);
+    tsr_vec3_sub(from, to->middle, x[to->body[0]]);
     for (int c = 0; c < 3; c++)
         to->centre[c] = tsr_vec3_dot(to->frame[c], from);
     return 1;
@@ -298,13 +285,12 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
     tsr_pool_array(pool, e->rim, n_body);
     tsr_pool_array(pool, on_rim, n_body);
     TSR_TRY(tsr_pool_check(pool, err));
-    for (int i = 0; i < n_body; i++) /* -2 and less: not looked at */
-        e->unit[i] =
-            spec->unit != NULL && spec->unit[i] >= 0 ? -2 - spec->unit[i] : -1;
+    for (int i = 0; i < n_body; i++) /* -2: not looked at */
+        e->unit[i] = spec->unit != NULL && spec->unit[i] >= 0 ? -2 : -1;
     for (int i = 0; i < n_body; i++) {
-        const int given = e->unit[i];
-        if (given >= -1)
+        if (e->unit[i] != -2)
             continue;
+        const int given = spec->unit[i];
         const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
                                ? e->n_unit++
                                : -1;
@@ -312,9 +298,9 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
             return tsr_fail(err, TSR_E_INTERNAL,
                             "engine: rigid unit %d has particles, and no "
                             "bodies that tell where they are",
-                            -2 - given);
+                            given);
         for (int j = i; j < n_body; j++)
-            e->unit[j] = e->unit[j] == given ? number : e->unit[j];
+            e->unit[j] = spec->unit[j] == given ? number : e->unit[j];
     }
     for (int i = n_body - 1; i >= 0; i--) {
         const int is_last = i == n_body - 1 || e->unit[i] != e->unit[i + 1];
@@ -385,26 +371,6 @@ static double reach_of(const double (*restrict xyz)[3], int n,
         most2 = d2 > most2 ? d2 : most2;
     }
     return sqrt(most2);
-}
-
-/* The middle of the box about all bodies as they are proposed, and how far what
- * scatters is from it at most. */
-static void find_centre(const wave_engine *e, wave_system *s)
-{
-    double low[3], high[3];
-    tsr_vec3_copy(low, s->then[0]);
-    tsr_vec3_copy(high, s->then[0]);
-    for (int i = 1; i < e->base.n_body; i++)
-        for (int c = 0; c < 3; c++) {
-            const double x = s->then[i][c];
-            low[c] = x < low[c] ? x : low[c];
-            high[c] = x > high[c] ? x : high[c];
-        }
-    for (int c = 0; c < 3; c++)
-        s->proposed_centre[c] = 0.5 * (low[c] + high[c]);
-    s->proposed_reach = reach_of((const double(*)[3])s->then, e->base.n_body,
-                                 s->proposed_centre) +
-                        e->inside_ang;
 }
 
 /* ---- units ---- */
@@ -507,16 +473,11 @@ static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
         if (!tsr_is_distance_beyond(e->n_rim, rim_of(e, s), room - beyond))
             return TSR_OK;
     }
-    find_centre(e, s);
-    const double wide = 2.0 * s->proposed_reach;
-    if (wide > e->base.d_bound_ang &&
-        tsr_is_distance_beyond(e->base.n_body, then,
-                               e->base.d_bound_ang * (1.0 + 1e-6)))
-        return tsr_fail(err, TSR_E_RANGE,
-                        "engine: two bodies of system %d are %.6g Angstrom "
-                        "apart; the q grid allows for %.6g",
-                        system, tsr_largest_distance(e->base.n_body, then),
-                        e->base.d_bound_ang);
+    s->proposed_reach =
+        sqrt(tsr_engine_ball(e->base.n_body, then, s->proposed_centre)) +
+        e->inside_ang;
+    if (2.0 * s->proposed_reach > e->base.d_bound_ang)
+        TSR_TRY(tsr_engine_extent_check(&e->base, system, then, err));
     s->proposed_span = tsr_largest_distance(e->n_rim, rim_of(e, s)) + beyond;
     s->is_full = 1;
     s->proposed_level = level_for(e, spare * s->proposed_span);
@@ -1063,8 +1024,7 @@ static uint64_t system_bytes(const wave_engine *e)
     return amplitude_bytes(e) + most_parts(e) * e->row * sizeof(float);
 }
 
-/* Form factors, and the tables of units. */
-static uint64_t shared_bytes(const wave_engine *e, uint64_t *tables)
+static uint64_t table_bytes(const wave_engine *e)
 {
     double n = 0.0;
     for (int u = 0; u < e->n_unit; u++)
@@ -1072,8 +1032,12 @@ static uint64_t shared_bytes(const wave_engine *e, uint64_t *tables)
             n += tsr_amplitude_table_size(
                 band_top(e->base.n_q, e->base.dq_inv_ang, b),
                 e->units[u].radius, e->base.n_comp);
-    *tables = (uint64_t)n * sizeof(float);
-    return *tables + factor_count(e) * sizeof(float);
+    return (uint64_t)n * sizeof(float);
+}
+
+static uint64_t shared_bytes(const wave_engine *e)
+{
+    return table_bytes(e) + factor_count(e) * sizeof(float);
 }
 
 /* A tenth of the memory is left for what else a run has there. All systems'
@@ -1083,9 +1047,8 @@ static uint64_t most_systems(const wave_engine *e)
     const tsr_device_info *info = &e->cl.device->info;
     const uint64_t one = info->max_alloc_bytes, each = system_bytes(e),
                    all = info->global_bytes - info->global_bytes / 10;
-    uint64_t tables;
-    const uint64_t shared = shared_bytes(e, &tables);
-    if (each == 0 || shared > all || tables > one)
+    const uint64_t shared = shared_bytes(e);
+    if (each == 0 || shared > all || table_bytes(e) > one)
         return 0;
     const uint64_t by_all = (all - shared) / each,
                    by_one = one / amplitude_bytes(e);
@@ -1095,19 +1058,17 @@ static uint64_t most_systems(const wave_engine *e)
 static tsr_status fits(const wave_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
-    uint64_t tables;
     if ((uint64_t)e->base.n_system <= most_systems(e))
         return TSR_OK;
-    return tsr_fail(err, TSR_E_DEVICE,
-                    "%s: %d systems of %d directions do not fit: each takes "
-                    "%.2f MiB, all together %.0f MiB; there is room for %llu. "
-                    "Use fewer chains, states or temperatures, or "
-                    "device.engine: tiles",
-                    e->cl.device->info.name, e->base.n_system,
-                    (int)((size_t)e->n_block * width(e)),
-                    (double)system_bytes(e) * mib,
-                    (double)shared_bytes(e, &tables) * mib,
-                    (unsigned long long)most_systems(e));
+    return tsr_fail(
+        err, TSR_E_DEVICE,
+        "%s: %d systems of %d directions do not fit: each takes "
+        "%.2f MiB, all together %.0f MiB; there is room for %llu. "
+        "Use fewer chains, states or temperatures, or "
+        "device.engine: tiles",
+        e->cl.device->info.name, e->base.n_system,
+        (int)((size_t)e->n_block * width(e)), (double)system_bytes(e) * mib,
+        (double)shared_bytes(e) * mib, (unsigned long long)most_systems(e));
 }
 
 /* ---- rigid units ---- */
@@ -1152,15 +1113,11 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
 static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
                            int unit, tables *t, tsr_err *err)
 {
-    const tsr_engine_inside *in = spec->inside;
+    const tsr_engine_inside in = scatterers(spec);
     const wave_unit *u = &e->units[unit];
-    const int n_given = in != NULL ? in->n : spec->n_body;
-    const int *of = in != NULL ? in->unit : spec->unit;
-    const int *given = in != NULL ? in->type : spec->type;
-    const double(*xyz)[3] = in != NULL ? in->xyz : spec->rigid;
     size_t n = 0, k = 0;
-    for (int i = 0; i < n_given; i++)
-        n += of[i] == u->given;
+    for (int i = 0; i < in.n; i++)
+        n += in.unit[i] == u->given;
     const size_t n_q = (size_t)spec->n_q, n_comp = (size_t)e->base.n_comp;
     tsr_pool pool = {0};
     double(*x)[3], *f;
@@ -1169,14 +1126,14 @@ static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
     tsr_pool_array(&pool, type, n);
     tsr_pool_array(&pool, f, n_comp * n * n_q);
     tsr_status status = tsr_pool_check(&pool, err);
-    for (int i = 0; i < n_given && status == TSR_OK; i++) {
-        if (of[i] != u->given)
+    for (int i = 0; i < in.n && status == TSR_OK; i++) {
+        if (in.unit[i] != u->given)
             continue;
-        tsr_vec3_sub(x[k], xyz[i], u->middle);
+        tsr_vec3_sub(x[k], in.xyz[i], u->middle);
         type[k] = (int)k;
         for (size_t a = 0; a < n_comp; a++)
             memcpy(f + (a * n + k) * n_q,
-                   tsr_engine_factor(spec, (int)a, given[i], 0),
+                   tsr_engine_factor(spec, (int)a, in.type[i], 0),
                    n_q * sizeof *f);
         k++;
     }
@@ -1330,9 +1287,8 @@ static tsr_status make(wave_engine *e, const tsr_engine_spec *spec,
                        float *direction, tables *t, tsr_err *err)
 {
     tsr_pool *pool = &e->base.pool;
-    uint64_t unused;
     e->base.system_bytes = (double)system_bytes(e);
-    e->base.shared_bytes = (double)shared_bytes(e, &unused);
+    e->base.shared_bytes = (double)shared_bytes(e);
     e->base.most_systems = (double)most_systems(e);
     TSR_TRY(fits(e, err));
     tsr_pool_array(pool, e->part, spec->n_body);

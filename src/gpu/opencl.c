@@ -213,6 +213,14 @@ void tsr_cl_forget(cl_event *event)
     *event = NULL;
 }
 
+cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
+                       int is_double)
+{
+    const float single = (float)value;
+    return is_double ? clSetKernelArg(kernel, at, sizeof value, &value)
+                     : clSetKernelArg(kernel, at, sizeof single, &single);
+}
+
 /* ---- programs ---- */
 
 enum { MAX_SOURCES = 8 };
@@ -345,16 +353,8 @@ typedef struct {
 
 const char *tsr_device_type_name(tsr_device_type type)
 {
-    switch (type) {
-    case TSR_DEVICE_GPU:
-        return "GPU";
-    case TSR_DEVICE_ACCELERATOR:
-        return "accelerator";
-    case TSR_DEVICE_CPU:
-        return "CPU";
-    default:
-        return "other";
-    }
+    static const char *const name[] = {"GPU", "accelerator", "CPU", "other"};
+    return name[type];
 }
 
 static void get_text(cl_device_id id, cl_device_info what, char *text,

@@ -111,6 +111,19 @@ void tsr_cl_clear(tsr_cl *cl);        /* and for these first */
 
 void tsr_cl_forget(cl_event *event); /* releases it, unless NULL */
 
+/* Numbers of the device's precision: into place `at` of an array, as an
+ * argument of a kernel. */
+static inline void tsr_cl_put_real(void *to, size_t at, double value,
+                                   int is_double)
+{
+    if (is_double)
+        ((double *)to)[at] = value;
+    else
+        ((float *)to)[at] = (float)value;
+}
+cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
+                       int is_double);
+
 /* ---- staging ----
  *
  * A bus reads memory that cannot be moved (pinned) at its full speed and

@@ -125,18 +125,15 @@ void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
     }
 }
 
-int tsr_tile_dirt_count(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape)
+int tsr_tile_dirt_is_none(const tsr_tile_dirt *dirt,
+                          const tsr_tile_shape *shape)
 {
-    int n = 0;
-    for (int row = 0; row < shape->n_block; row++)
-        for (int w = 0; w <= row / 32; w++) {
-            uint32_t bits = tsr_tile_dirt_bits(dirt, shape, row, w);
-            if (w == row / 32)
-                bits &= UINT32_MAX >> (31 - row % 32);
-            for (; bits != 0; bits &= bits - 1)
-                n++;
-        }
-    return n;
+    if (dirt->n_group != 1 || dirt->n_touched < shape->n_block)
+        return dirt->n_touched == 0;
+    for (int b = 0; b < shape->n_block; b++)
+        if (dirt->group[b] == TSR_BLOCK_MIXED)
+            return 0;
+    return 1;
 }
 
 void tsr_tile_dirt_flip(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape,

@@ -70,8 +70,9 @@ static inline uint32_t tsr_tile_dirt_bits(const tsr_tile_dirt *dirt,
     return group == TSR_BLOCK_CLEAN ? bits : all & ~bits;
 }
 
-/* How many tiles are dirty. Cost: O(blocks^2 / 32). */
-int tsr_tile_dirt_count(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape);
+/* Whether none is: nothing moved, or everything as one. Cost: O(blocks). */
+int tsr_tile_dirt_is_none(const tsr_tile_dirt *dirt,
+                          const tsr_tile_shape *shape);
 
 /* Which of a tile's two slots is the accepted one, a bit each: select
  * [n_block][words], the same bit for (row, column) and (column, row). Turns

@@ -3,9 +3,7 @@
 #include "gpu/engine_device.h"
 #include "posterior/setup.h"
 #include "sampler/sampler.h"
-#include "surrogate/redraw.h"
-#include "surrogate/surrogate_move.h"
-#include "surrogate/surrogate_walk.h"
+#include "surrogate/surrogate.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>

@@ -1,7 +1,9 @@
-/* Surrogate: a walk of many steps by a cheap stand-in for the posterior, made
+/* The two moves that go by the surrogate.
+ *
+ * Surrogate: a walk of many steps by a cheap stand-in for the posterior, made
  * by the device, and one decision by the posterior itself.
  *
- * surrogate/walker.h has the ratio and why it is exact. On a GPU a step of a
+ * surrogate/surrogate.h has the ratio and why it is exact. On a GPU a step of a
  * walk costs a hundredth of one that the engine decides, on a processor a
  * fifth in a molecule of 200 residues, and the stand-in is within a nat or so
  * of the posterior where curves are of the usual precision, so that half of the
@@ -12,8 +14,15 @@
  *
  * The walk keeps g, the surrogate's density. So the correction of its end Y for
  * the start X is g(X) / g(Y), and what decides is the posterior's ratio times
- * that, priors of torsions, excluded volume and c2 included. */
-#include "surrogate/surrogate_move.h"
+ * that, priors of torsions, excluded volume and c2 included.
+ *
+ * Redraw: a linker or a tail takes another of many thousands of shapes that are
+ * drawn at once, by a stand-in for the posterior, and the posterior decides.
+ * Where other moves turn a linker a little at a time, this one makes another of
+ * it: of some 10^5 draws from the prior one will do where a curve holds two
+ * domains at a distance, and so many halves of a linker are joined in a
+ * millisecond. What the stand-in learns it shares with walks, and jobs and
+ * results are the same. */
 
 #include "surrogate/surrogate.h"
 
@@ -26,7 +35,7 @@ enum { UNTAUGHT = 20 };
 
 static const char *const on_words[] = {"auto", "gpu", "all", NULL};
 
-static const tsr_field fields[] = {
+static const tsr_field surrogate_fields[] = {
     TSR_FIELD(DOUBLE, "weight", tsr_surrogate_options, weight, .initial = "3",
               .min = 0.0, .max = 1e6,
               .doc = "share of the proposals, relative to the other moves (on "
@@ -57,7 +66,7 @@ static void *surrogate_new(tsr_pool *pool, const void *options,
     return s;
 }
 
-int tsr_surrogate_open(tsr_pool *pool, void *state, const void *launcher)
+static int open_state(tsr_pool *pool, void *state, const void *launcher)
 {
     const double turn_rad = 0.1; /* or of c2 */
     const double step = 0.03;    /* rad, or in units of 10 Angstrom */
@@ -123,34 +132,32 @@ static void learn_factor(double *factor, int size, const float *seen,
 
 /* Every width by the share of its steps that was accepted, the length by
  * whether the whole was. */
-static void learn_steps(tsr_surrogate_state *state, const int32_t (*all)[2],
+static void learn_steps(tsr_surrogate_state *s, const int32_t (*all)[2],
                         const float *seen, int accepted)
 {
     const double widest = log(3.0), narrowest = log(1e-5), step_target = 0.3;
-    const int n_own = state->n_width - state->n_linker;
-    for (int l = 0; l < state->n_linker; l++) {
+    const int n_own = s->n_width - s->n_linker;
+    for (int l = 0; l < s->n_linker; l++) {
         const int n = all[n_own + 2 * l + 1][0];
         if (n > 0)
-            learn_factor(state->factor[l], state->size[l],
+            learn_factor(s->factor[l], s->size[l],
                          seen + (ptrdiff_t)l * TSR_SURROGATE_FACTOR, n,
-                         state->n_step[l]++);
+                         s->n_step[l]++);
     }
-    for (int i = 0; i < state->n_width; i++) {
+    for (int i = 0; i < s->n_width; i++) {
         const int32_t *count = all[i < n_own ? i : 2 * i - n_own];
         if (count[0] == 0)
             continue;
         const double share = (double)count[1] / count[0];
-        const double x = state->log_width[i] +
-                         tsr_move_learn(state->n_seen[i]++, share, step_target);
-        state->log_width[i] = fmin(fmax(x, narrowest), widest);
+        const double x = s->log_width[i] +
+                         tsr_move_learn(s->n_seen[i]++, share, step_target);
+        s->log_width[i] = fmin(fmax(x, narrowest), widest);
     }
-    if (state->n_learnt++ < UNTAUGHT)
+    if (s->n_learnt++ < UNTAUGHT)
         return;
     const double steps =
-        state->log_steps +
-        tsr_move_learn(state->n_learnt, accepted, state->options.target);
-    state->log_steps =
-        fmin(fmax(steps, 0.0), log((double)state->options.steps));
+        s->log_steps + tsr_move_learn(s->n_learnt, accepted, s->options.target);
+    s->log_steps = fmin(fmax(steps, 0.0), log((double)s->options.steps));
 }
 
 /* A run may go on on a device that does not walk, and come back. */
@@ -201,65 +208,28 @@ static void surrogate_archive(void *state, tsr_archive *archive)
 
 /* ---- jobs and results ---- */
 
-static const double *contrast_of(const tsr_move_place *place)
-{
-    return place->contrast < 0 ? NULL : place->theta + place->contrast;
-}
-
-void tsr_surrogate_launcher_free(void *launcher)
-{
-    tsr_surrogate_engine_free(launcher);
-}
-
-tsr_status tsr_surrogate_room_new(void *launcher, int most_jobs, void **room,
-                                  tsr_err *err)
-{
-    tsr_surrogate_engine *engine = launcher;
-    tsr_surrogate_walker *walker = NULL;
-    const tsr_status status =
-        engine->walker_new(engine, most_jobs, &walker, err);
-    *room = walker;
-    return status;
-}
-
-void tsr_surrogate_room_free(void *room)
-{
-    tsr_surrogate_walker_free(room);
-}
-
-tsr_status tsr_surrogate_job(void *room, int job, const void *state,
-                             const tsr_move_place *place, const uint32_t key[2],
-                             tsr_err *err)
+static tsr_status put_job(void *room, int job, const void *state,
+                          const tsr_move_place *place, const uint32_t key[2],
+                          tsr_err *err)
 {
     const tsr_surrogate_walker *w = room;
-    const tsr_surrogate_state *learnt = state;
     const tsr_surrogate_call *c = &w->call;
     memcpy(c->key[job], key, sizeof c->key[job]);
     return tsr_surrogate_fill(
-        w->engine->surrogate, &w->layout,
-        &(tsr_surrogate_place){
-            .beta = place->beta,
-            .theta = place->theta,
-            .contrast = contrast_of(place),
-            .others = place->others,
-            .weight = place->weight,
-            .learnt = learnt->ratio,
-            .steps = lround(exp(learnt->log_steps)),
-            .log_width = learnt->log_width,
-            .factor = (const double(*)[TSR_SURROGATE_FACTOR])learnt->factor,
-            .conformation = place->current},
+        w->engine->surrogate, &w->layout, state, place,
         c->job + (ptrdiff_t)job * w->layout.size,
         c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
 }
 
-tsr_status tsr_surrogate_run(void *room, int n_job, tsr_err *err)
+static tsr_status run(void *room, int n_job, tsr_err *err)
 {
     tsr_surrogate_walker *w = room;
     w->call.n_job = n_job;
     return w->engine->walk(w, err);
 }
 
-const float *tsr_surrogate_numbers(const void *room, int job)
+/* The numbers of a job's result. */
+static const float *numbers_of(const void *room, int job)
 {
     const tsr_surrogate_walker *w = room;
     return w->call.result +
@@ -312,15 +282,15 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
 /* Where g is 0 or not a number no step leads, so that what starts there stays,
  * as a proposal of nothing. c2 moves by what it walked, so that a walk of none
  * leaves every digit of it. */
-tsr_status tsr_surrogate_result(const void *room, int job,
-                                const tsr_move_place *place,
-                                tsr_conformation *proposed,
-                                tsr_proposal *proposal, tsr_move_along *along,
-                                tsr_err *err)
+static tsr_status take_result(const void *room, int job,
+                              const tsr_move_place *place,
+                              tsr_conformation *proposed,
+                              tsr_proposal *proposal, tsr_move_along *along,
+                              tsr_err *err)
 {
     const tsr_surrogate_walker *w = room;
     const tsr_surrogate_spec *spec = w->engine->spec;
-    const float *result = tsr_surrogate_numbers(room, job);
+    const float *result = numbers_of(room, job);
     const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
     proposal->target = 0;
     proposal->n_span = 0;
@@ -338,16 +308,16 @@ tsr_status tsr_surrogate_result(const void *room, int job,
     return TSR_OK;
 }
 
-void tsr_surrogate_learn_ratio(const void *room, int job,
-                               tsr_surrogate_state *state,
-                               const tsr_move_place *place, int accepted,
-                               long n)
+/* Warm-up: what the curve of beads where the chain is now lacks of the
+ * engine's. n: how many times before. */
+static void learn_ratio(const void *room, int job, tsr_surrogate_state *state,
+                        const tsr_move_place *place, int accepted, long n)
 {
     const tsr_surrogate_walker *w = room;
-    tsr_surrogate_learn(w->engine->surrogate, place->profile,
-                        tsr_surrogate_numbers(room, job) + TSR_SURROGATE_HEAD +
+    tsr_surrogate_learn(w->engine->surrogate, place,
+                        numbers_of(room, job) + TSR_SURROGATE_HEAD +
                             (accepted ? w->engine->spec->n_q : 0),
-                        contrast_of(place), n, state->ratio);
+                        n, state->ratio);
 }
 
 /* From what the device counted. */
@@ -362,10 +332,10 @@ static void surrogate_learn(const void *room, int job, void *state,
         learnt,
         (const int32_t(*)[2])(w->call.count +
                               (ptrdiff_t)job * tsr_surrogate_n_count(spec)),
-        tsr_surrogate_numbers(room, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
+        numbers_of(room, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
             spec->n_torsion,
         accepted);
-    tsr_surrogate_learn_ratio(room, job, learnt, place, accepted, n);
+    learn_ratio(room, job, learnt, place, accepted, n);
 }
 
 static double walk_cost(const void *launcher, const tsr_topology *topology)
@@ -374,18 +344,16 @@ static double walk_cost(const void *launcher, const tsr_topology *topology)
     return fmax(((const tsr_surrogate_engine *)launcher)->walk_cost, 1.0);
 }
 
-static const tsr_move_launch walks = {.keeper = &tsr_move_surrogate,
-                                      .turns_much = 1,
-                                      .cost = walk_cost,
-                                      .open = tsr_surrogate_open,
-                                      .launcher_free =
-                                          tsr_surrogate_launcher_free,
-                                      .room_new = tsr_surrogate_room_new,
-                                      .room_free = tsr_surrogate_room_free,
-                                      .job = tsr_surrogate_job,
-                                      .run = tsr_surrogate_run,
-                                      .result = tsr_surrogate_result,
-                                      .learn = surrogate_learn};
+/* Launchers and rooms are tsr_surrogate_engine and tsr_surrogate_walker. */
+#define LAUNCH                                                          \
+    .keeper = &tsr_move_surrogate, .open = open_state,                  \
+    .launcher_free = tsr_surrogate_engine_free,                         \
+    .room_new = tsr_surrogate_walker_new,                               \
+    .room_free = tsr_surrogate_walker_free, .job = put_job, .run = run, \
+    .result = take_result
+
+static const tsr_move_launch walks = {
+    LAUNCH, .turns_much = 1, .cost = walk_cost, .learn = surrogate_learn};
 
 const tsr_move_type tsr_move_surrogate = {
     .name = "surrogate",
@@ -393,7 +361,53 @@ const tsr_move_type tsr_move_surrogate = {
            "posterior",
     .source = "Liu 2001; Christen & Fox 2005",
     .options_size = sizeof(tsr_surrogate_options),
-    .fields = fields,
+    .fields = surrogate_fields,
     .state_new = surrogate_new,
     .launch = &walks,
     .archive = surrogate_archive};
+
+/* ---- redraw ---- */
+
+typedef struct {
+    double weight;
+} redraw_options;
+
+static const tsr_field redraw_fields[] = {
+    TSR_FIELD(
+        DOUBLE, "weight", redraw_options, weight, .initial = "3", .min = 0.0,
+        .max = 1e6,
+        .doc = "share of the time, about, relative to the other moves; 0: off; "
+               "not beside a GPU that walks, which finds shapes sooner"),
+    {0}};
+
+/* A redraw takes as long as so many other steps, whose cost grows with the
+ * square of the number of bodies; in lar, of 382, it was 26 on two cores. */
+static double redraw_cost(const void *launcher, const tsr_topology *topology)
+{
+    const double n = (double)topology->n_body, most = 200.0, least = 10.0;
+    (void)launcher;
+    return fmin(fmax(4e6 / (n * n), least), most);
+}
+
+static void redraw_learn(const void *room, int job, void *state,
+                         const tsr_move_place *place, int accepted)
+{
+    tsr_surrogate_state *learnt = state;
+    const float drawn = numbers_of(room, job)[TSR_SURROGATE_HEAD];
+    const long n = learnt->n_learnt + learnt->n_redrawn;
+    learnt->n_redrawn += isfinite(drawn) ? 1 : 0; /* NaN: nothing to draw */
+    learn_ratio(room, job, learnt, place, accepted, n);
+}
+
+/* Redraws are rarer than walks: where both are due it is they that are made. */
+static const tsr_move_launch redraws = {
+    LAUNCH, .is_between = 1, .cost = redraw_cost, .learn = redraw_learn};
+
+const tsr_move_type tsr_move_redraw = {
+    .name = "redraw",
+    .doc = "another of many thousands of shapes of a linker or a tail, by a "
+           "stand-in; one decision by the posterior",
+    .source = "Neal, Beal & Roweis 2003; Andrieu, Lee & Vihola 2018",
+    .options_size = sizeof(redraw_options),
+    .fields = redraw_fields,
+    .launch = &redraws};

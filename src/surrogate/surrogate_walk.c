@@ -1,6 +1,6 @@
 /* Walks on a device: programs, buffers, and how the walks of several threads
  * become one launch. */
-#include "surrogate/surrogate_walk.h"
+#include "surrogate/surrogate.h"
 
 #include "core/clock.h"
 #include "gpu/opencl.h"
@@ -24,28 +24,8 @@ static size_t lanes_of(const tsr_device_info *device)
     return device->type == TSR_DEVICE_CPU ? LANES_CPU : n;
 }
 
-/* What is the same for all walks. */
-enum {
-    BEAD,
-    REACH,
-    RADIUS,
-    PART,
-    SHARE,
-    BODY,
-    CONTACT,
-    PAIR,
-    TORSION,
-    TURN,
-    EDGE,
-    LINKER,
-    DENSITY,
-    TERM,
-    N_TERM,
-    CELL,
-    SINC,
-    N_FIXED
-};
-
+/* Of jobs, in the order of the kernel's arguments, which are after those that
+ * are the same for all walks. */
 enum { JOB, KEY, POINT, NEXT_POINT, RESULT, COUNT, N_BUFFER };
 
 typedef struct walker walker;
@@ -59,14 +39,15 @@ typedef struct walker walker;
  * than the last launch took, for other threads may have ended. */
 typedef struct {
     tsr_surrogate_engine base;
-    const tsr_device *device;
+    tsr_cl cl, grown; /* what lasts; the buffers, which are made anew */
     tsr_surrogate_layout layout;
     size_t lanes, each[N_BUFFER]; /* bytes a job */
     tsr_program program;
     cl_command_queue queue;
     cl_kernel kernel;
-    cl_mem fixed[N_FIXED], buffer[N_BUFFER];
-    int room; /* jobs that the buffers hold */
+    cl_mem buffer[N_BUFFER];
+    cl_uint n_fixed; /* arguments that are the same for all walks */
+    int room;        /* jobs that the buffers hold */
 
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -79,8 +60,7 @@ struct walker {
     tsr_surrogate_walker base;
     walk_engine *engine;
     walker *next; /* in line */
-    cl_mem pinned;
-    char *room; /* mapped for good: jobs, keys, points, results, counts */
+    tsr_cl cl;    /* pinned memory: jobs, keys, points, results, counts */
     int is_done;
     tsr_status status;
     tsr_err err;
@@ -90,63 +70,20 @@ struct walker {
 
 static tsr_status make_room(walk_engine *e, int n, tsr_err *err)
 {
+    cl_int code = CL_SUCCESS;
     if (n <= e->room)
         return TSR_OK;
     e->room = 0;
-    for (int i = 0; i < N_BUFFER; i++) {
-        cl_int code;
-        if (e->buffer[i] != NULL)
-            clReleaseMemObject(e->buffer[i]);
-        e->buffer[i] = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
-                                      (size_t)n * e->each[i], NULL, &code);
-        if (e->buffer[i] == NULL)
-            return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    tsr_cl_clear(&e->grown);
+    for (cl_uint i = 0; i < N_BUFFER; i++) {
+        e->buffer[i] = tsr_cl_buffer(&e->grown, CL_MEM_READ_WRITE,
+                                     (size_t)n * e->each[i], NULL);
+        code |= clSetKernelArg(e->kernel, e->n_fixed + i, sizeof e->buffer[i],
+                               &e->buffer[i]);
     }
+    TSR_TRY(tsr_cl_check(&e->grown, err));
+    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg", code));
     e->room = n;
-    return TSR_OK;
-}
-
-static tsr_status set_arguments(walk_engine *e, tsr_err *err)
-{
-    const tsr_surrogate_spec *s = e->base.spec;
-    const cl_mem *f = e->fixed, *b = e->buffer;
-    const struct {
-        size_t size;
-        const void *value;
-    } argument[] = {{sizeof(cl_mem), &f[BEAD]},
-                    {sizeof(cl_mem), &f[REACH]},
-                    {sizeof(cl_mem), &f[RADIUS]},
-                    {sizeof(cl_mem), &f[PART]},
-                    {sizeof(cl_mem), &f[SHARE]},
-                    {sizeof(cl_mem), &f[BODY]},
-                    {sizeof(cl_mem), &f[CONTACT]},
-                    {sizeof(cl_float), &s->cutoff},
-                    {sizeof(cl_float), &s->inverse_softness},
-                    {sizeof(cl_float), &s->limit},
-                    {sizeof(cl_mem), &f[PAIR]},
-                    {sizeof(cl_mem), &f[TORSION]},
-                    {sizeof(cl_mem), &f[TURN]},
-                    {sizeof(cl_mem), &f[EDGE]},
-                    {sizeof(cl_mem), &f[LINKER]},
-                    {sizeof(cl_mem), &f[DENSITY]},
-                    {sizeof(cl_mem), &f[TERM]},
-                    {sizeof(cl_mem), &f[N_TERM]},
-                    {sizeof(cl_mem), &f[CELL]},
-                    {sizeof(cl_float), &s->dq_inv_ang},
-                    {sizeof(cl_float), &s->knots_per_ang},
-                    {sizeof(cl_mem), &f[SINC]},
-                    {sizeof(cl_mem), &b[JOB]},
-                    {sizeof(cl_mem), &b[KEY]},
-                    {sizeof(cl_mem), &b[POINT]},
-                    {sizeof(cl_mem), &b[NEXT_POINT]},
-                    {sizeof(cl_mem), &b[RESULT]},
-                    {sizeof(cl_mem), &b[COUNT]}};
-    for (cl_uint i = 0; i < sizeof argument / sizeof argument[0]; i++) {
-        const cl_int code =
-            clSetKernelArg(e->kernel, i, argument[i].size, argument[i].value);
-        if (code != CL_SUCCESS)
-            return tsr_cl_fail(err, e->device, "clSetKernelArg", code);
-    }
     return TSR_OK;
 }
 
@@ -184,11 +121,9 @@ static tsr_status carry_all(walk_engine *e, const walker *first, int is_back,
         code = carry(e, &w->base.call, at, is_back);
         at += w->base.call.n_job;
     }
-    return code == CL_SUCCESS ? TSR_OK
-                              : tsr_cl_fail(err, e->device,
-                                            is_back ? "clEnqueueReadBuffer"
-                                                    : "clEnqueueWriteBuffer",
-                                            code);
+    return tsr_cl_did(err, e->cl.device,
+                      is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer",
+                      code);
 }
 
 static tsr_status enqueue(walk_engine *e, const walker *first, int n,
@@ -196,15 +131,15 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
 {
     const size_t global = (size_t)n * e->lanes;
     TSR_TRY(carry_all(e, first, 0, err));
-    cl_int code = clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
-                                         &e->lanes, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return tsr_cl_fail(err, e->device, "clEnqueueNDRangeKernel", code);
+    TSR_TRY(
+        tsr_cl_did(err, e->cl.device, "clEnqueueNDRangeKernel",
+                   clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
+                                          &e->lanes, 0, NULL, NULL)));
     return carry_all(e, first, 1, err);
 }
 
-/* All walkers of a line. When it returns
- * the device no longer touches what is theirs, an error or not. */
+/* All walkers of a line. When it returns the device no longer touches what is
+ * theirs, an error or not. */
 static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
 {
     int n = 0;
@@ -213,12 +148,10 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
     if (n == 0)
         return TSR_OK;
     TSR_TRY(make_room(e, n, err));
-    TSR_TRY(set_arguments(e, err));
-    const tsr_status status = enqueue(e, first, n, err);
+    tsr_status status = enqueue(e, first, n, err);
     const cl_int code = clFinish(e->queue);
-    return status != TSR_OK || code == CL_SUCCESS
-               ? status
-               : tsr_cl_fail(err, e->device, "clFinish", code);
+    TSR_THEN(status, tsr_cl_did(err, e->cl.device, "clFinish", code));
+    return status;
 }
 
 /* Called with the lock, which is given up meanwhile. */
@@ -288,45 +221,30 @@ static void walker_free(tsr_surrogate_walker *base)
     pthread_mutex_lock(&e->lock);
     e->n_walker--;
     pthread_mutex_unlock(&e->lock);
-    if (w->room != NULL) {
-        clEnqueueUnmapMemObject(e->queue, w->pinned, w->room, 0, NULL, NULL);
-        clFinish(e->queue);
-    }
-    if (w->pinned != NULL)
-        clReleaseMemObject(w->pinned);
+    tsr_cl_clear(&w->cl);
     free(w);
 }
 
-/* Pinned memory, which travels at the full speed of the bus (gpu/opencl.h); no
- * kernel sees it. */
+/* No kernel sees it. */
 static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
 {
     const walk_engine *e = w->engine;
     const size_t line = 64;
     size_t at[N_BUFFER], bytes = line;
-    cl_int code;
     for (int i = 0; i < N_BUFFER; i++) {
         at[i] = bytes;
         if (i != NEXT_POINT)
             bytes += (n_job * e->each[i] + line - 1) / line * line;
     }
-    w->pinned = clCreateBuffer(e->device->context,
-                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
-                               NULL, &code);
-    if (w->pinned == NULL)
-        return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
-    w->room = clEnqueueMapBuffer(e->queue, w->pinned, CL_TRUE,
-                                 CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
-                                 NULL, &code);
-    if (w->room == NULL)
-        return tsr_cl_fail(err, e->device, "clEnqueueMapBuffer", code);
-    memset(w->room, 0, bytes);
+    char *room = tsr_cl_pinned(&w->cl, e->queue, bytes, NULL);
+    TSR_TRY(tsr_cl_check(&w->cl, err));
+    memset(room, 0, bytes);
     w->base.call = (tsr_surrogate_call){
-        .job = (void *)(w->room + at[JOB]),
-        .key = (void *)(w->room + at[KEY]),
-        .point = (void *)(w->room + at[POINT]),
-        .result = (void *)(w->room + at[RESULT]),
-        .count = (void *)(w->room + at[COUNT]),
+        .job = (void *)(room + at[JOB]),
+        .key = (void *)(room + at[KEY]),
+        .point = (void *)(room + at[POINT]),
+        .result = (void *)(room + at[RESULT]),
+        .count = (void *)(room + at[COUNT]),
     };
     return TSR_OK;
 }
@@ -337,8 +255,8 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
     walk_engine *e = (walk_engine *)base;
     walker *w = calloc(1, sizeof *w);
     *out = NULL;
-    if (w == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(w, err));
+    w->cl.device = e->cl.device;
     pthread_mutex_lock(&e->lock);
     e->n_walker++;
     pthread_mutex_unlock(&e->lock);
@@ -358,16 +276,8 @@ static tsr_status walker_new(tsr_surrogate_engine *base, int most_jobs,
 static void engine_free(tsr_surrogate_engine *base)
 {
     walk_engine *e = (walk_engine *)base;
-    for (int i = 0; i < N_FIXED; i++)
-        if (e->fixed[i] != NULL)
-            clReleaseMemObject(e->fixed[i]);
-    for (int i = 0; i < N_BUFFER; i++)
-        if (e->buffer[i] != NULL)
-            clReleaseMemObject(e->buffer[i]);
-    if (e->kernel != NULL)
-        clReleaseKernel(e->kernel);
-    if (e->queue != NULL)
-        clReleaseCommandQueue(e->queue);
+    tsr_cl_clear(&e->grown);
+    tsr_cl_clear(&e->cl);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->done);
     tsr_program_clear(&e->program);
@@ -380,7 +290,7 @@ static tsr_status build(walk_engine *e, tsr_err *err)
     const tsr_surrogate_layout *l = &e->layout;
     const char *const source[] = {"surrogate_turns.cl", "surrogate_curve.cl",
                                   "surrogate.cl"};
-    const int wide = e->device->info.float_width;
+    const int wide = e->cl.device->info.float_width;
     char options[1024];
     snprintf(
         options, sizeof options,
@@ -399,18 +309,14 @@ static tsr_status build(walk_engine *e, tsr_err *err)
         s->n_knot, s->n_q, s->n_curve, s->has_c2, s->n_linker, l->size, l->unit,
         l->angle, l->width, l->factor, l->amount, l->shape, l->rest, l->top,
         l->bottom, l->curve, l->curve_size);
-    TSR_TRY(tsr_program_build(e->device, 3, source, options, &e->program, err));
-    cl_int code;
-    e->queue =
-        clCreateCommandQueue(e->device->context, e->device->id, 0, &code);
-    if (e->queue == NULL)
-        return tsr_cl_fail(err, e->device, "clCreateCommandQueue", code);
-    e->kernel = clCreateKernel(e->program.program, "surrogate_walk", &code);
-    return e->kernel != NULL
-               ? TSR_OK
-               : tsr_cl_fail(err, e->device, "clCreateKernel", code);
+    TSR_TRY(
+        tsr_program_build(e->cl.device, 3, source, options, &e->program, err));
+    e->queue = tsr_cl_queue(&e->cl, 0);
+    e->kernel = tsr_cl_kernel(&e->cl, &e->program, "surrogate_walk");
+    return tsr_cl_check(&e->cl, err);
 }
 
+/* What is the same for all walks, in the order of the kernel's arguments. */
 static tsr_status make_fixed(walk_engine *e, tsr_err *err)
 {
     const tsr_surrogate_spec *s = e->base.spec;
@@ -418,34 +324,37 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
     const struct {
         size_t size;
         void *from; /* read only */
-    } table[N_FIXED] = {
-        [BEAD] = {n_bead * sizeof *s->bead, s->bead},
-        [REACH] = {n_bead * sizeof *s->reach, s->reach},
-        [RADIUS] = {n_bead * sizeof *s->radius, s->radius},
-        [PART] = {(size_t)s->n_part * sizeof *s->part, s->part},
-        [SHARE] = {(size_t)s->n_part * sizeof *s->share, s->share},
-        [BODY] = {(size_t)s->n_body * sizeof *s->body, s->body},
-        [CONTACT] = {n_like * n_like * sizeof *s->contact, s->contact},
-        [PAIR] = {(size_t)s->n_pair * sizeof *s->pair, s->pair},
-        [TORSION] = {(size_t)s->n_torsion * sizeof *s->torsion, s->torsion},
-        [TURN] = {(size_t)s->n_torsion * sizeof *s->turn, s->turn},
-        [EDGE] = {(size_t)s->n_torsion * sizeof *s->edge, s->edge},
-        [LINKER] = {(size_t)(s->n_linker + 1) * sizeof *s->linker, s->linker},
-        [DENSITY] = {(size_t)s->n_slot * sizeof *s->density, s->density},
-        [TERM] = {(size_t)s->n_density * sizeof *s->term, s->term},
-        [N_TERM] = {(size_t)s->n_density * sizeof *s->n_term, s->n_term},
-        [CELL] = {(size_t)s->n_density * sizeof *s->cell, s->cell},
-        [SINC] = {(size_t)s->n_knot * (size_t)s->n_q * sizeof *s->sinc,
-                  s->sinc}};
-    for (int i = 0; i < N_FIXED; i++) {
-        cl_int code;
-        e->fixed[i] = clCreateBuffer(e->device->context,
-                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                                     table[i].size, table[i].from, &code);
-        if (e->fixed[i] == NULL)
-            return tsr_cl_fail(err, e->device, "clCreateBuffer", code);
+    } table[] = {
+        {n_bead * sizeof *s->bead, s->bead},
+        {n_bead * sizeof *s->reach, s->reach},
+        {n_bead * sizeof *s->radius, s->radius},
+        {(size_t)s->n_part * sizeof *s->part, s->part},
+        {(size_t)s->n_part * sizeof *s->share, s->share},
+        {(size_t)s->n_body * sizeof *s->body, s->body},
+        {n_like * n_like * sizeof *s->contact, s->contact},
+        {(size_t)s->n_pair * sizeof *s->pair, s->pair},
+        {(size_t)s->n_torsion * sizeof *s->torsion, s->torsion},
+        {(size_t)s->n_torsion * sizeof *s->turn, s->turn},
+        {(size_t)s->n_torsion * sizeof *s->edge, s->edge},
+        {(size_t)(s->n_linker + 1) * sizeof *s->linker, s->linker},
+        {(size_t)s->n_slot * sizeof *s->density, s->density},
+        {(size_t)s->n_density * sizeof *s->term, s->term},
+        {(size_t)s->n_density * sizeof *s->n_term, s->n_term},
+        {(size_t)s->n_density * sizeof *s->cell, s->cell},
+        {(size_t)s->n_knot * (size_t)s->n_q * sizeof *s->sinc, s->sinc}};
+    const float number[] = {s->cutoff, s->inverse_softness, s->limit,
+                            s->dq_inv_ang, s->knots_per_ang};
+    cl_int code = CL_SUCCESS;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const cl_mem buffer = tsr_cl_buffer(&e->cl, CL_MEM_READ_ONLY,
+                                            table[i].size, table[i].from);
+        code |= clSetKernelArg(e->kernel, e->n_fixed++, sizeof buffer, &buffer);
     }
-    return TSR_OK;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        code |=
+            clSetKernelArg(e->kernel, e->n_fixed++, sizeof *number, &number[i]);
+    TSR_TRY(tsr_cl_check(&e->cl, err));
+    return tsr_cl_did(err, e->cl.device, "clSetKernelArg", code);
 }
 
 /* What a work-group keeps, in bytes: the arrays of the kernel. */
@@ -468,14 +377,13 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
 {
     *out = NULL;
     walk_engine *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    TSR_TRY(tsr_allocated(e, err));
     e->base = (tsr_surrogate_engine){.spec = spec,
                                      .free = engine_free,
                                      .walker_new = walker_new,
                                      .walk = walk,
                                      .walker_free = walker_free};
-    e->device = device;
+    e->cl.device = e->grown.device = device;
     pthread_mutex_init(&e->lock, NULL);
     pthread_condattr_t clock; /* one that nobody sets */
     pthread_condattr_init(&clock);
@@ -500,10 +408,8 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
                           device->info.name,
                           (double)device->info.local_bytes / 1024.0,
                           (double)bytes / 1024.0);
-    if (status == TSR_OK)
-        status = build(e, err);
-    if (status == TSR_OK)
-        status = make_fixed(e, err);
+    TSR_THEN(status, build(e, err));
+    TSR_THEN(status, make_fixed(e, err));
     if (status != TSR_OK) {
         engine_free(&e->base);
         return status;

@@ -45,8 +45,6 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     open_redrawing(&w, sequence, flexible, with_water, 0.05, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
-    tsr_surrogate_beads *beads =
-        tsr_surrogate_beads_new(w.s.t, w.s.likelihood, w.s.extended);
     tsr_conformation *to = tsr_conformation_new(w.s.t);
     double *profile = calloc((size_t)p->n_q, sizeof *profile), farthest = 0.0;
     int n_moved = 0;
@@ -63,15 +61,15 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
             tsr_surrogate_turn(w.surrogate, bare + 2 * p->n_q, to, &err), &err);
         const double c2 = with_water ? (double)c.walker->call.job[1] : 0.0,
                      c2_to = with_water ? (double)result[2] : 0.0;
-        const double change = reference(&w, &c, beads, to, c2_to, beta) -
-                              reference(&w, &c, beads, from, c2, beta);
+        const double change = reference(&w, &c, to, c2_to, beta) -
+                              reference(&w, &c, from, c2, beta);
         if (!(fabs((double)result[1] - (double)result[0] - change) <
               0.01 + 1e-3 * fabs(change)))
             fail_msg("log g changes by %.4f, by %.4f in double precision",
                      (double)result[1] - (double)result[0], change);
         const tsr_conformation *const at[] = {from, to};
         for (int k = 0; k < 2 && isfinite(bare[0]); k++) {
-            sum_beads(p, &c.walker->layout, c.walker->call.job, beads, at[k],
+            sum_beads(p, &c.walker->layout, c.walker->call.job, at[k],
                       w.s.likelihood->grid.dq_inv_ang, k == 0 ? c2 : c2_to,
                       profile);
             compare_profile(bare + k * p->n_q, profile, p->n_q);
@@ -84,7 +82,6 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     assert_true(farthest > 0.5);
     free(profile);
     tsr_conformation_free(to);
-    tsr_surrogate_beads_free(beads);
     stop_chain(c);
     close_walking(&w);
 }

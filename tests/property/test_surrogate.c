@@ -16,8 +16,6 @@ static void device_agrees(int with_water, int n_state)
     open_walking(&w, two_parts, &loose, with_water, 0.02, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
-    tsr_surrogate_beads *beads =
-        tsr_surrogate_beads_new(w.s.t, w.s.likelihood, w.s.extended);
     tsr_conformation *to = tsr_conformation_new(w.s.t);
     double farthest = 0.0;
     int n_moved = 0;
@@ -34,10 +32,9 @@ static void device_agrees(int with_water, int n_state)
                            result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
                        &err);
         const double c2 = c.walker->call.job[1];
-        const double had[2] = {reference(&w, &c, beads, from, c2, beta),
-                               reference(&w, &c, beads, to,
-                                         p->has_c2 ? (double)result[2] : c2,
-                                         beta)};
+        const double had[2] = {
+            reference(&w, &c, from, c2, beta),
+            reference(&w, &c, to, p->has_c2 ? (double)result[2] : c2, beta)};
         for (int k = 0; k < 2; k++)
             if (!(fabs((double)result[k] - had[k]) <
                   0.05 + 1e-4 * fabs(had[k])))
@@ -50,7 +47,6 @@ static void device_agrees(int with_water, int n_state)
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
     tsr_conformation_free(to);
-    tsr_surrogate_beads_free(beads);
     stop_chain(c);
     close_walking(&w);
 }
@@ -80,11 +76,12 @@ static void way_back_has_the_same_density(void **state)
     tsr_conformation *to = tsr_conformation_new(w.s.t);
     tsr_conformation *from = c.chain->state[0].current;
     const tsr_surrogate_state *learnt = c.chain->move[TSR_MOVE_surrogate];
+    const int at = c.chain->parameters->contrast;
     double *theta = c.chain->now.theta, farthest = 0.0;
     tsr_conformation_move(w.s.t, from, 0, w.s.t->n_residue - 1, &away);
     for (int i = 0; i < TIMES; i++) {
         const float *result = c.walker->call.result;
-        theta[c.chain->parameters->contrast + TSR_C2] = 3.0 + 0.1 * i;
+        theta[at + TSR_C2] = 3.0 + 0.1 * i;
         set_out(&c);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         const double there = (double)result[1], c2 = (double)result[2];
@@ -93,20 +90,18 @@ static void way_back_has_the_same_density(void **state)
                            w.surrogate,
                            result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
                        &err);
-        const double contrast[TSR_N_CONTRAST] = {1.0, c2};
-        posterior_must(tsr_surrogate_fill(
-                           w.surrogate, &c.walker->layout,
-                           &(tsr_surrogate_place){
-                               .beta = 1.0,
-                               .theta = theta,
-                               .contrast = contrast,
-                               .weight = 1.0,
-                               .learnt = learnt->ratio,
-                               .steps = 1,
-                               .log_width = learnt->log_width,
-                               .factor = (const double(*)[36])learnt->factor,
-                               .conformation = to},
-                           c.walker->call.job, c.walker->call.point, &err),
+        theta[at + TSR_C2] = c2;
+        tsr_surrogate_state one_step = *learnt;
+        one_step.log_steps = 0.0;
+        const tsr_move_place end = {.topology = w.s.t,
+                                    .beta = 1.0,
+                                    .theta = theta,
+                                    .contrast = at,
+                                    .weight = 1.0,
+                                    .current = to};
+        posterior_must(tsr_surrogate_fill(w.surrogate, &c.walker->layout,
+                                          &one_step, &end, c.walker->call.job,
+                                          c.walker->call.point, &err),
                        &err);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         if (!(fabs((double)result[0] - there) < 1e-3))

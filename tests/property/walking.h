@@ -5,11 +5,7 @@
 #define TESTS_PROPERTY_WALKING_H
 
 #include "sampler/chain.h"
-#include "surrogate/redraw.h"
 #include "surrogate/surrogate.h"
-#include "surrogate/surrogate_beads.h"
-#include "surrogate/surrogate_move.h"
-#include "surrogate/surrogate_walk.h"
 #include "tests/chain_step.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
@@ -184,7 +180,6 @@ static inline double by_powers(const float *a, int n_q, int q, double c2)
 /* The bare profile of beads, pair by pair, from the numbers of a job. */
 static inline void sum_beads(const tsr_surrogate_spec *p,
                              const tsr_surrogate_layout *at, const float *job,
-                             const tsr_surrogate_beads *beads,
                              const tsr_conformation *c, double dq, double c2,
                              double *profile)
 {
@@ -196,7 +191,7 @@ static inline void sum_beads(const tsr_surrogate_spec *p,
         for (int i = 0; i < 2; i++) {
             const int b = p->pair[k][i];
             const float *own = job + at->amount + 4 * b;
-            tsr_bead_centre(tsr_surrogate_bead(beads, b),
+            tsr_bead_centre(&(tsr_bead){p->bead[b][2], p->bead[b][3], 0},
                             (const double(*)[3])c->body, x[i]);
             for (int m = 0; m < 2; m++)
                 amount[i][m] = (double)own[m] + c2 * (double)own[2 + m];
@@ -268,7 +263,6 @@ static inline double overlaps(const posterior_sample *s,
 /* log g by the prior's own functions, beads in double precision, and c2's
  * prior. */
 static inline double reference(const walking *w, const walking_chain *c,
-                               const tsr_surrogate_beads *beads,
                                const tsr_conformation *x, double c2,
                                double beta)
 {
@@ -278,8 +272,7 @@ static inline double reference(const walking *w, const walking_chain *c,
     const posterior_sample *s = &w->s;
     double *profile = calloc((size_t)p->n_q, sizeof *profile);
     double sum = torsion_density(s, x) + overlaps(s, x);
-    sum_beads(p, at, job, beads, x, s->likelihood->grid.dq_inv_ang, c2,
-              profile);
+    sum_beads(p, at, job, x, s->likelihood->grid.dq_inv_ang, c2, profile);
     sum += beta * weigh(p, at, job, profile, c2);
     if (p->has_c2)
         sum -= 0.5 * pow((c2 - (double)job[2]) / (double)job[3], 2.0);

@@ -1,5 +1,5 @@
 /* Amounts of beads against amplitudes that are summed over directions. */
-#include "surrogate/surrogate_units.h"
+#include "surrogate/surrogate.h"
 
 #include "core/vec3.h"
 
