@@ -5,7 +5,7 @@
 
 #include "core/vec3.h"
 #include "molecule/topology.h"
-#include "tests/geometry_measure.h"
+#include "tests/geometry.h"
 #include "tests/model_sample.h"
 
 typedef struct {
@@ -75,10 +75,10 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
     tsr_conformation *c;
     sample_chain(joined, NULL, table, &t, &c);
     if (m->cis > 0) {
-        tsr_internal *g = calloc((size_t)n, sizeof *g);
+        internal_geometry *g = calloc((size_t)n, sizeof *g);
         measure_geometry(t, c, g);
         g[m->cis - 1].omega = 0.0;
-        tsr_geometry_build(t, g, c);
+        build_geometry(t, g, c);
         free(g);
     }
     tsr_structure *s = tsr_topology_structure(t, c);

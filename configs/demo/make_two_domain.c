@@ -11,6 +11,7 @@
 #include "core/vec3.h"
 #include "molecule/topology.h"
 #include "prior/prior.h"
+#include "tests/geometry.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -30,7 +31,7 @@ typedef struct {
     tsr_topology *t;
     tsr_conformation *c;
     tsr_prior *prior;
-    tsr_internal *internal;
+    internal_geometry *internal;
 } molecule;
 
 static void stop(const tsr_err *err)
@@ -67,14 +68,14 @@ static void close_molecule(molecule *m)
 /* Clashes cost, and so does a wide bundle. */
 static double energy(molecule *m)
 {
-    tsr_geometry_build(m->t, m->internal, m->c);
+    build_geometry(m->t, m->internal, m->c);
     double rg = tsr_conformation_rg(m->t, m->c, NULL);
     return -tsr_prior_log_reference(m->prior, m->c) + 1.5 * rg * rg;
 }
 
 /* Simulated annealing over the loop torsions of one domain. */
 static void fold_domain(const char *text, const tsr_prior_table *table,
-                        uint64_t seed, tsr_internal *out)
+                        uint64_t seed, internal_geometry *out)
 {
     enum { STEPS = 60000 };
     molecule m;
@@ -83,8 +84,8 @@ static void fold_domain(const char *text, const tsr_prior_table *table,
     open_molecule(&m, text, table);
     for (int i = 0; i < n; i++) {
         m.internal[i] = fold[i] == 'h'
-                            ? tsr_geometry_ideal(-62 * DEGREE, -42 * DEGREE)
-                            : tsr_geometry_ideal(-80 * DEGREE, 130 * DEGREE);
+                            ? geometry_ideal(-62 * DEGREE, -42 * DEGREE)
+                            : geometry_ideal(-80 * DEGREE, 130 * DEGREE);
         if (fold[i] == 'l')
             loop[n_loop++] = i;
     }
@@ -93,7 +94,7 @@ static void fold_domain(const char *text, const tsr_prior_table *table,
     for (int step = 0; step < STEPS; step++) {
         double heat = 20.0 * (1.0 - (double)step / STEPS) + 0.2;
         int i = loop[gsl_rng_uniform_int(rng, (unsigned long)n_loop)];
-        tsr_internal old = m.internal[i];
+        internal_geometry old = m.internal[i];
         double turn = gsl_ran_gaussian(rng, step % 5 ? 0.15 : 1.0);
         if (step & 1 && m.t->residue[i].amino != TSR_PRO)
             m.internal[i].phi += turn;
@@ -134,7 +135,7 @@ int main(int argc, char **argv)
     size_t n = strlen(fold), k = strlen(linker);
     fold_domain(sequence[0], table, 3, m.internal);
     for (size_t i = 0; i < k; i++)
-        m.internal[n + i] = tsr_geometry_ideal(-75 * DEGREE, 150 * DEGREE);
+        m.internal[n + i] = geometry_ideal(-75 * DEGREE, 150 * DEGREE);
     fold_domain(sequence[1], table, 4, m.internal + n + k);
     printf("energy of the whole: %.1f\n", energy(&m));
     tsr_structure *s = tsr_topology_structure(m.t, m.c);

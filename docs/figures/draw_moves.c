@@ -6,11 +6,11 @@
  *     build/docs/figures/draw_moves data/prior.dat docs/figures
  */
 #include "core/random.h"
-#include "core/vec3.h"
 #include "molecule/topology.h"
 #include "moves/move.h"
 #include "prior/prior.h"
 #include "report/figure.h"
+#include "tests/geometry.h"
 
 #include <gsl/gsl_eigen.h>
 #include <math.h>
@@ -107,6 +107,7 @@ static const figure figures[] = {
     {.move = "side_chain", .sequence = "GKWLG", .fold = "ceeec", .seed = 2}};
 
 typedef struct {
+    tsr_pool pool;
     tsr_topology *t;
     tsr_conformation *c;
     tsr_prior *prior;
@@ -128,8 +129,8 @@ static void stop(const char *text)
 static void fold_chain(const scene *s, const char *fold)
 {
     int n = s->t->n_residue;
-    tsr_internal g[MAX_RESIDUE];
-    tsr_geometry_measure(s->t, s->c, g);
+    internal_geometry g[MAX_RESIDUE];
+    measure_geometry(s->t, s->c, g);
     for (int i = 0; i < n; i++) {
         double phi = -62.0 * DEGREE, psi = -42.0 * DEGREE;
         if (fold[i] == 'e')
@@ -137,8 +138,7 @@ static void fold_chain(const scene *s, const char *fold)
         else if (fold[i] == 'c')
             tsr_prior_torsion_draw(s->prior, i, s->rng, &phi, &psi);
         if (tsr_amino_has_side_chain(s->t->residue[i].amino))
-            tsr_prior_side_draw(s->prior, s->t->residue[i].amino, s->rng,
-                                s->c->side[i]);
+            tsr_prior_side_draw(s->prior, i, s->rng, s->c->side[i]);
         if (i > 0)
             g[i].phi = phi;
         if (i < n - 1) {
@@ -146,7 +146,7 @@ static void fold_chain(const scene *s, const char *fold)
             g[i].psi = psi;
         }
     }
-    tsr_geometry_build(s->t, g, s->c);
+    build_geometry(s->t, g, s->c);
 }
 
 static void open_scene(scene *s, const figure *f, const tsr_prior_table *table)
@@ -182,14 +182,14 @@ static void open_scene(scene *s, const figure *f, const tsr_prior_table *table)
         worst[0] = '\0';
         tsr_prior_clashes(s->prior, s->c, worst);
     }
-    s->move = s->type->state_new(s->option, s->t, s->prior);
+    s->move = s->type->state_new(&s->pool, s->option, s->t, s->prior);
     if (s->move == NULL || s->type->n_target(s->option, s->t) == 0)
         stop("nothing to move");
 }
 
 static void close_scene(scene *s)
 {
-    s->type->state_free(s->move);
+    tsr_pool_clear(&s->pool);
     tsr_prior_free(s->prior);
     tsr_conformation_free(s->c);
     tsr_topology_free(s->t);

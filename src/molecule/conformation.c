@@ -10,35 +10,35 @@
 /* Masses of the backbone atoms in Da (C, N, O), as io/structure has them. */
 static const double mass_n = 14.0067, mass_c = 12.0107, mass_o = 15.9994;
 
-tsr_conformation *tsr_conformation_new(const tsr_topology *topology)
+tsr_conformation *tsr_conformation_new(const tsr_topology *t)
 {
     tsr_conformation *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NULL;
-    tsr_pool_array(&c->pool, c->backbone, topology->n_residue);
-    tsr_pool_array(&c->pool, c->side, topology->n_residue);
-    tsr_pool_array(&c->pool, c->body, topology->n_body + 1);
+    tsr_pool_array(&c->pool, c->backbone, t->n_residue);
+    tsr_pool_array(&c->pool, c->side, t->n_residue);
+    tsr_pool_array(&c->pool, c->body, t->n_body + 1);
     if (!c->pool.failed)
         return c;
     tsr_conformation_free(c);
     return NULL;
 }
 
-void tsr_conformation_free(tsr_conformation *conformation)
+void tsr_conformation_free(tsr_conformation *c)
 {
-    if (conformation != NULL)
-        tsr_pool_clear(&conformation->pool);
-    free(conformation);
+    if (c != NULL)
+        tsr_pool_clear(&c->pool);
+    free(c);
 }
 
-void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
+void tsr_conformation_copy(const tsr_topology *t, tsr_conformation *to,
                            const tsr_conformation *from, int first, int count)
 {
     if (count <= 0)
         return;
     size_t i = (size_t)first, n = (size_t)count;
-    const tsr_residue *a = &topology->residue[first];
-    const tsr_residue *z = &topology->residue[first + count - 1];
+    const tsr_residue *a = &t->residue[first];
+    const tsr_residue *z = &t->residue[first + count - 1];
     size_t b = (size_t)a->first_body;
     size_t m = (size_t)(z->first_body + z->n_body - a->first_body);
     memcpy(to->backbone + i, from->backbone + i, n * sizeof *to->backbone);
@@ -46,54 +46,50 @@ void tsr_conformation_copy(const tsr_topology *topology, tsr_conformation *to,
     memcpy(to->body + b, from->body + b, m * sizeof *to->body);
 }
 
-void tsr_conformation_cb(const tsr_topology *topology,
-                         const tsr_conformation *conformation, int residue,
-                         double cb[3])
+void tsr_conformation_cb(const tsr_topology *t, const tsr_conformation *c,
+                         int residue, double cb[3])
 {
-    double(*x)[3] = conformation->backbone[residue];
+    double(*x)[3] = c->backbone[residue];
     double frame[3][3];
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    tsr_frame_to_global(cb, frame, x[TSR_CA], topology->residue[residue].cb);
+    tsr_frame_to_global(cb, frame, x[TSR_CA], t->residue[residue].cb);
 }
 
-void tsr_conformation_base(const tsr_topology *topology,
-                           const tsr_conformation *conformation, int residue,
-                           tsr_motion *motion)
+void tsr_conformation_base(const tsr_topology *t, const tsr_conformation *c,
+                           int residue, tsr_motion *motion)
 {
-    const tsr_base *base = &topology->base[residue];
+    const tsr_base *base = &t->base[residue];
     tsr_motion_about(motion, base->from, base->to,
-                     conformation->side[residue][0] - base->chi);
+                     c->side[residue][0] - base->chi);
 }
 
 /* All bodies of a link are guests'. */
-static void place_link(const tsr_topology *topology,
-                       tsr_conformation *conformation, int i)
+static void place_link(const tsr_topology *t, tsr_conformation *c, int i)
 {
-    const tsr_residue *r = &topology->residue[i];
-    double(*x)[3] = conformation->backbone[i];
+    const tsr_residue *r = &t->residue[i];
+    double(*x)[3] = c->backbone[i];
     double frame[3][3];
     tsr_motion turn = {.shift = {0.0}};
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    if (topology->base[i].is_there)
-        tsr_conformation_base(topology, conformation, i, &turn);
+    if (t->base[i].is_there)
+        tsr_conformation_base(t, c, i, &turn);
     for (int b = r->first_body; b < r->first_body + r->n_body; b++) {
-        const tsr_guest_body *body = tsr_guests_body(topology, b);
+        const tsr_guest_body *body = tsr_guests_body(t, b);
         double local[3];
         tsr_vec3_copy(local, body->local);
         if (body->turns)
             tsr_motion_apply(&turn, local);
-        tsr_frame_to_global(conformation->body[b], frame, x[TSR_CA], local);
+        tsr_frame_to_global(c->body[b], frame, x[TSR_CA], local);
     }
 }
 
-static void place_residue(const tsr_topology *topology,
-                          tsr_conformation *conformation, int i)
+static void place_residue(const tsr_topology *t, tsr_conformation *c, int i)
 {
-    const tsr_residue *r = &topology->residue[i];
-    double(*x)[3] = conformation->backbone[i];
+    const tsr_residue *r = &t->residue[i];
+    double(*x)[3] = c->backbone[i];
     double frame[3][3], main[3], cb[3] = {0};
     if (r->link != TSR_LINK_NONE) {
-        place_link(topology, conformation, i);
+        place_link(t, c, i);
         return;
     }
     double mass = mass_n + 2.0 * mass_c + mass_o;
@@ -110,18 +106,17 @@ static void place_residue(const tsr_topology *topology,
     for (int d = 0; d < 3; d++)
         main[d] /= mass;
 
-    double(*body)[3] = conformation->body + r->first_body;
+    double(*body)[3] = c->body + r->first_body;
     int n_own = r->n_body - r->n_guest;
     for (int b = n_own; b < r->n_body; b++)
-        tsr_frame_to_global(
-            body[b], frame, x[TSR_CA],
-            tsr_guests_body(topology, r->first_body + b)->local);
+        tsr_frame_to_global(body[b], frame, x[TSR_CA],
+                            tsr_guests_body(t, r->first_body + b)->local);
     if (!tsr_amino_has_side_chain(r->amino)) {
         tsr_vec3_copy(body[0], main);
         return;
     }
     double side[3];
-    tsr_frame_to_global(side, frame, x[TSR_CA], conformation->side[i]);
+    tsr_frame_to_global(side, frame, x[TSR_CA], c->side[i]);
     if (n_own == 2) {
         tsr_vec3_copy(body[0], main);
         tsr_vec3_copy(body[1], side);
@@ -132,33 +127,30 @@ static void place_residue(const tsr_topology *topology,
         body[0][d] = (mass * main[d] + beyond * side[d]) / (mass + beyond);
 }
 
-void tsr_conformation_place_bodies(const tsr_topology *topology,
-                                   tsr_conformation *conformation, int first,
-                                   int count)
+void tsr_conformation_place_bodies(const tsr_topology *t, tsr_conformation *c,
+                                   int first, int count)
 {
     for (int i = first; i < first + count; i++)
-        place_residue(topology, conformation, i);
+        place_residue(t, c, i);
 }
 
-double tsr_conformation_torsion(const tsr_topology *topology,
-                                const tsr_conformation *conformation,
-                                int residue, tsr_torsion_kind kind)
+double tsr_conformation_torsion(const tsr_topology *t,
+                                const tsr_conformation *c, int residue,
+                                tsr_torsion_kind kind)
 {
-    const tsr_residue *r = &topology->residue[residue];
-    double(*x)[3] = conformation->backbone[residue];
+    const tsr_residue *r = &t->residue[residue];
+    double(*x)[3] = c->backbone[residue];
     if (kind == TSR_PHI)
         return residue == r->chain_first
                    ? (double)NAN
                    : tsr_vec3_torsion(
-                         conformation->backbone[residue - 1]
-                                               [tsr_residue_atom_before(r)],
+                         c->backbone[residue - 1][tsr_residue_atom_before(r)],
                          x[TSR_N], x[TSR_CA], x[TSR_C]);
     return residue == r->chain_last
                ? (double)NAN
                : tsr_vec3_torsion(
                      x[TSR_N], x[TSR_CA], x[TSR_C],
-                     conformation
-                         ->backbone[residue + 1][tsr_residue_atom_after(r)]);
+                     c->backbone[residue + 1][tsr_residue_atom_after(r)]);
 }
 
 /* Lanes x, y, z and one to spare. */
@@ -190,16 +182,15 @@ static void move_points(const tsr_motion *motion, double (*x)[3], int n)
     }
 }
 
-void tsr_conformation_move(const tsr_topology *topology,
-                           tsr_conformation *conformation, int first, int last,
-                           const tsr_motion *motion)
+void tsr_conformation_move(const tsr_topology *t, tsr_conformation *c,
+                           int first, int last, const tsr_motion *motion)
 {
     if (first > last)
         return;
-    move_points(motion, conformation->backbone[first], 4 * (last - first + 1));
-    const tsr_residue *a = &topology->residue[first];
-    const tsr_residue *z = &topology->residue[last];
-    move_points(motion, conformation->body + a->first_body,
+    move_points(motion, c->backbone[first], 4 * (last - first + 1));
+    const tsr_residue *a = &t->residue[first];
+    const tsr_residue *z = &t->residue[last];
+    move_points(motion, c->body + a->first_body,
                 z->first_body + z->n_body - a->first_body);
 }
 
@@ -248,34 +239,30 @@ void tsr_conformation_turn_many(const tsr_topology *t, tsr_conformation *c,
                               &all);
 }
 
-void tsr_conformation_turn(const tsr_topology *topology,
-                           tsr_conformation *conformation,
+void tsr_conformation_turn(const tsr_topology *t, tsr_conformation *c,
                            const tsr_torsion *torsion, double angle_rad)
 {
     double change[1][2] = {{0.0, 0.0}};
     change[0][torsion->kind == TSR_PSI] = angle_rad;
-    tsr_conformation_turn_many(topology, conformation, torsion->residue,
-                               torsion->residue, torsion->c_side,
-                               (const double(*)[2])change);
+    tsr_conformation_turn_many(t, c, torsion->residue, torsion->residue,
+                               torsion->c_side, (const double(*)[2])change);
 }
 
-double tsr_conformation_rg(const tsr_topology *topology,
-                           const tsr_conformation *conformation,
+double tsr_conformation_rg(const tsr_topology *t, const tsr_conformation *c,
                            const double *rg2)
 {
     double centre[3] = {0}, sum = 0.0;
-    for (int b = 0; b < topology->n_body; b++)
+    for (int b = 0; b < t->n_body; b++)
         for (int d = 0; d < 3; d++)
-            centre[d] += topology->body[b].mass * conformation->body[b][d];
+            centre[d] += t->body[b].mass * c->body[b][d];
     for (int d = 0; d < 3; d++)
-        centre[d] /= topology->total_mass;
-    for (int b = 0; b < topology->n_body; b++) {
-        const tsr_body *body = &topology->body[b];
+        centre[d] /= t->total_mass;
+    for (int b = 0; b < t->n_body; b++) {
+        const tsr_body *body = &t->body[b];
         double own = rg2 == NULL ? 0.0 : rg2[body->type];
-        sum += body->mass *
-               (tsr_vec3_distance2(conformation->body[b], centre) + own);
+        sum += body->mass * (tsr_vec3_distance2(c->body[b], centre) + own);
     }
-    return sqrt(sum / topology->total_mass);
+    return sqrt(sum / t->total_mass);
 }
 
 /* GLY has no CB, ALA no centre of its own. The atoms of links are guests'. */
@@ -287,43 +274,41 @@ static int atoms_of(const tsr_residue *r)
                                                 : 5;
 }
 
-int tsr_topology_n_atom(const tsr_topology *topology)
+int tsr_topology_n_atom(const tsr_topology *t)
 {
     int n = 0;
-    for (int i = 0; i < topology->n_residue; i++)
-        n += atoms_of(&topology->residue[i]);
-    return n + tsr_guests_n_atom(topology->guests);
+    for (int i = 0; i < t->n_residue; i++)
+        n += atoms_of(&t->residue[i]);
+    return n + tsr_guests_n_atom(t->guests);
 }
 
-int tsr_conformation_residue_atoms(const tsr_topology *topology,
-                                   const tsr_conformation *conformation,
-                                   int residue, double xyz[TSR_MODEL_ATOMS][3])
+int tsr_conformation_residue_atoms(const tsr_topology *t,
+                                   const tsr_conformation *c, int residue,
+                                   double xyz[TSR_MODEL_ATOMS][3])
 {
-    double(*x)[3] = conformation->backbone[residue], frame[3][3];
-    const int n = atoms_of(&topology->residue[residue]);
+    double(*x)[3] = c->backbone[residue], frame[3][3];
+    const int n = atoms_of(&t->residue[residue]);
     if (n > 0)
         memcpy(xyz, x, 4 * sizeof *xyz);
     if (n > 4)
-        tsr_conformation_cb(topology, conformation, residue, xyz[4]);
+        tsr_conformation_cb(t, c, residue, xyz[4]);
     if (n > 5) {
         tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-        tsr_frame_to_global(xyz[5], frame, x[TSR_CA],
-                            conformation->side[residue]);
+        tsr_frame_to_global(xyz[5], frame, x[TSR_CA], c->side[residue]);
     }
     return n;
 }
 
-void tsr_conformation_atoms(const tsr_topology *topology,
-                            const tsr_conformation *conformation,
+void tsr_conformation_atoms(const tsr_topology *t, const tsr_conformation *c,
                             double (*xyz)[3])
 {
-    for (int i = 0; i < topology->n_residue; i++)
-        xyz += tsr_conformation_residue_atoms(topology, conformation, i, xyz);
-    tsr_guests_place(topology, conformation, xyz);
+    for (int i = 0; i < t->n_residue; i++)
+        xyz += tsr_conformation_residue_atoms(t, c, i, xyz);
+    tsr_guests_place(t, c, xyz);
 }
 
-tsr_structure *tsr_topology_structure(const tsr_topology *topology,
-                                      const tsr_conformation *conformation)
+tsr_structure *tsr_topology_structure(const tsr_topology *t,
+                                      const tsr_conformation *c)
 {
     static const char *const names[6] = {"N", "CA", "C", "O", "CB", "SC"};
     static const int number[6] = {7, 6, 6, 8, 6, 6};
@@ -331,9 +316,9 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
     if (s == NULL)
         return NULL;
     double(*xyz)[3];
-    const int n_atom = tsr_topology_n_atom(topology);
-    const int n_amino = topology->n_residue - topology->n_link;
-    s->n_guest = tsr_guests_n_residue(topology->guests);
+    const int n_atom = tsr_topology_n_atom(t);
+    const int n_amino = t->n_residue - t->n_link;
+    s->n_guest = tsr_guests_n_residue(t->guests);
     s->n_residue = n_amino + s->n_guest;
     s->path = tsr_pool_text(&s->pool, "");
     tsr_pool_array(&s->pool, s->residue, s->n_residue);
@@ -343,10 +328,10 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
         tsr_structure_free(s);
         return NULL;
     }
-    s->n_chain = topology->n_chain;
-    tsr_conformation_atoms(topology, conformation, xyz);
+    s->n_chain = t->n_chain;
+    tsr_conformation_atoms(t, c, xyz);
     for (int i = 0; i < n_amino; i++) {
-        const tsr_residue *r = &topology->residue[i];
+        const tsr_residue *r = &t->residue[i];
         tsr_residue_record *record = &s->residue[i];
         const char *three = tsr_amino_table[r->amino].three;
         snprintf(record->name, sizeof record->name, "%s", three);
@@ -363,17 +348,12 @@ tsr_structure *tsr_topology_structure(const tsr_topology *topology,
             tsr_vec3_copy(atom->xyz, xyz[s->n_atom++]);
         }
     }
-    tsr_guests_write(topology->guests, (const double(*)[3])xyz, s);
+    tsr_guests_write(t->guests, (const double(*)[3])xyz, s);
     tsr_pool_drop(&s->pool, xyz);
     return s;
 }
 
-/* ---- internal coordinates ----
- *
- * An atom is placed from three others by bond length, angle and torsion; a
- * chain is built by that from its first residue on. */
-
-static const double pi = 3.14159265358979323846;
+/* ---- ideal geometry ---- */
 
 void tsr_place_atom(double d[3], const double a[3], const double b[3],
                     const double c[3], double bond_ang, double angle_rad,
@@ -398,47 +378,8 @@ void tsr_place_cb(double cb[3], const double n[3], const double ca[3],
 {
     /* Engh & Huber 1991: CA-CB 1.530, C-CA-CB 110.1 degrees; the torsion
      * N-C-CA-CB of an L residue, from the same set, is 122.6 degrees. */
+    const double pi = 3.14159265358979323846;
     tsr_place_atom(cb, n, c, ca, 1.530, 110.1 * pi / 180.0, 122.6 * pi / 180.0);
-}
-
-void tsr_geometry_build(const tsr_topology *topology,
-                        const tsr_internal *internal,
-                        tsr_conformation *conformation)
-{
-    for (int i = 0; i < topology->n_residue; i++) {
-        const tsr_residue *r = &topology->residue[i];
-        const tsr_internal *g = &internal[i];
-        double(*x)[3] = conformation->backbone[i];
-        if (i > r->chain_first) {
-            double(*p)[3] = conformation->backbone[i - 1];
-            tsr_place_atom(x[TSR_N], p[TSR_N], p[TSR_CA], p[TSR_C], g->c_n,
-                           g->ca_c_n, internal[i - 1].psi);
-            tsr_place_atom(x[TSR_CA], p[TSR_CA], p[TSR_C], x[TSR_N], g->n_ca,
-                           g->c_n_ca, g->omega);
-            tsr_place_atom(x[TSR_C], p[TSR_C], x[TSR_N], x[TSR_CA], g->ca_c,
-                           g->n_ca_c, g->phi);
-        }
-        tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], g->c_o,
-                       g->ca_c_o, g->o_torsion);
-    }
-    tsr_conformation_place_bodies(topology, conformation, 0,
-                                  topology->n_residue);
-}
-
-tsr_internal tsr_geometry_ideal(double phi_rad, double psi_rad)
-{
-    return (tsr_internal){.n_ca = TSR_BOND_N_CA,
-                          .ca_c = TSR_BOND_CA_C,
-                          .c_o = TSR_BOND_C_O,
-                          .c_n = TSR_BOND_C_N,
-                          .n_ca_c = TSR_ANGLE_N_CA_C,
-                          .ca_c_o = TSR_ANGLE_CA_C_O,
-                          .ca_c_n = TSR_ANGLE_CA_C_N,
-                          .c_n_ca = TSR_ANGLE_C_N_CA,
-                          .phi = phi_rad,
-                          .psi = psi_rad,
-                          .omega = pi,
-                          .o_torsion = psi_rad + pi};
 }
 
 /* ---- along with a proposal ---- */
@@ -488,20 +429,18 @@ static void put_span(tsr_proposal *p, tsr_span span)
     p->n_span = n;
 }
 
-void tsr_proposal_carry(const tsr_topology *topology,
-                        const tsr_conformation *current,
+void tsr_proposal_carry(const tsr_topology *t, const tsr_conformation *current,
                         tsr_conformation *proposed, tsr_proposal *proposal)
 {
-    for (int k = 0; k < topology->n_ride && proposal->n_span > 0; k++) {
-        const tsr_ride *ride = &topology->ride[k];
+    for (int k = 0; k < t->n_ride && proposal->n_span > 0; k++) {
+        const tsr_ride *ride = &t->ride[k];
         const int host = span_of(proposal, ride->host);
         if (host < 0)
             continue;
         tsr_motion motion;
         motion_of((const double(*)[3])current->backbone[ride->host],
                   (const double(*)[3])proposed->backbone[ride->host], &motion);
-        tsr_conformation_move(topology, proposed, ride->first, ride->last,
-                              &motion);
+        tsr_conformation_move(t, proposed, ride->first, ride->last, &motion);
         put_span(proposal, (tsr_span){ride->first, ride->last - ride->first + 1,
                                       proposal->span[host].group});
     }

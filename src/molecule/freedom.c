@@ -475,11 +475,11 @@ static void warn_of_others(const search *s, int x, int held, tsr_log *log)
 }
 
 /* The residue that a chain rides on; -1: none. */
-static int host_of(const tsr_topology *topology, int chain)
+static int host_of(const tsr_topology *t, int chain)
 {
-    for (int k = 0; k < topology->n_ride; k++)
-        if (topology->ride[k].chain == chain)
-            return topology->ride[k].host;
+    for (int k = 0; k < t->n_ride; k++)
+        if (t->ride[k].chain == chain)
+            return t->ride[k].host;
     return -1;
 }
 

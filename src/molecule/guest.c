@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const tsr_guest_body *tsr_guests_body(const tsr_topology *topology, int b)
+const tsr_guest_body *tsr_guests_body(const tsr_topology *t, int b)
 {
-    int first = tsr_body_n_type(topology->body_model);
-    return &topology->guests->part[topology->body[b].type - first];
+    int first = tsr_body_n_type(t->body_model);
+    return &t->guests->part[t->body[b].type - first];
 }
 
 int tsr_guests_n_atom(const tsr_guests *guests)
@@ -25,14 +25,14 @@ int tsr_guests_n_residue(const tsr_guests *guests)
     return guests != NULL ? guests->atoms->n_residue : 0;
 }
 
-void tsr_guests_place(const tsr_topology *topology,
-                      const tsr_conformation *conformation, double (*xyz)[3])
+void tsr_guests_place(const tsr_topology *t, const tsr_conformation *c,
+                      double (*xyz)[3])
 {
-    const tsr_guests *g = topology->guests;
+    const tsr_guests *g = t->guests;
     double frame[3][3] = {{0.0}};
     for (int i = 0, last = -1; i < tsr_guests_n_atom(g); i++) {
         const int host = g->host[i];
-        const double(*x)[3] = (const double(*)[3])conformation->backbone[host];
+        const double(*x)[3] = (const double(*)[3])c->backbone[host];
         double local[3];
         if (host != last)
             tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
@@ -40,7 +40,7 @@ void tsr_guests_place(const tsr_topology *topology,
         tsr_vec3_copy(local, g->local[i]);
         if (g->turns[i]) {
             tsr_motion turn;
-            tsr_conformation_base(topology, conformation, host, &turn);
+            tsr_conformation_base(t, c, host, &turn);
             tsr_motion_apply(&turn, local);
         }
         tsr_frame_to_global(xyz[i], frame, x[TSR_CA], local);
@@ -48,9 +48,8 @@ void tsr_guests_place(const tsr_topology *topology,
 }
 
 void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
-                      tsr_structure *structure)
+                      tsr_structure *s)
 {
-    tsr_structure *s = structure;
     int first = s->n_residue - s->n_guest;
     for (int r = 0; r < s->n_guest; r++) {
         const tsr_file_residue *from = &guests->atoms->residue[r];
@@ -80,22 +79,21 @@ void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
 
 /* Is residue r of the file's atoms a nucleotide whose links are residues of the
  * topology? host: its own. */
-static int has_links_of(const tsr_topology *topology, int host, int r)
+static int has_links_of(const tsr_topology *t, int host, int r)
 {
-    return topology->residue[host].link != TSR_LINK_NONE &&
-           topology->residue[host].nucleotide == r;
+    return t->residue[host].link != TSR_LINK_NONE &&
+           t->residue[host].nucleotide == r;
 }
 
 /* The link of the nucleotide of sugar link `sugar` that a part of it
  * (tsr_nucleic_part) is rigid with; the first there is, where it has no
  * phosphate. *turns: with the base. */
-static int link_of(const tsr_topology *topology, int sugar, int part,
-                   int *turns)
+static int link_of(const tsr_topology *t, int sugar, int part, int *turns)
 {
-    const tsr_residue *residue = topology->residue;
+    const tsr_residue *residue = t->residue;
     const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
     const int i = sugar - before;
-    *turns = part == TSR_PART_BASE && topology->base[sugar].is_there;
+    *turns = part == TSR_PART_BASE && t->base[sugar].is_there;
     return i >= 0 && residue[i].nucleotide == residue[sugar].nucleotide
                ? i
                : sugar - 1;
@@ -470,23 +468,19 @@ static tsr_status find_all(const tsr_structure *structure,
         tsr_vec3_copy(s.xyz[i], atoms->atom[i].xyz);
     for (int r = 0; r < atoms->n_residue; r++)
         host[r] = -1, group[r] = r;
-    TSR_TRY(tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s.xyz,
+    TSR_TRY(tsr_cell_list_new(pool, atoms->n_atom, (const double(*)[3])s.xyz,
                               contact_ang, &s.cells, err));
-    tsr_status status = TSR_OK;
-    *n_guest = count_guests(&s);
-    if (*n_guest > 0)
+    const int has_guests = count_guests(&s) > 0;
+    if (has_guests)
         join_groups(&s);
-    for (int k = 0; k < n_bound && status == TSR_OK; k++)
-        status = bind_one(&s, k, bound->item[k], s.by_unit, err);
-    if (status == TSR_OK && *n_guest > 0) {
-        if (t->n_link > 0)
-            find_bonded(&s);
+    for (int k = 0; k < n_bound; k++)
+        TSR_TRY(bind_one(&s, k, bound->item[k], s.by_unit, err));
+    if (has_guests && t->n_link > 0)
+        find_bonded(&s);
+    if (has_guests)
         find_hosts(&s);
-    }
-    if (status == TSR_OK)
-        *n_guest = take_atoms(&s, is_guest);
-    tsr_cell_list_free(s.cells);
-    return status;
+    *n_guest = take_atoms(&s, is_guest);
+    return TSR_OK;
 }
 
 /* ---- how they are cut into bodies ---- */
@@ -824,10 +818,9 @@ static tsr_status make_guests(const tsr_atoms *atoms, const int *host,
     return add_bodies(t, c, err);
 }
 
-tsr_status tsr_guests_attach(const tsr_structure *structure,
-                             const tsr_atoms *atoms, const tsr_strings *bound,
-                             tsr_log *log, tsr_topology *t, tsr_conformation *c,
-                             tsr_err *err)
+tsr_status tsr_guests_attach(const tsr_structure *s, const tsr_atoms *atoms,
+                             const tsr_strings *bound, tsr_log *log,
+                             tsr_topology *t, tsr_conformation *c, tsr_err *err)
 {
     tsr_pool pool = {0};
     int *host, *group, n_guest = 0;
@@ -836,8 +829,8 @@ tsr_status tsr_guests_attach(const tsr_structure *structure,
     tsr_pool_array(&pool, group, atoms->n_residue + 1);
     tsr_pool_array(&pool, is_guest, atoms->n_atom + 1);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, find_all(structure, atoms, bound, t, &pool, host, group,
-                              is_guest, &n_guest, err));
+    TSR_THEN(status, find_all(s, atoms, bound, t, &pool, host, group, is_guest,
+                              &n_guest, err));
     if (status == TSR_OK && n_guest > 0) {
         status = make_guests(atoms, host, is_guest, n_guest, t, c, err);
         if (status == TSR_OK)

@@ -250,9 +250,9 @@ static int is_first(const tsr_atoms *atoms, int r)
     return is_nucleotide(&atoms->residue[r]);
 }
 
-tsr_status tsr_nucleic_find(const tsr_structure *structure,
-                            const tsr_atoms *atoms, const tsr_strings *named,
-                            tsr_nucleic **out, tsr_err *err)
+tsr_status tsr_nucleic_find(const tsr_structure *s, const tsr_atoms *atoms,
+                            const tsr_strings *named, tsr_nucleic **out,
+                            tsr_err *err)
 {
     int n_chain = 0;
     tsr_status status = TSR_OK;
@@ -264,8 +264,7 @@ tsr_status tsr_nucleic_find(const tsr_structure *structure,
         n_chain += is_first(atoms, r);
     for (int r = 0; r < atoms->n_residue; r++) {
         const char *chain = atoms->residue[r].chain;
-        if (!is_first(atoms, r) ||
-            !is_wanted(structure, chain, n_chain == 1, named))
+        if (!is_first(atoms, r) || !is_wanted(s, chain, n_chain == 1, named))
             continue;
         for (int k = r, before = -1; k < atoms->n_residue; k++) {
             if (!is_nucleotide(&atoms->residue[k]) ||

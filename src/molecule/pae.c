@@ -14,13 +14,6 @@
 
 enum { MOST_TOKENS = 20000, NAME_SIZE = 32 };
 
-void tsr_pae_free(tsr_pae *pae)
-{
-    if (pae != NULL)
-        tsr_pool_clear(&pae->pool);
-    free(pae);
-}
-
 /* Numbers of a list in which lists may lie. */
 typedef struct {
     double *value;
@@ -157,13 +150,14 @@ static tsr_status read_content(const char *path, content *c, tsr_err *err)
     return status;
 }
 
-static tsr_status copy_matrix(const content *c, tsr_pae *p, tsr_err *err)
+static tsr_status copy_matrix(tsr_pool *pool, const content *c, tsr_pae *p,
+                              tsr_err *err)
 {
     const numbers *e = &c->error;
     size_t n = (size_t)p->n;
     int has_pairs = c->first.n == e->n && c->second.n == e->n && e->n > 0;
-    tsr_pool_array(&p->pool, p->error, n * n);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
+    tsr_pool_array(pool, p->error, n * n);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (size_t k = 0; k < e->n; k++) {
         size_t row = k / n, column = k % n;
         double i = has_pairs ? c->first.value[k] - 1.0 : (double)row;
@@ -180,19 +174,20 @@ static tsr_status copy_matrix(const content *c, tsr_pae *p, tsr_err *err)
 }
 
 /* What the file says of its residues, where it says it of all. */
-static tsr_status copy_tokens(const content *c, tsr_pae *p, tsr_err *err)
+static tsr_status copy_tokens(tsr_pool *pool, const content *c, tsr_pae *p,
+                              tsr_err *err)
 {
     size_t n = (size_t)p->n;
     if (c->plddt.n == n) {
-        tsr_pool_array(&p->pool, p->plddt, n);
-        TSR_TRY(tsr_pool_check(&p->pool, err));
+        tsr_pool_array(pool, p->plddt, n);
+        TSR_TRY(tsr_pool_check(pool, err));
         memcpy(p->plddt, c->plddt.value, n * sizeof *p->plddt);
     }
     if (c->n_chain != n || c->number.n != n)
         return TSR_OK;
-    tsr_pool_array(&p->pool, p->number, n);
-    tsr_pool_array(&p->pool, p->chain, n);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
+    tsr_pool_array(pool, p->number, n);
+    tsr_pool_array(pool, p->chain, n);
+    TSR_TRY(tsr_pool_check(pool, err));
     memcpy(p->chain, c->chain, n * sizeof *p->chain);
     for (size_t i = 0; i < n; i++)
         p->number[i] =
@@ -220,28 +215,29 @@ static tsr_status check_square(const content *c, const char *path, tsr_err *err)
                               : "");
 }
 
-static tsr_status fill(content *c, const char *path, tsr_pae *p, tsr_err *err)
+static tsr_status fill(tsr_pool *pool, content *c, const char *path,
+                       tsr_pae **out, tsr_err *err)
 {
+    tsr_pae *p;
     TSR_TRY(read_content(path, c, err));
     TSR_TRY(check_square(c, path, err));
+    tsr_pool_array(pool, p, 1);
+    TSR_TRY(tsr_pool_check(pool, err));
     p->n = (int)sqrt((double)c->error.n);
-    p->path = tsr_pool_text(&p->pool, path);
-    TSR_TRY(copy_matrix(c, p, err));
-    return copy_tokens(c, p, err);
+    p->path = tsr_pool_text(pool, path);
+    TSR_TRY(copy_matrix(pool, c, p, err));
+    TSR_TRY(copy_tokens(pool, c, p, err));
+    *out = p;
+    return TSR_OK;
 }
 
-tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err)
+tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
+                        tsr_err *err)
 {
     content c = {0};
-    tsr_pae *p = calloc(1, sizeof *p);
     *out = NULL;
-    TSR_TRY(tsr_allocated(p, err));
-    tsr_status status = fill(&c, path, p, err);
+    const tsr_status status = fill(pool, &c, path, out, err);
     tsr_pool_clear(&c.pool);
-    if (status == TSR_OK)
-        *out = p;
-    else
-        tsr_pae_free(p);
     return status;
 }
 
@@ -347,10 +343,9 @@ static int rows_by_order(const tsr_pae *p, const tsr_structure *s, int *row)
     return fits;
 }
 
-tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
-                        int *row, tsr_err *err)
+tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *s, int *row,
+                        tsr_err *err)
 {
-    const tsr_structure *s = structure;
     int missing = 0;
     for (int i = 0; i < s->n_residue; i++)
         row[i] = -1;

@@ -316,12 +316,11 @@ static tsr_status make_graph(parts_graph *g, tsr_err *err)
     if (g->pae != NULL)
         TSR_TRY(tsr_pae_rows(g->pae, g->structure, g->row, err));
     TSR_TRY(read_backbones(g, cb, err));
-    TSR_TRY(
-        tsr_cell_list_new(g->n, (const double(*)[3])cb, apart, &cells, err));
+    TSR_TRY(tsr_cell_list_new(&g->pool, g->n, (const double(*)[3])cb, apart,
+                              &cells, err));
     read_confidence(g, cells, (const double(*)[3])cb, depth, b);
     find_contacts(g, cells, (const double(*)[3])cb);
     find_held(g, sum);
-    tsr_cell_list_free(cells);
     return tsr_pool_check(&g->pool, err);
 }
 
@@ -1480,7 +1479,7 @@ static tsr_status find_strands(search *s, tsr_pool *pool,
     TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < atoms->n_atom; i++)
         tsr_vec3_copy(s->xyz[i], atoms->atom[i].xyz);
-    TSR_TRY(tsr_cell_list_new(atoms->n_atom, (const double(*)[3])s->xyz,
+    TSR_TRY(tsr_cell_list_new(pool, atoms->n_atom, (const double(*)[3])s->xyz,
                               touch_ang, &s->cells, err));
     for (int r = 0; r < atoms->n_residue; r++) {
         const tsr_file_residue *from = &atoms->residue[r];
@@ -1498,9 +1497,14 @@ static tsr_status find_strands(search *s, tsr_pool *pool,
     return list(s, structure, held, parts, err);
 }
 
-tsr_status tsr_parts_strands(const tsr_structure *structure,
-                             const tsr_strings *fixed, tsr_parts *parts,
-                             tsr_err *err)
+/* Appends to parts->flexible the stretches of two nucleotides or more, joined
+ * by bonds, that are single-stranded, by the atoms of the structure's file: no
+ * base pairs, and nothing else touches them. Not those that a run could not
+ * move, nor what `fixed` (ranges; may be NULL) names, nor strands that nothing
+ * holds beside a protein. */
+static tsr_status add_strands(const tsr_structure *structure,
+                              const tsr_strings *fixed, tsr_parts *parts,
+                              tsr_err *err)
 {
     tsr_atoms *atoms = NULL;
     if (structure->n_nucleotide == 0 ||
@@ -1510,7 +1514,6 @@ tsr_status tsr_parts_strands(const tsr_structure *structure,
     search s = {.atoms = atoms};
     const tsr_status status =
         find_strands(&s, &pool, structure, fixed, parts, err);
-    tsr_cell_list_free(s.cells);
     tsr_atoms_free(atoms);
     tsr_pool_clear(&pool);
     return status;
@@ -1539,10 +1542,10 @@ static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
     return tsr_pool_check(&p->pool, err);
 }
 
-tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
+tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err)
 {
-    const int n = structure->n_residue;
+    const int n = s->n_residue;
     tsr_parts *p = calloc(1, sizeof *p);
     *out = NULL;
     TSR_TRY(tsr_allocated(p, err));
@@ -1553,7 +1556,7 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
     tsr_pool_array(&p->pool, p->part, n + 1);
     tsr_pool_array(&p->pool, p->rigid, 2 * n + 1);
     tsr_pool_array(&p->pool, p->range, n + 1);
-    parts_graph graph = {.structure = structure,
+    parts_graph graph = {.structure = s,
                          .pae = pae,
                          .n = n,
                          .kind = p->kind,
@@ -1562,7 +1565,7 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
     if (n > 0)
         TSR_THEN(status, fill(&graph, wish, p, err));
     if (!wish.no_strands)
-        TSR_THEN(status, tsr_parts_strands(structure, wish.fixed, p, err));
+        TSR_THEN(status, add_strands(s, wish.fixed, p, err));
     tsr_pool_clear(&graph.pool);
     if (status != TSR_OK)
         tsr_parts_free(p);
@@ -1571,26 +1574,27 @@ tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
     return status;
 }
 
-static tsr_status find_in(const tsr_structure *structure, const char *path,
+static tsr_status find_in(const tsr_structure *s, const char *path,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err)
 {
+    tsr_pool pool = {0};
     tsr_pae *pae = NULL;
-    tsr_status status = tsr_pae_read(path, &pae, err);
-    TSR_THEN(status, tsr_parts_find(structure, pae, wish, out, err));
-    tsr_pae_free(pae);
+    tsr_status status = tsr_pae_read(&pool, path, &pae, err);
+    TSR_THEN(status, tsr_parts_find(s, pae, wish, out, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 
-tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
+tsr_status tsr_parts_with(const tsr_structure *s, const char *pae,
                           tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
                           char **used_pae, tsr_err *err)
 {
     tsr_err why;
     tsr_status status = TSR_OK;
-    char *path = pae == NULL ? tsr_pae_beside(structure->path) : strdup(pae);
+    char *path = pae == NULL ? tsr_pae_beside(s->path) : strdup(pae);
     *out = NULL;
     if (path != NULL)
-        status = find_in(structure, path, wish, out, &why);
+        status = find_in(s, path, wish, out, &why);
     if (status == TSR_E_DATA && pae == NULL) {
         tsr_warn(log, "not used: %s", why.message);
         free(path);
@@ -1600,7 +1604,7 @@ tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
     if (status != TSR_OK)
         (void)tsr_fail(err, status, "%s", why.message);
     else if (path == NULL)
-        status = tsr_parts_find(structure, NULL, wish, out, err);
+        status = tsr_parts_find(s, NULL, wish, out, err);
     if (status != TSR_OK || used_pae == NULL) {
         free(path);
         path = NULL;

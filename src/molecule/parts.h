@@ -24,7 +24,6 @@
  * token_chain_ids and token_res_ids). */
 
 typedef struct {
-    tsr_pool pool;
     char *path;
     int n;            /* residues, or tokens: what AlphaFold 3 counts */
     float *error;     /* [n][n] Angstrom */
@@ -35,8 +34,8 @@ typedef struct {
 
 /* Errors, naming the file: TSR_E_NOINPUT, TSR_E_DATA (no JSON, no matrix, not
  * square, not finite or negative). */
-tsr_status tsr_pae_read(const char *path, tsr_pae **out, tsr_err *err);
-void tsr_pae_free(tsr_pae *pae);
+tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
+                        tsr_err *err);
 
 /* The file that belongs to a model, by the names that the programs give both,
  * where one lies beside it; NULL: none. Caller frees. */
@@ -114,15 +113,6 @@ typedef struct {
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
                           tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
-
-/* Appends to parts->flexible the stretches of two nucleotides or more, joined
- * by bonds, that are single-stranded, by the atoms of the structure's file: no
- * base pairs, and nothing else touches them. Not those that a run could not
- * move, nor what `fixed` (ranges; may be NULL) names, nor strands that nothing
- * holds beside a protein. Errors: TSR_E_NOMEM. */
-tsr_status tsr_parts_strands(const tsr_structure *structure,
-                             const tsr_strings *fixed, tsr_parts *parts,
-                             tsr_err *err);
 
 /* "predicted aligned errors", "pLDDT", "contacts and secondary structure",
  * "bases that pair". */

@@ -1,7 +1,6 @@
 /* Points in space. */
 #include "molecule/points.h"
 
-#include "core/pool.h"
 #include "core/vec3.h"
 
 #include <math.h>
@@ -16,7 +15,6 @@
 static const double most_ang = 1e100; /* squares stay finite */
 
 struct tsr_cell_list {
-    tsr_pool pool;
     double low[3], size; /* corner, side of a cell */
     int n_cell[3];
     int *first;       /* [cells + 1] into order */
@@ -64,24 +62,22 @@ static int divide(tsr_cell_list *c, int n, const double (*xyz)[3],
     return (int)total;
 }
 
-tsr_status tsr_cell_list_new(int n, const double (*xyz)[3], double radius,
-                             tsr_cell_list **out, tsr_err *err)
+tsr_status tsr_cell_list_new(tsr_pool *pool, int n, const double (*xyz)[3],
+                             double radius, tsr_cell_list **out, tsr_err *err)
 {
+    tsr_cell_list *c;
     *out = NULL;
     for (int i = 0; i < 3 * n; i++)
         if (!(fabs(xyz[i / 3][i % 3]) < most_ang))
             return tsr_fail(err, TSR_E_NUMERIC, "a coordinate is %g",
                             xyz[i / 3][i % 3]);
-    tsr_cell_list *c = calloc(1, sizeof *c);
-    TSR_TRY(tsr_allocated(c, err));
+    tsr_pool_array(pool, c, 1);
+    TSR_TRY(tsr_pool_check(pool, err));
     int total = divide(c, n, xyz, radius);
-    tsr_pool_array(&c->pool, c->first, total + 2);
-    tsr_pool_array(&c->pool, c->order, n);
-    tsr_pool_array(&c->pool, c->xyz, n);
-    if (c->pool.failed) {
-        tsr_cell_list_free(c);
-        return tsr_no_memory(err);
-    }
+    tsr_pool_array(pool, c->first, total + 2);
+    tsr_pool_array(pool, c->order, n);
+    tsr_pool_array(pool, c->xyz, n);
+    TSR_TRY(tsr_pool_check(pool, err));
     /* Counted one place up, so that filling leaves the starts behind. */
     for (int i = 0; i < n; i++)
         c->first[cell_of(c, xyz[i]) + 2]++;
@@ -94,13 +90,6 @@ tsr_status tsr_cell_list_new(int n, const double (*xyz)[3], double radius,
     }
     *out = c;
     return TSR_OK;
-}
-
-void tsr_cell_list_free(tsr_cell_list *cells)
-{
-    if (cells != NULL)
-        tsr_pool_clear(&cells->pool);
-    free(cells);
 }
 
 int tsr_cell_list_near(const tsr_cell_list *c, const double x[3], double radius,

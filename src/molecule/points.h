@@ -2,6 +2,7 @@
 #ifndef TSR_MOLECULE_POINTS_H
 #define TSR_MOLECULE_POINTS_H
 
+#include "core/pool.h"
 #include "core/status.h"
 
 /* Points in cubic cells, to find those near a place. */
@@ -10,9 +11,8 @@ typedef struct tsr_cell_list tsr_cell_list;
 /* Points xyz [n], Angstrom, borrowed; radius: the largest that will be asked
  * for. Errors: TSR_E_NUMERIC (a coordinate is not a number, or above 1e100),
  * TSR_E_NOMEM. */
-tsr_status tsr_cell_list_new(int n, const double (*xyz)[3], double radius,
-                             tsr_cell_list **out, tsr_err *err);
-void tsr_cell_list_free(tsr_cell_list *cells);
+tsr_status tsr_cell_list_new(tsr_pool *pool, int n, const double (*xyz)[3],
+                             double radius, tsr_cell_list **out, tsr_err *err);
 
 /* The points within `radius` of x, that at x itself included: index [max] out,
  * cell by cell. Returns how many there are, which may be more than max. */

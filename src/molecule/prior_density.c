@@ -79,10 +79,9 @@ double tsr_von_mises_moments(double k_phi, double k_psi, double lambda,
            log(2.0 * one2 - 1.0);
 }
 
-void tsr_von_mises_terms(const tsr_von_mises *part,
+void tsr_von_mises_terms(const tsr_von_mises *p,
                          double term[TSR_VON_MISES_TERM])
 {
-    const tsr_von_mises *p = part;
     double cm = cos(p->phi), sm = sin(p->phi);
     double cn = cos(p->psi), sn = sin(p->psi);
     term[0] = log(p->weight) -

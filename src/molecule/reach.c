@@ -223,15 +223,14 @@ static double far_apart(const chain_reach *chain, int x, int y)
     return way + tsr_vec3_distance(chain[x].fixed, chain[y].fixed);
 }
 
-double tsr_topology_reach(const tsr_topology *topology,
-                          const tsr_conformation *first)
+double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
 {
-    const int n = topology->n_chain;
-    int *hinge = calloc((size_t)topology->n_residue, sizeof *hinge);
+    const int n = t->n_chain;
+    int *hinge = calloc((size_t)t->n_residue, sizeof *hinge);
     chain_reach *chain = calloc((size_t)n, sizeof *chain);
     double worst = (double)NAN;
     if (hinge != NULL && chain != NULL) {
-        look_at_chains(topology, first, hinge, chain);
+        look_at_chains(t, first, hinge, chain);
         worst = 0.0;
         for (int x = 0; x < n; x++) {
             worst = fmax(worst, chain_extent(&chain[x].view));
@@ -240,7 +239,7 @@ double tsr_topology_reach(const tsr_topology *topology,
         }
         worst += 2.0 * side_margin;
         for (int c = 0; c < n; c++)
-            worst = topology->mobile[c] && n > 1 ? HUGE_VAL : worst;
+            worst = t->mobile[c] && n > 1 ? HUGE_VAL : worst;
     }
     free(hinge);
     free(chain);

@@ -41,9 +41,8 @@ static int next_part(const tsr_topology *t, int i, int *last)
     return i;
 }
 
-int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose)
+int tsr_pose_find(const tsr_topology *t, int k, tsr_pose *pose)
 {
-    const tsr_topology *t = topology;
     int last, first = next_part(t, 0, &last);
     while (first < t->n_residue) {
         int end, begin = next_part(t, last + 1, &end);
@@ -61,9 +60,8 @@ int tsr_pose_find(const tsr_topology *topology, int k, tsr_pose *pose)
     return 0;
 }
 
-int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail)
+int tsr_tail_find(const tsr_topology *t, int k, tsr_tail *tail)
 {
-    const tsr_topology *t = topology;
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
         int ends[2] = {r->chain_first, r->chain_last};
@@ -82,12 +80,12 @@ int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail)
     return 0;
 }
 
-int tsr_tails_alone(const tsr_topology *topology)
+int tsr_tails_alone(const tsr_topology *t)
 {
     tsr_pose pose;
-    const tsr_residue *r = topology->residue;
+    const tsr_residue *r = t->residue;
     int n_tail = 0, last;
-    for (int i = 0; i < topology->n_residue; i = last + 1) {
+    for (int i = 0; i < t->n_residue; i = last + 1) {
         int head = i, foot = last = r[i].chain_last;
         while (head <= last && r[head].unit < 0)
             head++;
@@ -100,7 +98,7 @@ int tsr_tails_alone(const tsr_topology *topology)
             if (r[head].unit < 0)
                 return 0;
     }
-    return n_tail > 0 && !tsr_pose_find(topology, 0, &pose);
+    return n_tail > 0 && !tsr_pose_find(t, 0, &pose);
 }
 
 static void centre_of(const tsr_conformation *c, int first, int last,
@@ -124,29 +122,29 @@ static void direction_in(double (*residue)[3], const double from[3],
     tsr_frame_to_local(out, frame, origin, u);
 }
 
-void tsr_pose_measure(const tsr_conformation *conformation,
-                      const tsr_pose *pose, double value[TSR_N_POSE_VALUE])
+void tsr_pose_measure(const tsr_conformation *c, const tsr_pose *pose,
+                      double value[TSR_N_POSE_VALUE])
 {
     double centre[2][3], frame[3][3], y[2][3];
     for (int p = 0; p < 2; p++)
-        centre_of(conformation, pose->first[p], pose->last[p], centre[p]);
+        centre_of(c, pose->first[p], pose->last[p], centre[p]);
     value[0] = tsr_vec3_distance(centre[0], centre[1]);
     for (int p = 0; p < 2; p++) {
         int joint = p == 0 ? pose->last[0] : pose->first[1];
-        direction_in(conformation->backbone[joint], centre[p], centre[1 - p],
-                     frame, value + 1 + 3 * p);
+        direction_in(c->backbone[joint], centre[p], centre[1 - p], frame,
+                     value + 1 + 3 * p);
         for (int d = 0; d < 3; d++)
             y[p][d] = centre[p][d] + frame[d][1];
     }
     value[7] = tsr_vec3_torsion(y[0], centre[0], centre[1], y[1]);
 }
 
-void tsr_tail_measure(const tsr_conformation *conformation,
-                      const tsr_tail *tail, double value[TSR_N_TAIL_VALUE])
+void tsr_tail_measure(const tsr_conformation *c, const tsr_tail *tail,
+                      double value[TSR_N_TAIL_VALUE])
 {
     double frame[3][3];
-    double(*joint)[3] = conformation->backbone[tail->joint];
-    const double *end = conformation->backbone[tail->end][TSR_CA];
+    double(*joint)[3] = c->backbone[tail->joint];
+    const double *end = c->backbone[tail->end][TSR_CA];
     value[0] = tsr_vec3_distance(joint[TSR_CA], end);
     direction_in(joint, joint[TSR_CA], end, frame, value + 1);
 }

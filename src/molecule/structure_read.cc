@@ -254,52 +254,52 @@ void check_atom(const char *path, const char *line, size_t size, long number)
            path, number, line + 22);
 }
 
-/* The ATOM, HETATM and TER records of the first model, without the columns
- * where old files have an id code and line numbers: so nothing else in a file
- * can make the reading fail. n_model counts the models. */
-std::string first_model(const char *path, const std::string &text, int &n_model)
+/* The models of a PDB text, one after the other. */
+struct PdbText {
+    const char *path;
+    const std::string &text;
+    size_t at = 0;
+    long line = 1;
+
+    bool next_model(std::string *kept);
+};
+
+/* The ATOM, HETATM and TER records of the next model (NULL: they are passed
+ * over), without the columns where old files have an id code and line numbers:
+ * so nothing else in a file can make the reading fail. false: there is none.
+ * Atoms after END are read too: where files were put together, they are other
+ * chains, or repeat residues and are refused for that. */
+bool PdbText::next_model(std::string *kept)
 {
-    std::string kept;
-    /* Atoms after END are read too: where files were put together, they are
-     * other chains, or repeat residues and are refused for that. */
     bool in_model = false;
-    long number = 1;
-    n_model = 0;
-    kept.reserve(text.size() + text.size() / 8);
-    for (size_t at = 0, end; at < text.size(); at = end + 1, number++) {
-        const char *line = text.data() + at;
+    for (size_t end; at < text.size(); at = end + 1, line++) {
+        const char *from = text.data() + at;
         end = std::min(text.find('\n', at), text.size());
         size_t size = end - at;
-        while (size > 0 && std::isspace(line[size - 1]))
+        while (size > 0 && std::isspace(from[size - 1]))
             size--;
-        if (is_atom(line, size)) {
+        if (is_atom(from, size)) {
             in_model = true;
-            if (n_model > 0)
+            if (kept == nullptr)
                 continue;
-            check_atom(path, line, size, number);
+            check_atom(path, from, size, line);
             /* columns 1 to 66, and 77 to 78 where they hold an element */
-            std::string columns(line, std::min(size, size_t(66)));
+            std::string columns(from, std::min(size, size_t(66)));
             columns.resize(record - 1, ' ');
             for (size_t k = 76; k < 78 && k < size; k++)
-                if (std::isalpha(line[k]))
-                    columns[k] = line[k];
-            kept += columns + '\n';
-        } else if (is_record(line, size, "MODEL") ||
-                   is_record(line, size, "ENDMDL")) {
-            n_model += in_model;
-            in_model = false;
-        } else if (n_model == 0 && size >= 3 &&
-                   strncasecmp(line, "TER", 3) == 0 &&
-                   (size == 3 || line[3] == ' ')) {
-            kept += "TER\n";
+                if (std::isalpha(from[k]))
+                    columns[k] = from[k];
+            *kept += columns + '\n';
+        } else if (in_model && (is_record(from, size, "MODEL") ||
+                                is_record(from, size, "ENDMDL"))) {
+            return true;
+        } else if (kept != nullptr && size >= 3 &&
+                   strncasecmp(from, "TER", 3) == 0 &&
+                   (size == 3 || from[3] == ' ')) {
+            *kept += "TER\n";
         }
     }
-    n_model += in_model;
-    if (n_model == 0)
-        refuse("'%s' is not a structure: it has no atom records of PDB and "
-               "does not begin as mmCIF; give a PDB or mmCIF file",
-               path);
-    return kept;
+    return in_model;
 }
 
 /* ---- copies of a molecule under one chain id ----
@@ -590,9 +590,38 @@ struct Parsed {
     std::string copies;         /* ids that copies got */
 };
 
-/* PDB or mmCIF, as the text says. A blank chain id, which a configuration could
- * not name, is now the first letter that is free. is_own: as tessera wrote it,
- * so that no chain holds copies. */
+/* What gemmi has read, which has to have atoms. A blank chain id, which a
+ * configuration could not name, is now the first letter that is free. */
+gemmi::Structure complete(const char *path, gemmi::Structure structure)
+{
+    if (structure.models.empty())
+        refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
+               "file with coordinates",
+               path);
+    std::string taken;
+    for (const gemmi::Chain &chain : structure.models[0].chains)
+        taken += chain.name.size() == 1 ? chain.name : "";
+    const char letter[2] = {tsr_free_letter(taken.c_str()), '\0'};
+    for (gemmi::Model &model : structure.models)
+        for (gemmi::Chain &chain : model.chains) {
+            if (chain.name.empty())
+                chain.name = letter[0] != '\0' ? letter : "blank";
+            flag_nucleotides(chain);
+        }
+    return structure;
+}
+
+/* Of records as next_model keeps them; is_own: as tessera wrote them, so that
+ * no chain holds copies. */
+gemmi::Structure parse_pdb(const char *path, std::string kept, bool is_own,
+                           std::string &copies)
+{
+    copies = is_own ? "" : split_copies(kept);
+    return complete(
+        path, gemmi::read_pdb_from_memory(kept.data(), kept.size(), path));
+}
+
+/* PDB or mmCIF, as the text says. */
 Parsed parse(const char *path, const std::string &text, bool is_own = false)
 {
     Parsed out;
@@ -601,29 +630,21 @@ Parsed parse(const char *path, const std::string &text, bool is_own = false)
                "mmCIF file",
                path);
     if (is_cif(text)) {
-        out.structure = gemmi::make_structure(parse_cif(path, text));
-        out.n_model = int(out.structure.models.size());
-    } else {
-        std::string kept = first_model(path, text, out.n_model);
-        if (!is_own)
-            out.copies = split_copies(kept);
         out.structure =
-            gemmi::read_pdb_from_memory(kept.data(), kept.size(), path);
+            complete(path, gemmi::make_structure(parse_cif(path, text)));
+        out.n_model = int(out.structure.models.size());
+        return out;
     }
-    if (out.structure.models.empty())
-        refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
-               "file with coordinates",
+    std::string kept;
+    PdbText pdb{path, text};
+    out.n_model = pdb.next_model(&kept);
+    if (out.n_model == 0)
+        refuse("'%s' is not a structure: it has no atom records of PDB and "
+               "does not begin as mmCIF; give a PDB or mmCIF file",
                path);
-    std::string taken;
-    for (const gemmi::Chain &chain : out.structure.models[0].chains)
-        taken += chain.name.size() == 1 ? chain.name : "";
-    const char letter[2] = {tsr_free_letter(taken.c_str()), '\0'};
-    for (gemmi::Model &model : out.structure.models)
-        for (gemmi::Chain &chain : model.chains) {
-            if (chain.name.empty())
-                chain.name = letter[0] != '\0' ? letter : "blank";
-            flag_nucleotides(chain);
-        }
+    while (pdb.next_model(nullptr))
+        out.n_model++;
+    out.structure = parse_pdb(path, kept, is_own, out.copies);
     return out;
 }
 
@@ -700,9 +721,8 @@ std::string one_line(std::string text)
 
 /* Reads a file, gzipped or not, and calls `read` with its text in ASCII; turns
  * what that throws into a status and a message. */
-tsr_status read_file(const char *path,
-                     const std::function<void(const std::string &)> &read,
-                     tsr_err *err)
+tsr_status with_text(const char *path, tsr_err *err,
+                     const std::function<void(const std::string &)> &read)
 {
     char *data;
     size_t size;
@@ -827,7 +847,7 @@ struct Protein {
     void declare(const std::string &chain, const std::string &letters);
     void add_chain(const std::string &name, const Chain &chain);
     void add_residue(const std::string &chain, const gemmi::Residue &residue);
-    tsr_structure *finish();
+    Own<tsr_structure> finish();
 };
 
 void Protein::add_residue(const std::string &chain,
@@ -973,7 +993,7 @@ void Protein::declare(const std::string &chain, const std::string &letters)
     declared.push_back(one);
 }
 
-tsr_structure *Protein::finish()
+Own<tsr_structure> Protein::finish()
 {
     std::snprintf(out->bare, sizeof out->bare,
                   "residues without a whole backbone:%s%s; complete it "
@@ -994,7 +1014,7 @@ tsr_structure *Protein::finish()
     out->declared = copy_out(&out->pool, declared);
     if (out->pool.failed)
         throw std::bad_alloc();
-    return out.release();
+    return std::move(out);
 }
 
 /* ---- what the file says of the sample and of itself ---- */
@@ -1058,8 +1078,8 @@ bool says_prediction(const std::string &text)
                              text.find("ESMFOLD") != std::string::npos));
 }
 
-tsr_structure *read_protein(const char *path, const std::string &text,
-                            bool is_model)
+Own<tsr_structure> read_protein(const char *path, const std::string &text,
+                                bool is_model)
 {
     const Parsed file = parse(path, text);
     /* A chain's ligands and waters often follow apart: parts of one name are
@@ -1087,6 +1107,7 @@ tsr_structure *read_protein(const char *path, const std::string &text,
 }
 
 /* ---- all atoms ---- */
+
 /* 119 in gemmi's list is deuterium. */
 int atomic_number(const gemmi::Atom &atom)
 {
@@ -1333,46 +1354,21 @@ void Models::add(Own<tsr_atoms> model)
                path, n, model->n_atom, first->n_atom);
 }
 
-/* Where the text of a PDB file's next model begins, behind its ENDMDL; the end
- * where there is none. */
-size_t after_model(const std::string &text, size_t at)
-{
-    for (; at < text.size(); at++) {
-        size_t end = text.find('\n', at);
-        bool is_end = text.compare(at, 6, "ENDMDL") == 0;
-        at = end == std::string::npos ? text.size() : end;
-        if (is_end)
-            break;
-    }
-    return at;
-}
-
-bool has_atoms(const std::string &text)
-{
-    return text.compare(0, 4, "ATOM") == 0 ||
-           text.compare(0, 6, "HETATM") == 0 ||
-           text.find("\nATOM") != std::string::npos ||
-           text.find("\nHETATM") != std::string::npos;
-}
-
-/* A PDB text is cut at ENDMDL, so that each model is read, and checked, like a
- * file; mmCIF says the model with every atom. */
+/* One model of a PDB text at a time, so that each is checked like a file and
+ * many take no more memory than one; mmCIF says the model with every atom. */
 Models read_models(const char *path, const std::string &text)
 {
     Models all{path};
-    size_t end = after_model(text, 0);
-    if (end >= text.size() || !has_atoms(text.substr(end))) {
-        const Parsed file = parse(path, text);
+    const Parsed file = parse(path, text);
+    if (is_cif(text) || file.n_model == 1) {
         for (const gemmi::Model &model : file.structure.models)
             all.add(read_model(path, model, 1));
         return all;
     }
-    for (size_t at = 0; at < text.size(); at = end) {
-        end = after_model(text, at);
-        std::string part = text.substr(at, end - at);
-        if (has_atoms(part))
-            all.add(read_atoms(path, part));
-    }
+    PdbText pdb{path, text};
+    for (std::string kept, copies; pdb.next_model(&kept); kept.clear())
+        all.add(read_model(path, parse_pdb(path, kept, false, copies).models[0],
+                           1));
     return all;
 }
 
@@ -1397,7 +1393,7 @@ tsr_model_atom describe_own(const gemmi::Chain &chain,
     return out;
 }
 
-tsr_model_atoms *read_own(const char *path, const std::string &text)
+Own<tsr_model_atoms> read_own(const char *path, const std::string &text)
 {
     const Parsed file = parse(path, text, true);
     const gemmi::Model &model = file.structure.models[0];
@@ -1418,7 +1414,17 @@ tsr_model_atoms *read_own(const char *path, const std::string &text)
         if (m->ca[r] < 0)
             refuse("'%s': residue number %d of the file has no CA", path,
                    r + 1);
-    return m.release();
+    return m;
+}
+
+/* *out is what `read` makes of the text. */
+template <typename T, typename Read>
+tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
+{
+    *out = nullptr;
+    return with_text(path, err, [&](const std::string &text) {
+        *out = read(text).release();
+    });
 }
 
 } // namespace
@@ -1426,65 +1432,52 @@ tsr_model_atoms *read_own(const char *path, const std::string &text)
 extern "C" tsr_status tsr_structure_read(const char *path, tsr_structure **out,
                                          tsr_err *err)
 {
-    *out = nullptr;
-    return read_file(
-        path,
-        [&](const std::string &text) {
-            *out = read_protein(path, text, false);
-        },
-        err);
+    return read_file(path, out, err, [=](const std::string &text) {
+        return read_protein(path, text, false);
+    });
 }
 
 extern "C" tsr_status tsr_structure_read_any(const char *path,
                                              tsr_structure **out, tsr_err *err)
 {
-    *out = nullptr;
-    return read_file(
-        path,
-        [&](const std::string &text) { *out = read_protein(path, text, true); },
-        err);
+    return read_file(path, out, err, [=](const std::string &text) {
+        return read_protein(path, text, true);
+    });
 }
 
 extern "C" tsr_status tsr_atoms_read(const char *path, tsr_atoms **out,
                                      tsr_err *err)
 {
-    *out = nullptr;
-    return read_file(
-        path,
-        [&](const std::string &text) {
-            *out = read_atoms(path, text).release();
-        },
-        err);
+    return read_file(path, out, err, [=](const std::string &text) {
+        return read_atoms(path, text);
+    });
 }
 
 extern "C" tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
                                             int *n_model, double (**xyz)[3],
                                             tsr_err *err)
 {
-    *out = nullptr;
-    return read_file(
-        path,
-        [&](const std::string &text) {
-            Models all = read_models(path, text);
-            const size_t size = all.xyz.size() * sizeof(double);
-            *xyz = static_cast<double(*)[3]>(std::malloc(size));
-            if (*xyz == nullptr)
-                throw std::bad_alloc();
-            std::memcpy(*xyz, all.xyz.data(), size);
-            *n_model = all.n;
-            *out = all.first.release();
-        },
-        err);
+    return read_file(path, out, err, [=](const std::string &text) {
+        Models all = read_models(path, text);
+        const size_t size = all.xyz.size() * sizeof(double);
+        *xyz = static_cast<double(*)[3]>(std::malloc(size));
+        if (*xyz == nullptr)
+            throw std::bad_alloc();
+        std::memcpy(*xyz, all.xyz.data(), size);
+        *n_model = all.n;
+        return std::move(all.first);
+    });
 }
 
 extern "C" tsr_status tsr_model_atoms_read(const char *path,
                                            tsr_model_atoms **out, tsr_err *err)
 {
-    *out = nullptr;
-    return read_file(
-        path, [&](const std::string &text) { *out = read_own(path, text); },
-        err);
+    return read_file(path, out, err, [=](const std::string &text) {
+        return read_own(path, text);
+    });
 }
+
+/* ---- elements ---- */
 
 extern "C" double tsr_atom_form_factor(int z, double q_inv_ang)
 {
@@ -1544,6 +1537,7 @@ extern "C" double tsr_atom_mass(int z)
         return NAN;
     return gemmi::Element(gemmi::El(z)).weight();
 }
+
 extern "C" int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k)
 {
     const double slack = 0.4; /* over the covalent radii, Angstrom */

@@ -13,11 +13,11 @@
 
 enum { MAX_SERIAL = 99999, MAX_REMARK = 69, MAX_CHAINS = 62 };
 
-void tsr_structure_free(tsr_structure *structure)
+void tsr_structure_free(tsr_structure *s)
 {
-    if (structure != NULL)
-        tsr_pool_clear(&structure->pool);
-    free(structure);
+    if (s != NULL)
+        tsr_pool_clear(&s->pool);
+    free(s);
 }
 
 void tsr_atoms_free(tsr_atoms *atoms)
@@ -44,12 +44,12 @@ int tsr_residue_label(const tsr_residue_record *residue, char *text,
                     insertion);
 }
 
-const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
+const tsr_atom *tsr_residue_atom(const tsr_structure *s,
                                  const tsr_residue_record *residue,
                                  const char *name)
 {
     for (int i = 0; i < residue->n_atom; i++) {
-        const tsr_atom *atom = &structure->atom[residue->first_atom + i];
+        const tsr_atom *atom = &s->atom[residue->first_atom + i];
         if (strcmp(atom->name, name) == 0)
             return atom;
     }
@@ -66,18 +66,18 @@ char tsr_free_letter(const char *taken)
     return *at;
 }
 
-tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
+tsr_status tsr_structure_letter_chains(tsr_structure *s, tsr_log *log,
                                        tsr_err *err)
 {
     char taken[257] = {0}; /* ids of one character */
-    for (int i = 0; i < structure->n_residue; i++) {
-        const char *id = structure->residue[i].chain;
+    for (int i = 0; i < s->n_residue; i++) {
+        const char *id = s->residue[i].chain;
         if (strlen(id) == 1 && strchr(taken, *id) == NULL)
             taken[strlen(taken)] = *id;
     }
-    for (int i = 0; i < structure->n_residue; i++) {
-        char old[sizeof structure->residue->chain];
-        memcpy(old, structure->residue[i].chain, sizeof old);
+    for (int i = 0; i < s->n_residue; i++) {
+        char old[sizeof s->residue->chain];
+        memcpy(old, s->residue[i].chain, sizeof old);
         if (strlen(old) < 2)
             continue;
         char letter[2] = {tsr_free_letter(taken), '\0'};
@@ -85,10 +85,10 @@ tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
             return tsr_fail(err, TSR_E_DATA,
                             "%d chains: PDB has room for 62, one letter or "
                             "digit each; leave some out, or join chains",
-                            structure->n_chain);
-        for (int k = i; k < structure->n_residue; k++)
-            if (strcmp(structure->residue[k].chain, old) == 0)
-                memcpy(structure->residue[k].chain, letter, sizeof letter);
+                            s->n_chain);
+        for (int k = i; k < s->n_residue; k++)
+            if (strcmp(s->residue[k].chain, old) == 0)
+                memcpy(s->residue[k].chain, letter, sizeof letter);
         taken[strlen(taken)] = letter[0];
         tsr_info(log, "chain %s is chain %s in PDB files: one character fits",
                  old, letter);
@@ -137,9 +137,8 @@ static void count_residue(tsr_model_atoms *m, int first, int end)
     m->ca[m->n_residue++] = centre;
 }
 
-void tsr_model_atoms_count(tsr_model_atoms *atoms)
+void tsr_model_atoms_count(tsr_model_atoms *m)
 {
-    tsr_model_atoms *m = atoms;
     for (int i = 0; i < m->n_atom; i++)
         m->atom[i].at = -1;
     for (int pass = 0; pass < 2 && m->n_residue == 0; pass++) {
@@ -154,9 +153,8 @@ void tsr_model_atoms_count(tsr_model_atoms *atoms)
     m->is_nucleic = m->is_nucleic && m->n_residue > 0;
 }
 
-tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure)
+tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *s)
 {
-    const tsr_structure *s = structure;
     tsr_model_atoms *m = tsr_model_atoms_new(s->n_atom);
     if (m == NULL)
         return NULL;
@@ -379,10 +377,10 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
 }
 
 /* The check alone, or the file. */
-static tsr_status write_pdb(const tsr_structure *structure, const char *path,
+static tsr_status write_pdb(const tsr_structure *s, const char *path,
                             const char *remark, int is_check, tsr_err *err)
 {
-    tsr_model_atoms *atoms = tsr_model_atoms_of(structure);
+    tsr_model_atoms *atoms = tsr_model_atoms_of(s);
     TSR_TRY(tsr_allocated(atoms, err));
     const tsr_model_spec spec = {.format = TSR_MODEL_PDB, .atoms = atoms};
     const double(*xyz)[3] = (const double(*)[3])atoms->xyz;
@@ -393,14 +391,13 @@ static tsr_status write_pdb(const tsr_structure *structure, const char *path,
     return status;
 }
 
-tsr_status tsr_structure_check_pdb(const tsr_structure *structure, tsr_err *err)
+tsr_status tsr_structure_check_pdb(const tsr_structure *s, tsr_err *err)
 {
-    return write_pdb(structure, NULL, NULL, 1, err);
+    return write_pdb(s, NULL, NULL, 1, err);
 }
 
-tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
-                                   const char *path, const char *remark,
-                                   tsr_err *err)
+tsr_status tsr_structure_write_pdb(const tsr_structure *s, const char *path,
+                                   const char *remark, tsr_err *err)
 {
-    return write_pdb(structure, path, remark, 0, err);
+    return write_pdb(s, path, remark, 0, err);
 }

@@ -8,14 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double pi = 3.14159265358979323846;
+
 /* A C-N distance beyond this is no peptide bond, Angstrom. */
 static const double longest_peptide = 2.0;
 
-void tsr_topology_free(tsr_topology *topology)
+void tsr_topology_free(tsr_topology *t)
 {
-    if (topology != NULL)
-        tsr_pool_clear(&topology->pool);
-    free(topology);
+    if (t != NULL)
+        tsr_pool_clear(&t->pool);
+    free(t);
 }
 
 static tsr_status topology_new(int n_residue, int n_link,
@@ -182,6 +184,13 @@ static void read_side(const tsr_structure *s, const tsr_residue_record *record,
         tsr_residue_label(record, made->first_side, sizeof made->first_side);
 }
 
+/* O lies opposite to the next N, in the plane of the peptide. */
+static void place_o(double x[4][3], double psi_rad)
+{
+    tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], TSR_BOND_C_O,
+                   TSR_ANGLE_CA_C_O, psi_rad + pi);
+}
+
 static void link_residues(const tsr_structure *s, tsr_topology *t,
                           tsr_conformation *c, repairs *made)
 {
@@ -199,12 +208,9 @@ static void link_residues(const tsr_structure *s, tsr_topology *t,
         double(*x)[3] = c->backbone[i];
         if (!isnan(x[TSR_O][0]))
             continue;
-        /* O lies opposite to the next N, in the plane of the peptide. */
         int next = i < t->residue[i].chain_last && t->residue[i + 1].linked;
         double psi = next ? tsr_conformation_torsion(t, c, i, TSR_PSI) : 2.4;
-        tsr_internal ideal = tsr_geometry_ideal(0.0, psi);
-        tsr_place_atom(x[TSR_O], x[TSR_N], x[TSR_CA], x[TSR_C], ideal.c_o,
-                       ideal.ca_c_o, ideal.o_torsion);
+        place_o(x, psi);
         made->n_o++;
     }
 }
@@ -341,34 +347,38 @@ static void lift(const tsr_topology *t, tsr_conformation *c)
         tsr_conformation_move(t, c, 0, t->n_residue - 1, &up);
 }
 
-static tsr_status build_extended(tsr_topology *t, const tsr_prior_table *prior,
-                                 tsr_conformation *c, tsr_err *err)
+static void build_extended(tsr_topology *t, const tsr_prior_table *prior,
+                           tsr_conformation *c)
 {
-    tsr_internal *internal = calloc((size_t)t->n_residue, sizeof *internal);
-    TSR_TRY(tsr_allocated(internal, err));
-    const double degree = 3.14159265358979323846 / 180.0;
-    double(*x)[3] = c->backbone[0];
+    const double degree = pi / 180.0, psi = 140.0 * degree;
+    double(*x)[3] = c->backbone[0], frame[3][3], cb[3], local[3];
     x[TSR_CA][0] = TSR_BOND_N_CA;
     x[TSR_C][0] = TSR_BOND_N_CA - TSR_BOND_CA_C * cos(TSR_ANGLE_N_CA_C);
     x[TSR_C][1] = TSR_BOND_CA_C * sin(TSR_ANGLE_N_CA_C);
-    for (int i = 0; i < t->n_residue; i++) {
-        int proline = t->residue[i].amino == TSR_PRO;
-        internal[i] = tsr_geometry_ideal((proline ? -65.0 : -135.0) * degree,
-                                         140.0 * degree);
-        if (tsr_amino_has_side_chain(t->residue[i].amino))
-            tsr_prior_table_side(prior, t->residue[i].amino, c->side[i]);
-    }
     /* CB is the same in every ideal frame. */
-    double frame[3][3], global[3], local[3];
-    tsr_place_cb(global, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    tsr_place_cb(cb, x[TSR_N], x[TSR_CA], x[TSR_C]);
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    tsr_frame_to_local(local, frame, x[TSR_CA], global);
-    for (int i = 0; i < t->n_residue; i++)
-        tsr_vec3_copy(t->residue[i].cb, local);
-    tsr_geometry_build(t, internal, c);
-    free(internal);
+    tsr_frame_to_local(local, frame, x[TSR_CA], cb);
+    for (int i = 0; i < t->n_residue; i++) {
+        tsr_residue *r = &t->residue[i];
+        x = c->backbone[i];
+        if (i > 0) {
+            double(*p)[3] = c->backbone[i - 1];
+            tsr_place_atom(x[TSR_N], p[TSR_N], p[TSR_CA], p[TSR_C],
+                           TSR_BOND_C_N, TSR_ANGLE_CA_C_N, psi);
+            tsr_place_atom(x[TSR_CA], p[TSR_CA], p[TSR_C], x[TSR_N],
+                           TSR_BOND_N_CA, TSR_ANGLE_C_N_CA, pi);
+            tsr_place_atom(x[TSR_C], p[TSR_C], x[TSR_N], x[TSR_CA],
+                           TSR_BOND_CA_C, TSR_ANGLE_N_CA_C,
+                           (r->amino == TSR_PRO ? -65.0 : -135.0) * degree);
+        }
+        place_o(x, psi);
+        tsr_vec3_copy(r->cb, local);
+        if (tsr_amino_has_side_chain(r->amino))
+            tsr_prior_table_side(prior, r->amino, c->side[i]);
+    }
+    tsr_conformation_place_bodies(t, c, 0, t->n_residue);
     lift(t, c);
-    return TSR_OK;
 }
 
 static tsr_status take_letters(const char *sequence, tsr_topology *t,
@@ -409,18 +419,19 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
             : topology_new((int)n, 0, body_model, &t, err);
     TSR_THEN(status, take_letters(sequence, t, err));
     TSR_THEN(status, settle(t, &c, err));
-    TSR_THEN(status, build_extended(t, prior, c, err));
+    if (status == TSR_OK)
+        build_extended(t, prior, c);
     TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, NULL, err));
     return finish(status, t, c, out, first);
 }
 
 /* ---- what it is ---- */
 
-int tsr_topology_n_monomer(const tsr_topology *topology)
+int tsr_topology_n_monomer(const tsr_topology *t)
 {
-    int n = topology->n_residue - topology->n_link;
-    for (int i = n; i < topology->n_residue; i++)
-        n += topology->residue[i].link == TSR_LINK_SUGAR;
+    int n = t->n_residue - t->n_link;
+    for (int i = n; i < t->n_residue; i++)
+        n += t->residue[i].link == TSR_LINK_SUGAR;
     return n;
 }
 
@@ -431,16 +442,16 @@ const char *tsr_residue_name(const tsr_residue *residue)
                : residue->name;
 }
 
-char *tsr_topology_sequence(const tsr_topology *topology)
+char *tsr_topology_sequence(const tsr_topology *t)
 {
-    size_t n = (size_t)topology->n_residue + (size_t)topology->n_chain;
+    size_t n = (size_t)t->n_residue + (size_t)t->n_chain;
     char *text = calloc(n + 1, 1), *at = text;
     if (text == NULL)
         return NULL;
-    for (int i = 0; i < topology->n_residue; i++) {
-        if (i > 0 && topology->residue[i].chain_first == i)
+    for (int i = 0; i < t->n_residue; i++) {
+        if (i > 0 && t->residue[i].chain_first == i)
             *at++ = '/';
-        const tsr_residue *r = &topology->residue[i];
+        const tsr_residue *r = &t->residue[i];
         const size_t n_name = strlen(r->name);
         if (r->link == TSR_LINK_NONE)
             *at++ = tsr_amino_table[r->amino].one;

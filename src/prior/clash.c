@@ -4,10 +4,8 @@
  * depend on the order of moves. */
 #include "prior/clash.h"
 
-#include "core/pool.h"
 #include "prior/near.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -34,7 +32,6 @@ typedef struct {
 } moved_block;
 
 struct tsr_clash_state {
-    tsr_pool pool;
     const tsr_clash *clash;
     const tsr_near_functions *near;
     int n;
@@ -288,16 +285,6 @@ static void set_still(tsr_clash_state *s, int n_span, const tsr_body_span *span,
 
 /* ---- the interface ---- */
 
-void tsr_clash_state_free(tsr_clash_state *state)
-{
-    if (state == NULL)
-        return;
-    tsr_near_tree_free(state->tree);
-    free(state->moved);
-    tsr_pool_clear(&state->pool);
-    free(state);
-}
-
 /* All pairs; their sum. */
 static int64_t first_contacts(tsr_clash_state *s, const double (*body)[3])
 {
@@ -317,35 +304,33 @@ static int64_t first_contacts(tsr_clash_state *s, const double (*body)[3])
     return f.sum;
 }
 
-tsr_clash_state *tsr_clash_state_new(const tsr_clash *clash,
+tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
                                      const double (*body)[3], int64_t *total)
 {
-    size_t n = (size_t)clash->topology->n_body;
-    size_t n_block = (n + TSR_LANES - 1) / TSR_LANES;
-    tsr_clash_state *s = calloc(1, sizeof *s);
+    const int n = clash->topology->n_body;
+    const int n_block = (n + TSR_LANES - 1) / TSR_LANES;
+    tsr_clash_state *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     s->clash = clash;
     s->near = tsr_near_best();
-    s->n = (int)n;
+    s->n = n;
     s->listed = 1;
-    s->tree = tsr_near_tree_new(s->near, s->n, body);
-    s->moved = aligned_alloc(sizeof(tsr_eight),
-                             (n_block + 2 * TSR_MAX_SPAN) * sizeof *s->moved);
-    tsr_pool_array(&s->pool, s->every, n_block);
-    tsr_pool_array(&s->pool, s->still, n_block);
-    tsr_pool_array(&s->pool, s->pair, TSR_LANES * n);
-    tsr_pool_array(&s->pool, s->list, n);
-    tsr_pool_array(&s->pool, s->node, NODES * n);
-    tsr_pool_array(&s->pool, s->free_node, NODES * n);
-    tsr_pool_array(&s->pool, s->found, NODES * n);
-    tsr_pool_array(&s->pool, s->mark, n);
-    if (s->tree == NULL || s->moved == NULL || s->pool.failed) {
-        tsr_clash_state_free(s);
+    s->tree = tsr_near_tree_new(pool, s->near, n, body);
+    s->moved =
+        tsr_lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
+    tsr_pool_array(pool, s->every, n_block);
+    tsr_pool_array(pool, s->still, n_block);
+    tsr_pool_array(pool, s->pair, TSR_LANES * (size_t)n);
+    tsr_pool_array(pool, s->list, n);
+    tsr_pool_array(pool, s->node, NODES * (size_t)n);
+    tsr_pool_array(pool, s->free_node, NODES * (size_t)n);
+    tsr_pool_array(pool, s->found, NODES * (size_t)n);
+    tsr_pool_array(pool, s->mark, n);
+    if (pool->failed)
         return NULL;
-    }
-    memset(s->every, 0xff, n_block * sizeof *s->every);
-    memset(s->still, 0xff, n_block * sizeof *s->still);
+    memset(s->every, 0xff, (size_t)n_block * sizeof *s->every);
+    memset(s->still, 0xff, (size_t)n_block * sizeof *s->still);
     for (int k = 0; k < NODES * s->n; k++)
         s->free_node[s->n_free++] = k;
     for (int b = 0; b < s->n; b++)

@@ -9,6 +9,7 @@
 #ifndef TSR_PRIOR_CLASH_H
 #define TSR_PRIOR_CLASH_H
 
+#include "core/pool.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
 
@@ -75,9 +76,8 @@ typedef struct tsr_clash_state tsr_clash_state;
 
 /* From the bodies of a conformation that has no forbidden pair; *total is the
  * sum over all pairs. NULL: out of memory. */
-tsr_clash_state *tsr_clash_state_new(const tsr_clash *clash,
+tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
                                      const double (*body)[3], int64_t *total);
-void tsr_clash_state_free(tsr_clash_state *state);
 
 /* New sum less old, or TSR_CLASH_FORBIDDEN. Spans ascend. */
 int64_t tsr_clash_propose(tsr_clash_state *state, const double (*current)[3],

@@ -3,7 +3,6 @@
 #include "prior/near.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -190,11 +189,11 @@ const tsr_near_functions *tsr_near_best(void)
 
 /* ---- the tree ---- */
 
-void tsr_near_tree_free(tsr_near_tree *tree)
+void *tsr_lanes_new(tsr_pool *pool, int n, size_t size)
 {
-    if (tree != NULL)
-        free(tree->block);
-    free(tree);
+    const size_t side = sizeof(tsr_eight);
+    char *at = tsr_pool_new(pool, (size_t)n * size + side, 1);
+    return at != NULL ? at + (side - (uintptr_t)at % side) : NULL;
 }
 
 static void clear(tsr_near_shelf *s)
@@ -206,24 +205,20 @@ static void clear(tsr_near_shelf *s)
     }
 }
 
-tsr_near_tree *tsr_near_tree_new(const tsr_near_functions *near, int n,
-                                 const double (*xyz)[3])
+tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, const tsr_near_functions *near,
+                                 int n, const double (*xyz)[3])
 {
-    tsr_near_tree *t = calloc(1, sizeof *t);
+    tsr_near_tree *t = tsr_pool_new(pool, 1, sizeof *t);
     if (t == NULL)
         return NULL;
     t->n_block = (n + TSR_LANES - 1) / TSR_LANES;
     t->n_shelf = (t->n_block + TSR_LANES - 1) / TSR_LANES;
     int n_top = (t->n_shelf + TSR_LANES - 1) / TSR_LANES;
-    t->block = aligned_alloc(
-        sizeof(tsr_eight), (size_t)t->n_block * sizeof *t->block +
-                               (size_t)(t->n_shelf + n_top) * sizeof *t->shelf);
-    if (t->block == NULL) {
-        free(t);
+    t->block = tsr_lanes_new(pool, t->n_block, sizeof *t->block);
+    t->shelf = tsr_lanes_new(pool, t->n_shelf, sizeof *t->shelf);
+    t->top = tsr_lanes_new(pool, n_top, sizeof *t->top);
+    if (pool->failed)
         return NULL;
-    }
-    t->shelf = (tsr_near_shelf *)(t->block + t->n_block);
-    t->top = t->shelf + t->n_shelf;
     for (int k = 0; k < t->n_block; k++) {
         int first = k * TSR_LANES, end = first + TSR_LANES;
         near->place(&t->block[k], xyz, first, end < n ? end : n);

@@ -8,6 +8,8 @@
 #ifndef TSR_PRIOR_NEAR_H
 #define TSR_PRIOR_NEAR_H
 
+#include "core/pool.h"
+
 #include <stdint.h>
 
 enum { TSR_LANES = 16 };
@@ -67,10 +69,13 @@ const tsr_near_functions *tsr_near_best(void);
 /* Those that this processor can run, the best first; NULL beyond. */
 const tsr_near_functions *tsr_near_variant(int k);
 
+/* n elements with lanes, which stand where instructions want them. NULL: out of
+ * memory, as tsr_pool_new. */
+void *tsr_lanes_new(tsr_pool *pool, int n, size_t size);
+
 /* Of n bodies. NULL: out of memory. */
-tsr_near_tree *tsr_near_tree_new(const tsr_near_functions *near, int n,
-                                 const double (*xyz)[3]);
-void tsr_near_tree_free(tsr_near_tree *tree);
+tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, const tsr_near_functions *near,
+                                 int n, const double (*xyz)[3]);
 
 /* Blocks first..last have changed: so do the spheres around them. */
 void tsr_near_tree_renew(tsr_near_tree *tree, int first, int last);

@@ -114,14 +114,13 @@ static void anchor(const tsr_topology *t, const tsr_conformation *c, int at,
     }
 }
 
-double tsr_restraint_distance(const tsr_topology *topology,
+double tsr_restraint_distance(const tsr_topology *t,
                               const tsr_restraint *restraint,
-                              const tsr_conformation *conformation)
+                              const tsr_conformation *c)
 {
     double x[2][3];
     for (int k = 0; k < 2; k++)
-        anchor(topology, conformation, restraint->at, restraint->residue[k],
-               x[k]);
+        anchor(t, c, restraint->at, restraint->residue[k], x[k]);
     return tsr_vec3_distance(x[0], x[1]);
 }
 
@@ -229,17 +228,16 @@ static tsr_status set_restraints(tsr_prior *p, const tsr_list *restraints,
     return TSR_OK;
 }
 
-tsr_status tsr_prior_new(const tsr_topology *topology,
-                         const tsr_prior_table *table,
+tsr_status tsr_prior_new(const tsr_topology *t, const tsr_prior_table *table,
                          const tsr_prior_options *options, double d_limit_ang,
                          tsr_prior **out, tsr_err *err)
 {
     *out = NULL;
     tsr_prior *p = calloc(1, sizeof *p);
     TSR_TRY(tsr_allocated(p, err));
-    p->topology = topology;
+    p->topology = t;
     p->d_limit_ang = d_limit_ang;
-    set_clash(&p->clash, topology, table, options);
+    set_clash(&p->clash, t, table, options);
     tsr_status status = set_densities(p, table, err);
     TSR_THEN(status, set_restraints(p, &options->restraints, err));
     if (status != TSR_OK)
@@ -329,35 +327,32 @@ static void torsion_cos_sin(const double a[3], const double b[3],
 }
 
 double tsr_prior_torsion_log_of(const tsr_prior *prior,
-                                const tsr_conformation *conformation,
-                                int residue)
+                                const tsr_conformation *c, int residue)
 {
     const tsr_residue *r = &prior->topology->residue[residue];
-    double(*x)[3] = conformation->backbone[residue];
+    double(*x)[3] = c->backbone[residue];
     double phi[2] = {1.0, 0.0}, psi[2] = {1.0, 0.0};
     if (r->has_phi)
-        torsion_cos_sin(
-            conformation->backbone[residue - 1][tsr_residue_atom_before(r)],
-            x[TSR_N], x[TSR_CA], x[TSR_C], phi);
+        torsion_cos_sin(c->backbone[residue - 1][tsr_residue_atom_before(r)],
+                        x[TSR_N], x[TSR_CA], x[TSR_C], phi);
     if (r->has_psi)
-        torsion_cos_sin(
-            x[TSR_N], x[TSR_CA], x[TSR_C],
-            conformation->backbone[residue + 1][tsr_residue_atom_after(r)],
-            psi);
+        torsion_cos_sin(x[TSR_N], x[TSR_CA], x[TSR_C],
+                        c->backbone[residue + 1][tsr_residue_atom_after(r)],
+                        psi);
     return tsr_prior_torsion_log(prior, residue, phi, psi);
 }
 
 enum { TORSION, ANGLE, SIDE, N_OWN };
 
 /* A term of one flexible residue: torsions, angle, side chain. */
-static int64_t term_of(const tsr_prior *prior,
-                       const tsr_conformation *conformation, int i, int kind)
+static int64_t term_of(const tsr_prior *prior, const tsr_conformation *c, int i,
+                       int kind)
 {
     const tsr_residue *r = &prior->topology->residue[i];
-    double(*x)[3] = conformation->backbone[i];
+    double(*x)[3] = c->backbone[i];
     const int is_link = r->link != TSR_LINK_NONE;
     if (kind == TORSION)
-        return tsr_fix(tsr_prior_torsion_log_of(prior, conformation, i));
+        return tsr_fix(tsr_prior_torsion_log_of(prior, c, i));
     if (kind == ANGLE) /* of a link it is held */
         return is_link ? 0
                        : tsr_fix(tsr_prior_angle_log(
@@ -365,35 +360,33 @@ static int64_t term_of(const tsr_prior *prior,
                              tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C])));
     const int is_there = is_link ? prior->topology->base[i].is_there
                                  : tsr_amino_has_side_chain(r->amino);
-    return is_there
-               ? tsr_fix(tsr_prior_side_log(prior, i, conformation->side[i]))
-               : 0;
+    return is_there ? tsr_fix(tsr_prior_side_log(prior, i, c->side[i])) : 0;
 }
 
-static int64_t restraint_term(const tsr_prior *prior,
-                              const tsr_conformation *conformation, int k)
+static int64_t restraint_term(const tsr_prior *prior, const tsr_conformation *c,
+                              int k)
 {
     const tsr_restraint *r = &prior->restraint[k];
-    return tsr_fix(tsr_restraint_log(
-        r, tsr_restraint_distance(prior->topology, r, conformation)));
+    return tsr_fix(
+        tsr_restraint_log(r, tsr_restraint_distance(prior->topology, r, c)));
 }
 
 /* ---- the reference ---- */
 
 double tsr_prior_log_reference(const tsr_prior *prior,
-                               const tsr_conformation *conformation)
+                               const tsr_conformation *c)
 {
     const tsr_topology *t = prior->topology;
-    const double(*body)[3] = (const double(*)[3])conformation->body;
+    const double(*body)[3] = (const double(*)[3])c->body;
     int64_t sum = 0;
     if (prior->d_limit_ang > 0.0 &&
         tsr_is_distance_beyond(t->n_body, body, prior->d_limit_ang))
         return -(double)INFINITY;
     for (int i = 0; i < t->n_residue; i++)
         for (int k = 0; k < N_OWN && t->residue[i].flexible; k++)
-            sum += term_of(prior, conformation, i, k);
+            sum += term_of(prior, c, i, k);
     for (int k = 0; k < prior->n_restraint; k++)
-        sum += restraint_term(prior, conformation, k);
+        sum += restraint_term(prior, c, k);
     for (int a = 0; a < t->n_body; a++)
         for (int b = 0; b < a; b++) {
             int64_t term =
@@ -482,10 +475,8 @@ enum { TIMED_EVERY = 64 };
 
 void tsr_prior_state_free(tsr_prior_state *state)
 {
-    if (state == NULL)
-        return;
-    tsr_clash_state_free(state->clash);
-    tsr_pool_clear(&state->pool);
+    if (state != NULL)
+        tsr_pool_clear(&state->pool);
     free(state);
 }
 
@@ -505,7 +496,7 @@ static void find_ball(tsr_prior_state *s, const tsr_conformation *c)
 }
 
 tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
-                                     const tsr_conformation *conformation)
+                                     const tsr_conformation *c)
 {
     const tsr_topology *t = prior->topology;
     tsr_prior_state *s = calloc(1, sizeof *s);
@@ -518,9 +509,9 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
     tsr_pool_array(&s->pool, s->restraint, prior->n_restraint);
     tsr_pool_array(&s->pool, s->new_restraint, prior->n_restraint);
     if (prior->clash.cutoff > 0.0)
-        s->clash = tsr_clash_state_new(
-            &prior->clash, (const double(*)[3])conformation->body, &s->total);
-    if (s->pool.failed || (prior->clash.cutoff > 0.0 && s->clash == NULL)) {
+        s->clash = tsr_clash_state_new(&s->pool, &prior->clash,
+                                       (const double(*)[3])c->body, &s->total);
+    if (s->pool.failed) {
         tsr_prior_state_free(s);
         return NULL;
     }
@@ -528,15 +519,15 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
         if (!t->residue[i].flexible)
             continue;
         for (int k = 0; k < N_OWN; k++) {
-            s->term[i][k] = term_of(prior, conformation, i, k);
+            s->term[i][k] = term_of(prior, c, i, k);
             s->total += s->term[i][k];
         }
     }
     for (int k = 0; k < prior->n_restraint; k++) {
-        s->restraint[k] = restraint_term(prior, conformation, k);
+        s->restraint[k] = restraint_term(prior, c, k);
         s->total += s->restraint[k];
     }
-    find_ball(s, conformation);
+    find_ball(s, c);
     return s;
 }
 

@@ -303,8 +303,9 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
     }
     double reach = 2.0 * largest + bond_slack;
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, tsr_cell_list_new(atoms->n_atom, (const double(*)[3])xyz,
-                                       reach, &cells, err));
+    TSR_THEN(status,
+             tsr_cell_list_new(&pool, atoms->n_atom, (const double(*)[3])xyz,
+                               reach, &cells, err));
     if (status == TSR_OK) {
         bond_search search = {atoms, cells, reach, all};
         tsr_parallel_run((atoms->n_atom + PART - 1) / PART,
@@ -312,7 +313,6 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
         for (int r = 0; r < atoms->n_residue; r++)
             assign(atoms, &atoms->residue[r], all, n_hydrogen, count);
     }
-    tsr_cell_list_free(cells);
     tsr_pool_clear(&pool);
     return status;
 }

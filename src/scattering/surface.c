@@ -674,11 +674,10 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
     for (int t = 0; t < n_thread && f.scratch != NULL; t++)
         scratch_make((size_t)n, &pool, &f.scratch[t]);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status,
-             tsr_cell_list_new(n, xyz, first_share * reach, &f.cells, err));
+    TSR_THEN(status, tsr_cell_list_new(&pool, n, xyz, first_share * reach,
+                                       &f.cells, err));
     if (status == TSR_OK)
         tsr_parallel_run(n_part, n_thread, expose_part, &f);
-    tsr_cell_list_free(f.cells);
     tsr_pool_clear(&pool);
     return status;
 }

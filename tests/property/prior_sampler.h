@@ -10,7 +10,7 @@
 #include "core/vec3.h"
 #include "molecule/topology.h"
 #include "prior/prior.h"
-#include "tests/geometry_measure.h"
+#include "tests/geometry.h"
 #include "tests/model_sample.h"
 
 #include <gsl/gsl_randist.h>
@@ -102,7 +102,7 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
                                tsr_conformation *c)
 {
     const tsr_topology *t = s->t;
-    tsr_internal *g = calloc((size_t)t->n_residue, sizeof *g);
+    internal_geometry *g = calloc((size_t)t->n_residue, sizeof *g);
     tsr_conformation_copy(t, c, s->first, 0, t->n_residue);
     measure_geometry(t, c, g);
     int chain = -1;
@@ -127,7 +127,7 @@ static inline void sample_once(const prior_sampler *s, gsl_rng *rng,
         if (tsr_amino_has_side_chain(r->amino))
             tsr_prior_side_draw(s->prior, i, rng, c->side[i]);
     }
-    tsr_geometry_build(t, g, c);
+    build_geometry(t, g, c);
     free(g);
     chain = -1;
     for (int i = 0; i < t->n_residue; i++) {

@@ -1,6 +1,6 @@
 /* Laws of the concerted rotation: the prior in is the prior out, the correction
  * cancels and is the Jacobian of the map, and what is held stays to the bit. */
-#include "tests/geometry_measure.h"
+#include "tests/geometry.h"
 #include "tests/model_sample.h"
 
 #include "core/vec3.h"
@@ -23,7 +23,7 @@ typedef struct {
     tsr_pool pool; /* of the move */
     void *move;
     gsl_rng *rng;
-    tsr_internal *internal;
+    internal_geometry *internal;
 } fixture;
 
 static const tsr_move_type *const move = &tsr_move_concerted;
@@ -76,11 +76,11 @@ static void draw_chain(fixture *f)
     for (int i = 0; i < n; i++) {
         double phi, psi;
         tsr_prior_torsion_draw(f->prior, i, f->rng, &phi, &psi);
-        f->internal[i] = tsr_geometry_ideal(phi, psi);
+        f->internal[i] = geometry_ideal(phi, psi);
         if (i > 0)
             f->internal[i].n_ca_c += gsl_ran_flat(f->rng, -0.1, 0.1);
     }
-    tsr_geometry_build(f->t, f->internal, f->c);
+    build_geometry(f->t, f->internal, f->c);
     tsr_conformation_copy(f->t, f->other, f->c, 0, n);
 }
 
@@ -309,7 +309,7 @@ static void geometry_keeps(void **state)
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFV", 10, "4", "0.3");
     int n = f.t->n_residue;
-    tsr_internal *was = f.internal, *is = calloc((size_t)n, sizeof *is);
+    internal_geometry *was = f.internal, *is = calloc((size_t)n, sizeof *is);
     double a, worst = 0.0;
     int n_step = 50000 * LENGTH, accepted = 0;
     draw_chain(&f);

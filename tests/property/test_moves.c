@@ -1,7 +1,7 @@
 /* Laws of the prior and the moves: running value = reference, corrections
  * cancel, proposals tell the truth, geometry keeps, and the prior in is the
  * prior out, for every move, against draws made without a Markov chain. */
-#include "tests/geometry_measure.h"
+#include "tests/geometry.h"
 #include "tests/property/moves_support.h"
 
 #include <gsl/gsl_blas.h>
@@ -184,8 +184,8 @@ static void geometry_keeps(void **state)
     tsr_target target = target_of(&f, f.c, 12);
     tsr_chain *chain = chain_of(&target, 0);
     int n = f.t->n_residue;
-    tsr_internal *was = calloc((size_t)n, sizeof *was);
-    tsr_internal *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *was = calloc((size_t)n, sizeof *was);
+    internal_geometry *g = calloc((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, was);
     for (int i = 0; i < N_STEP; i++)
         step(chain, i < 10000);
@@ -239,7 +239,7 @@ static void crankshaft_jacobian(void **state)
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *from = tsr_conformation_new(f.t);
     tsr_conformation *to = tsr_conformation_new(f.t);
-    tsr_internal *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *g = calloc((size_t)n, sizeof *g);
     gsl_rng *rng = tsr_rng_new(17, 0), *same = tsr_rng_new(17, 0);
     for (int trial = 0; trial < 60; trial++) {
         tsr_proposal p;
@@ -253,7 +253,7 @@ static void crankshaft_jacobian(void **state)
             continue;
         gsl_matrix *m = gsl_matrix_alloc(6, 6);
         for (int k = 0; k < 6; k++) {
-            tsr_internal *r = &g[k < 3 ? i : j];
+            internal_geometry *r = &g[k < 3 ? i : j];
             double *value = k % 3 == 0   ? &r->phi
                             : k % 3 == 1 ? &r->psi
                                          : &r->n_ca_c;
@@ -264,7 +264,7 @@ static void crankshaft_jacobian(void **state)
                 if (k % 3 == 1)
                     r->o_torsion = o_was + (*value - was);
                 tsr_conformation_copy(f.t, from, f.c, 0, n);
-                tsr_geometry_build(f.t, g, from);
+                build_geometry(f.t, g, from);
                 tsr_conformation_copy(f.t, to, from, 0, n);
                 gsl_rng_memcpy(same, rng);
                 type->propose(move, from, to, same, &again);

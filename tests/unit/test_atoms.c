@@ -342,8 +342,9 @@ static void cells_find_neighbours(void **state)
         for (int c = 0; c < 3; c++)
             xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
     tsr_cell_list *cells;
+    tsr_pool pool = {0};
     assert_int_equal(
-        tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, &err),
+        tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err),
         TSR_OK);
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
@@ -359,7 +360,7 @@ static void cells_find_neighbours(void **state)
             for (int l = 0; l < k; l++)
                 assert_int_not_equal(index[k], index[l]);
     }
-    tsr_cell_list_free(cells);
+    tsr_pool_clear(&pool);
 }
 
 /* A point that is none is refused; all in one place, or as far apart as can be,
@@ -373,28 +374,29 @@ static void cells_of_odd_points(void **state)
     double xyz[N][3];
     int index[N];
     tsr_cell_list *cells;
+    tsr_pool pool = {0};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         memset(xyz, 0, sizeof xyz);
         xyz[7][k % 3] = bad[k];
-        assert_int_equal(
-            tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, &err),
-            TSR_E_NUMERIC);
+        assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
+                                           5.0, &cells, &err),
+                         TSR_E_NUMERIC);
         assert_null(cells);
-        assert_int_equal(
-            tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, NULL),
-            TSR_E_NUMERIC);
+        assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
+                                           5.0, &cells, NULL),
+                         TSR_E_NUMERIC);
     }
     memset(xyz, 0, sizeof xyz);
     for (int far = 0; far < 2; far++) {
         xyz[0][0] = far * 9e99, xyz[1][1] = -far * 9e99;
-        assert_int_equal(
-            tsr_cell_list_new(N, (const double(*)[3])xyz, 5.0, &cells, &err),
-            TSR_OK);
+        assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
+                                           5.0, &cells, &err),
+                         TSR_OK);
         assert_int_equal(tsr_cell_list_near(cells, xyz[2], 5.0, N, index),
                          N - 2 * far);
         assert_int_equal(tsr_cell_list_near(cells, xyz[0], 5.0, N, index),
                          far ? 1 : N);
-        tsr_cell_list_free(cells);
+        tsr_pool_clear(&pool);
     }
 }
 

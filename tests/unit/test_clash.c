@@ -242,7 +242,8 @@ static void check_case(const clash_case *k, tally *sum)
     open_fixture(&f, k);
     const double(*x)[3] = (const double(*)[3])f.x;
     const double(*y)[3] = (const double(*)[3])f.y;
-    tsr_clash_state *s = tsr_clash_state_new(&f.clash, x, &total);
+    tsr_pool pool = {0};
+    tsr_clash_state *s = tsr_clash_state_new(&pool, &f.clash, x, &total);
     int64_t now = all_pairs(&f, x, f.n, &n_contact);
     assert_true(total == now);
     for (int i = 0; i < k->steps; i++) {
@@ -275,7 +276,7 @@ static void check_case(const clash_case *k, tally *sum)
         for (int b = 0; b < f.n; b++)
             tsr_vec3_copy(accept ? f.x[b] : f.y[b], accept ? f.y[b] : f.x[b]);
     }
-    tsr_clash_state_free(s);
+    tsr_pool_clear(&pool);
     close_fixture(&f);
 }
 
@@ -314,7 +315,8 @@ static void a_proposal_beyond_the_lists(void **state)
     open_fixture(&f, &k);
     const double(*x)[3] = (const double(*)[3])f.x;
     const double(*y)[3] = (const double(*)[3])f.y;
-    tsr_clash_state *s = tsr_clash_state_new(&f.clash, x, &total);
+    tsr_pool pool = {0};
+    tsr_clash_state *s = tsr_clash_state_new(&pool, &f.clash, x, &total);
     const tsr_body_span all = {0, f.n, 0};
     int64_t old = all_pairs(&f, x, f.n, &few);
     for (int b = 0; b < f.n; b++)
@@ -330,7 +332,7 @@ static void a_proposal_beyond_the_lists(void **state)
     assert_true(tsr_clash_propose(s, y, x, 1, &all) == old - new);
     tsr_clash_accept(s, x, 1, &all);
     assert_true(tsr_clash_propose(s, x, y, 1, &all) == new - old);
-    tsr_clash_state_free(s);
+    tsr_pool_clear(&pool);
     close_fixture(&f);
 }
 

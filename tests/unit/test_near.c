@@ -71,7 +71,9 @@ static int look(const tsr_near_functions *near, gsl_rng *rng, int n)
     int seen = 0;
     walk(rng, n, x);
     walk(rng, n, y);
-    tsr_near_tree *tree = tsr_near_tree_new(near, n, (const double(*)[3])y);
+    tsr_pool pool = {0};
+    tsr_near_tree *tree =
+        tsr_near_tree_new(&pool, near, n, (const double(*)[3])y);
     assert_non_null(tree);
     for (int k = 0; k < tree->n_block; k++) {
         int end = (k + 1) * TSR_LANES;
@@ -109,7 +111,7 @@ static int look(const tsr_near_functions *near, gsl_rng *rng, int n)
         expect_pairs(n, found, count, pair, is_pair);
         first = stop;
     }
-    tsr_near_tree_free(tree);
+    tsr_pool_clear(&pool);
     free(x);
     free(y);
     free(pair);

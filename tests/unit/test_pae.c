@@ -51,14 +51,15 @@ static void formats(void **state)
         "{\"pae\": [[0,5],[7,0]], \"token_chain_ids\": [\"B\", \"A\"],"
         " \"token_res_ids\": [3, 4]}"};
     tsr_pae *pae;
+    tsr_pool pool = {0};
     for (int k = 0; k < 4; k++) {
-        OK(tsr_pae_read(put("pae.json", text[k]), &pae, &err));
+        OK(tsr_pae_read(&pool, put("pae.json", text[k]), &pae, &err));
         assert_int_equal(pae->n, 2);
         assert_true(tsr_pae_between(pae, 0, 1) == 6.0);
         assert_true(tsr_pae_between(pae, 1, 1) == 0.0);
         assert_int_equal(pae->plddt != NULL, k == 2);
         assert_int_equal(pae->chain != NULL, k == 3);
-        tsr_pae_free(pae);
+        tsr_pool_clear(&pool);
     }
     unlink(put("pae.json", ""));
 }
@@ -72,14 +73,17 @@ static void refused(void **state)
         "{\"pae\": [-1]}", "{\"pae\": [[0, 1, 1, 0]]}", "[]",
         "{\"pae\": \"x\"}"};
     tsr_pae *pae;
+    tsr_pool pool = {0};
     for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
         const char *path = put("pae.json", text[k]);
-        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
+        assert_int_equal(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA);
         assert_non_null(strstr(err.message, path));
         assert_null(pae);
         unlink(path);
+        tsr_pool_clear(&pool);
     }
-    assert_int_equal(tsr_pae_read("/nowhere", &pae, &err), TSR_E_NOINPUT);
+    assert_int_equal(tsr_pae_read(&pool, "/nowhere", &pae, &err),
+                     TSR_E_NOINPUT);
 }
 
 /* Files of other kinds: what to do is said. */
@@ -97,11 +101,13 @@ static void other_files(void **state)
                 {"a_summary_confidences.json", "{\"ptm\": 0.7, \"iptm\": null}",
                  "a summary has none"}};
     tsr_pae *pae;
+    tsr_pool pool = {0};
     for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
         const char *path = put(file[k].name, file[k].text);
-        assert_int_equal(tsr_pae_read(path, &pae, &err), TSR_E_DATA);
+        assert_int_equal(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA);
         assert_non_null(strstr(err.message, file[k].says));
         unlink(path);
+        tsr_pool_clear(&pool);
     }
 }
 

@@ -9,7 +9,7 @@ static tsr_err err;
 
 /* A protein of one alanine where `protein` is not NULL, strand S of 8, and,
  * `apart` Angstrom along z, its copy T, unless that is 0. */
-static void find(const double *protein, double apart, tsr_parts *parts)
+static tsr_parts *find(const double *protein, double apart)
 {
     static const char *const name[] = {"N", "CA", "C", "O", "CB"};
     static const double at[][3] = {{0.0, 0.0, 0.0},
@@ -20,6 +20,7 @@ static void find(const double *protein, double apart, tsr_parts *parts)
     const double origin[3] = {0.0, 0.0, 0.0}, other[3] = {0.0, 0.0, apart};
     char path[128];
     tsr_structure *s = NULL;
+    tsr_parts *parts;
     snprintf(path, sizeof path, "%s/file.pdb", folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -37,54 +38,46 @@ static void find(const double *protein, double apart, tsr_parts *parts)
         strand_write(file, 'T', 8, 0, other);
     fclose(file);
     OK(tsr_structure_read_any(path, &s, &err));
-    *parts = (tsr_parts){.n_strand = 0};
-    OK(tsr_parts_strands(s, NULL, parts, &err));
+    OK(tsr_parts_find(s, NULL, (tsr_parts_wish){.no_loops = 0}, &parts, &err));
     assert_int_equal(parts->n_strand, parts->flexible.n);
     tsr_structure_free(s);
-}
-
-static void clear(tsr_parts *parts)
-{
-    tsr_pool_clear(&parts->pool);
+    return parts;
 }
 
 static void alone(void **state)
 {
     (void)state;
-    tsr_parts p;
-    find(NULL, 0.0, &p);
-    assert_int_equal(p.n_strand, 1);
-    assert_string_equal(p.flexible.item[0], "S:1-8");
-    clear(&p);
-    find(NULL, 80.0, &p);
-    assert_int_equal(p.n_strand, 2);
-    assert_string_equal(p.flexible.item[1], "T:1-8");
-    clear(&p);
+    tsr_parts *p = find(NULL, 0.0);
+    assert_int_equal(p->n_strand, 1);
+    assert_string_equal(p->flexible.item[0], "S:1-8");
+    tsr_parts_free(p);
+    p = find(NULL, 80.0);
+    assert_int_equal(p->n_strand, 2);
+    assert_string_equal(p->flexible.item[1], "T:1-8");
+    tsr_parts_free(p);
 }
 
 /* N and O of all bases 3 Angstrom from those of the copy. */
 static void paired(void **state)
 {
     (void)state;
-    tsr_parts p;
-    find(NULL, 3.0, &p);
-    assert_int_equal(p.n_strand, 0);
-    clear(&p);
+    tsr_parts *p = find(NULL, 3.0);
+    assert_int_equal(p->n_strand, 0);
+    tsr_parts_free(p);
 }
 
 static void beside_a_protein(void **state)
 {
     (void)state;
-    tsr_parts p;
     const double far[3] = {200.0, 0.0, 0.0}, near[3] = {-3.0, -3.0, 0.0};
-    find(far, 0.0, &p); /* it would drift */
-    assert_int_equal(p.n_strand, 0);
-    clear(&p);
-    find(near, 0.0, &p); /* beside the first nucleotides */
-    assert_int_equal(p.n_strand, 1);
-    assert_non_null(strstr(p.flexible.item[0], "-8"));
-    assert_null(strstr(p.flexible.item[0], "S:1-"));
-    clear(&p);
+    tsr_parts *p = find(far, 0.0); /* it would drift */
+    assert_int_equal(p->n_strand, 0);
+    tsr_parts_free(p);
+    p = find(near, 0.0); /* beside the first nucleotides */
+    assert_int_equal(p->n_strand, 1);
+    assert_non_null(strstr(p->flexible.item[0], "-8"));
+    assert_null(strstr(p->flexible.item[0], "S:1-"));
+    tsr_parts_free(p);
 }
 
 static int make_folder(void **state)

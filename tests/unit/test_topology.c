@@ -1,5 +1,5 @@
 /* Chain geometry, ranges and what may move. */
-#include "tests/geometry_measure.h"
+#include "tests/geometry.h"
 #include "tests/model_sample.h"
 
 #include "core/random.h"
@@ -44,7 +44,7 @@ static void ideal_geometry(void **state)
     fixture f;
     open_fixture(&f, NULL);
     int n = f.t->n_residue;
-    tsr_internal *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *g = calloc((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, g);
     for (int i = 0; i < n; i++) {
         assert_true(fabs(g[i].n_ca - TSR_BOND_N_CA) < 1e-12);
@@ -84,11 +84,11 @@ static void measure_and_build(void **state)
     gsl_rng *rng = tsr_rng_new(5, 0);
     shuffle(&f, rng, 400);
     int n = f.t->n_residue;
-    tsr_internal *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *g = calloc((size_t)n, sizeof *g);
     tsr_conformation *again = tsr_conformation_new(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, n);
     measure_geometry(f.t, f.c, g);
-    tsr_geometry_build(f.t, g, again);
+    build_geometry(f.t, g, again);
     for (int i = 0; i < n; i++)
         for (int a = 0; a < 4; a++)
             assert_true(tsr_vec3_distance(f.c->backbone[i][a],
