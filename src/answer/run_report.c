@@ -108,10 +108,10 @@ static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
  * curve, the only term. */
 static double start_chi2(const tsr_session *s)
 {
-    const tsr_likelihood *l = s->setup->likelihood;
-    return l != NULL && l->n_term == 1 && s->setup->rigid != NULL &&
-                   s->setup->rigid[0].n_point > 0
-               ? s->setup->rigid[0].chi2
+    const tsr_likelihood *l = s->setup->data.likelihood;
+    return l != NULL && l->n_term == 1 && s->setup->data.rigid != NULL &&
+                   s->setup->data.rigid[0].n_point > 0
+               ? s->setup->data.rigid[0].chi2
                : s->place.start_chi2;
 }
 
@@ -119,7 +119,7 @@ static tsr_status print_json(const tsr_session *s, const tsr_summary *summary,
                              const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
-    const tsr_likelihood *l = s->setup->likelihood;
+    const tsr_likelihood *l = s->setup->data.likelihood;
     tsr_json j = {.out = out};
     char name[64];
     tsr_json_object(&j, NULL);
@@ -146,7 +146,7 @@ static tsr_status print_table(const tsr_session *s, const tsr_summary *summary,
                               const tsr_verdict *verdict, FILE *out,
                               tsr_err *err)
 {
-    const tsr_likelihood *l = s->setup->likelihood;
+    const tsr_likelihood *l = s->setup->data.likelihood;
     const long chains = (long)s->config->sampler.chains.number;
     fputc('\n', out);
     TSR_TRY(tsr_verdict_print(verdict, out, err));

@@ -397,7 +397,7 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
     tsr_status status = tsr_allocated(model, err);
     TSR_THEN(status,
              tsr_structure_write_pdb(
-                 setup->model, model,
+                 setup->molecule.model, model,
                  "tessera: the start; SC is the centre of a side chain", err));
     free(model);
     return status;
