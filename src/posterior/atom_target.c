@@ -4,7 +4,7 @@
  * (posterior/all_atoms.h), which chains move as they do bodies.
  *
  * Else chains move with bodies, whose curves, corrected, are near those of all
- * atoms (model_error.c). The place above each ladder (sampler/fine.h) is of the
+ * atoms (learn_error.c). The place above each ladder (sampler/fine.h) is of the
  * posterior whose curve is that of the particles. Terms keep what they learn of
  * a profile's error, so that this posterior has terms of its own, from the same
  * entries of the configuration. */

@@ -33,7 +33,7 @@ tsr_status tsr_setup_make_engine(const tsr_setup *setup,
                                  tsr_engine **out, tsr_err *err);
 void tsr_devices_clear(tsr_devices *devices);
 
-/* ---- model_error.c ---- */
+/* ---- learn_error.c ---- */
 
 /* What a likelihood's bodies, or its particles, lack of atoms with water of
  * their own, from draws of the prior: corrects its profiles and tells its terms
