@@ -29,19 +29,6 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-/* The same of what is known already: `done` draws a chain of the run in the
- * folder, after `seconds` for these and the warm-up's `warm`, where it takes
- * `far` times as many. */
-static tsr_status advise(const char *directory, long done, long warm,
-                         double seconds, double far, tsr_advice *advice,
-                         tsr_err *err)
-{
-    advice->draws = (long)tsr_until_draws((double)done, fmax(far, 2.0));
-    advice->seconds = (double)(advice->draws - done) * seconds /
-                      fmax((double)(done + warm), 1.0);
-    return set_command(directory, advice->draws, advice, err);
-}
-
 /* What the run was asked for may do, and may be all that it takes. */
 static tsr_status finish_first(const tsr_past_run *run,
                                const tsr_run_place *place, tsr_advice *a,
@@ -78,8 +65,9 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     if (run->directory == NULL ||
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) != TSR_OK)
         return TSR_OK;
-    tsr_status status = advise(run->directory, run->n_draw, at.place.warmup,
-                               at.place.seconds, far, advice, err);
+    advice->seconds = (double)(advice->draws - run->n_draw) * at.place.seconds /
+                      fmax((double)(run->n_draw + at.place.warmup), 1.0);
+    tsr_status status = set_command(run->directory, advice->draws, advice, err);
     TSR_THEN(status, finish_first(run, &at.place, advice, err));
     tsr_run_checkpoint_clear(&at);
     return status;
@@ -113,11 +101,9 @@ char *tsr_advice_text(const tsr_advice *advice)
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json)
 {
     tsr_json_object(json, "advice");
-    tsr_json_truth(json, "converged", advice->is_converged);
-    tsr_json_text(json, "asked", advice->asked);
-    tsr_json_text(json, "worst", advice->worst);
-    tsr_json_text(json, "command", advice->command);
-    tsr_json_integer(json, "draws", advice->draws);
-    tsr_json_number(json, "seconds", advice->seconds);
+    tsr_json_members(
+        json, "converged %i asked %s worst %s command %s draws %ld seconds %g",
+        advice->is_converged, advice->asked, advice->worst, advice->command,
+        advice->draws, advice->seconds);
     tsr_json_close(json);
 }

@@ -429,16 +429,12 @@ char *tsr_data_rigid_text(const tsr_data *data)
         if (!l->term[d]->type->is_curve)
             continue;
         tsr_json_object(&j, NULL);
-        tsr_json_integer(&j, "n_point", fit->n_point);
-        tsr_json_integer(&j, "n_parameter", fit->n_parameter);
-        tsr_json_number(&j, "scale", fit->scale);
-        tsr_json_number(&j, "background", fit->background);
-        tsr_json_number(&j, "c1", fit->c1);
-        tsr_json_number(&j, "c2", fit->c2);
-        tsr_json_integer(&j, "c1_at", fit->c1_at);
-        tsr_json_integer(&j, "c2_at", fit->c2_at);
-        tsr_json_number(&j, "chi2", fit->chi2);
-        tsr_json_number(&j, "cormap_p", fit->cormap_p);
+        tsr_json_members(&j,
+                         "n_point %d n_parameter %d scale %g background %g c1 "
+                         "%g c2 %g c1_at %d c2_at %d chi2 %g cormap_p %g",
+                         fit->n_point, fit->n_parameter, fit->scale,
+                         fit->background, fit->c1, fit->c2, fit->c1_at,
+                         fit->c2_at, fit->chi2, fit->cormap_p);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);

@@ -3,6 +3,7 @@
 #include "session/past_run.h"
 
 #include "analysis/frames.h"
+#include "analysis/summary.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "files/lock.h"
@@ -279,11 +280,12 @@ static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
     return TSR_OK;
 }
 
-/* What cannot be read is left out: only memory is missed. */
+/* What cannot be read is left out: only memory is missed, and a domain that was
+ * asked for. */
 static tsr_status leave_out(tsr_status status, const tsr_err *why, tsr_log *log,
                             tsr_err *err)
 {
-    if (status == TSR_E_NOMEM)
+    if (status == TSR_E_NOMEM || status == TSR_E_USAGE)
         return tsr_fail(err, status, "%s", why->message);
     if (status != TSR_OK && status != TSR_E_NOINPUT)
         tsr_warn(log, "conformations are left out: %s", why->message);
@@ -314,16 +316,24 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
     return leave_out(status, &local, log, err);
 }
 
-tsr_status tsr_past_run_arrangements(const tsr_past_run *run, tsr_log *log,
+tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
+                                     double threshold_ang, tsr_log *log,
                                      tsr_arrangements **out, tsr_err *err)
 {
     tsr_err local = {.status = TSR_OK};
     tsr_frames *frames = NULL;
+    int n_chain = 0, n_draw = 0;
+    double *chi2 = NULL;
     *out = NULL;
     tsr_status status = open_frames(run, log, &frames, &local);
-    if (status == TSR_OK && frames != NULL)
-        status = tsr_arrangements_make(frames, -1, tsr_arrangements_threshold,
-                                       0, 0, NULL, out, &local);
+    if (frames != NULL)
+        TSR_THEN(status, tsr_summary_draws(run->trace, "chi2", &n_chain,
+                                           &n_draw, &chi2, &local));
+    if (frames != NULL)
+        TSR_THEN(status,
+                 tsr_arrangements_make(frames, fixed, threshold_ang, n_chain,
+                                       n_draw, chi2, out, &local));
+    free(chi2);
     tsr_frames_free(frames);
     return leave_out(status, &local, log, err);
 }

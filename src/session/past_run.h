@@ -44,8 +44,10 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);
 
-/* Their arrangements; NULL where there are none. Errors: TSR_E_NOMEM. */
-tsr_status tsr_past_run_arrangements(const tsr_past_run *run, tsr_log *log,
+/* Their arrangements, as tsr_arrangements_make takes fixed and threshold; NULL
+ * where there are none. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such domain). */
+tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
+                                     double threshold_ang, tsr_log *log,
                                      tsr_arrangements **out, tsr_err *err);
 
 #endif
