@@ -116,8 +116,8 @@ static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
     if (partial == NULL)
         status = tsr_no_memory(err);
     else if (is_atoms)
-        status = tsr_atom_curves_neutron(curves, truth, &neutron, basis.origin,
-                                         partial, err);
+        status = tsr_atom_curves_partial(curves, truth, &neutron, basis.origin,
+                                         partial, &match, err);
     else
         status = tsr_atom_curves_bodies(curves, truth, &neutron, 1,
                                         &neutron.d2o, &match, &own, err);
@@ -145,8 +145,8 @@ static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
     double radius;
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_status status = tsr_allocated(partial, err);
-    TSR_THEN(status,
-             tsr_atom_curves_partial(curves, truth, partial, &radius, err));
+    TSR_THEN(status, tsr_atom_curves_partial(curves, truth, NULL, 0.0, partial,
+                                             &radius, err));
     for (int j = 0; j < grid->n_q && status == TSR_OK; j++)
         intensity[j] = tsr_component_intensity(
             partial + j, n_q,

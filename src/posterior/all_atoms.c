@@ -714,34 +714,20 @@ tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
 
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
+                                   const tsr_neutron *neutron, double origin,
                                    double *partial, double *radius_ang,
                                    tsr_err *err)
-{
-    tsr_atom_model *model = NULL;
-    tsr_status status = tsr_atom_curves_place(curves, conformation,
-                                              TSR_SOLVENT_LAYER, &model, err);
-    if (status == TSR_OK) {
-        *radius_ang = model->power_radius_ang;
-        status = sum_up(curves, model, 0.0, partial, err);
-    }
-    tsr_atom_model_free(model);
-    return status;
-}
-
-tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
-                                   const tsr_conformation *conformation,
-                                   const tsr_neutron *neutron, double origin,
-                                   double *partial, tsr_err *err)
 {
     tsr_atom_model *model = NULL;
     double match;
     tsr_status status = tsr_atom_curves_place(curves, conformation,
                                               TSR_SOLVENT_LAYER, &model, err);
-    if (status == TSR_OK)
-        status = tsr_neutron_apply(neutron, &curves->atoms, model, NULL, &match,
-                                   err);
-    if (status == TSR_OK)
-        status = sum_up(curves, model, origin, partial, err);
+    if (neutron != NULL)
+        TSR_THEN(status, tsr_neutron_apply(neutron, &curves->atoms, model, NULL,
+                                           &match, err));
+    else if (status == TSR_OK)
+        *radius_ang = model->power_radius_ang;
+    TSR_THEN(status, sum_up(curves, model, origin, partial, err));
     tsr_atom_model_free(model);
     return status;
 }

@@ -70,20 +70,16 @@ tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
                                  tsr_solvent_model solvent,
                                  tsr_atom_model **model, tsr_err *err);
 
-/* partial [TSR_N_COMP_PAIR][n_q] out, electrons squared, on the grid;
- * *radius_ang: r_m of G. Errors: TSR_E_NOMEM, those of the sum. */
+/* partial [TSR_N_COMP_PAIR][n_q] out, on the grid: electrons squared, and
+ * *radius_ang, r_m of G; or, as neutrons see the atoms, fm^2, with the three
+ * components of a series that begins at `origin` (scattering/neutron.h), and no
+ * r_m. neutron NULL: X-rays. Errors: TSR_E_NOMEM, those of the sum and of
+ * tsr_neutron_apply. */
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
+                                   const tsr_neutron *neutron, double origin,
                                    double *partial, double *radius_ang,
                                    tsr_err *err);
-
-/* The same as neutrons see them, with the three components of a series that
- * begins at `origin` (scattering/neutron.h), in fm^2. Errors: those of
- * tsr_neutron_apply, too. */
-tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
-                                   const tsr_conformation *conformation,
-                                   const tsr_neutron *neutron, double origin,
-                                   double *partial, tsr_err *err);
 
 /* The bodies of a conformation with form factors of their own atoms, for
  * neutrons and the shares of D2O d2o [n]: a series where they differ, which

@@ -13,26 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Partial profiles of all atoms as a probe has them, the first rows of six. */
-static tsr_status sum_probe(const tsr_data *d, const tsr_likelihood *l,
-                            int probe, const tsr_conformation *c,
-                            tsr_atom_curves *curves, double *six,
-                            double *radius_ang, tsr_err *err)
-{
-    const tsr_q_grid *grid = &l->grid;
-    const tsr_probe *p = &l->probe[probe];
-    if (p->is_neutron) {
-        TSR_TRY(tsr_atom_curves_neutron(curves, c, &d->sample[probe],
-                                        p->basis.origin, six, err));
-        tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, six);
-        return TSR_OK;
-    }
-    TSR_TRY(tsr_atom_curves_partial(curves, c, six, radius_ang, err));
-    tsr_partials_fold(l->contrast, *radius_ang, grid->n_q, grid->dq_inv_ang,
-                      six);
-    return TSR_OK;
-}
-
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,
                               tsr_atom_curves *curves,
@@ -40,72 +20,19 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               double *partial, double *radius_ang, tsr_err *err)
 {
     const tsr_likelihood *l = likelihood;
-    const size_t n_q = (size_t)l->grid.n_q;
-    for (int p = 0; p < l->n_probe; p++) {
-        TSR_TRY(
-            sum_probe(data, l, p, conformation, curves, six, radius_ang, err));
-        memcpy(partial + (size_t)l->probe[p].first * n_q, six,
-               (size_t)l->probe[p].n_pair * n_q * sizeof *six);
-    }
-    return TSR_OK;
-}
-
-/* ---- curves for many threads ---- */
-
-/* A system of the engine, for one thread at a time. */
-struct tsr_seat {
-    tsr_batch *batch;
-    double (*place)[3]; /* [particles] */
-    int is_taken;
-};
-
-/* There are as many seats as threads. */
-static int take_seat(tsr_atom_target *t)
-{
-    int k = 0;
-    pthread_mutex_lock(&t->lock);
-    while (t->seat[k].is_taken)
-        k++;
-    t->seat[k].is_taken = 1;
-    pthread_mutex_unlock(&t->lock);
-    return k;
-}
-
-static tsr_status profile(void *context, const tsr_conformation *conformation,
-                          double *partial, tsr_err *err)
-{
-    tsr_atom_target *t = context;
-    const tsr_topology *topology = t->model.target.topology;
-    const tsr_particles *own = t->particles;
-    if (t->engine == NULL)
-        return tsr_likelihood_direct(t->likelihood, topology->n_body,
-                                     conformation, NULL, partial, err);
-    const int k = take_seat(t);
-    own->type->place(own, conformation, 0, topology->n_residue,
-                     t->seat[k].place);
-    const tsr_status status =
-        tsr_batch_set(t->seat[k].batch, k, (const double(*)[3])t->seat[k].place,
-                      partial, err);
-    pthread_mutex_lock(&t->lock);
-    t->seat[k].is_taken = 0;
-    pthread_mutex_unlock(&t->lock);
-    return status;
-}
-
-/* A system for each thread, of one engine. */
-static tsr_status make_seats(const tsr_setup *s, tsr_atom_target *t,
-                             tsr_err *err)
-{
-    const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
-    TSR_TRY(tsr_setup_make_engine(s, t->likelihood, s->devices.device[0], n + 1,
-                                  &t->engine, err));
-    tsr_pool_array(&t->pool, t->seat, n + 1);
-    TSR_TRY(tsr_pool_check(&t->pool, err));
-    for (; t->n_seat <= n; t->n_seat++) {
-        struct tsr_seat *seat = &t->seat[t->n_seat];
-        tsr_pool_array(&t->pool, seat->place, t->particles->n);
-        TSR_TRY(tsr_pool_check(&t->pool, err));
-        TSR_TRY(tsr_batch_new(t->engine, 1, &seat->batch, err));
+    const tsr_q_grid *grid = &l->grid;
+    for (int k = 0; k < l->n_probe; k++) {
+        const tsr_probe *p = &l->probe[k];
+        TSR_TRY(tsr_atom_curves_partial(curves, conformation,
+                                        p->is_neutron ? &data->sample[k] : NULL,
+                                        p->basis.origin, six, radius_ang, err));
+        if (p->is_neutron)
+            tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, six);
+        else
+            tsr_partials_fold(l->contrast, *radius_ang, grid->n_q,
+                              grid->dq_inv_ang, six);
+        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, six,
+               (size_t)(p->n_pair * grid->n_q) * sizeof *six);
     }
     return TSR_OK;
 }
@@ -114,16 +41,11 @@ static tsr_status make_seats(const tsr_setup *s, tsr_atom_target *t,
 
 void tsr_atoms_clear(tsr_atom_target *atoms)
 {
-    tsr_atom_target *t = atoms;
-    for (int k = 0; k < t->n_seat; k++)
-        tsr_batch_free(t->seat[k].batch);
-    tsr_engine_free(t->engine);
-    if (t->likelihood != NULL)
-        pthread_mutex_destroy(&t->lock);
-    tsr_likelihood_free(t->likelihood);
-    tsr_particles_free(t->particles);
-    tsr_pool_clear(&t->pool);
-    *t = (tsr_atom_target){.n_seat = 0};
+    tsr_profiler_clear(&atoms->profiler);
+    tsr_engine_free(atoms->engine);
+    tsr_likelihood_free(atoms->likelihood);
+    tsr_particles_free(atoms->particles);
+    *atoms = (tsr_atom_target){.particles = NULL};
 }
 
 static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
@@ -163,43 +85,47 @@ tsr_status tsr_atoms_ride(const tsr_config *config, tsr_log *log,
                             : tsr_wrap(err, status, "structure.bodies: atoms");
 }
 
-/* The engine and the grid are checked on the molecule itself, against a direct
- * sum. */
+static tsr_status profile(void *context, const tsr_conformation *conformation,
+                          double *partial, tsr_err *err)
+{
+    return tsr_profiler_run(context, conformation, partial, err);
+}
+
+/* partial [n_pair][n_q]: room. */
 static tsr_status make_target(const tsr_config *config, tsr_log *log,
-                              tsr_setup *s, tsr_err *err)
+                              tsr_setup *s, double *partial, tsr_err *err)
 {
     tsr_atom_target *t = &s->atoms;
-    double *partial;
+    const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
+    tsr_device *device = s->devices.device[0];
     TSR_TRY(
         tsr_data_again(config, &s->molecule, &s->data, &t->likelihood, err));
-    pthread_mutex_init(&t->lock, NULL);
-    t->model =
-        (tsr_fine_model){.target = s->target, .context = t, .profile = profile};
-    t->model.target.likelihood = t->likelihood;
-    t->model.target.fine = &t->model;
     TSR_TRY(test_waves(s, err));
     TSR_TRY(make_particles(s, t->likelihood, log, err));
-    if (s->devices.device[0] != NULL)
-        TSR_TRY(make_seats(s, t, err));
-    tsr_pool_array(&t->pool, partial, tsr_likelihood_n_profile(t->likelihood));
-    TSR_TRY(tsr_pool_check(&t->pool, err));
-    TSR_TRY(profile(t, s->molecule.first, partial, err));
-    TSR_TRY(tsr_likelihood_check(t->likelihood, s->molecule.topology,
-                                 s->data.scattering, s->molecule.first, partial,
-                                 NULL, err));
-    return tsr_setup_model_error(config, t->likelihood, t->engine, log, s, err);
+    if (device != NULL)
+        TSR_TRY(tsr_setup_make_engine(s, t->likelihood, device, n + 1,
+                                      &t->engine, err));
+    TSR_TRY(tsr_profiler_make(s->molecule.topology, t->likelihood, t->engine,
+                              n + 1, &t->profiler, err));
+    TSR_TRY(tsr_profiler_check(s, &t->profiler, partial, NULL, err));
+    return tsr_setup_model_error(config, t->likelihood, &t->profiler, log, s,
+                                 err);
 }
 
 tsr_status tsr_atoms_take(const tsr_config *config, tsr_log *log,
-                          tsr_setup *setup, tsr_err *err)
+                          tsr_setup *setup, double *partial, tsr_err *err)
 {
-    if (config->structure.bodies != TSR_CONFIG_ATOMS ||
-        setup->atoms.particles != NULL)
+    tsr_atom_target *t = &setup->atoms;
+    if (config->structure.bodies != TSR_CONFIG_ATOMS || t->particles != NULL)
         return TSR_OK;
-    const tsr_status status = make_target(config, log, setup, err);
+    const tsr_status status = make_target(config, log, setup, partial, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
-    setup->target.fine = &setup->atoms.model;
+    t->model = (tsr_fine_model){
+        .target = setup->target, .context = &t->profiler, .profile = profile};
+    t->model.target.likelihood = t->likelihood;
+    t->model.target.fine = &t->model;
+    setup->target.fine = &t->model;
     tsr_info(log,
              "bodies propose draws of all atoms, and one curve of all atoms "
              "a draw decides");

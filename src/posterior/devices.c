@@ -44,12 +44,85 @@ tsr_status tsr_setup_make_engine(const tsr_setup *setup,
     return status;
 }
 
-/* Where all that engines are told of is in the first conformation. */
-static const double (*first_places(const tsr_setup *s))[3]
+/* ---- profiles of single conformations ---- */
+
+/* A system of the engine, for one thread at a time. */
+struct tsr_seat {
+    tsr_batch *batch;
+    double (*place)[3]; /* [particles] */
+    int is_taken;
+};
+
+tsr_status tsr_profiler_make(const tsr_topology *topology,
+                             const tsr_likelihood *likelihood,
+                             tsr_engine *engine, int n, tsr_profiler *profiler,
+                             tsr_err *err)
 {
-    const tsr_particles *own = s->data.likelihood->particles;
-    return (const double(*)[3])(own != NULL ? own->start
-                                            : s->molecule.first->body);
+    tsr_profiler *p = profiler;
+    const tsr_particles *own = likelihood->particles;
+    *p = (tsr_profiler){.likelihood = likelihood, .topology = topology};
+    pthread_mutex_init(&p->lock, NULL);
+    tsr_pool_array(&p->pool, p->seat, n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
+    for (; p->n < n && engine != NULL; p->n++) {
+        tsr_pool_array(&p->pool, p->seat[p->n].place, own != NULL ? own->n : 0);
+        TSR_TRY(tsr_pool_check(&p->pool, err));
+        TSR_TRY(tsr_batch_new(engine, 1, &p->seat[p->n].batch, err));
+    }
+    return TSR_OK;
+}
+
+void tsr_profiler_clear(tsr_profiler *profiler)
+{
+    for (int k = 0; k < profiler->n; k++)
+        tsr_batch_free(profiler->seat[k].batch);
+    if (profiler->likelihood != NULL)
+        pthread_mutex_destroy(&profiler->lock);
+    tsr_pool_clear(&profiler->pool);
+}
+
+/* There are as many seats as threads. */
+static int take_seat(tsr_profiler *p)
+{
+    int k = 0;
+    pthread_mutex_lock(&p->lock);
+    while (p->seat[k].is_taken)
+        k++;
+    p->seat[k].is_taken = 1;
+    pthread_mutex_unlock(&p->lock);
+    return k;
+}
+
+tsr_status tsr_profiler_run(tsr_profiler *profiler,
+                            const tsr_conformation *conformation,
+                            double *partial, tsr_err *err)
+{
+    tsr_profiler *p = profiler;
+    const tsr_topology *t = p->topology;
+    const tsr_particles *own = p->likelihood->particles;
+    if (p->n == 0)
+        return tsr_likelihood_direct(p->likelihood, t->n_body, conformation,
+                                     NULL, partial, err);
+    const int k = take_seat(p);
+    double(*xyz)[3] = own != NULL ? p->seat[k].place : conformation->body;
+    if (own != NULL)
+        own->type->place(own, conformation, 0, t->n_residue, p->seat[k].place);
+    const tsr_status status = tsr_batch_set(
+        p->seat[k].batch, k, (const double(*)[3])xyz, partial, err);
+    pthread_mutex_lock(&p->lock);
+    p->seat[k].is_taken = 0;
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+tsr_status tsr_profiler_check(const tsr_setup *setup, tsr_profiler *profiler,
+                              double *partial, double *worst, tsr_err *err)
+{
+    const tsr_molecule *m = &setup->molecule;
+    TSR_TRY(tsr_profiler_run(profiler, m->first, partial, err));
+    return tsr_likelihood_check(profiler->likelihood, m->topology,
+                                setup->data.scattering, m->first, partial,
+                                worst, err);
 }
 
 /* ---- devices ---- */
@@ -238,6 +311,8 @@ static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
 /* One device at a time, so that they do not take the host from each other. */
 static tsr_status measure(tsr_setup *s, tsr_err *err)
 {
+    const tsr_particles *own = s->data.likelihood->particles;
+    double(*xyz)[3] = own != NULL ? own->start : s->molecule.first->body;
     enum { MOST = 32 };
     tsr_devices *v = &s->devices;
     const int each = (s->n_chain + v->n - 1) / v->n,
@@ -256,8 +331,8 @@ static tsr_status measure(tsr_setup *s, tsr_err *err)
         status = tsr_setup_make_engine(s, s->data.likelihood, v->device[e], n,
                                        &engine, err);
         TSR_THEN(status, tsr_batch_new(engine, n, &batch, err));
-        TSR_THEN(status, time_batch(batch, first_places(s), n, profile, ask,
-                                    &seconds, err));
+        TSR_THEN(status, time_batch(batch, (const double(*)[3])xyz, n, profile,
+                                    ask, &seconds, err));
         v->speed[e] = n / fmax(seconds, 1e-9);
         tsr_batch_free(batch);
         tsr_engine_free(engine);
@@ -351,31 +426,19 @@ static tsr_status tell(tsr_log *log, tsr_devices *v, tsr_err *err)
     return TSR_OK;
 }
 
-/* The profiles of the first conformation, partial [n_pair][n_q] out. */
-static tsr_status profile_first(const tsr_setup *s, tsr_engine *engine,
-                                double *partial, tsr_err *err)
-{
-    tsr_batch *batch = NULL;
-    tsr_status status = tsr_batch_new(engine, 1, &batch, err);
-    TSR_THEN(status, tsr_batch_set(batch, 0, first_places(s), partial, err));
-    tsr_batch_free(batch);
-    return status;
-}
-
-/* Engines and the grid on the molecule itself, against a direct sum. */
 static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
                                 double *partial, tsr_err *err)
 {
     const tsr_likelihood *l = s->data.likelihood;
-    const tsr_molecule *m = &s->molecule;
     const tsr_devices *v = &s->devices;
     double worst = 0.0;
     for (int e = 0; e < v->n; e++) {
         double own = 0.0;
-        tsr_status status = profile_first(s, v->share[e].engine, partial, err);
-        TSR_THEN(status,
-                 tsr_likelihood_check(l, m->topology, s->data.scattering,
-                                      m->first, partial, &own, err));
+        tsr_profiler one;
+        tsr_status status = tsr_profiler_make(s->molecule.topology, l,
+                                              v->share[e].engine, 1, &one, err);
+        TSR_THEN(status, tsr_profiler_check(s, &one, partial, &own, err));
+        tsr_profiler_clear(&one);
         if (status != TSR_OK)
             return v->n == 1
                        ? status
@@ -386,20 +449,27 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
     tsr_info(log,
              "grid: %d q values, step %.5f 1/A, good for %.0f A; error at "
              "most %.2g %% of what is allowed",
-             l->grid.n_q, l->grid.dq_inv_ang, m->d_bound_ang, 100.0 * worst);
+             l->grid.n_q, l->grid.dq_inv_ang, s->molecule.d_bound_ang,
+             100.0 * worst);
     return TSR_OK;
 }
 
-/* The rigid fit, with the model that draws will have. */
-static tsr_status fit_first(tsr_setup *s, double *partial, tsr_err *err)
+/* What the model lacks, draws of all atoms, and the rigid fit with the model
+ * that draws will have. */
+static tsr_status take_model(const tsr_config *config, tsr_log *log,
+                             tsr_setup *s, double *partial, tsr_err *err)
 {
-    const tsr_fine_model *fine = s->target.fine;
-    TSR_TRY(fine != NULL
-                ? fine->profile(fine->context, s->molecule.first, partial, err)
-                : profile_first(s, s->devices.share[0].engine, partial, err));
-    return tsr_data_fit(&s->data,
-                        fine != NULL ? s->atoms.likelihood : s->data.likelihood,
-                        partial, err);
+    tsr_likelihood *l = s->data.likelihood;
+    tsr_profiler own;
+    tsr_status status = tsr_profiler_make(
+        s->molecule.topology, l, s->devices.share[0].engine, 1, &own, err);
+    TSR_THEN(status, tsr_setup_model_error(config, l, &own, log, s, err));
+    TSR_THEN(status, tsr_atoms_take(config, log, s, partial, err));
+    tsr_profiler *of = s->target.fine != NULL ? &s->atoms.profiler : &own;
+    TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
+    TSR_THEN(status, tsr_data_fit(&s->data, of->likelihood, partial, err));
+    tsr_profiler_clear(&own);
+    return status;
 }
 
 /* ---- how many chains and temperatures ---- */
@@ -503,11 +573,8 @@ static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
                    tsr_likelihood_n_profile(s->data.likelihood));
     TSR_TRY(tsr_pool_check(&v->pool, err));
     TSR_TRY(check_engines(log, s, partial, err));
-    TSR_TRY(tsr_setup_model_error(config, s->data.likelihood,
-                                  v->share[0].engine, log, s, err));
-    TSR_TRY(tsr_atoms_take(config, log, s, err));
-    TSR_TRY(set_surrogate(log, s, err));
-    return fit_first(s, partial, err);
+    TSR_TRY(take_model(config, log, s, partial, err));
+    return set_surrogate(log, s, err);
 }
 
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,

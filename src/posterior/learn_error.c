@@ -32,8 +32,7 @@ typedef struct {
     int has_chains; /* there are some, which the error is learnt for anew */
     const tsr_likelihood *better; /* whose atoms these are, with an error of
                                      their own; NULL: they have none */
-    tsr_batch *batch;             /* NULL: curves by tsr_likelihood_direct */
-    double (*place)[3];           /* of particles; NULL: bodies */
+    tsr_profiler *profiler;
 } lesson;
 
 /* ---- conformations and their curves ---- */
@@ -85,41 +84,22 @@ static void add_atoms(lesson *x, int i)
 static tsr_status make_room(lesson *x, tsr_err *err)
 {
     const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
-    const tsr_particles *own = x->l->particles;
     tsr_pool_array(&x->pool, x->of.atoms, n);
     tsr_pool_array(&x->pool, x->of.bodies, n);
-    if (own != NULL)
-        tsr_pool_array(&x->pool, x->place, own->n);
     return tsr_pool_check(&x->pool, err);
-}
-
-static tsr_status learn_bodies(lesson *x, int i, const tsr_conformation *c,
-                               tsr_err *err)
-{
-    const tsr_particles *own = x->l->particles;
-    double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
-    if (own != NULL)
-        own->type->place(own, c, 0, x->s->molecule.topology->n_residue,
-                         x->place);
-    TSR_TRY(x->batch == NULL
-                ? tsr_likelihood_direct(x->l, x->s->molecule.topology->n_body,
-                                        c, NULL, bodies, err)
-                : tsr_batch_set(
-                      x->batch, 0,
-                      (const double(*)[3])(own != NULL ? x->place : c->body),
-                      bodies, err));
-    add_bodies(x, i);
-    return TSR_OK;
 }
 
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
                             tsr_atom_curves *curves, double *six, tsr_err *err)
 {
     double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
+    double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
     TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, six, atoms,
                                &x->radius_ang, err));
     add_atoms(x, i);
-    return learn_bodies(x, i, c, err);
+    TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
+    add_bodies(x, i);
+    return TSR_OK;
 }
 
 tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
@@ -171,22 +151,19 @@ static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
 }
 
 /* Of draws of the prior, or, where nothing moves, of the starts. */
-static tsr_status learn_curves(lesson *x, int is_still, tsr_engine *engine,
-                               tsr_atom_curves *curves, tsr_err *err)
+static tsr_status learn_curves(lesson *x, int is_still, tsr_atom_curves *curves,
+                               tsr_err *err)
 {
     const tsr_molecule *m = &x->s->molecule;
     double *six;
     tsr_pool_array(&x->pool, six, TSR_N_COMP_PAIR * x->l->grid.n_q);
     tsr_status status = make_room(x, err);
-    if (engine != NULL)
-        TSR_THEN(status, tsr_batch_new(engine, 1, &x->batch, err));
     if (!is_still)
         TSR_THEN(status, learn_draws(x, curves, six, err));
     for (int i = 0; i < x->of.n && is_still; i++)
         TSR_THEN(status,
                  learn_one(x, i, m->n_start > 0 ? m->start[i] : m->first,
                            curves, six, err));
-    tsr_batch_free(x->batch);
     return status;
 }
 
@@ -437,8 +414,9 @@ static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
 }
 
 tsr_status tsr_setup_model_error(const tsr_config *config,
-                                 tsr_likelihood *likelihood, tsr_engine *engine,
-                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
+                                 tsr_likelihood *likelihood,
+                                 tsr_profiler *profiler, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
     tsr_likelihood *l = likelihood;
@@ -467,10 +445,13 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
                  "them (PDBFixer, MODELLER), or set model_error: none",
                  config->structure.file, n_cut,
                  n_cut == 1 ? " lacks" : "s lack");
-    lesson x = {.s = s, .l = l, .of = {l, .n = count_conformations(config, s)}};
+    lesson x = {.s = s,
+                .l = l,
+                .profiler = profiler,
+                .of = {l, .n = count_conformations(config, s)}};
     set_nodes(&x);
-    tsr_status status = learn_curves(&x, is_still(config, s->molecule.topology),
-                                     engine, curves, err);
+    tsr_status status =
+        learn_curves(&x, is_still(config, s->molecule.topology), curves, err);
     if (status == TSR_OK) {
         free(*text);
         status = learn_views(config, &x, log, NULL, text, err);

@@ -46,19 +46,26 @@ typedef struct {
     tsr_surrogate *surrogate; /* NULL: chains do not walk */
 } tsr_devices;
 
-/* Where draws are of all atoms: these, with water that rides along. Chains move
- * them, or bodies make the steps and draws are of the model here, whose
- * profiles one engine makes for all threads. */
+/* Profiles of single conformations by an engine, from several threads at once.
+ */
 typedef struct {
     tsr_pool pool;
+    const tsr_likelihood *likelihood; /* NULL: not made */
+    const tsr_topology *topology;
+    pthread_mutex_t lock;
+    int n;                 /* 0: direct sums in double precision */
+    struct tsr_seat *seat; /* [n] systems of the engine */
+} tsr_profiler;
+
+/* Where draws are of all atoms: these, with water that rides along. Chains move
+ * them, or bodies make the steps and draws are of the model here. */
+typedef struct {
     tsr_particles *particles;   /* NULL: draws are of the bodies */
     tsr_likelihood *likelihood; /* whose terms are its own; NULL: chains move
                                    the atoms */
+    tsr_engine *engine;         /* NULL: the reference */
+    tsr_profiler profiler;
     tsr_fine_model model;
-    pthread_mutex_t lock;
-    tsr_engine *engine; /* NULL: on the reference, profiles are direct sums */
-    int n_seat;
-    struct tsr_seat *seat; /* [n_seat] systems of the engine */
 } tsr_atom_target;
 
 /* Where groups of chains start; n 0: from the file. */

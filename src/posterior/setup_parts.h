@@ -33,17 +33,36 @@ tsr_status tsr_setup_make_engine(const tsr_setup *setup,
                                  tsr_engine **out, tsr_err *err);
 void tsr_devices_clear(tsr_devices *devices);
 
+/* For n threads at most, as many systems of that likelihood's engine; engine
+ * NULL: direct sums. Borrows all. Errors: those of tsr_batch_new. */
+tsr_status tsr_profiler_make(const tsr_topology *topology,
+                             const tsr_likelihood *likelihood,
+                             tsr_engine *engine, int n, tsr_profiler *profiler,
+                             tsr_err *err);
+void tsr_profiler_clear(tsr_profiler *profiler);
+
+/* partial [n_pair][n_q] out. */
+tsr_status tsr_profiler_run(tsr_profiler *profiler,
+                            const tsr_conformation *conformation,
+                            double *partial, tsr_err *err);
+
+/* The engine and the grid on the molecule itself, against a direct sum: partial
+ * [n_pair][n_q], *worst (may be NULL) as of tsr_likelihood_check, out. */
+tsr_status tsr_profiler_check(const tsr_setup *setup, tsr_profiler *profiler,
+                              double *partial, double *worst, tsr_err *err);
+
 /* ---- learn_error.c ---- */
 
 /* What a likelihood's bodies, or its particles, lack of atoms with water of
  * their own, from draws of the prior: corrects its profiles and tells its terms
- * what is left; data.model_error is what was learnt last. engine: of that
- * likelihood; NULL: its curves are direct sums. Where there is nothing to learn
+ * what is left; data.model_error is what was learnt last. profiler: of that
+ * likelihood. Where there is nothing to learn
  * it from the log says so. Errors: TSR_E_NOMEM, those of the engine, of
  * tsr_chain_new and of tsr_likelihood_correct. */
 tsr_status tsr_setup_model_error(const tsr_config *config,
-                                 tsr_likelihood *likelihood, tsr_engine *engine,
-                                 tsr_log *log, tsr_setup *setup, tsr_err *err);
+                                 tsr_likelihood *likelihood,
+                                 tsr_profiler *profiler, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err);
 
 /* For chains on the prior alone, from where the target's chains start. */
 tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state);
@@ -64,11 +83,12 @@ tsr_status tsr_atoms_ride(const tsr_config *config, tsr_log *log,
 
 /* Where they are, and bodies make the steps: a likelihood of all atoms' curves
  * with terms of its own, and setup->target.fine, which draws are then of. After
- * the engines are open and the model's error is known. Errors: TSR_E_CONFIG
+ * the engines are open and the model's error is known. partial [n_pair][n_q]:
+ * room. Errors: TSR_E_CONFIG
  * (the atoms are not known), those of tsr_atom_curves_new and of reading the
  * terms. */
 tsr_status tsr_atoms_take(const tsr_config *config, tsr_log *log,
-                          tsr_setup *setup, tsr_err *err);
+                          tsr_setup *setup, double *partial, tsr_err *err);
 void tsr_atoms_clear(tsr_atom_target *atoms);
 
 #endif

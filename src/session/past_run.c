@@ -153,20 +153,6 @@ static const char *where_it_stands(const tsr_past_run *run,
     return text;
 }
 
-/* A run may be finished before all draws: converged, or out of time. */
-static int is_finished(const tsr_past_run *run)
-{
-    const tsr_sampler_options *o = &run->config.sampler;
-    tsr_run_checkpoint at = {.text = NULL};
-    int finished = 0;
-    if (run->directory == NULL || (o->until == NULL && o->time_limit == 0.0))
-        return 0;
-    if (tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK)
-        finished = at.place.is_finished;
-    tsr_run_checkpoint_clear(&at);
-    return finished;
-}
-
 /* Reads what the run was asked for; its absence is no error. */
 static void read_config(tsr_past_run *run, tsr_log *log)
 {
@@ -189,6 +175,8 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                        tsr_err *err)
 {
     const char *const *name;
+    const tsr_sampler_options *o = &run->config.sampler;
+    tsr_run_checkpoint at = {.text = NULL};
     int warm_chains = 0;
     char stands[TSR_SHELL_SIZE + 80], draws[80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
@@ -207,7 +195,15 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                         "'%s' has no draw yet: %d of warm-up, which are not of "
                         "the posterior; %s",
                         path, run->n_warm, where_it_stands(run, stands));
-    run->is_finished = is_finished(run);
+    if (run->directory != NULL &&
+        tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
+        run->has_place = 1;
+        run->place = at.place;
+    }
+    tsr_run_checkpoint_clear(&at);
+    /* before all draws: converged, or out of time */
+    run->is_finished =
+        run->place.is_finished && (o->until != NULL || o->time_limit > 0.0);
     if (run->asked > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,

@@ -7,6 +7,7 @@
 #include "analysis/shape.h"
 #include "core/log.h"
 #include "posterior/config.h"
+#include "session/run_place.h"
 #include "store/trace.h"
 
 typedef struct {
@@ -19,6 +20,8 @@ typedef struct {
     int n_chain, n_draw; /* of the posterior */
     int n_warm;          /* draws of warm-up */
     long asked;          /* draws a chain, at most; 0: not known */
+    int has_place;
+    tsr_run_place place; /* of the newest checkpoint, where that is there */
     int is_finished;     /* before all of them: converged, or out of time */
 } tsr_past_run;
 

@@ -227,7 +227,8 @@ static void *compute_truths(void *context)
             own_curve(x, c, t, c2, six, x->atoms + (size_t)t * n_q);
             continue;
         }
-        must(tsr_atom_curves_partial(curves, c, six, &radius, &err), &err);
+        must(tsr_atom_curves_partial(curves, c, NULL, 0.0, six, &radius, &err),
+             &err);
         for (size_t k = 0; k < n_q; k++)
             x->atoms[(size_t)t * n_q + k] =
                 tsr_component_intensity(six + k, n_q, 1.0, c2);

@@ -192,8 +192,8 @@ static void others_are_nearer(void **state)
         tsr_chain_look(chain, &view);
         bodies_profile(&x, view.conformation, contrast, own);
         bodies_profile(&raw, view.conformation, contrast, plain);
-        must(tsr_atom_curves_partial(curves, view.conformation, six, &radius,
-                                     &err),
+        must(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
+                                     &radius, &err),
              &err);
         for (size_t k = 1; k < n_q - 2; k++) {
             const double atoms =
