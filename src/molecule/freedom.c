@@ -39,49 +39,53 @@ const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
     return text;
 }
 
+int tsr_range_read(const char *text, tsr_range *range)
+{
+    const char *colon = strchr(text, ':');
+    const char *at = colon != NULL ? colon + 1 : text;
+    *range = (tsr_range){.first = INT_MIN, .last = INT_MAX};
+    range->has_number = read_number(&at, &range->first);
+    const size_t n = colon != NULL       ? (size_t)(colon - text)
+                     : range->has_number ? 0
+                                         : strlen(text);
+    if (n >= sizeof range->chain || (colon != NULL && !range->has_number) ||
+        (n == 0 && (colon != NULL || !range->has_number)))
+        return 0;
+    memcpy(range->chain, text, n);
+    if (!range->has_number)
+        return 1;
+    range->last = range->first;
+    return (*at != '-' || (at++, read_number(&at, &range->last))) &&
+           *at == '\0';
+}
+
 tsr_status tsr_range_mark(const char *text, int n_residue,
                           const tsr_residue *residue, int *mark, tsr_err *err)
 {
-    char chain[8] = "", chains[TSR_CHAINS_SIZE];
-    long first = INT_MIN, last = INT_MAX;
-    const char *colon = strchr(text, ':');
-    const char *at = colon != NULL ? colon + 1 : text;
-    const int has_number = read_number(&at, &first);
-    const size_t n = colon != NULL ? (size_t)(colon - text)
-                     : has_number  ? 0
-                                   : strlen(text);
-    int is_bad = n >= sizeof chain || (colon != NULL && !has_number) ||
-                 (n == 0 && (colon != NULL || !has_number));
-    if (has_number) {
-        last = first;
-        if (*at == '-') {
-            at++;
-            is_bad |= !read_number(&at, &last);
-        }
-        is_bad |= *at != '\0';
-    }
-    if (is_bad)
+    char chains[TSR_CHAINS_SIZE];
+    tsr_range range;
+    if (!tsr_range_read(text, &range))
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': expected CHAIN:FIRST-LAST, "
                         "CHAIN:NUMBER, CHAIN or, with one chain, FIRST-LAST",
                         text);
-    memcpy(chain, text, n);
-    if (first > last)
+    if (range.first > range.last)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': ends before it begins", text);
-    if (chain[0] == '\0' && residue[n_residue - 1].chain_first != 0)
+    if (range.chain[0] == '\0' && residue[n_residue - 1].chain_first != 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': the structure has several "
                         "chains; put the chain before it, as in %s:%s",
                         text, residue[0].chain, text);
     int n_found = 0, n_chain = 0, lowest = INT_MAX, highest = INT_MIN;
     for (int i = 0; i < n_residue; i++) {
-        if (chain[0] != '\0' && strcmp(chain, residue[i].chain) != 0)
+        if (range.chain[0] != '\0' &&
+            strcmp(range.chain, residue[i].chain) != 0)
             continue;
         n_chain++;
         lowest = residue[i].number < lowest ? residue[i].number : lowest;
         highest = residue[i].number > highest ? residue[i].number : highest;
-        if (residue[i].number < first || residue[i].number > last)
+        if (residue[i].number < range.first || residue[i].number > range.last)
             continue;
         mark[i] = 1;
         n_found++;
@@ -90,14 +94,14 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': there is no chain '%s'; "
                         "chains: %s",
-                        text, chain,
+                        text, range.chain,
                         tsr_range_chains(n_residue, residue, chains));
     if (n_found == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': names no residue; the chain goes "
                         "from %d to %d",
                         text, lowest, highest);
-    if (has_number && (first < lowest || last > highest))
+    if (range.has_number && (range.first < lowest || range.last > highest))
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': the chain goes from %d to %d only",
                         text, lowest, highest);

@@ -199,6 +199,16 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
                            const tsr_flexibility *flexibility, tsr_log *log,
                            tsr_err *err);
 
+/* A range as text: "A:262-269", "A:17", "262-269", "A:-6-8", "A". */
+typedef struct {
+    char chain[8]; /* "": not named */
+    int has_number;
+    long first, last; /* without numbers all that there are */
+} tsr_range;
+
+/* 0: the text is none. */
+int tsr_range_read(const char *text, tsr_range *range);
+
 /* Sets mark[i] = 1 for each residue that a range names: "A:262-269", "A:17",
  * "262-269", "A:-6-8", "A". It takes the residues of the chain whose numbers
  * lie in it, and may not reach beyond the chain's first and last number. The
