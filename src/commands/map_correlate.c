@@ -584,86 +584,6 @@ static double share_risen(const timeline *t)
 
 /* ---- the picture ---- */
 
-enum { LEFT = 130, TOP = 64, WIDTH = 640, BOTTOM = 56, SCALE = 90, MOST = 60 };
-
-/* Rows are as high as text where there are few, thin where there are many. */
-static double row_height(const timeline *t)
-{
-    return fmax(2.0, fmin(18.0, 700.0 / t->rows.n));
-}
-
-static void draw_cells(tsr_svg *svg, const timeline *t, double low, double high)
-{
-    const double height = row_height(t), width = (double)WIDTH / t->models.n;
-    for (int r = 0; r < t->rows.n; r++)
-        for (int k = 0; k < t->models.n; k++) {
-            char colour[8];
-            const double cc = t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r];
-            if (isnan(cc))
-                continue;
-            tsr_figure_colour((cc - low) / (high - low), colour);
-            tsr_svg_rect(svg, LEFT + k * width, TOP + r * height, width + 0.3,
-                         height + 0.3, colour, 1.0);
-        }
-}
-
-/* Every row has its name, or every so many. */
-static void draw_names(tsr_svg *svg, const timeline *t)
-{
-    const double height = row_height(t);
-    const int every = t->rows.n > MOST ? (t->rows.n + 39) / 40 : 1;
-    for (int r = 0; r < t->rows.n; r += every)
-        tsr_svg_text(svg, LEFT - 6.0, TOP + (r + 0.5) * height + 4.0,
-                     fmin(12.0, fmax(9.0, height)), TSR_SVG_END, 0,
-                     t->rows.component[r].name);
-}
-
-static void draw_axis(tsr_svg *svg, const timeline *t, double bottom)
-{
-    double first, step;
-    const int n = tsr_figure_ticks(1.0, t->models.n, 7, &first, &step);
-    const double width = (double)WIDTH / t->models.n;
-    for (int i = 0; i < n; i++) {
-        char text[32];
-        const double v = first + i * step, x = LEFT + (v - 0.5) * width;
-        if (v < 1.0 || v > t->models.n || v != floor(v))
-            continue;
-        tsr_figure_tick_text(v, step, text);
-        tsr_svg_line(svg, x, bottom, x, bottom + 4.0, "#444", 1.0);
-        tsr_svg_text(svg, x, bottom + 18.0, 12.0, TSR_SVG_MIDDLE, 0, text);
-    }
-    tsr_svg_text(svg, LEFT + 0.5 * WIDTH, bottom + 40.0, 14.0, TSR_SVG_MIDDLE,
-                 0,
-                 t->models.chain != NULL  ? "conformation, chain after chain"
-                 : t->models.draw != NULL ? "frame"
-                                          : "model");
-}
-
-static void draw_scale(tsr_svg *svg, double low, double high, double bottom)
-{
-    enum { STEPS = 64 };
-    const double left = LEFT + WIDTH + 18.0, top = TOP;
-    const double height = fmin(bottom - top, 260.0);
-    double first, step;
-    for (int i = 0; i < STEPS; i++) {
-        char colour[8];
-        tsr_figure_colour((i + 0.5) / STEPS, colour);
-        tsr_svg_rect(svg, left, top + height * (1.0 - (i + 1.0) / STEPS), 12.0,
-                     height / STEPS + 0.3, colour, 1.0);
-    }
-    const int n = tsr_figure_ticks(low, high, 4, &first, &step);
-    for (int i = 0; i < n; i++) {
-        char text[32];
-        const double v = first + i * step;
-        tsr_figure_tick_text(v, step, text);
-        tsr_svg_text(svg, left + 16.0,
-                     top + height * (high - v) / (high - low) + 4.0, 12.0,
-                     TSR_SVG_START, 0, text);
-    }
-    tsr_svg_text(svg, left + 62.0, top + 0.5 * height, 13.0, TSR_SVG_MIDDLE, 1,
-                 "correlation");
-}
-
 static void range_of(const timeline *t, double *low, double *high)
 {
     const size_t n = (size_t)t->rows.n * (size_t)t->models.n;
@@ -679,32 +599,53 @@ static void range_of(const timeline *t, double *low, double *high)
         *low = 0.0, *high = 1.0;
 }
 
+/* The first row is the uppermost. Rows are as high as text where there are few,
+ * thin where there are many. */
+static void draw_cells(const timeline *t, tsr_figure *f)
+{
+    const size_t n_row = (size_t)t->rows.n, n = n_row * (size_t)t->models.n;
+    const double height = fmax(2.0, fmin(18.0, 700.0 / t->rows.n));
+    const char **name;
+    double *cc;
+    tsr_pool_array(&f->pool, name, n_row);
+    tsr_pool_array(&f->pool, cc, n);
+    for (size_t r = 0; !f->pool.failed && r < n_row; r++)
+        name[n_row - 1 - r] = t->rows.component[r].name;
+    for (size_t k = 0; !f->pool.failed && k < n; k++)
+        cc[k / n_row * n_row + n_row - 1 - k % n_row] = t->cc[k];
+    if (f->pool.failed)
+        return;
+    tsr_panel *panel = tsr_figure_panel(f, "", 0, (int)(height * t->rows.n));
+    panel->z_title = "correlation";
+    range_of(t, &panel->z0, &panel->z1);
+    tsr_figure_y_names(f, t->rows.n, name);
+    tsr_figure_cells(f, t->models.n, t->rows.n, 0.5, 1.0, 0.0, 1.0, cc);
+}
+
 static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
 {
-    const double bottom = TOP + t->rows.n * row_height(t);
     char title[256];
-    double low, high;
-    tsr_svg *svg =
-        tsr_svg_new(LEFT + WIDTH + SCALE, (int)ceil(bottom) + BOTTOM);
-    if (svg == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
-    range_of(t, &low, &high);
     snprintf(title, sizeof title, "Correlation of %s with %s, part by part",
              tsr_text_file_name(t->models.path),
              tsr_text_file_name(t->job->map->path));
-    tsr_svg_text(svg, LEFT, 24.0, 16.0, TSR_SVG_START, 0, title);
-    snprintf(title, sizeof title,
-             "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
-             "last model %.0f %% of the rows rose",
-             t->job->resolution_ang, tsr_blur_name(t->job->kind),
-             t->job->sigma_over_r, share_risen(t));
-    tsr_svg_text(svg, LEFT, 46.0, 13.0, TSR_SVG_START, 0, title);
-    draw_cells(svg, t, low, high);
-    draw_names(svg, t);
-    draw_axis(svg, t, bottom);
-    draw_scale(svg, low, high, bottom);
-    tsr_status status = tsr_svg_write(svg, path, err);
-    tsr_svg_free(svg);
+    tsr_figure f = tsr_figure_new("timeline", title,
+                                  t->models.chain != NULL
+                                      ? "conformation, chain after chain"
+                                  : t->models.draw != NULL ? "frame"
+                                                           : "model",
+                                  640);
+    f.subtitle = tsr_pool_print(
+        &f.pool,
+        "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
+        "last model %.0f %% of the rows rose",
+        t->job->resolution_ang, tsr_blur_name(t->job->kind),
+        t->job->sigma_over_r, share_risen(t));
+    f.left = 130;
+    f.is_count = 1;
+    draw_cells(t, &f);
+    tsr_status status = tsr_figure_finish(&f, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
+    tsr_figure_clear(&f);
     return status;
 }
 
