@@ -7,11 +7,11 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
+enum { HEADER = 1024, NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
 
 /* A file in memory: 1024 bytes of header, then voxels. */
 typedef struct {
-    unsigned char byte[TSR_MAP_HEADER + 8 * N];
+    unsigned char byte[HEADER + 8 * N];
     size_t size;
 } file;
 
@@ -29,7 +29,7 @@ static void put_float(file *f, int word, float value)
  * file is k. Mode 2. */
 static file good(void)
 {
-    file f = {.size = TSR_MAP_HEADER};
+    file f = {.size = HEADER};
     const int n[3] = {NC, NR, NS};
     for (int c = 0; c < 3; c++) {
         put_int(&f, 1 + c, n[c]);
@@ -100,7 +100,7 @@ static void other_byte_order(void **state)
     for (int stamp = 0; stamp < 3; stamp++) { /* right, 0, wrong */
         file f = good();
         for (size_t k = 0; k < f.size; k += 4)
-            if (k < 208 || (k >= 216 && k < 224) || k >= TSR_MAP_HEADER)
+            if (k < 208 || (k >= 216 && k < 224) || k >= HEADER)
                 for (int b = 0; b < 2; b++) {
                     unsigned char t = f.byte[k + (size_t)b];
                     f.byte[k + (size_t)b] = f.byte[k + 3 - (size_t)b];
@@ -131,7 +131,7 @@ static void odd_headers(void **state)
     is_good(map);
     tsr_map_free(map);
     f = good();
-    memmove(f.byte + TSR_MAP_HEADER + 80, f.byte + TSR_MAP_HEADER, 4 * N);
+    memmove(f.byte + HEADER + 80, f.byte + HEADER, 4 * N);
     put_int(&f, 24, 80);
     f.size += 80;
     map = read_map(&f);
@@ -148,7 +148,7 @@ static void modes(void **state)
     file f = good();
     put_int(&f, 4, 0);
     for (int k = 0; k < N; k++)
-        f.byte[TSR_MAP_HEADER + k] = (unsigned char)(k - 20);
+        f.byte[HEADER + k] = (unsigned char)(k - 20);
     tsr_map *map = read_map(&f);
     for (int k = 0; k < N; k++)
         assert_true(map->value[k] == (float)(k - 20));
@@ -157,7 +157,7 @@ static void modes(void **state)
         put_int(&f, 4, mode);
         for (int k = 0; k < N; k++) {
             const uint16_t v = (uint16_t)(k * 1100);
-            memcpy(f.byte + TSR_MAP_HEADER + 2 * k, &v, 2);
+            memcpy(f.byte + HEADER + 2 * k, &v, 2);
         }
         map = read_map(&f);
         for (int k = 0; k < N; k++)
@@ -166,8 +166,8 @@ static void modes(void **state)
         tsr_map_free(map);
     }
     put_int(&f, 4, 12);
-    memset(f.byte + TSR_MAP_HEADER, 0, 2 * N);
-    memcpy(f.byte + TSR_MAP_HEADER, half, sizeof half);
+    memset(f.byte + HEADER, 0, 2 * N);
+    memcpy(f.byte + HEADER, half, sizeof half);
     map = read_map(&f);
     for (int k = 0; k < 5; k++)
         assert_true(map->value[k] == is[k]);
@@ -276,8 +276,7 @@ static void what_is_refused(void **state)
     tsr_map *map;
     tsr_err err;
     const char *path = io_write("map.mrc", f.byte, f.size);
-    if (truncate(path, TSR_MAP_HEADER + 4 * (off_t)16000 * 16000 * 16000) ==
-        0) {
+    if (truncate(path, HEADER + 4 * (off_t)16000 * 16000 * 16000) == 0) {
         assert_int_equal(
             tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
             TSR_E_NOMEM);
@@ -335,7 +334,7 @@ static void what_cannot_be_compared(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         file f = good();
         for (int i = 0; i < N; i++)
-            memcpy(f.byte + TSR_MAP_HEADER + 4 * i,
+            memcpy(f.byte + HEADER + 4 * i,
                    i == 0 ? &cases[k].first : &cases[k].others, 4);
         tsr_map *map = read_map(&f);
         tsr_err err = {.message = ""};
@@ -358,7 +357,7 @@ static void written_and_read(void **state)
     assert_int_equal(tsr_map_write(map, path, "a test", NULL), TSR_OK);
     size_t size;
     char *bytes = io_read(path, &size);
-    assert_int_equal(size, TSR_MAP_HEADER + 4 * N);
+    assert_int_equal(size, HEADER + 4 * N);
     assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
     assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
     free(bytes);
