@@ -24,7 +24,6 @@ typedef struct {
     tsr_map_job *job;
     int n, room;
     result *result; /* [n] */
-    tsr_pool pool;  /* of their curves */
     float *density; /* [n_voxel] of the last model */
 } comparison;
 
@@ -231,7 +230,7 @@ static tsr_status threshold_of(const tsr_map_job *job, const model *m,
 static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
                           const model *m, tsr_map_sums *tile, tsr_err *err)
 {
-    const tsr_map_job *job = c->job;
+    tsr_map_job *job = c->job;
     result *r = &c->result[c->n];
     *r = (result){.n_atom = m->n_atom, .sigma_over_r = job->sigma_over_r};
     tsr_map_models_label(models, k, r->label, sizeof r->label);
@@ -251,7 +250,7 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
         TSR_TRY(check_hand(job, m, cc, r->label, err));
         TSR_TRY(check_voxels(job, m, cc, r->label, err));
     }
-    TSR_TRY(tsr_fsc_make(job->map, c->density, &c->pool, &r->fsc, err));
+    TSR_TRY(tsr_fsc_make(job->map, c->density, &job->pool, &r->fsc, err));
     c->n++;
     return TSR_OK;
 }
@@ -265,12 +264,10 @@ static tsr_status compare_all(comparison *c, const char *path,
                             c->job->log, &models, err);
     TSR_THEN(status, tsr_map_job_check(c->job, &models, 0.5, err));
     if (status == TSR_OK) {
-        const size_t n = (size_t)c->n + (size_t)models.n;
-        result *more = realloc(c->result, (n + 1) * sizeof *more);
-        if (more == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory for results");
-        else
-            c->result = more;
+        c->result =
+            tsr_pool_resize(&c->job->pool, c->result,
+                            (size_t)c->n + (size_t)models.n, sizeof *c->result);
+        status = tsr_pool_check(&c->job->pool, err);
     }
     for (int k = 0; status == TSR_OK && k < models.n; k++) {
         const model m = {models.z, tsr_map_models_xyz(&models, k),
@@ -388,25 +385,20 @@ static tsr_status write_difference(const comparison *c, const char *path,
     const size_t n = tsr_map_n_voxel(&from->grid);
     tsr_map *map;
     double slope = 0.0, offset = 0.0;
-    TSR_TRY(tsr_map_new(&from->grid, &map, err));
+    TSR_TRY(tsr_map_new(&from->grid, &c->job->pool, &map, err));
     tsr_map_line(&c->result[0].sums.box, &slope, &offset);
     for (size_t k = 0; k < n; k++)
         map->value[k] = (float)((double)from->value[k] -
                                 slope * (double)c->density[k] - offset);
-    tsr_status status = tsr_map_write(map, path, "map less model", err);
-    tsr_map_free(map);
-    return status;
+    return tsr_map_write(map, path, "map less model", err);
 }
 
 static tsr_status write_spatial(const comparison *c, const tsr_map_sums *tile,
                                 const char *path, tsr_err *err)
 {
     tsr_map *map;
-    TSR_TRY(tsr_map_tile_cc(c->job->map, tile, &map, err));
-    tsr_status status =
-        tsr_map_write(map, path, "correlation in tiles of 8^3 voxels", err);
-    tsr_map_free(map);
-    return status;
+    TSR_TRY(tsr_map_tile_cc(c->job->map, tile, &c->job->pool, &map, err));
+    return tsr_map_write(map, path, "correlation in tiles of 8^3 voxels", err);
 }
 
 static tsr_status check_maps(const tsr_map_job *job, const char *difference,
@@ -422,13 +414,6 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
     return TSR_OK;
 }
 
-static void clear(comparison *c)
-{
-    tsr_pool_clear(&c->pool);
-    free(c->result);
-    free(c->density);
-}
-
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 {
     const char *difference = tsr_args_value(job->args, "difference");
@@ -437,30 +422,26 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
     comparison c = {.job = job};
     tsr_map_sums *tile = NULL;
     TSR_TRY(check_maps(job, difference, spatial, err));
-    c.density = calloc(tsr_map_n_voxel(g), sizeof *c.density);
+    tsr_pool_array(&job->pool, c.density, tsr_map_n_voxel(g));
     if (spatial != NULL)
-        tile = calloc(tsr_map_n_tile(g), sizeof *tile);
-    tsr_status status = TSR_OK;
-    if (c.density == NULL || (spatial != NULL && tile == NULL))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a density");
-    for (int i = 0; i < job->n_model && status == TSR_OK; i++)
-        status = compare_all(&c, job->model[i], tile, err);
-    if (status == TSR_OK && c.n > 1 && (difference != NULL || spatial != NULL))
-        status = tsr_fail(err, TSR_E_USAGE,
-                          "--difference and --spatial are maps of one model; "
-                          "'%s' has %d",
-                          job->model[0], c.n);
-    if (status == TSR_OK && difference != NULL)
-        status = write_difference(&c, difference, err);
-    if (status == TSR_OK && spatial != NULL)
-        status = write_spatial(&c, tile, spatial, err);
-    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+        tsr_pool_array(&job->pool, tile, tsr_map_n_tile(g));
+    TSR_TRY(tsr_pool_check(&job->pool, err));
+    for (int i = 0; i < job->n_model; i++)
+        TSR_TRY(compare_all(&c, job->model[i], tile, err));
+    if (c.n > 1 && (difference != NULL || spatial != NULL))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--difference and --spatial are maps of one model; "
+                        "'%s' has %d",
+                        job->model[0], c.n);
+    if (difference != NULL)
+        TSR_TRY(write_difference(&c, difference, err));
+    if (spatial != NULL)
+        TSR_TRY(write_spatial(&c, tile, spatial, err));
+    if (tsr_args_count(job->args, "json") > 0)
         print_json(&c);
-    else if (status == TSR_OK)
+    else
         print_table(&c);
-    free(tile);
-    clear(&c);
-    return status;
+    return TSR_OK;
 }
 
 /* ---- map timeline ----
@@ -489,9 +470,10 @@ enum { ATOMS_A_CALL = 1 << 22 };
 
 /* As many models in a call as it has room for, their parts one after the
  * other. */
-static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
+static tsr_status correlate(timeline *t, tsr_err *err)
 {
-    const tsr_map_job *job = t->job;
+    tsr_map_job *job = t->job;
+    tsr_pool *pool = &job->pool;
     const tsr_map_models *m = &t->models;
     const size_t n_row = (size_t)t->rows.n;
     const int per_call = ATOMS_A_CALL / (m->atoms->n_atom + 1) + 1;
@@ -503,6 +485,7 @@ static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
     size_t n = 0;
     for (int r = 0; r < t->rows.n; r++)
         n += (size_t)t->rows.component[r].n;
+    tsr_pool_array(pool, t->cc, n_row * (size_t)m->n);
     tsr_pool_array(pool, threshold, n_system);
     tsr_pool_array(pool, sums, n_system);
     TSR_TRY(
@@ -525,16 +508,6 @@ static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
                 tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);
     }
     return TSR_OK;
-}
-
-static tsr_status correlate(timeline *t, tsr_err *err)
-{
-    tsr_pool pool = {0};
-    t->cc = calloc((size_t)t->rows.n * (size_t)t->models.n + 1, sizeof *t->cc);
-    TSR_TRY(tsr_allocated(t->cc, err));
-    const tsr_status status = correlate_parts(t, &pool, err);
-    tsr_pool_clear(&pool);
-    return status;
 }
 
 /* ---- the table ---- */
@@ -723,7 +696,6 @@ tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
     TSR_TRY(tsr_map_job_target(job, csv, csv_head, "", err));
     TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
     tsr_status status = make(&t, csv, svg, err);
-    free(t.cc);
     tsr_pool_clear(&t.rows.pool);
     tsr_map_models_clear(&t.models);
     return status;

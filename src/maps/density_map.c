@@ -23,29 +23,16 @@ enum {
 
 static const double gib = 1024.0 * 1024.0 * 1024.0;
 
-void tsr_map_free(tsr_map *map)
+tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
+                       tsr_err *err)
 {
-    if (map == NULL)
-        return;
-    free(map->path);
-    free(map->value);
-    free(map);
-}
-
-tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err)
-{
-    tsr_map *map = calloc(1, sizeof *map);
-    *out = NULL;
-    if (map != NULL)
-        map->value = calloc(tsr_map_n_voxel(grid), sizeof *map->value);
-    if (map == NULL || map->value == NULL) {
-        tsr_map_free(map);
+    tsr_map *map = *out = tsr_pool_new(pool, 1, sizeof *map);
+    float *value = tsr_pool_new(pool, tsr_map_n_voxel(grid), sizeof *value);
+    if (map == NULL || value == NULL)
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for a map of %d x %d x %d voxels",
                         grid->n[0], grid->n[1], grid->n[2]);
-    }
-    map->grid = *grid;
-    *out = map;
+    *map = (tsr_map){.grid = *grid, .value = value};
     return TSR_OK;
 }
 
@@ -482,13 +469,13 @@ static tsr_status read_voxels(const reader *r, tsr_map *map, tsr_err *err)
 }
 
 static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
-                           tsr_map **out, tsr_err *err)
+                           tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     TSR_TRY(read_header(r, log, err));
     place(r, origin, log);
     TSR_TRY(check_memory(r, log, err));
     TSR_TRY(skip(r, word(r, NSYMBT), err));
-    TSR_TRY(tsr_map_new(&r->grid, out, err));
+    TSR_TRY(tsr_map_new(&r->grid, pool, out, err));
     return read_voxels(r, *out, err);
 }
 
@@ -614,26 +601,23 @@ static tsr_status head(parser *p, tsr_err *err)
 }
 
 /* OpenDX: `text` ends in a NUL. Errors: TSR_E_DATA, naming the object. */
-static tsr_status read_dx(const char *path, const char *text, tsr_map **out,
-                          tsr_err *err)
+static tsr_status read_dx(const char *path, const char *text, tsr_pool *pool,
+                          tsr_map **out, tsr_err *err)
 {
     parser p = {.path = path, .at = text};
     static const char ends[] = "the array ends before its items do";
     TSR_TRY(head(&p, err));
     if (p.n_item > (double)strlen(p.at)) /* before memory is asked for */
         return refuse(&p, ends, err);
-    TSR_TRY(tsr_map_new(&p.grid, out, err));
+    TSR_TRY(tsr_map_new(&p.grid, pool, out, err));
     const size_t nx = (size_t)p.grid.n[0], ny = (size_t)p.grid.n[1];
     const size_t nz = (size_t)p.grid.n[2];
     for (size_t x = 0; x < nx; x++)
         for (size_t y = 0; y < ny; y++)
             for (size_t z = 0; z < nz; z++) {
                 double value;
-                if (!number(&p.at, &value)) {
-                    tsr_map_free(*out);
-                    *out = NULL;
+                if (!number(&p.at, &value))
                     return refuse(&p, ends, err);
-                }
                 (*out)->value[(z * ny + y) * nx + x] =
                     fabs(value) <= (double)FLT_MAX ? (float)value : NAN;
             }
@@ -647,12 +631,13 @@ static int is_text(const unsigned char *raw, size_t n)
     return n > 0 && memchr(raw, '\0', n) == NULL;
 }
 
-static tsr_status read_text(const char *path, tsr_map **out, tsr_err *err)
+static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
+                            tsr_err *err)
 {
     char *text;
     size_t size;
     TSR_TRY(tsr_file_read(path, &text, &size, err));
-    tsr_status status = read_dx(path, text, out, err);
+    tsr_status status = read_dx(path, text, pool, out, err);
     free(text);
     return status;
 }
@@ -679,7 +664,7 @@ static tsr_status check_grid(const char *path, const tsr_map_grid *g,
 }
 
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
-                        tsr_map **out, tsr_err *err)
+                        tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     *out = NULL;
     TSR_TRY(tsr_file_expect(path, err));
@@ -693,21 +678,21 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
         status = tsr_fail(err, got < 0 ? TSR_E_NOINPUT : TSR_E_DATA,
                           got < 0 ? "cannot read '%s'" : "'%s' is empty", path);
     else if (is_text(r.raw, (size_t)got))
-        status = read_text(path, out, err);
+        status = read_text(path, pool, out, err);
     else if (got < HEADER)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' ends within its header, after %d of %d bytes",
                           path, got, (int)HEADER);
     else
-        status = read_mrc(&r, origin, log, out, err);
+        status = read_mrc(&r, origin, log, pool, out, err);
     (void)gzclose_r(r.stream);
     TSR_THEN(status, check_grid(path, &(*out)->grid, err));
-    if (status == TSR_OK && ((*out)->path = strdup(path)) == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status != TSR_OK) {
-        tsr_map_free(*out);
-        *out = NULL;
+    if (status == TSR_OK) {
+        (*out)->path = tsr_pool_text(pool, path);
+        status = tsr_pool_check(pool, err);
     }
+    if (status != TSR_OK)
+        *out = NULL;
     return status;
 }
 

@@ -9,6 +9,7 @@
 #define TSR_MAPS_DENSITY_MAP_H
 
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
 
 #include <stddef.h>
@@ -61,7 +62,7 @@ typedef enum {
  * away than 1e6), TSR_E_NOMEM (more voxels than this machine has memory for,
  * told before reading). */
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
-                        tsr_map **out, tsr_err *err);
+                        tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 /* Can models be compared with it, at that resolution (0: not known)? Says how
  * many voxels are not known. Masks and grids for other maps need no such
@@ -71,8 +72,8 @@ tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
                          tsr_log *log, tsr_err *err);
 
 /* A map of zeros on a grid. Errors: TSR_E_NOMEM. */
-tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err);
-void tsr_map_free(tsr_map *map);
+tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
+                       tsr_err *err);
 
 /* Writes MRC2014, mode 2, beside and renames. title: one line of the header.
  * Errors: TSR_E_IO, TSR_E_DATA (an axis of more than 32,767 voxels). */
