@@ -59,7 +59,7 @@ only() { # pattern, layer
 only 'CL/' '(gpu|maps|surrogate)'
 only 'hdf5' store
 only 'yaml' files
-only 'gemmi/' '(molecule|maps)'
+only 'gemmi/' 'molecule'
 only 'fftw3' '(maps|scattering)'
 
 # Who wants to know something of a term asks its type.
