@@ -19,11 +19,14 @@
 
 /* Where an atom comes from. */
 typedef enum {
-    FROM_MODEL,   /* drawn: N, CA, C, O */
-    FROM_FRAME,   /* CB: fixed to N, CA, C */
-    FROM_SIDE,    /* beyond CB: turns about CA-CB */
-    FROM_O,       /* OXT: opposite O */
-    FROM_CARBONYL /* fixed to CA, C, O: what rides on O or OXT */
+    FROM_MODEL, /* drawn: N, CA, C, O */
+    FROM_FRAME, /* CB: fixed to N, CA, C */
+    FROM_SIDE,  /* beyond CB: turns about CA-CB */
+    FROM_O,     /* OXT: opposite O */
+    /* what rides along */
+    FROM_CARBONYL, /* on O or OXT: fixed to CA, C, O */
+    FROM_HOST,     /* a guest: fixed to N, CA, C of its host */
+    FROM_BASE      /* likewise, turning with the base of its host, a link */
 } source;
 
 typedef struct {
@@ -34,13 +37,12 @@ typedef struct {
 } recipe;
 
 typedef struct {
-    int first, count;  /* its atoms */
-    int model_first;   /* the model's */
-    int rider, riders; /* the first of those that ride on it, how many */
-    int n, ca, c, o;   /* atoms of the model; o < 0: none */
-    int sc;            /* drawn centre; < 0: none */
-    int cb;            /* its number among all atoms; < 0: none */
-    int is_ring;       /* proline */
+    int first, count; /* its atoms */
+    int model_first;  /* the model's */
+    int n, ca, c, o;  /* atoms of the model; o < 0: none */
+    int sc;           /* drawn centre; < 0: none */
+    int cb;           /* its number among all atoms; < 0: none */
+    int is_ring;      /* proline */
     double cb_local[3], side_local[3]; /* of the input */
 } placed_residue;
 
@@ -50,7 +52,6 @@ struct tsr_all_atoms {
     recipe *recipe;          /* [list.n_atom] */
     placed_residue *residue; /* [n_residue] of amino acids */
     int n_amino;
-    recipe *rider; /* in the order of the residues; NULL: none */
 };
 
 void tsr_all_atoms_free(tsr_all_atoms *all)
@@ -283,6 +284,8 @@ static double best_turn(const double ca[3], const double cb[3],
 typedef struct {
     double frame[3][3], side[3][3]; /* at CA; the second turned about CA-CB */
     double carbonyl[3][3];          /* at C, where the model has O */
+    double host[3][3];              /* at CA, of N-CA-C; for guests */
+    tsr_motion base;                /* in that frame */
     double ca[3], c[3];
 } carrier;
 
@@ -292,7 +295,6 @@ static void find_carrier(const placed_residue *at, const double (*model)[3],
     const double *ca = model[at->ca], *c = model[at->c];
     double cb[3], centre[3];
     tsr_motion turn;
-    *to = (carrier){.ca = {0.0}};
     side_frame(to->frame, at, model[at->n], ca, c);
     tsr_vec3_copy(to->ca, ca);
     tsr_vec3_copy(to->c, c);
@@ -330,6 +332,7 @@ static void place_opposite(const placed_residue *at, const double (*model)[3],
 static void place_one(const recipe *how, const placed_residue *at, carrier *by,
                       const double (*model)[3], double out[3])
 {
+    double turned[3];
     switch (how->from) {
     case FROM_MODEL:
         tsr_vec3_copy(out, model[how->model]);
@@ -346,74 +349,39 @@ static void place_one(const recipe *how, const placed_residue *at, carrier *by,
     case FROM_SIDE:
         tsr_frame_to_global(out, by->side, by->ca, how->local);
         break;
+    case FROM_HOST:
+        tsr_frame_to_global(out, by->host, by->ca, how->local);
+        break;
+    case FROM_BASE:
+        tsr_vec3_copy(turned, how->local);
+        tsr_motion_apply(&by->base, turned);
+        tsr_frame_to_global(out, by->host, by->ca, turned);
+        break;
     }
 }
 
-/* One amino acid: model [its atoms in the model][3] -> xyz, its atoms and then,
- * where wanted, what rides on them. Returns how many these are. */
-static int place_residue_all(const tsr_all_atoms *all, int residue_number,
-                             int with_riders, const double (*model)[3],
-                             double (*xyz)[3])
+/* The atoms of one amino acid: model [its atoms in the model][3] -> xyz.
+ * Returns how many these are. */
+static int place_amino(const tsr_all_atoms *all, int residue_number,
+                       const double (*model)[3], carrier *by, double (*xyz)[3])
 {
     const placed_residue *at = &all->residue[residue_number];
-    const int n = at->count, n_rider = with_riders ? at->riders : 0;
-    carrier by;
-    find_carrier(at, model, &by);
-    for (int k = 0; k < n; k++)
-        place_one(&all->recipe[at->first + k], at, &by, model, xyz[k]);
-    for (int k = 0; k < n_rider; k++)
-        place_one(&all->rider[at->rider + k], at, &by, model, xyz[n + k]);
-    return n + n_rider;
+    find_carrier(at, model, by);
+    for (int k = 0; k < at->count; k++)
+        place_one(&all->recipe[at->first + k], at, by, model, xyz[k]);
+    return at->count;
 }
 
 void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
                          double (*xyz)[3])
 {
     int i = 0;
+    carrier by;
     for (int r = 0; r < all->n_amino; r++)
-        i += place_residue_all(
-            all, r, 0, model_xyz + all->residue[r].model_first, xyz + i);
+        i += place_amino(all, r, model_xyz + all->residue[r].model_first, &by,
+                         xyz + i);
     for (; i < all->list.n_atom; i++) /* guests */
         tsr_vec3_copy(xyz[i], model_xyz[all->recipe[i].model]);
-}
-
-/* How a point at x goes along with an atom, of which that is the recipe. */
-static recipe ride_on(const recipe *atom, const placed_residue *at, carrier *by,
-                      const double x[3])
-{
-    const int is_o = atom->from == FROM_O ||
-                     (atom->from == FROM_MODEL && atom->model == at->o);
-    recipe out = {.from = is_o                      ? FROM_CARBONYL
-                          : atom->from == FROM_SIDE ? FROM_SIDE
-                                                    : FROM_FRAME};
-    if (is_o)
-        tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
-    else
-        tsr_frame_to_local(
-            out.local, out.from == FROM_SIDE ? by->side : by->frame, by->ca, x);
-    return out;
-}
-
-/* From now on n points ride on atoms of amino acids: each turns with its atom,
- * as a part of what carries that. atom [n] ascends; xyz [n][3] is where they
- * are while the model's atoms are at model_xyz. Once. Errors: TSR_E_NOMEM. */
-static tsr_status ride_on_bodies(tsr_all_atoms *all, int n, const int *atom,
-                                 const double (*model_xyz)[3],
-                                 const double (*xyz)[3], tsr_err *err)
-{
-    int k = 0;
-    tsr_pool_array(&all->pool, all->rider, n);
-    TSR_TRY(tsr_pool_check(&all->pool, err));
-    for (int r = 0; r < all->n_amino; r++) {
-        placed_residue *at = &all->residue[r];
-        carrier by;
-        find_carrier(at, model_xyz + at->model_first, &by);
-        at->rider = k;
-        for (; k < n && atom[k] < at->first + at->count; k++)
-            all->rider[k] = ride_on(&all->recipe[atom[k]], at, &by, xyz[k]);
-        at->riders = k - at->rider;
-    }
-    return TSR_OK;
 }
 
 /* ---- curves of all atoms ----
@@ -835,13 +803,11 @@ enum { LEAST_RESIDUES = 3, LEAST_PARTICLES = 100 };
  * body can come, where N-CA-C bends, Angstrom. */
 static const double bending_ang = 0.5;
 
-/* What a guest brings along. */
+/* What rides on a residue: a bead of water, or what a guest brings along. */
 typedef struct {
-    int host;
-    int turns;       /* 1: with the base of its host, a link */
-    double local[3]; /* in the frame of the host's N-CA-C */
-    int number;      /* in the model */
-} guest_point;
+    recipe how;
+    int number; /* in the model */
+} rider;
 
 typedef struct {
     tsr_particles base;
@@ -852,14 +818,13 @@ typedef struct {
     tsr_atom_curves *curves;
     int n_probe;
     tsr_atom_model **model; /* [n_probe] in the first conformation */
-    int n_guest;
-    guest_point *guest;  /* [n_guest] by host */
-    int *first_guest;    /* [n_residue + 1] */
-    int *first_all;      /* [n_residue + 1] of all particles */
-    int *number;         /* [n_all] of a particle in the model */
-    int *kind;           /* [n_all] its type */
-    int *sample;         /* [n_kind - 1] number of one of that type */
-    double (*inside)[3]; /* what base.inside points to */
+    rider *rider;           /* [n_all] by residue */
+    int *first_rider;       /* [n_residue + 1] */
+    int *first_all;         /* [n_residue + 1] of all particles */
+    int *number;            /* [n_all] of a particle in the model */
+    int *kind;              /* [n_all] its type */
+    int *sample;            /* [n_kind - 1] number of one of that type */
+    double (*inside)[3];    /* what base.inside points to */
     int *inside_kind, *inside_unit;
 } atom_particles;
 
@@ -890,25 +855,27 @@ static int place_residue(const atom_particles *p, const tsr_conformation *c,
                          int residue, double (*xyz)[3])
 {
     const tsr_topology *t = p->topology;
+    const tsr_all_atoms *all = p->curves->all;
     const double(*x)[3] = (const double(*)[3])c->backbone[residue];
-    double model[TSR_MODEL_ATOMS][3], frame[3][3], local[3];
-    tsr_motion turn;
-    int n = 0;
+    const placed_residue *at = &all->residue[residue];
+    const rider *r = p->rider + p->first_rider[residue];
+    const rider *end = p->rider + p->first_rider[residue + 1];
+    double model[TSR_MODEL_ATOMS][3];
+    carrier by;
+    int n = 0, has_base = 0;
     if (is_amino(p, residue)) {
         tsr_conformation_residue_atoms(t, c, residue, model);
-        n = place_residue_all(p->curves->all, residue, 1,
-                              (const double(*)[3])model, xyz);
+        n = place_amino(all, residue, (const double(*)[3])model, &by, xyz);
     }
-    const int from = p->first_guest[residue], to = p->first_guest[residue + 1];
-    if (from < to)
-        tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    for (int k = from; k < to; k++) {
-        tsr_vec3_copy(local, p->guest[k].local);
-        if (p->guest[k].turns) {
-            tsr_conformation_base(t, c, residue, &turn);
-            tsr_motion_apply(&turn, local);
-        }
-        tsr_frame_to_global(xyz[n++], frame, x[TSR_CA], local);
+    if (r < end && end[-1].how.from >= FROM_HOST) { /* guests are last */
+        tsr_vec3_copy(by.ca, x[TSR_CA]);
+        tsr_frame(by.host, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    }
+    for (; r < end; r++) {
+        if (r->how.from == FROM_BASE && !has_base)
+            tsr_conformation_base(t, c, residue, &by.base);
+        has_base |= r->how.from == FROM_BASE;
+        place_one(&r->how, at, &by, (const double(*)[3])model, xyz[n++]);
     }
     return n;
 }
@@ -1025,100 +992,96 @@ static tsr_status make_models(atom_particles *p, const tsr_neutron *sample,
     return TSR_OK;
 }
 
-/* The frame of a host in the first conformation, and a point in it. */
-static void to_host(const atom_particles *p, guest_point *g, const double x[3])
+/* How a bead at x goes along with an atom, of which that is the recipe. */
+static recipe ride_on_atom(const recipe *atom, const placed_residue *at,
+                           carrier *by, const double x[3])
 {
-    const tsr_conformation *c = p->first;
-    const double(*b)[3] = (const double(*)[3])c->backbone[g->host];
-    double frame[3][3], turned[3], back[3];
+    const int is_o = atom->from == FROM_O ||
+                     (atom->from == FROM_MODEL && atom->model == at->o);
+    recipe out = {.from = is_o                      ? FROM_CARBONYL
+                          : atom->from == FROM_SIDE ? FROM_SIDE
+                                                    : FROM_FRAME};
+    if (is_o)
+        tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
+    else
+        tsr_frame_to_local(
+            out.local, out.from == FROM_SIDE ? by->side : by->frame, by->ca, x);
+    return out;
+}
+
+/* How a point of a guest goes along with its host. */
+static recipe ride_on_host(const atom_particles *p, int host, int turns,
+                           const double x[3])
+{
+    const double(*b)[3] = (const double(*)[3])p->first->backbone[host];
+    double frame[3][3], back[3];
     tsr_motion turn;
+    recipe out = {.from = turns ? FROM_BASE : FROM_HOST};
     tsr_frame(frame, b[TSR_N], b[TSR_CA], b[TSR_C]);
-    tsr_frame_to_local(turned, frame, b[TSR_CA], x);
-    tsr_vec3_copy(g->local, turned);
-    if (!g->turns)
-        return;
-    tsr_conformation_base(p->topology, c, g->host, &turn);
-    tsr_vec3_sub(back, turned, turn.shift);
+    tsr_frame_to_local(out.local, frame, b[TSR_CA], x);
+    if (!turns)
+        return out;
+    tsr_conformation_base(p->topology, p->first, host, &turn);
+    tsr_vec3_sub(back, out.local, turn.shift);
     for (int k = 0; k < 3; k++) {
-        g->local[k] = 0.0;
+        out.local[k] = 0.0;
         for (int d = 0; d < 3; d++)
-            g->local[k] += turn.rotation[d][k] * back[d];
+            out.local[k] += turn.rotation[d][k] * back[d];
     }
+    return out;
 }
 
-/* Beads of amino acids ride on their atoms; in the model they come before those
- * of guests, as the atoms do. n_amino: atoms of amino acids. */
-static tsr_status ride(atom_particles *p, int n_amino, tsr_err *err)
-{
-    const tsr_atom_model *m = p->model[0];
-    const tsr_topology *t = p->topology;
-    const size_t n_bead = (size_t)(m->n - m->n_atom);
-    int n = 0;
-    double(*model)[3];
-    tsr_pool_array(&p->pool, model, tsr_topology_n_atom(t));
-    TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (size_t k = 0; k < n_bead; k++)
-        n += m->owner[(size_t)m->n_atom + k] < n_amino;
-    tsr_conformation_atoms(t, p->first, model);
-    return ride_on_bodies(p->curves->all, n, m->owner + m->n_atom,
-                          (const double(*)[3])model,
-                          (const double(*)[3])(m->xyz + m->n_atom), err);
-}
-
-/* Atoms of guests but hydrogens, with the beads on them, by their hosts. */
-static tsr_status take_guests(atom_particles *p, int n_amino, tsr_err *err)
+/* What rides on every residue, and the model's number of every particle: atoms
+ * of an amino acid, beads on them, then atoms of guests but hydrogens with the
+ * beads on these. In the model beads come behind all atoms, those of amino
+ * acids first. */
+static tsr_status list_all(atom_particles *p, tsr_err *err)
 {
     const tsr_atom_model *m = p->model[0];
     const tsr_topology *t = p->topology;
     const tsr_guests *g = t->guests;
-    const int n_of = tsr_guests_n_atom(g), n_residue = t->n_residue;
-    int *atom, n_atom = n_amino;
+    const tsr_all_atoms *all = p->curves->all;
+    const int n_of = tsr_guests_n_atom(g);
+    const int n_amino = p->curves->atoms.n_atom - n_of;
+    int n = 0, n_rider = 0, bead = m->n_atom, *atom, n_atom = n_amino;
     tsr_pool_array(&p->pool, atom, m->n_atom);
-    tsr_pool_array(&p->pool, p->guest, m->n);
-    tsr_pool_array(&p->pool, p->first_guest, n_residue + 1);
+    tsr_pool_array(&p->pool, p->rider, m->n);
+    tsr_pool_array(&p->pool, p->first_rider, t->n_residue + 1);
+    tsr_pool_array(&p->pool, p->first_all, t->n_residue + 1);
+    tsr_pool_array(&p->pool, p->number, m->n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int i = 0; i < n_of; i++)
         if (g->atoms->atom[i].z != 1)
             atom[n_atom++] = i;
-    for (int r = 0; r < n_residue; r++) {
-        p->first_guest[r] = p->n_guest;
+    for (int r = 0; r < t->n_residue; r++) {
+        const placed_residue *at = &all->residue[r];
+        const int end = is_amino(p, r) ? at->first + at->count : 0;
+        double model[TSR_MODEL_ATOMS][3];
+        carrier by;
+        p->first_all[r] = n;
+        p->first_rider[r] = n_rider;
+        if (end > 0) {
+            tsr_conformation_residue_atoms(t, p->first, r, model);
+            find_carrier(at, (const double(*)[3])model, &by);
+        }
+        for (int k = at->first; k < end; k++)
+            p->number[n++] = k;
+        for (; bead < m->n && m->owner[bead] < end; bead++)
+            p->rider[n_rider++] =
+                (rider){ride_on_atom(&all->recipe[m->owner[bead]], at, &by,
+                                     m->xyz[bead]),
+                        bead};
         for (int k = n_amino; k < m->n && n_of > 0; k++) {
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
-            if (i < 0 || g->host[i] != r)
-                continue;
-            guest_point *to = &p->guest[p->n_guest++];
-            *to = (guest_point){r, g->turns[i], {0.0}, k};
-            to_host(p, to, m->xyz[k]);
+            if (i >= 0 && g->host[i] == r)
+                p->rider[n_rider++] =
+                    (rider){ride_on_host(p, r, g->turns[i], m->xyz[k]), k};
         }
+        for (int k = p->first_rider[r]; k < n_rider; k++)
+            p->number[n++] = p->rider[k].number;
     }
-    p->first_guest[n_residue] = p->n_guest;
-    return TSR_OK;
-}
-
-/* The model's number of every particle. */
-static tsr_status number_all(atom_particles *p, tsr_err *err)
-{
-    const tsr_atom_model *m = p->model[0];
-    const tsr_atoms *atoms = &p->curves->atoms;
-    const int n_residue = p->topology->n_residue;
-    int n = 0, bead = m->n_atom;
-    tsr_pool_array(&p->pool, p->first_all, n_residue + 1);
-    tsr_pool_array(&p->pool, p->number, m->n);
-    TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (int r = 0; r < n_residue; r++) {
-        p->first_all[r] = n;
-        if (is_amino(p, r)) {
-            const tsr_file_residue *at = &atoms->residue[r];
-            for (int k = 0; k < at->n_atom; k++)
-                p->number[n++] = at->first_atom + k;
-            for (; bead < m->n && m->owner[bead] < at->first_atom + at->n_atom;
-                 bead++)
-                p->number[n++] = bead;
-        }
-        for (int k = p->first_guest[r]; k < p->first_guest[r + 1]; k++)
-            p->number[n++] = p->guest[k].number;
-    }
-    p->first_all[n_residue] = n;
+    p->first_all[t->n_residue] = n;
+    p->first_rider[t->n_residue] = n_rider;
     return n == m->n
                ? TSR_OK
                : tsr_fail(err, TSR_E_INTERNAL,
@@ -1260,8 +1223,6 @@ tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
                                   tsr_err *err)
 {
     const tsr_molecule *m = curves->molecule;
-    const int n_amino =
-        curves->atoms.n_atom - tsr_guests_n_atom(m->topology->guests);
     tsr_pool pool = {0};
     atom_particles *p = tsr_pool_new(&pool, 1, sizeof *p);
     *out = NULL;
@@ -1276,9 +1237,7 @@ tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
                           .likelihood = likelihood,
                           .curves = curves};
     tsr_status status = make_models(p, sample, err);
-    TSR_THEN(status, ride(p, n_amino, err));
-    TSR_THEN(status, take_guests(p, n_amino, err));
-    TSR_THEN(status, number_all(p, err));
+    TSR_THEN(status, list_all(p, err));
     TSR_THEN(status, find_kinds(p, err));
     TSR_THEN(status, arrange(p, err));
     if (status == TSR_OK)
