@@ -857,13 +857,14 @@ static int place_residue(const atom_particles *p, const tsr_conformation *c,
     const tsr_topology *t = p->topology;
     const tsr_all_atoms *all = p->curves->all;
     const double(*x)[3] = (const double(*)[3])c->backbone[residue];
-    const placed_residue *at = &all->residue[residue];
+    const placed_residue *at =
+        is_amino(p, residue) ? &all->residue[residue] : NULL;
     const rider *r = p->rider + p->first_rider[residue];
     const rider *end = p->rider + p->first_rider[residue + 1];
     double model[TSR_MODEL_ATOMS][3];
     carrier by;
     int n = 0, has_base = 0;
-    if (is_amino(p, residue)) {
+    if (at != NULL) {
         tsr_conformation_residue_atoms(t, c, residue, model);
         n = place_amino(all, residue, (const double(*)[3])model, &by, xyz);
     }
@@ -1054,18 +1055,18 @@ static tsr_status list_all(atom_particles *p, tsr_err *err)
         if (g->atoms->atom[i].z != 1)
             atom[n_atom++] = i;
     for (int r = 0; r < t->n_residue; r++) {
-        const placed_residue *at = &all->residue[r];
-        const int end = is_amino(p, r) ? at->first + at->count : 0;
+        const placed_residue *at = is_amino(p, r) ? &all->residue[r] : NULL;
+        const int end = at != NULL ? at->first + at->count : 0;
         double model[TSR_MODEL_ATOMS][3];
         carrier by;
         p->first_all[r] = n;
         p->first_rider[r] = n_rider;
-        if (end > 0) {
+        if (at != NULL) {
             tsr_conformation_residue_atoms(t, p->first, r, model);
             find_carrier(at, (const double(*)[3])model, &by);
         }
-        for (int k = at->first; k < end; k++)
-            p->number[n++] = k;
+        for (int k = 0; at != NULL && k < at->count; k++)
+            p->number[n++] = at->first + k;
         for (; bead < m->n && m->owner[bead] < end; bead++)
             p->rider[n_rider++] =
                 (rider){ride_on_atom(&all->recipe[m->owner[bead]], at, &by,
