@@ -573,9 +573,10 @@ static tsr_status read_starts(const tsr_config *config, tsr_log *log,
     const tsr_start_config *start = starts->item;
     m->start = calloc((size_t)starts->n + 1, sizeof(*m->start));
     TSR_TRY(tsr_allocated(m->start, err));
-    for (; m->n_start < starts->n; m->n_start++)
-        TSR_TRY(read_start(&config->structure, start[m->n_start].file, log, m,
-                           &m->start[m->n_start], err));
+    m->n_start = starts->n;
+    for (int k = 0; k < starts->n; k++)
+        TSR_TRY(read_start(&config->structure, start[k].file, log, m,
+                           &m->start[k], err));
     return TSR_OK;
 }
 
