@@ -629,16 +629,7 @@ static tsr_status model_spec(const tsr_atom_model *model, double origin,
             tsr_neutron_factors(model, origin, n_q, dq_inv_ang, *factor, err);
     else
         tsr_atom_model_factors(model, n_q, dq_inv_ang, *factor);
-    *out = (tsr_debye_spec){.n = model->n,
-                            .n_type = model->n_type,
-                            .n_comp = TSR_ATOM_COMP,
-                            .n_q = n_q,
-                            .dq_inv_ang = dq_inv_ang,
-                            .xyz = (const double(*)[3])model->xyz,
-                            .type = model->type,
-                            .weight = model->surface,
-                            .weighted = TSR_ATOM_HYDRATION,
-                            .form_factor = *factor};
+    *out = tsr_atom_model_spec(model, n_q, dq_inv_ang, *factor);
     return status;
 }
 
