@@ -226,6 +226,7 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
 /* What is written: q, I, sigma [points] each, and the resolution of q. */
 typedef struct {
     double *column; /* [3][points] */
+    tsr_pool pool;  /* of the resolution */
     tsr_resolution resolution;
     int is_atoms; /* the curve's scatterers */
 } simulated;
@@ -281,8 +282,8 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
     memcpy(q + n, extra_q, sizeof extra_q);
-    tsr_status status =
-        tsr_resolution_make(&s->resolution, n, q, NULL, &out->resolution, err);
+    tsr_status status = tsr_resolution_make(&s->resolution, n, q, NULL,
+                                            &out->pool, &out->resolution, err);
     if (status != TSR_OK) {
         free(q);
         return tsr_wrap(err, status, "simulate.resolution");
@@ -442,7 +443,7 @@ done:
     free(own);
     free(pdb);
     free(made.column);
-    tsr_resolution_clear(&made.resolution);
+    tsr_pool_clear(&made.pool);
     tsr_conformation_free(truth);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);
