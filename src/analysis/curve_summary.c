@@ -53,9 +53,9 @@ static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
                                  s->name, n, s->at + first, column, err);
         for (int k = 0; k < n && status == TSR_OK; k++) {
             tsr_convergence *point = &s->point[first + k];
-            status = tsr_convergence_of_groups(
-                tsr_trace_n_group(reader), n_chain, n_draw,
-                column + (size_t)k * rows, point, err);
+            status =
+                tsr_convergence_make(tsr_trace_n_group(reader), n_chain, n_draw,
+                                     column + (size_t)k * rows, point, err);
             s->n_bad += status == TSR_OK && isnan(point->mean);
         }
     }

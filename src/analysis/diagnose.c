@@ -126,9 +126,9 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
     double *copy = malloc((n_a + n_b) * sizeof *copy);
     TSR_TRY(tsr_allocated(copy, err));
     memcpy(copy, value, (n_a + n_b) * sizeof *copy);
-    tsr_status status = tsr_convergence_make(first, length, copy, &a, err);
-    TSR_THEN(status,
-             tsr_convergence_make(rows - first, length, copy + n_a, &b, err));
+    tsr_status status = tsr_convergence_make(0, first, length, copy, &a, err);
+    TSR_THEN(status, tsr_convergence_make(0, rows - first, length, copy + n_a,
+                                          &b, err));
     if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
         gsl_sort(copy, 1, n_a);
         gsl_sort(copy + n_a, 1, n_b);

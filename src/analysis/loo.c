@@ -132,7 +132,7 @@ tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
     TSR_TRY(tsr_allocated(w, err));
     for (size_t i = 0; i < n; i++)
         w[i] = exp(log_weight[i]);
-    tsr_status status = tsr_convergence_make(n_chain, n_draw, w, &mean, err);
+    tsr_status status = tsr_convergence_make(0, n_chain, n_draw, w, &mean, err);
     if (n_draw < 4)
         share = 1.0 / n_draw;
     else if (mean.mcse > 0.0)

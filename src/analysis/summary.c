@@ -56,8 +56,7 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
         const double half = sin(0.5 * to_rad * value[i]);
         missing += 2.0 * half * half / (double)n;
     }
-    TSR_TRY(
-        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err));
+    TSR_TRY(tsr_convergence_make(n_group, n_chain, n_draw, value, out, err));
     if (isnan(out->mean))
         return TSR_OK;
     if (low >= 0.0 && high > 0.5 * turn && mean < 0.0)
@@ -132,11 +131,11 @@ static tsr_status fill_item(tsr_summary *summary, tsr_summary_item *item,
         return tsr_pool_check(&summary->pool, err);
     }
     const int varies = !is_rounding(one, count);
-    tsr_status status =
-        item->is_circular ? tsr_circular_make(n_group, n_chain, n_draw, turn,
-                                              one, &item->value, err)
-                          : tsr_convergence_of_groups(n_group, n_chain, n_draw,
-                                                      one, &item->value, err);
+    tsr_status status = item->is_circular
+                            ? tsr_circular_make(n_group, n_chain, n_draw, turn,
+                                                one, &item->value, err)
+                            : tsr_convergence_make(n_group, n_chain, n_draw,
+                                                   one, &item->value, err);
     tsr_convergence *v = &item->value;
     if (!varies)
         v->mcse = v->ess_bulk = v->ess_tail = v->rhat = v->rhat_chains =

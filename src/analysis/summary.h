@@ -31,7 +31,7 @@
  * plurals), or 0 for what is no angle; NULL is none. */
 double tsr_circular_turn(const char *unit);
 
-/* As tsr_convergence_of_groups, for angles of which `turn` is a whole one;
+/* As tsr_convergence_make, for angles of which `turn` is a whole one;
  * value [n_chain][n_draw] is changed. */
 tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
                              double *value, tsr_convergence *out, tsr_err *err);

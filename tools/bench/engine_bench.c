@@ -9,7 +9,6 @@
 #include "core/clock.h"
 #include "core/parallel.h"
 #include "core/pool.h"
-#include "core/vec3.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
@@ -216,48 +215,30 @@ static void settle(tsr_bench_problem *p, tsr_batch *batch, int system,
         tsr_batch_reject(batch, system);
 }
 
-/* The pairs of body i with those before it, in double precision; sin and cos
- * of each q from those of the one before (their error grows as k epsilon). */
-static void add_pairs(const tsr_engine_spec *spec, const double (*xyz)[3],
-                      int i, double *sum)
-{
-    const int n_q = spec->n_q;
-    const double *fi = spec->form_factor + spec->type[i] * n_q;
-    for (int k = 0; k < n_q; k++)
-        sum[k] += fi[k] * fi[k];
-    for (int j = 0; j < i; j++) {
-        const double *fj = spec->form_factor + spec->type[j] * n_q;
-        double r = tsr_vec3_distance(xyz[i], xyz[j]);
-        double s1 = sin(spec->dq_inv_ang * r), c1 = cos(spec->dq_inv_ang * r);
-        double s = s1, c = c1;
-        double scale = r > 0.0 ? 2.0 / (spec->dq_inv_ang * r) : 0.0;
-        sum[0] += 2.0 * fi[0] * fj[0];
-        for (int k = 1; k < n_q; k++) {
-            double sinc = r > 0.0 ? s * scale / k : 2.0, before = s;
-            sum[k] += fi[k] * fj[k] * sinc;
-            s = s * c1 + c * s1;
-            c = c * c1 - before * s1;
-        }
-    }
-}
-
-/* System 0 as accepted, against double precision. */
+/* System 0 as accepted, against the reference engine. */
 static tsr_status compare(const tsr_bench_problem *p, tsr_batch *batch,
                           double *max_rel_error, tsr_err *err)
 {
-    const tsr_engine_spec *spec = &p->spec;
-    size_t n_q = (size_t)spec->n_q;
+    tsr_engine_spec spec = p->spec;
+    size_t n_q = (size_t)spec.n_q;
+    tsr_engine *engine = NULL;
+    tsr_batch *own = NULL;
     double *exact = calloc(2 * n_q, sizeof *exact), *profile = exact + n_q;
-    TSR_TRY(tsr_allocated(exact, err));
-    tsr_status status = tsr_batch_profile(batch, 0, profile, err);
-    for (int i = 0; i < spec->n_body && !status; i++)
-        add_pairs(spec, (const double(*)[3])p->xyz, i, exact);
+    spec.n_system = 1;
+    tsr_status status = tsr_allocated(exact, err);
+    TSR_THEN(status, tsr_batch_profile(batch, 0, profile, err));
+    TSR_THEN(status, tsr_engine_reference_new(&spec, &engine, err));
+    TSR_THEN(status, tsr_batch_new(engine, 1, &own, err));
+    TSR_THEN(status,
+             tsr_batch_set(own, 0, (const double(*)[3])p->xyz, exact, err));
     *max_rel_error = 0.0;
     for (size_t k = 0; k < n_q && !status; k++) {
         double error = fabs(profile[k] / exact[k] - 1.0);
         if (!(error <= *max_rel_error)) /* also where it is no number */
             *max_rel_error = error;
     }
+    tsr_batch_free(own);
+    tsr_engine_free(engine);
     free(exact);
     return status;
 }
