@@ -4,7 +4,6 @@
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
-#include "bench/engine_bench.h"
 #include "core/json.h"
 #include "gpu/engine_device.h"
 
