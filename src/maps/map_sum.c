@@ -76,7 +76,6 @@ typedef struct {
                                             the lists of all tiles */
     int n_system, is_small; /* small: one work-group lists a system's atoms */
     int room;               /* systems that there is room for */
-    tsr_pool pool;          /* of that: */
     map_system *system;     /* [1 + n_system] the first of them all 0 */
     int32_t (*bound)[2][3]; /* [n_system] lowest and highest place */
     cl_long (*sum)[SUMS];   /* [n_system] */
@@ -134,11 +133,11 @@ static tsr_status make_room(map_sum *e, int n_system, tsr_err *err)
     const size_t n = (size_t)n_system + 1;
     if (n_system <= e->room)
         return TSR_OK;
-    e->system = tsr_pool_resize(&e->pool, e->system, n, sizeof *e->system);
-    e->bound = tsr_pool_resize(&e->pool, e->bound, n, sizeof *e->bound);
-    e->sum = tsr_pool_resize(&e->pool, e->sum, n, sizeof *e->sum);
+    e->system = tsr_pool_resize(&e->base.pool, e->system, n, sizeof *e->system);
+    e->bound = tsr_pool_resize(&e->base.pool, e->bound, n, sizeof *e->bound);
+    e->sum = tsr_pool_resize(&e->base.pool, e->sum, n, sizeof *e->sum);
     e->room = n_system;
-    return tsr_pool_check(&e->pool, err);
+    return tsr_pool_check(&e->base.pool, err);
 }
 
 static int larger(int a, int b)
@@ -416,8 +415,6 @@ static void sum_free(tsr_density_engine *engine)
     tsr_cl_clear(&e->cl);
     tsr_program_clear(&e->program);
     pthread_mutex_destroy(&e->shared);
-    tsr_pool_clear(&e->pool);
-    free(e);
 }
 
 static tsr_status check(const tsr_device *device, const tsr_map *map,
@@ -691,7 +688,7 @@ static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
                              tsr_err *err)
 {
     const size_t n = tsr_map_n_tile(&e->base.map->grid);
-    double *raw = tsr_pool_new(&e->pool, n * SUMS, sizeof *raw);
+    double *raw = tsr_pool_new(&e->base.pool, n * SUMS, sizeof *raw);
     TSR_TRY(tsr_allocated(raw, err));
     tsr_status status = read_back(e, TILE, n * SUMS * sizeof *raw, raw, err);
     for (size_t k = 0; k < n && status == TSR_OK; k++) {
@@ -703,7 +700,7 @@ static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
                                     .ss = t[4] * e->unit * e->unit,
                                     .es = t[5] * e->unit};
     }
-    tsr_pool_drop(&e->pool, raw);
+    tsr_pool_drop(&e->base.pool, raw);
     return status;
 }
 
@@ -829,11 +826,15 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
 {
     *out = NULL;
     TSR_TRY(check(device, map, err));
-    map_sum *e = calloc(1, sizeof *e);
+    tsr_pool pool = {0};
+    map_sum *e = tsr_pool_new(&pool, 1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
     e->device = e->cl.device = device;
-    e->base = (tsr_density_engine){
-        .free = sum_free, .set_blur = sum_blur, .run = sum_run, .map = map};
+    e->base = (tsr_density_engine){.pool = pool,
+                                   .free = sum_free,
+                                   .set_blur = sum_blur,
+                                   .run = sum_run,
+                                   .map = map};
     pthread_mutex_init(&e->shared, NULL);
     double start = tsr_clock_s();
     tsr_status status = build(e, err);
@@ -845,7 +846,7 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
     if (status == TSR_OK)
         *out = &e->base;
     else
-        sum_free(&e->base);
+        tsr_density_free(&e->base);
     return status;
 }
 
