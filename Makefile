@@ -139,9 +139,9 @@ $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
-$(BUILD)/src/posterior/setup_tables.o $(BUILD)/tidy/src/posterior/setup_tables.ok: TSR_CPPFLAGS += \
+$(BUILD)/src/posterior/molecule.o $(BUILD)/tidy/src/posterior/molecule.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/posterior/setup_tables.o: $(BUILD)/gen/prefix
+$(BUILD)/src/posterior/molecule.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@

@@ -196,23 +196,22 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
 {
     const tsr_shape *s = r->options->shape;
     const size_t n_residue = (size_t)s->n_residue;
-    int n = 0, *at = malloc((size_t)s->n * sizeof *at);
-    double(*mean)[3] = malloc(n_residue * sizeof *mean);
-    float *ca = NULL;
-    tsr_status status =
-        at != NULL && mean != NULL
-            ? TSR_OK
-            : tsr_fail(err, TSR_E_NOMEM, "no memory for the mobility");
+    tsr_pool pool = {0};
+    int n = 0, *at;
+    double(*mean)[3];
+    float *ca;
+    tsr_pool_array(&pool, at, s->n);
+    tsr_pool_array(&pool, mean, n_residue);
+    tsr_status status = tsr_pool_check(&pool, err);
     for (int i = 0; i < s->n && status == TSR_OK; i++)
         if (tsr_report_state(r, i) == state)
             at[n++] = s->at[i];
-    TSR_THEN(status, tsr_frames_gather_ca(r->options->frames, n, at, &ca, err));
+    TSR_THEN(status,
+             tsr_frames_gather_ca(r->options->frames, n, at, &pool, &ca, err));
     TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err));
     for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
         rmsf[i] = sqrt(rmsf[i]);
-    free(ca);
-    free(mean);
-    free(at);
+    tsr_pool_clear(&pool);
     return status;
 }
 
