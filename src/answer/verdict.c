@@ -111,10 +111,10 @@ static tsr_status measure(const source *of, tsr_verdict_measured *m,
     TSR_TRY(draws_of(of, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
                      &draws, err));
     *is_there = draws.n_chain * draws.n_kept > 0;
-    tsr_status status = *is_there
-                            ? tsr_convergence_make(draws.n_chain, draws.n_kept,
-                                                   draws.value, &m->draws, err)
-                            : TSR_OK;
+    tsr_status status =
+        *is_there ? tsr_convergence_make(0, draws.n_chain, draws.n_kept,
+                                         draws.value, &m->draws, err)
+                  : TSR_OK;
     free(draws.value);
     return status;
 }
@@ -164,8 +164,9 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
                                  .start = p->start_ang};
         for (int i = 0; i < d->n; i++)
             degrees[i] = p->turn[i] * 57.29577951308232;
-        TSR_TRY(tsr_convergence_make(1, d->n, p->distance, &m->distance, err));
-        TSR_TRY(tsr_convergence_make(1, d->n, degrees, &m->turn, err));
+        TSR_TRY(
+            tsr_convergence_make(0, 1, d->n, p->distance, &m->distance, err));
+        TSR_TRY(tsr_convergence_make(0, 1, d->n, degrees, &m->turn, err));
         v->n_moved++;
     }
     return TSR_OK;
@@ -462,7 +463,7 @@ static tsr_status judge_guinier(const job *j, double rg_first,
                                                       &background, rg)
                                    : 0;
     if (n > 0)
-        status = tsr_convergence_make(1, n, rg, &c->guinier_draws, err);
+        status = tsr_convergence_make(0, 1, n, rg, &c->guinier_draws, err);
     free(rg);
     free(curve.value);
     free(background.value);
