@@ -9,9 +9,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const tsr_option options[] = {
-    TSR_OPTION_JSON,
-    {.name = "no-test", .doc = "list only; skip the self-tests"},
+typedef struct {
+    int json, no_test;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_OPTION_JSON(options),
+    TSR_FIELD(BOOL, "no-test", options, no_test,
+              .doc = "list only; skip the self-tests"),
     {0}};
 
 typedef struct {
@@ -118,6 +123,7 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
     (void)log;
+    const options *o = args->options;
     tsr_device_info *list = NULL;
     int n = 0, n_failed = 0;
     TSR_TRY(tsr_device_list(&list, &n, err));
@@ -126,12 +132,12 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
         free(list);
         return tsr_no_memory(err);
     }
-    for (int i = 0; i < n && tsr_args_count(args, "no-test") == 0; i++) {
+    for (int i = 0; i < n && !o->no_test; i++) {
         test(&list[i], &outcomes[i]);
         n_failed += outcomes[i].status != TSR_OK;
     }
     int chosen = tsr_device_choose("auto", n, list);
-    if (tsr_args_count(args, "json") > 0)
+    if (o->json)
         print_json(out, n, list, outcomes, chosen);
     else
         print_table(out, n, list, outcomes, chosen);
@@ -146,11 +152,9 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_devices = {
     .name = "devices",
     .doc = "what can compute here, and a self-test of each",
-    .usage =
-        {.max_arguments = 0,
-         .options = options,
-         .about =
-             "The self-test compares profiles of small systems, of one to "
+    .options = fields,
+    .size = sizeof(options),
+    .about = "The self-test compares profiles of small systems, of one to "
              "three "
              "components, with sums in double precision. A run does the same "
              "before it begins, and checks its own profiles while it goes "
@@ -162,5 +166,5 @@ const tsr_command tsr_command_devices = {
              "TSR_KERNEL_DIR in the environment names a folder whose .cl files "
              "take the place of the program's kernels, for who develops them; "
              "a run "
-             "says so in its log and its trace."},
+             "says so in its log and its trace.",
     .run = devices};

@@ -24,15 +24,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "DIR",
-     .doc = "where report.html goes; without it, into the run's folder"},
-    {.name = "prior",
-     .argument = "DIR",
-     .doc = "a run made with --prior-only, shown beside the posterior"},
-    TSR_OPTION_FORCE,
+typedef struct {
+    char *output, *prior;
+    int force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR",
+              .doc = "where report.html goes; without it, into the run's "
+                     "folder"),
+    TSR_FIELD(STRING, "prior", options, prior, .argument = "DIR",
+              .doc = "a run made with --prior-only, shown beside the "
+                     "posterior"),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 /* ---- the methods paragraph ---- */
@@ -382,11 +387,10 @@ static void tell_draws(const tsr_past_run *run, char remark[160])
              draws);
 }
 
-static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
-                         tsr_err *err)
+tsr_status tsr_report_run(const char *directory, const char *output,
+                          const char *prior_path, int force, FILE *out,
+                          tsr_log *log, tsr_err *err)
 {
-    const char *prior_path = tsr_args_value(args, "prior");
-    const char *output = tsr_args_value(args, "output");
     tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
     tsr_frames *frames = NULL;
     tsr_shape *shape = NULL;
@@ -401,16 +405,14 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_report_options o = {.name = "tessera report",
                             .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
-    tsr_status status =
-        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
+    tsr_status status = tsr_past_run_open(directory, &run, log, err);
     if (status == TSR_OK && prior_path != NULL)
         status = tsr_past_run_open_prior(prior_path, &prior, log, err);
     const int is_beside = output == NULL && run.directory != NULL;
-    TSR_THEN(status,
-             places(output != NULL ? output
-                    : is_beside    ? run.directory
-                                   : ".",
-                    tsr_args_count(args, "force") > 0, &page, &folder, err));
+    TSR_THEN(status, places(output != NULL ? output
+                            : is_beside    ? run.directory
+                                           : ".",
+                            force, &page, &folder, err));
     if (status == TSR_OK) {
         tsr_log_progress(log, "report: conformations");
         status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
@@ -479,6 +481,14 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     return status;
 }
 
+static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
+                         tsr_err *err)
+{
+    const options *o = args->options;
+    return tsr_report_run(args->argument[0], o->output, o->prior, o->force, out,
+                          log, err);
+}
+
 /* ---- without a run ---- */
 
 tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
@@ -521,18 +531,16 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
 const tsr_command tsr_command_report = {
     .name = "report",
     .doc = "figures and numbers of a run, as one page that works offline",
-    .usage = {.arguments = "DIR",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about =
-                  "Writes report.html into the run's folder, and beside "
-                  "it report/ with every figure as SVG and, in "
-                  "numbers, CSV. Made again, it takes the place of the "
-                  "one before; figures, tables and models there that are "
-                  "somebody else's are in the way, unless with --force. The "
-                  "page holds "
-                  "all it needs. Its figures can be zoomed where Debian's "
-                  "package libjs-vega is installed when it is made, or its "
-                  "files are in TSR_VEGA_DIR."},
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Writes report.html into the run's folder, and beside "
+             "it report/ with every figure as SVG and, in "
+             "numbers, CSV. Made again, it takes the place of the "
+             "one before; figures, tables and models there that are "
+             "somebody else's are in the way, unless with --force. The "
+             "page holds "
+             "all it needs. Its figures can be zoomed where Debian's "
+             "package libjs-vega is installed when it is made, or its "
+             "files are in TSR_VEGA_DIR.",
     .run = report};

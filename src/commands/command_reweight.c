@@ -11,40 +11,44 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const tsr_option options[] = {
-    {.name = "data",
-     .argument = "FILE",
-     .doc = "another curve; else that of the run"},
-    {.name = "q-range",
-     .argument = "LO,HI",
-     .unit = "1/Angstrom",
-     .doc = "the points to use"},
-    {.name = "noise",
-     .argument = "MODEL",
-     .doc = "another noise model, with its usual priors"},
-    {.name = "set-number",
-     .argument = "N",
-     .initial = "1",
-     .doc = "which data set of the run is replaced, counted from 1"},
-    {.name = "maxent",
-     .doc = "weights by maximum entropy instead of importance weights"},
-    {.name = "theta",
-     .argument = "X",
-     .doc = "of --maxent: how much a change of weights costs; else from the "
-            "L-curve"},
-    {.name = "output", .argument = "FILE", .doc = "the weights, as CSV"},
-    TSR_OPTION_JSON,
-    TSR_OPTION_FORCE,
+typedef struct {
+    char *data, *noise, *output;
+    double q_range[2];
+    long set_number;
+    double theta; /* 0: not given */
+    int maxent, json, force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "data", options, data, .argument = "FILE",
+              .doc = "another curve; else that of the run"),
+    TSR_FIELD(PAIR, "q-range", options, q_range, .argument = "LO,HI",
+              .unit = "1/Angstrom", .max = HUGE_VAL,
+              .doc = "the points to use"),
+    TSR_FIELD(STRING, "noise", options, noise, .argument = "MODEL",
+              .doc = "another noise model, with its usual priors"),
+    TSR_FIELD(INT, "set-number", options, set_number, .argument = "N",
+              .initial = "1", .min = 1, .max = 1000,
+              .doc = "which data set of the run is replaced, counted from 1"),
+    TSR_FIELD(BOOL, "maxent", options, maxent,
+              .doc = "weights by maximum entropy instead of importance "
+                     "weights"),
+    TSR_FIELD(DOUBLE, "theta", options, theta, .argument = "X", .min = 1e-6,
+              .max = 1e9,
+              .doc = "of --maxent: how much a change of weights costs; else "
+                     "from the L-curve"),
+    TSR_FIELD(STRING, "output", options, output, .argument = "FILE",
+              .doc = "the weights, as CSV"),
+    TSR_OPTION_JSON(options),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 /* What was asked for. */
 typedef struct {
-    const char *file;
-    int has_range;
-    double range[2];
-    long number; /* of the data set */
-    double theta;
-    int is_smeared; /* the run's curves, by their instrument */
+    const options *asked;
+    const char *file; /* of it */
+    long number;      /* of it: the data set */
+    int is_smeared;   /* the run's curves, by their instrument */
     tsr_data_set before, after;
     tsr_saxs *read; /* of a file */
     tsr_saxs part;  /* of the run's own points */
@@ -58,39 +62,15 @@ static void request_clear(request *r)
     free(r->part.sigma);
 }
 
-static tsr_status parse_range(const char *text, double range[2], tsr_err *err)
+static tsr_status parse(const options *o, const tsr_past_run *run, request *r,
+                        tsr_err *err)
 {
-    char *end = NULL;
-    range[0] = strtod(text, &end);
-    if (end != text && *end == ',') {
-        const char *second = end + 1;
-        range[1] = strtod(second, &end);
-        if (end != second && *end == '\0' && range[0] >= 0.0 &&
-            range[1] > range[0] && isfinite(range[1]))
-            return TSR_OK;
-    }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--q-range: '%s' is not two rising values of q in "
-                    "1/Angstrom, such as 0.01,0.2",
-                    text);
-}
-
-static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
-                        request *r, tsr_err *err)
-{
-    const char *range = tsr_args_value(args, "q-range");
-    const char *noise = tsr_args_value(args, "noise");
-    const int is_maxent = tsr_args_count(args, "maxent") > 0;
-    r->file = tsr_args_value(args, "data");
-    TSR_TRY(tsr_args_long(args, "set-number", 1.0, 1000.0, &r->number, err));
-    TSR_TRY(tsr_args_double(args, "theta", 1e-6, 1e9, &r->theta, err));
-    if (range != NULL) {
-        r->has_range = 1;
-        TSR_TRY(parse_range(range, r->range, err));
-    }
-    if (r->theta > 0.0 && !is_maxent)
+    r->asked = o;
+    r->file = o->data;
+    r->number = o->set_number;
+    if (o->theta > 0.0 && !o->maxent)
         return tsr_fail(err, TSR_E_USAGE, "--theta belongs to --maxent");
-    if (noise != NULL && is_maxent)
+    if (o->noise != NULL && o->maxent)
         return tsr_fail(err, TSR_E_USAGE,
                         "--maxent takes the errors as the file has them; "
                         "leave --noise out");
@@ -121,8 +101,8 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
                                .nuisance = d->nuisance};
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;
-    if (noise != NULL &&
-        tsr_noise_choose(&r->after.noise, noise, err) != TSR_OK)
+    if (o->noise != NULL &&
+        tsr_noise_choose(&r->after.noise, o->noise, err) != TSR_OK)
         return tsr_wrap(err, TSR_E_USAGE, "--noise");
     return TSR_OK;
 }
@@ -132,6 +112,8 @@ static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
 {
     enum { LEAST = 5 };
     const size_t n = (size_t)run->n;
+    const double *range = r->asked->q_range;
+    const int has_range = range[1] > 0.0;
     r->part = (tsr_saxs){.path = run->path,
                          .q = malloc(n * sizeof(double)),
                          .intensity = malloc(n * sizeof(double)),
@@ -140,8 +122,7 @@ static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
     if (p->q == NULL || p->intensity == NULL || p->sigma == NULL)
         return tsr_no_memory(err);
     for (int k = 0; k < run->n; k++) {
-        if (r->has_range &&
-            (run->q[k] < r->range[0] || run->q[k] > r->range[1]))
+        if (has_range && (run->q[k] < range[0] || run->q[k] > range[1]))
             continue;
         p->q[p->n] = run->q[k];
         p->intensity[p->n] = run->intensity[k];
@@ -167,8 +148,9 @@ static tsr_status find_points(const tsr_stored_curve *stored, request *r,
                  "taken to be of the same instrument",
                  r->file);
     tsr_status status =
-        tsr_saxs_read(r->file, TSR_Q_AUTO, r->has_range ? r->range : NULL, log,
-                      &r->read, err);
+        tsr_saxs_read(r->file, TSR_Q_AUTO,
+                      r->asked->q_range[1] > 0.0 ? r->asked->q_range : NULL,
+                      log, &r->read, err);
     r->after.saxs = r->read;
     return status;
 }
@@ -267,7 +249,7 @@ static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
-    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->theta,
+    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->asked->theta,
                             &report->entropy, err));
     report->log_weight = report->entropy->log_weight;
     report->interpolation = report->entropy->interpolation;
@@ -275,33 +257,31 @@ static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
     return TSR_OK;
 }
 
-static tsr_status check_target(const tsr_args *args, const char *trace,
-                               const char *path, tsr_err *err)
+static tsr_status check_target(const options *o, const char *trace,
+                               tsr_err *err)
 {
-    const char *const input[] = {trace, tsr_args_value(args, "data")};
+    const char *const input[] = {trace, o->data};
     const tsr_file_target target = {.maker = "reweight",
                                     .begins = "chain,draw,weight,log_weight\n",
                                     .holds = "",
                                     .n_input = 2,
                                     .input = input,
-                                    .is_forced =
-                                        tsr_args_count(args, "force") > 0};
-    return tsr_file_check_target(&target, path, err);
+                                    .is_forced = o->force};
+    return tsr_file_check_target(&target, o->output, err);
 }
 
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *path = tsr_args_value(args, "output");
+    const options *o = args->options;
     tsr_past_run run = {.trace = NULL};
     tsr_stored_curve stored = {.trace = NULL};
     request r = {.file = NULL};
     tsr_reweight_report report = {.stored = &stored};
-    tsr_status status =
-        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
-    TSR_THEN(status, parse(args, &run, &r, err));
-    if (status == TSR_OK && path != NULL)
-        status = check_target(args, run.trace_path, path, err);
+    tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
+    TSR_THEN(status, parse(o, &run, &r, err));
+    if (o->output != NULL)
+        TSR_THEN(status, check_target(o, run.trace_path, err));
     if (status == TSR_OK) {
         const tsr_linear linear =
             tsr_linear_make(r.before.intensity_scale, r.before.background);
@@ -318,15 +298,15 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, find_points(&stored, &r, log, err));
     report.saxs = r.after.saxs;
     report.noise = tsr_noise_registry[r.after.noise.model]->name;
-    TSR_THEN(status, tsr_args_count(args, "maxent") > 0
+    TSR_THEN(status, o->maxent
                          ? by_entropy(&r, &stored, &report, err)
                          : by_importance(&r, &stored, &run, &report, log, err));
     TSR_THEN(status, tsr_reweight_report_make(&report, err));
     if (status == TSR_OK && report.importance != NULL)
         status = refuse_wider(&report, &r, err);
-    if (status == TSR_OK && path != NULL)
-        status = tsr_reweight_report_csv(&report, path, err);
-    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+    if (o->output != NULL)
+        TSR_THEN(status, tsr_reweight_report_csv(&report, o->output, err));
+    if (status == TSR_OK && o->json)
         tsr_reweight_report_json(&report, out);
     else if (status == TSR_OK)
         tsr_reweight_report_print(&report, out);
@@ -340,17 +320,14 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_reweight = {
     .name = "reweight",
     .doc = "weights that fit a run's draws to other data, errors or q",
-    .usage =
-        {.arguments = "DIR",
-         .min_arguments = 1,
-         .max_arguments = 1,
-         .options = options,
-         .about =
-             "DIR is a run's folder. Importance weights, the tail smoothed "
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "DIR is a run's folder. Importance weights, the tail smoothed "
              "(Vehtari et al. 2024), make of the stored draws what a run with "
              "other data would have drawn; where they rest on too few draws "
              "the exit status is 1, with the reason. The curve must lie "
              "inside the run's range of q.\n"
              "--maxent: the least change of equal weights that fits the mean "
-             "curve (Hummer & Koefinger 2015; Bottaro et al. 2020)."},
+             "curve (Hummer & Koefinger 2015; Bottaro et al. 2020).",
     .run = reweight};

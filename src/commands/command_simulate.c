@@ -17,17 +17,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .doc = "the curve; the structure goes beside it as .pdb. Default: "
-            "NAME.dat in the current folder"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "override a key, as simulate.steps=1000 or seed=7"},
-    TSR_OPTION_FORCE,
+typedef struct {
+    char *output;
+    tsr_strings set;
+    int force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "FILE",
+              .doc = "the curve; the structure goes beside it as .pdb. "
+                     "Default: NAME.dat in the current folder"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "override a key, as simulate.steps=1000 or seed=7"),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 /* Streams apart from those of the chains of a run. */
@@ -322,7 +325,7 @@ static char *pdb_beside(const char *path)
 /* ---- files ---- */
 
 /* Nothing that was measured, and no input, may be lost to a simulation. */
-static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
+static tsr_status check_targets(const options *o, const tsr_config *config,
                                 const char *path, const char *pdb, tsr_err *err)
 {
     const char *const input[] = {config->path, config->structure.file,
@@ -332,7 +335,7 @@ static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
                               .holds = " simulate:",
                               .n_input = 3,
                               .input = input,
-                              .is_forced = tsr_args_count(args, "force") > 0};
+                              .is_forced = o->force};
     if (strcmp(path, pdb) == 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--output %s: curve and structure would be one file; "
@@ -402,26 +405,26 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
 static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *set;
+    const options *o = args->options;
     tsr_config config;
     tsr_setup setup = {0};
     tsr_conformation *truth = NULL;
     simulated made = {.column = NULL};
     char *own = NULL, *pdb = NULL;
-    int n_set = tsr_args_values(args, "set", &set);
     tsr_status status =
-        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
+        tsr_config_read(args->argument[0], o->set.n,
+                        (const char *const *)o->set.item, &config, err);
     if (status != TSR_OK)
         goto done;
     size_t n = (size_t)config.simulate.points;
-    const char *path = tsr_args_value(args, "output");
+    const char *path = o->output;
     if (path == NULL)
         path = own = tsr_words_of("%s.dat", config.name);
     pdb = path != NULL ? pdb_beside(path) : NULL;
     made.column = calloc(3 * n, sizeof *made.column);
     status = pdb == NULL || made.column == NULL
                  ? tsr_no_memory(err)
-                 : check_targets(args, &config, path, pdb, err);
+                 : check_targets(o, &config, path, pdb, err);
     TSR_THEN(status, check_neutrons(&config, err));
     TSR_THEN(status, set_contrast(&config, err));
     TSR_THEN(status, tsr_setup_read(&config, 0, log, &setup, err));
@@ -452,18 +455,16 @@ done:
 const tsr_command tsr_command_simulate = {
     .name = "simulate",
     .doc = "make noisy data from a known structure",
-    .usage = {.arguments = "CONFIG",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about =
-                  "The structure is that of the configuration, or where "
-                  "sampling its prior leads from there in simulate.steps "
-                  "steps. The curve is that of all atoms of the file there "
-                  "(with model_error: none, or where the file has none, "
-                  "of the bodies), in double precision, plus normal "
-                  "errors. Of files that are "
-                  "there already, simulate replaces only its own, unless "
-                  "with --force; an input never.",
-              .fields = tsr_config_fields},
+    .arguments = "CONFIG",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "The structure is that of the configuration, or where "
+             "sampling its prior leads from there in simulate.steps "
+             "steps. The curve is that of all atoms of the file there "
+             "(with model_error: none, or where the file has none, "
+             "of the bodies), in double precision, plus normal "
+             "errors. Of files that are "
+             "there already, simulate replaces only its own, unless "
+             "with --force; an input never.",
+    .keys = tsr_config_fields,
     .run = simulate};

@@ -21,41 +21,48 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "DIR",
-     .doc = "where everything goes, instead of runs/MODEL"},
-    {.name = "states",
-     .argument = "N",
-     .initial = "3",
-     .doc = "the most states that are tried"},
-    {.name = "time-limit",
-     .argument = "S",
-     .initial = "3600",
-     .unit = "s",
-     .doc = "for each run; warm-up counts, but is never cut short; 0: none"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "override a key of the configuration in runs that begin"},
-    {.name = "device",
-     .argument = "DEVICE",
-     .doc = "instead of device.use, as of run"},
-    {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
-    TSR_INIT_DATA_OPTIONS,
-    {.name = "sample",
-     .doc = "also where the model fits as it is and tails alone are flexible"},
-    {.name = "json", .doc = "the verdict as one JSON object"},
-    {0}};
-
 enum { MOST_STATES = 16 };
 
 typedef struct {
+    char *output, *device;
+    tsr_strings set;
+    long states, threads;
+    double time_limit;
+    tsr_data_options data;
+    int sample, json;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR",
+              .doc = "where everything goes, instead of runs/MODEL"),
+    TSR_FIELD(INT, "states", options, states, .argument = "N", .initial = "3",
+              .min = 1, .max = MOST_STATES,
+              .doc = "the most states that are tried"),
+    TSR_FIELD(DOUBLE, "time-limit", options, time_limit, .argument = "S",
+              .initial = "3600", .unit = "s", .max = 1e9,
+              .doc = "for each run; warm-up counts, but is never cut short; 0: "
+                     "none"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "override a key of the configuration in runs that begin"),
+    TSR_FIELD(STRING, "device", options, device, .argument = "DEVICE",
+              .doc = "instead of device.use, as of run"),
+    TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
+              .max = 4096, .doc = "instead of device.threads"),
+    TSR_OPTIONS_DATA(options, data),
+    TSR_FIELD(BOOL, "sample", options, sample,
+              .doc = "also where the model fits as it is and tails alone are "
+                     "flexible"),
+    TSR_FIELD(BOOL, "json", options, json,
+              .doc = "the verdict as one JSON object"),
+    {0}};
+
+typedef struct {
     const tsr_args *args;
+    const options *o; /* of them */
     FILE *out, *none; /* none: for what commands print that is told here */
     tsr_log *log;
-    tsr_init_curves curves;
+    tsr_curves curves;
     int n_input;
     const char **input;     /* [n_input] model, curves; map, NULL */
     char *directory, *file; /* file: the configuration */
@@ -89,7 +96,7 @@ static void clear(work *w)
     free(w->file);
     free(w->directory);
     tsr_config_clear(&w->config);
-    tsr_init_curves_clear(&w->curves);
+    tsr_pool_clear(&w->curves.pool);
     free(w->input);
     tsr_lock_free(w->lock);
     if (w->none != NULL)
@@ -102,17 +109,12 @@ static int exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* A command with words of its own, as if it had been typed. */
-static tsr_status call(work *w, const tsr_command *command, int n,
-                       const char *const *word, FILE *out, tsr_err *err)
+/* After a run or its report, whose remarks went to its log: what follows is of
+ * another. */
+static tsr_status leave_run(work *w, tsr_status status)
 {
-    tsr_args *args = NULL;
-    TSR_TRY(tsr_args_parse(&command->usage, n, word, &args, err));
-    tsr_log_set_brief(w->log, command != &tsr_command_init);
-    tsr_status status = command->run(args, out, w->log, err);
     tsr_log_set_brief(w->log, 0);
-    tsr_args_free(args);
-    tsr_log_close(w->log); /* what follows is of another run */
+    tsr_log_close(w->log);
     return status == TSR_E_NO ? TSR_OK : status; /* not converged: told below */
 }
 
@@ -126,35 +128,19 @@ static char *default_directory(const char *model)
     return tsr_words_of("runs/%.*s", (int)length, name);
 }
 
-/* The words of init. */
-static int init_words(const work *w, const char **word)
-{
-    int n = 2 + tsr_init_data_words(w->args, word + 2);
-    word[0] = "--output";
-    word[1] = w->file;
-    word[n++] = "--";
-    for (int k = 0; k <= w->curves.n_xray; k++)
-        word[n++] = w->input[k];
-    return n;
-}
-
 static tsr_status write_config(work *w, tsr_err *err)
 {
     int n_folder = 0;
-    const size_t most = (size_t)(w->n_input + w->curves.n_deuterated);
+    const tsr_init_job job = {
+        .model = w->input[0], .output = w->file, .curves = &w->curves};
     TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
-    const char **word = calloc(2 * most + 12, sizeof *word);
-    tsr_status status = word == NULL ? tsr_no_memory(err) : TSR_OK;
-    if (status == TSR_OK)
-        status =
-            call(w, &tsr_command_init, init_words(w, word), word,
-                 tsr_args_count(w->args, "json") > 0 ? w->none : w->out, err);
+    const tsr_status status =
+        tsr_init_model(&job, w->o->json ? w->none : w->out, w->log, err);
     if (status != TSR_OK) {
         tsr_run_directory_undo(w->directory, n_folder);
         tsr_lock_free(w->lock);
         w->lock = NULL;
     }
-    free(word);
     return status;
 }
 
@@ -191,7 +177,7 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
-        if (!tsr_init_curves_suit(
+        if (!tsr_curves_suit(
                 &w->curves, k,
                 tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
             return tsr_fail(err, TSR_E_USAGE,
@@ -204,9 +190,7 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
 
 static tsr_status make_config(work *w, tsr_err *err)
 {
-    const char *const *set;
-    int n_set = tsr_args_values(w->args, "set", &set);
-    const char *output = tsr_args_value(w->args, "output");
+    const char *output = w->o->output;
     if (output != NULL && *output == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
     w->directory = output != NULL ? tsr_words_of("%s", output)
@@ -221,7 +205,9 @@ static tsr_status make_config(work *w, tsr_err *err)
         TSR_TRY(tsr_lock_take(w->directory, &w->lock, err));
         tsr_info(w->log, "going on with %s", w->file);
     }
-    TSR_TRY(tsr_config_read(w->file, n_set, set, &w->config, err));
+    TSR_TRY(tsr_config_read(w->file, w->o->set.n,
+                            (const char *const *)w->o->set.item, &w->config,
+                            err));
     return check_inputs(w, err);
 }
 
@@ -230,9 +216,8 @@ static tsr_status make_config(work *w, tsr_err *err)
 /* Several devices are for chains: a fit takes one. */
 static const char *one_device(const work *w)
 {
-    const char *device = tsr_args_value(w->args, "device");
-    if (device == NULL)
-        device = w->config.device.use;
+    const char *device =
+        w->o->device != NULL ? w->o->device : w->config.device.use;
     return device == NULL || strchr(device, ',') != NULL ||
                    strncmp(device, "all", 3) == 0
                ? "auto"
@@ -351,7 +336,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        tsr_solve_fits(s) && tsr_tails_alone(setup.topology) &&
-                       tsr_args_count(w->args, "sample") == 0 && !exists(begun);
+                       !w->o->sample && !exists(begun);
         w->atoms = tsr_model_atoms_of(setup.model);
         s->atoms = w->atoms;
         w->again = tsr_args_command(
@@ -390,56 +375,36 @@ static tsr_status keep_verdict(work *w, tsr_err *err)
 
 /* ---- a run ---- */
 
-/* --device and --threads, as they were given; returns how many words. */
-static int common_words(const tsr_args *args, const char **word)
-{
-    static const char *const names[] = {"device", "threads"};
-    static const char *const typed[] = {"--device", "--threads"};
-    int n = 0;
-    for (int i = 0; i < 2; i++)
-        if (tsr_args_count(args, names[i]) > 0) {
-            word[n++] = typed[i];
-            word[n++] = tsr_args_value(args, names[i]);
-        }
-    return n;
-}
-
 static tsr_status begin_run(work *w, int n_state, tsr_err *err)
 {
-    const char *const *set;
-    const int n_set = tsr_args_values(w->args, "set", &set);
-    char name[128], limit[64], states[64];
-    const char *const own[] = {name, limit, states, "sampler.evidence=true"};
-    enum { FIRST = 2, N_OWN = 4 }; /* before what is set on the command line */
-    const char **word = calloc(2 * (size_t)n_set + 18, sizeof *word);
-    int n = common_words(w->args, word);
-    TSR_TRY(tsr_allocated(word, err));
+    const tsr_strings *set = &w->o->set;
+    char name[128], limit[64], states[64], evidence[] = "sampler.evidence=true";
+    tsr_run_options o = {.output = w->run[n_state - 1],
+                         .device = w->o->device,
+                         .threads = w->o->threads};
+    o.set.item = calloc((size_t)set->n + 4, sizeof *o.set.item);
+    TSR_TRY(tsr_allocated(o.set.item, err));
     snprintf(states, sizeof states, "structure.states=%d", n_state);
-    snprintf(limit, sizeof limit, "sampler.time_limit=%s",
-             tsr_args_value(w->args, "time-limit"));
+    snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
     tsr_solve_name_run(w->input[0], n_state, name, sizeof name);
-    for (int i = 0; i < n_set + N_OWN; i++) {
-        word[n++] = "--set";
-        word[n++] = i < FIRST           ? own[i]
-                    : i < FIRST + n_set ? set[i - FIRST]
-                                        : own[i - n_set];
-    }
-    word[n++] = "--output";
-    word[n++] = w->run[n_state - 1];
-    word[n++] = "--";
-    word[n++] = w->file;
-    tsr_status status = call(w, &tsr_command_run, n, word, w->none, err);
-    free(word);
-    return status;
+    o.set.item[o.set.n++] = name; /* before what is set on the command line */
+    o.set.item[o.set.n++] = limit;
+    for (int i = 0; i < set->n; i++)
+        o.set.item[o.set.n++] = set->item[i];
+    o.set.item[o.set.n++] = states;
+    o.set.item[o.set.n++] = evidence;
+    tsr_log_set_brief(w->log, 1);
+    tsr_status status = tsr_run_config(w->file, &o, w->none, w->log, err);
+    free(o.set.item);
+    return leave_run(w, status);
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
 {
-    const char *word[8];
-    int n = common_words(w->args, word);
-    word[n++] = "--";
-    word[n++] = directory;
-    return call(w, &tsr_command_resume, n, word, w->none, err);
+    const tsr_run_options o = {.device = w->o->device,
+                               .threads = w->o->threads};
+    tsr_log_set_brief(w->log, 1);
+    return leave_run(w, tsr_resume_run(directory, &o, w->none, w->log, err));
 }
 
 /* A run keeps the configuration that it began with, so runs that are compared
@@ -477,10 +442,10 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
 }
 
 /* One run more, as long as the data ask for it. */
-static tsr_status run_states(work *w, long most, tsr_err *err)
+static tsr_status run_states(work *w, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
-    for (int k = 0; k < most; k++) {
+    for (int k = 0; k < w->o->states; k++) {
         double gain, error;
         w->run[k] = tsr_words_of("%s/%d", w->directory, k + 1);
         TSR_TRY(tsr_allocated(w->run[k], err));
@@ -510,18 +475,20 @@ static tsr_status write_report(work *w, tsr_err *err)
 {
     const int is_run = w->runs.n > 0;
     const char *directory = is_run ? w->run[w->solve.chosen] : w->directory;
-    const char *const word[] = {"--", directory};
     w->page = tsr_run_directory_file(directory, "report.html");
     w->solve.report = w->page;
     TSR_TRY(tsr_allocated(w->page, err));
     TSR_TRY(keep_verdict(w, err));
-    return is_run ? call(w, &tsr_command_report, 2, word, w->none, err)
-                  : tsr_report_rigid(&w->solve, w->log, err);
+    if (!is_run)
+        return tsr_report_rigid(&w->solve, w->log, err);
+    tsr_log_set_brief(w->log, 1);
+    return leave_run(
+        w, tsr_report_run(directory, NULL, NULL, 0, w->none, w->log, err));
 }
 
-static tsr_status solve_all(work *w, long most, tsr_err *err)
+static tsr_status solve_all(work *w, tsr_err *err)
 {
-    const int is_json = tsr_args_count(w->args, "json") > 0;
+    const int is_json = w->o->json;
     tsr_solve *s = &w->solve;
     TSR_TRY(make_config(w, err));
     s->directory = w->directory;
@@ -534,7 +501,7 @@ static tsr_status solve_all(work *w, long most, tsr_err *err)
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
     fflush(w->out); /* the runs take their time */
-    tsr_status status = s->is_finished ? TSR_OK : run_states(w, most, err);
+    tsr_status status = s->is_finished ? TSR_OK : run_states(w, err);
     if (status == TSR_OK) {
         s->is_finished = 1;
         status = write_report(w, err);
@@ -553,11 +520,8 @@ static tsr_status solve_all(work *w, long most, tsr_err *err)
 /* The model and all curves. */
 static tsr_status take_inputs(work *w, tsr_err *err)
 {
-    const char *const *argument;
-    const int n = tsr_args_arguments(w->args, &argument);
-    TSR_TRY(
-        tsr_init_curves_read(w->args, n - 1, argument + 1, &w->curves, err));
-    if (w->curves.n == 0 && tsr_args_count(w->args, "map") == 0)
+    TSR_TRY(tsr_curves_read(w->args, &w->o->data, &w->curves, err));
+    if (w->curves.n == 0 && w->o->data.map == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "expected MODEL CURVE..., MODEL --sans FILE=X, or "
                         "MODEL --map MAP --resolution R");
@@ -565,28 +529,22 @@ static tsr_status take_inputs(work *w, tsr_err *err)
     w->input = calloc((size_t)w->n_input + 2, sizeof *w->input);
     if (w->input == NULL)
         return tsr_no_memory(err);
-    w->input[0] = argument[0];
+    w->input[0] = w->args->argument[0];
     for (int k = 0; k < w->curves.n; k++)
         w->input[k + 1] = w->curves.path[k];
-    w->input[w->n_input] = tsr_args_value(w->args, "map");
+    w->input[w->n_input] = w->o->data.map;
     return TSR_OK;
 }
 
 static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
-    work w = {.args = args, .out = out, .log = log};
-    long most = 0;
-    double limit = 0.0; /* checked here, passed on as it was typed */
+    work w = {.args = args, .o = args->options, .out = out, .log = log};
     tsr_status status = take_inputs(&w, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "states", 1, MOST_STATES, &most, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err);
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
-    TSR_THEN(status, solve_all(&w, most, err));
+    TSR_THEN(status, solve_all(&w, err));
     clear(&w);
     return status;
 }
@@ -594,25 +552,23 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_solve = {
     .name = "solve",
     .doc = "from a model and curves to an answer: all steps in one",
-    .usage = {.arguments = "MODEL [CURVE]...",
-              .min_arguments = 1,
-              .max_arguments = -1,
-              .options = options,
-              .about =
-                  "CURVEs are of X-rays; those of neutrons come by --sans, a "
-                  "density map by --map. "
-                  "Writes DIR/solve.yaml as init does, or takes the one that "
-                  "is there; fits the model as it is to the curves, all atoms, "
-                  "as profile does. Where it fits and tails alone are flexible "
-                  "it stops there (--sample goes on). Else it samples with 1, "
-                  "2, ... states in DIR/1, DIR/2, ..., each until converged or "
-                  "out of time, as long as the log evidence grows by more than "
-                  "two standard deviations and 1 nat. Ends with a verdict, the "
-                  "table that it rests on, and the report of the run that the "
-                  "data ask for; DIR/verdict.txt and verdict.json hold the "
-                  "verdict, also while runs go on.\n\n"
-                  "The same command goes on after Ctrl-C, a kill, or "
-                  "'tessera resume' of one of the runs: what is finished is "
-                  "not repeated. A run keeps the settings that it began with; "
-                  "take its folder away to begin it anew."},
+    .arguments = "MODEL [CURVE]...",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "CURVEs are of X-rays; those of neutrons come by --sans, a "
+             "density map by --map. "
+             "Writes DIR/solve.yaml as init does, or takes the one that "
+             "is there; fits the model as it is to the curves, all atoms, "
+             "as profile does. Where it fits and tails alone are flexible "
+             "it stops there (--sample goes on). Else it samples with 1, "
+             "2, ... states in DIR/1, DIR/2, ..., each until converged or "
+             "out of time, as long as the log evidence grows by more than "
+             "two standard deviations and 1 nat. Ends with a verdict, the "
+             "table that it rests on, and the report of the run that the "
+             "data ask for; DIR/verdict.txt and verdict.json hold the "
+             "verdict, also while runs go on.\n\n"
+             "The same command goes on after Ctrl-C, a kill, or "
+             "'tessera resume' of one of the runs: what is finished is "
+             "not repeated. A run keeps the settings that it began with; "
+             "take its folder away to begin it anew.",
     .run = solve};

@@ -16,7 +16,11 @@
 #include <string.h>
 #include <time.h>
 
-static const tsr_option options[] = {TSR_OPTION_JSON, {0}};
+typedef struct {
+    int json;
+} options;
+
+static const tsr_field fields[] = {TSR_OPTION_JSON(options), {0}};
 
 typedef struct {
     const char *state; /* running, finished, interrupted */
@@ -245,12 +249,13 @@ static void print_json(const run_status *s, FILE *out)
 static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
+    const options *o = args->options;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
-    tsr_status status = look(tsr_args_argument(args), &s, log, err);
-    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+    tsr_status status = look(args->argument[0], &s, log, err);
+    if (status == TSR_OK && o->json)
         print_json(&s, out);
     else if (status == TSR_OK)
-        print(&s, tsr_args_argument(args), out);
+        print(&s, args->argument[0], out);
     tsr_run_checkpoint_clear(&s.at);
     tsr_config_clear(&s.config);
     return status;
@@ -259,11 +264,10 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_status = {
     .name = "status",
     .doc = "how far a run is, running or not",
-    .usage = {.arguments = "DIR",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about = "The run may be going on, here or on another machine "
-                       "that shares the folder; it is not disturbed. After a "
-                       "kill, writes that it interrupted are finished."},
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "The run may be going on, here or on another machine "
+             "that shares the folder; it is not disturbed. After a "
+             "kill, writes that it interrupted are finished.",
     .run = status_of};

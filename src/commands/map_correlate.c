@@ -431,8 +431,8 @@ static void clear(comparison *c)
 
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 {
-    const char *difference = tsr_args_value(job->args, "difference");
-    const char *spatial = tsr_args_value(job->args, "spatial");
+    const char *difference = job->words->difference;
+    const char *spatial = job->words->spatial;
     const tsr_map_grid *g = &job->map->grid;
     comparison c = {.job = job};
     tsr_map_sums *tile = NULL;
@@ -454,7 +454,7 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
         status = write_difference(&c, difference, err);
     if (status == TSR_OK && spatial != NULL)
         status = write_spatial(&c, tile, spatial, err);
-    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+    if (status == TSR_OK && job->words->json)
         print_json(&c);
     else if (status == TSR_OK)
         print_table(&c);
@@ -712,20 +712,14 @@ static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
 
 static tsr_status find_rows(timeline *t, tsr_err *err)
 {
-    static const char *const word[] = {"residue", "structure", "chain"};
-    const char *by = tsr_args_value(t->job->args, "by");
-    const char *const *selection;
-    const int n = tsr_args_values(t->job->args, "select", &selection);
-    if (n > 0)
-        return tsr_components_select(n, selection, t->models.atoms, &t->rows,
-                                     err);
-    for (int k = 0; k < 3; k++)
-        if (strcmp(by, word[k]) == 0)
-            return tsr_components_make((tsr_component_kind)k, t->models.atoms,
-                                       tsr_map_models_xyz(&t->models, 0),
-                                       &t->rows, err);
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--by '%.40s': expected residue, structure or chain", by);
+    const tsr_map_words *o = t->job->words;
+    if (o->select.n > 0)
+        return tsr_components_select(o->select.n,
+                                     (const char *const *)o->select.item,
+                                     t->models.atoms, &t->rows, err);
+    return tsr_components_make((tsr_component_kind)o->by, t->models.atoms,
+                               tsr_map_models_xyz(&t->models, 0), &t->rows,
+                               err);
 }
 
 /* NAME and ".csv" or ".svg" in place of what it ends with. */
@@ -763,7 +757,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
 
 tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
 {
-    const char *output = tsr_args_value(job->args, "output");
+    const char *output = job->words->output;
     char csv[1024], svg[1024];
     timeline t = {.job = job};
     if (job->n_model != 1)

@@ -10,7 +10,7 @@
 
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
 {
-    const char *path = tsr_args_value(job->args, "output");
+    const char *path = job->words->output;
     char title[70];
     tsr_map_models models = {0};
     tsr_map *map = NULL;
@@ -51,12 +51,11 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
 
 tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
 {
-    const char *path = tsr_args_value(job->args, "output");
+    const char *path = job->words->output;
     const tsr_map_grid *g = &job->map->grid;
     const size_t n = tsr_map_n_voxel(g);
     double inside = 0.0;
-    if (job->n_model > 1 || tsr_args_value(job->args, "mask") == NULL ||
-        path == NULL)
+    if (job->n_model > 1 || job->words->mask == NULL || path == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "'map mask' takes at most one model, --mask model or "
                         "threshold:X, and a file to write: --output");
@@ -162,7 +161,7 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
     for (int k = 0; k < 2; k++)
         tsr_json_text(&j, NULL, job->model[k]);
     tsr_json_close(&j);
-    tsr_json_text(&j, "mask", tsr_args_value(job->args, "mask"));
+    tsr_json_text(&j, "mask", job->words->mask);
     tsr_json_numbers(&j, "s_inv_ang", h->plain.n, h->plain.s_inv_ang);
     if (h->random.n > 0)
         tsr_json_number(&j, "random_from_inv_ang", h->random_from_inv_ang);
@@ -201,7 +200,7 @@ static tsr_status mask_of_two(const tsr_map_job *job, tsr_map *const map[2],
 
 tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
 {
-    const char *svg = tsr_args_value(job->args, "svg");
+    const char *svg = job->words->svg;
     tsr_map *map[2] = {NULL, NULL};
     float *mask = NULL;
     tsr_pool pool = {0};
@@ -220,7 +219,7 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     TSR_THEN(status, tsr_fsc_halves_make(map[0], map[1], mask, &pool, &h, err));
     if (status == TSR_OK && svg != NULL)
         status = draw_curves(&h, svg, err);
-    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+    if (status == TSR_OK && job->words->json)
         put_curves(job, &h);
     else if (status == TSR_OK)
         print_curves(job, &h);

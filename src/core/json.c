@@ -134,6 +134,90 @@ void tsr_json_text(tsr_json *json, const char *key, const char *text)
         fputs("null", json->out);
 }
 
+/* ---- tables ---- */
+
+static void add_cell(char *line, size_t size, size_t *n, int width,
+                     const char *text)
+{
+    *n += (size_t)snprintf(line + *n, size - *n, "%s%*s", *n > 0 ? " " : "",
+                           width, text);
+    *n = *n < size ? *n : size - 1;
+}
+
+/* A line without the blanks at its end. */
+static void put_line(FILE *out, const char *line, size_t n)
+{
+    while (n > 0 && line[n - 1] == ' ')
+        n--;
+    fprintf(out, "%.*s\n", (int)n, line);
+}
+
+void tsr_table_row(tsr_table *t, const char *key)
+{
+    t->n_head = t->n_line = 0;
+    if (t->json != NULL)
+        tsr_json_object(t->json, key);
+}
+
+void tsr_table_end(tsr_table *t)
+{
+    if (t->json != NULL) {
+        tsr_json_close(t->json);
+    } else {
+        if (t->n_row == 0)
+            put_line(t->out, t->head, t->n_head);
+        put_line(t->out, t->line, t->n_line);
+    }
+    t->n_row++;
+    fflush(t->json != NULL ? t->json->out : t->out);
+}
+
+static void put_cell(tsr_table *t, const char *heading, int width,
+                     const char *text)
+{
+    if (t->json != NULL || heading == NULL)
+        return;
+    add_cell(t->head, sizeof t->head, &t->n_head, width, heading);
+    add_cell(t->line, sizeof t->line, &t->n_line, width, text);
+}
+
+void tsr_table_text(tsr_table *t, const char *key, const char *heading,
+                    int width, const char *text)
+{
+    if (t->json != NULL && key != NULL)
+        tsr_json_text(t->json, key, text);
+    put_cell(t, heading, width, text);
+}
+
+void tsr_table_integer(tsr_table *t, const char *key, const char *heading,
+                       int width, long long value)
+{
+    char text[32];
+    if (t->json != NULL && key != NULL)
+        tsr_json_integer(t->json, key, value);
+    snprintf(text, sizeof text, "%lld", value);
+    put_cell(t, heading, width, text);
+}
+
+void tsr_table_number(tsr_table *t, const char *key, const char *heading,
+                      const char *format, double value)
+{
+    char text[64] = "-", *end = NULL;
+    if (t->json != NULL && key != NULL)
+        tsr_json_number(t->json, key, value);
+    if (t->json != NULL || heading == NULL)
+        return;
+    const int width = (int)strtol(format, &end, 10);
+    const int digits = *end == '.' ? (int)strtol(end + 1, &end, 10) : 0;
+    if (!isnan(value))
+        snprintf(text, sizeof text,
+                 *end == 'e'   ? "%.*e%s"
+                 : *end == 'g' ? "%.*g%s"
+                               : "%.*f%s",
+                 digits, value, end + 1);
+    put_cell(t, heading, width, text);
+}
+
 /* ---- reading ----
  *
  * A reader without a tree, since the only large files are matrices; libyaml,

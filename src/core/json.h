@@ -49,6 +49,44 @@ void tsr_json_truth(tsr_json *json, const char *key, int value);
 /* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
 
+/* ---- tables ----
+ *
+ * Rows of values, as objects of JSON or as lines of text under a heading: each
+ * value is described once, by its key and by the heading of its column. A value
+ * without a key is not in the JSON, one without a heading not in the text.
+ *
+ *     tsr_table t = {.out = out, .json = is_json ? &j : NULL};
+ *     for (int i = 0; i < n; i++) {
+ *         tsr_table_row(&t, NULL);
+ *         tsr_table_text(&t, "name", "name", -12, row[i].name);
+ *         tsr_table_number(&t, "rg", "Rg", "7.2f", row[i].rg);
+ *         tsr_table_end(&t);
+ *     }
+ *
+ * The first row prints the headings. Every row is flushed. */
+typedef struct {
+    FILE *out;
+    tsr_json *json; /* NULL: text */
+    int n_row;      /* what follows is the table's own */
+    size_t n_head, n_line;
+    char head[512], line[1024];
+} tsr_table;
+
+/* A row, in JSON under a key where it is no entry of an array; and its end. */
+void tsr_table_row(tsr_table *table, const char *key);
+void tsr_table_end(tsr_table *table);
+
+/* width: columns, negative for text that begins at the left. */
+void tsr_table_text(tsr_table *table, const char *key, const char *heading,
+                    int width, const char *text);
+void tsr_table_integer(tsr_table *table, const char *key, const char *heading,
+                       int width, long long value);
+
+/* format: width, digits, one of e, f, g, and what follows the number, as
+ * "8.3f" or "6.1f %"; NaN is "-". */
+void tsr_table_number(tsr_table *table, const char *key, const char *heading,
+                      const char *format, double value);
+
 /* ---- reading ----
  *
  * Reads JSON (RFC 8259) piece by piece, so that a matrix of millions of numbers

@@ -12,38 +12,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tsr_option options[] = {
-    TSR_OPTION_JSON,
-    {.name = "device",
-     .argument = "DEVICE",
-     .initial = "auto",
-     .doc = "auto, gpu, cpu, a number or part of a name"},
-    {.name = "engine",
-     .argument = "ENGINE",
-     .initial = "tiles",
-     .doc = "tiles, or waves: plane waves, for a half that turns as one, "
-            "from one small molecule to batches of large ones"},
-    {.name = "quick", .doc = "small systems and short runs only"},
-    {.name = "moves",
-     .doc = "measure the moves of the sampler instead: proposals a second, "
-            "acceptance, dirty tiles; needs no device"},
-    {.name = "map",
-     .doc = "measure the comparison of models with density maps instead"},
-    {.name = "sampling",
-     .doc =
-         "run CONFIGs instead (default: configs/ here) and count independent "
-         "draws a second"},
-    {.name = "time",
-     .argument = "SECONDS",
-     .initial = "60",
-     .doc = "with --sampling: at most so long each, if not converged before"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "with --sampling: override a key of all of them"},
-    {.name = "tune",
-     .doc = "find the engine's settings for this device instead, and print the "
-            "lines for its table"},
+static const char *const engine_words[] = {"tiles", "waves", NULL};
+
+typedef struct {
+    int json, engine, quick, moves, map, sampling, tune;
+    char *device;
+    long time;
+    tsr_strings set;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_OPTION_JSON(options),
+    TSR_FIELD(STRING, "device", options, device, .argument = "DEVICE",
+              .initial = "auto",
+              .doc = "auto, gpu, cpu, a number or part of a name"),
+    TSR_FIELD(CHOICE, "engine", options, engine, .argument = "ENGINE",
+              .initial = "tiles", .words = engine_words,
+              .doc = "tiles, or waves: plane waves, for a half that turns as "
+                     "one, from one small molecule to batches of large ones"),
+    TSR_FIELD(BOOL, "quick", options, quick,
+              .doc = "small systems and short runs only"),
+    TSR_FIELD(BOOL, "moves", options, moves,
+              .doc = "measure the moves of the sampler instead: proposals a "
+                     "second, acceptance, dirty tiles; needs no device"),
+    TSR_FIELD(BOOL, "map", options, map,
+              .doc = "measure the comparison of models with density maps "
+                     "instead"),
+    TSR_FIELD(BOOL, "sampling", options, sampling,
+              .doc = "run CONFIGs instead (default: configs/ here) and count "
+                     "independent draws a second"),
+    TSR_FIELD(INT, "time", options, time, .argument = "SECONDS",
+              .initial = "60", .min = 1, .max = 1000000,
+              .doc = "with --sampling: at most so long each, if not converged "
+                     "before"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "with --sampling: override a key of all of them"),
+    TSR_FIELD(BOOL, "tune", options, tune,
+              .doc = "find the engine's settings for this device instead, and "
+                     "print the lines for its table"),
     {0}};
 
 static const char about[] =
@@ -321,54 +327,47 @@ static void print_head(const bench *b)
             "batch", "wall", "device", "profiles/s", "of bound", "error");
 }
 
-static tsr_status sampling(const tsr_args *args, FILE *out, tsr_log *log,
-                           tsr_err *err)
-{
-    tsr_bench_sampling_options o = {.device = tsr_args_value(args, "device"),
-                                    .json = tsr_args_count(args, "json") > 0};
-    o.n_config = tsr_args_arguments(args, &o.config);
-    o.n_set = tsr_args_values(args, "set", &o.set);
-    TSR_TRY(tsr_args_long(args, "time", 1, 1000000, &o.seconds, err));
-    return tsr_bench_sampling(&o, out, log, err);
-}
-
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
     static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
     static const int batches[] = {1, 8, 64, 256, 0};
-    int quick = tsr_args_count(args, "quick") > 0;
+    const options *o = args->options;
+    const int quick = o->quick;
     tsr_json json = {.out = out, .digits = 6};
     bench b = {.out = out,
                .log = log,
-               .json = tsr_args_count(args, "json") > 0 ? &json : NULL,
+               .json = o->json ? &json : NULL,
                .quick = quick,
                .seconds = quick ? 0.01 : 0.2,
+               .is_wave = o->engine,
                .patience_us = quick ? 1e5 : 1e6};
     tsr_device *device = NULL;
-    const char *engine = tsr_args_value(args, "engine");
-    b.is_wave = strcmp(engine, "waves") == 0;
-    if (!b.is_wave && strcmp(engine, "tiles") != 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--engine: '%s'; tiles or waves are possible", engine);
-    if (tsr_args_count(args, "sampling") > 0)
-        return sampling(args, out, log, err);
-    if (tsr_args_arguments(args, &(const char *const *){NULL}) > 0)
+    const tsr_bench_sampling_options sampling = {
+        .n_config = args->n,
+        .config = args->argument,
+        .n_set = o->set.n,
+        .set = (const char *const *)o->set.item,
+        .device = o->device,
+        .seconds = o->time,
+        .json = o->json};
+    if (o->sampling)
+        return tsr_bench_sampling(&sampling, out, log, err);
+    if (args->n > 0)
         return tsr_fail(err, TSR_E_USAGE, "only --sampling takes a CONFIG");
-    if (tsr_args_count(args, "moves") > 0)
+    if (o->moves)
         return tsr_bench_moves(b.json, quick, out, log, err);
-    tsr_status status =
-        tsr_device_open(tsr_args_value(args, "device"), &device, err);
+    tsr_status status = tsr_device_open(o->device, &device, err);
     if (status != TSR_OK)
         return status;
     b.device = device;
     b.bound = multiply_adds(tsr_device_get_info(device));
-    if (tsr_args_count(args, "tune") > 0) {
+    if (o->tune) {
         status = tsr_bench_tune(device, quick, out, log, err);
         tsr_device_free(device);
         return status;
     }
-    if (tsr_args_count(args, "map") > 0) {
+    if (o->map) {
         status = tsr_bench_map(device, b.json, quick, out, log, err);
         tsr_device_free(device);
         return status;
@@ -390,10 +389,10 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
 
 static const tsr_command command = {.name = "bench",
                                     .doc = TSR_BENCH_DOC,
-                                    .usage = {.arguments = "[CONFIG]...",
-                                              .max_arguments = 1000,
-                                              .options = options,
-                                              .about = about},
+                                    .arguments = "[CONFIG]...",
+                                    .options = fields,
+                                    .size = sizeof(options),
+                                    .about = about,
                                     .run = run_bench};
 
 int main(int argc, char **argv)
