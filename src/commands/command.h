@@ -76,8 +76,8 @@ char *tsr_args_command(const tsr_args *args, const char *begin);
 typedef struct {
     const char *name;
     const char *doc;          /* one line */
-    const char *arguments;    /* "CONFIG", "MODEL [CURVE]...": what stands in
-                                 brackets may be left out; NULL: there are none */
+    const char *arguments;    /* "CONFIG", "MODEL [CURVE]...": what is in
+                                 brackets may be left out; NULL: none */
     const tsr_field *options; /* NULL: there are none */
     size_t size;              /* of the struct that they fill */
     const char *about;        /* paragraphs for --help; NULL: there are none */

@@ -4,7 +4,7 @@
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "commands/map_models.h"
-#include "commands/solve_report.h"
+#include "commands/solve.h"
 #include "likelihood/term_saxs.h"
 #include "maps/map_source.h"
 #include "session/past_run.h"

@@ -1,15 +1,19 @@
-/* tessera reweight DIR */
+/* tessera reweight DIR: every variable of the posterior before and after the
+ * new weights, and how many draws these rest on, which decides whether to
+ * believe them. */
 #include "commands/command.h"
-#include "commands/reweight_report.h"
 #include "session/past_run.h"
 
 #include "analysis/loo.h"
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"
+#include "core/json.h"
 #include "files/file.h"
+#include "likelihood/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     char *data, *noise, *output;
@@ -155,14 +159,301 @@ static tsr_status find_points(const tsr_stored_curve *stored, request *r,
     return status;
 }
 
+/* A variable of the posterior before and after the new weights, so that the
+ * reader sees what the new data changed. */
+typedef struct {
+    char *name;
+    int has_before;    /* 0: the run had no such variable */
+    int is_drawn_anew; /* scale, background, noise: not the draws' own */
+    tsr_weighted before, after;
+} row;
+
+typedef struct {
+    const tsr_stored_curve *stored;
+    const tsr_saxs *saxs; /* the new data */
+    const char *noise;
+    tsr_reweight *importance; /* either; owned */
+    tsr_maxent *entropy;
+    const double *log_weight; /* of it */
+    tsr_psis psis;
+    double worth; /* independent draws; of importance weights */
+    double interpolation;
+    int n;
+    row *row; /* [n] */
+} report;
+
+enum { NAME = 64 };
+
+static void report_clear(report *r)
+{
+    for (int i = 0; i < r->n; i++)
+        free(r->row[i].name);
+    free(r->row);
+    tsr_reweight_free(r->importance);
+    tsr_maxent_free(r->entropy);
+}
+
+/* ---- rows ---- */
+
+static int is_name(const char *name, const char *of, int data)
+{
+    char full[NAME];
+    tsr_stored_curve_name(of, data, sizeof full, full);
+    return strcmp(name, full) == 0;
+}
+
+/* Whether a variable is of the data that were replaced. */
+static int belongs_to_data(const char *name, int data)
+{
+    static const char *const own[] = {"scale", "background", "chi2", NULL};
+    for (int i = 0; own[i] != NULL; i++)
+        if (is_name(name, own[i], data))
+            return 1;
+    char number[NAME];
+    const char *last = strrchr(name, '_');
+    tsr_stored_curve_name("", data, sizeof number, number);
+    return strncmp(name, "noise_", 6) == 0 &&
+           (data == 0 ? strspn(last + 1, "0123456789") == 0
+                      : strcmp(last, number) == 0);
+}
+
+/* A row of values before and after; either may be NULL. */
+static tsr_status add_row(report *r, const char *name, const double *before,
+                          const double *after, tsr_err *err)
+{
+    const tsr_stored_curve *s = r->stored;
+    const long n = (long)s->n_chain * s->n_draw;
+    row *more = realloc(r->row, (size_t)(r->n + 1) * sizeof *more);
+    char *copy = strdup(name);
+    if (more != NULL)
+        r->row = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        return tsr_no_memory(err);
+    }
+    row *item = &r->row[r->n++];
+    *item = (row){.name = copy,
+                  .has_before = before != NULL,
+                  .is_drawn_anew = before != after};
+    if (before != NULL)
+        TSR_TRY(tsr_weighted_make(n, before, NULL, &item->before, err));
+    return tsr_weighted_make(n, after, r->log_weight, &item->after, err);
+}
+
+static tsr_status add_data_row(report *r, const char *name, const double *after,
+                               tsr_err *err)
+{
+    char full[NAME];
+    double *before;
+    if (name == NULL || after == NULL)
+        return TSR_OK;
+    tsr_stored_curve_name(name, r->stored->data, sizeof full, full);
+    tsr_status status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+                                                full, &before, err);
+    TSR_THEN(status, add_row(r, full, before, after, err));
+    free(before);
+    return status;
+}
+
+/* Fills the rows: every scalar of the posterior, one in memory at a time. */
+static tsr_status make_rows(report *r, tsr_err *err)
+{
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    const int n =
+        tsr_trace_variables(r->stored->trace, TSR_TRACE_POSTERIOR, &name);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        int n_chain, n_draw, n_each;
+        double *value;
+        if (belongs_to_data(name[i], r->stored->data) ||
+            tsr_trace_shape(r->stored->trace, TSR_TRACE_POSTERIOR, name[i],
+                            &n_chain, &n_draw, &n_each, NULL) != TSR_OK ||
+            n_each != 1)
+            continue;
+        status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+                                         name[i], &value, err);
+        TSR_THEN(status, add_row(r, name[i], value, value, err));
+        free(value);
+    }
+    const tsr_reweight *made = r->importance;
+    if (made == NULL)
+        return status;
+    TSR_THEN(status, add_data_row(r, "scale", made->scale, err));
+    TSR_THEN(status, add_data_row(r, "background", made->background, err));
+    TSR_THEN(status, add_data_row(r, "chi2", made->chi2, err));
+    for (int i = 0; i < TSR_NOISE_PARAMETERS && status == TSR_OK; i++)
+        status = add_data_row(r, made->noise_name[i], made->noise[i], err);
+    return status;
+}
+
+/* ---- what is told ---- */
+
+/* Of n points, two standard deviations above what noise alone gives. */
+static double most_chi2(int n)
+{
+    return 1.0 + 2.0 * sqrt(2.0 / n);
+}
+
+static void put_point(tsr_table *t, const char *key, const char *mark,
+                      const char *theta, const tsr_maxent_point *p)
+{
+    tsr_table_row(t, key);
+    tsr_table_text(t, NULL, "", -2, mark);
+    tsr_table_text(t, NULL, "theta", 12, theta);
+    tsr_table_number(t, "theta", NULL, NULL, p->theta);
+    tsr_table_number(t, "chi2", "chi2", "12.5g", p->chi2);
+    tsr_table_number(t, "kl", "KL", "10.4f", p->kl);
+    tsr_table_number(t, "effective", "effective", "10.4f", p->effective);
+    tsr_table_number(t, "scale", NULL, NULL, p->scale);
+    tsr_table_number(t, "background", NULL, NULL, p->background);
+    tsr_table_end(t);
+}
+
+/* The L-curve, behind equal weights. */
+static void put_curve(tsr_table *t, const tsr_maxent *m)
+{
+    char theta[32];
+    put_point(t, "equal", "", "equal", &m->start);
+    if (t->json != NULL)
+        tsr_json_array(t->json, "l_curve");
+    for (int i = 0; i < m->n_point; i++) {
+        snprintf(theta, sizeof theta, "%.4g", m->point[i].theta);
+        put_point(t, NULL, i == m->chosen ? "->" : "", theta, &m->point[i]);
+    }
+    if (t->json != NULL)
+        tsr_json_close(t->json);
+}
+
+static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
+{
+    const int is_now = strcmp(key, "now") == 0;
+    if (t->json != NULL)
+        tsr_json_object(t->json, key);
+    tsr_table_number(t, "mean", is_now ? "now: mean" : "run: mean", "11.5g",
+                     w->mean);
+    tsr_table_number(t, "sd", "sd", "11.3g", w->sd);
+    tsr_table_number(t, "q5", is_now ? "q5" : NULL, "11.5g", w->q5);
+    tsr_table_number(t, "median", is_now ? "median" : NULL, "11.5g", w->median);
+    tsr_table_number(t, "q95", is_now ? "q95" : NULL, "11.5g", w->q95);
+    if (t->json != NULL)
+        tsr_json_close(t->json);
+}
+
+static void put_rows(const report *r, tsr_table *t)
+{
+    const tsr_weighted none = {.mean = (double)NAN, .sd = (double)NAN};
+    for (int i = 0; i < r->n; i++) {
+        const row *item = &r->row[i];
+        tsr_table_row(t, item->name);
+        tsr_table_text(t, NULL, "", -16, item->name);
+        if (item->has_before || t->json == NULL)
+            put_values(t, "run", item->has_before ? &item->before : &none);
+        tsr_table_text(t, NULL, "|", 1, "|");
+        put_values(t, "now", &item->after);
+        tsr_table_end(t);
+    }
+}
+
+static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
+{
+    put_curve(&(tsr_table){.out = out}, m);
+    fprintf(out,
+            "\ntheta = %.4g%s: chi2 %.4g a point (equal weights: %.4g), "
+            "%.1f %% of the ensemble is used\n\n",
+            m->point[m->chosen].theta,
+            m->n_point > 1 ? ", at the elbow of the L-curve" : "",
+            m->point[m->chosen].chi2, m->start.chi2,
+            100.0 * m->point[m->chosen].effective);
+    if (m->start.chi2 <= most_chi2(n_data))
+        fprintf(out,
+                "equal weights fit already: a chi2 of up to %.3g is within the "
+                "noise of %d points, and what other weights gain there is "
+                "noise\n\n",
+                most_chi2(n_data), n_data);
+}
+
+static void print(const report *r, FILE *out)
+{
+    const long n = (long)r->stored->n_chain * r->stored->n_draw;
+    fprintf(out, "data: %s, %d points, q = %.4g to %.4g 1/A", r->saxs->path,
+            r->saxs->n, r->saxs->q[0], r->saxs->q[r->saxs->n - 1]);
+    if (r->importance != NULL)
+        fprintf(out, "; noise model %s", r->noise);
+    fputc('\n', out);
+    if (r->interpolation > 0.0)
+        fprintf(out,
+                "its q are not the run's: the interpolated curve is wrong by "
+                "some %.1g sigma at most\n",
+                r->interpolation);
+    if (r->entropy != NULL)
+        print_curve(r->entropy, r->saxs->n, out);
+    fprintf(out, "effective draws: %.1f of %ld (%.1f %%)", r->psis.ess, n,
+            100.0 * r->psis.ess / (double)n);
+    if (r->importance != NULL && isfinite(r->psis.pareto_k))
+        fprintf(out, "; Pareto k = %.2f (good below 0.7)", r->psis.pareto_k);
+    else if (r->importance != NULL)
+        fputs("; all weights are equal", out);
+    if (r->importance != NULL && isfinite(r->psis.pareto_k))
+        fprintf(out, "; worth %.1f independent ones", r->worth);
+    fputs("\n\n", out);
+    put_rows(r, &(tsr_table){.out = out});
+}
+
+static void print_json(const report *r, FILE *out)
+{
+    const tsr_maxent *m = r->entropy;
+    tsr_json j = {.out = out};
+    tsr_table t = {.json = &j};
+    tsr_json_object(&j, NULL);
+    tsr_json_integer(&j, "draws", (long)r->stored->n_chain * r->stored->n_draw);
+    tsr_json_integer(&j, "points", r->saxs->n);
+    tsr_json_number(&j, "ess", r->psis.ess);
+    if (r->importance != NULL) {
+        tsr_json_number(&j, "worth", r->worth);
+        tsr_json_number(&j, "pareto_k", r->psis.pareto_k);
+        tsr_json_number(&j, "recovered", r->importance->recovered);
+    }
+    tsr_json_number(&j, "interpolation", r->interpolation);
+    if (m != NULL) {
+        tsr_json_number(&j, "theta", m->point[m->chosen].theta);
+        tsr_json_truth(&j, "equal_weights_fit",
+                       m->start.chi2 <= most_chi2(r->saxs->n));
+        put_curve(&t, m);
+    }
+    tsr_json_object(&j, "variables");
+    put_rows(r, &t);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
+}
+
+/* chain, draw, weight (the sum is 1), log_weight. */
+static tsr_status write_csv(const report *r, const char *path, tsr_err *err)
+{
+    const tsr_stored_curve *s = r->stored;
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (status != TSR_OK)
+        return status;
+    fputs("chain,draw,weight,log_weight\n", out);
+    for (long i = 0; i < (long)s->n_chain * s->n_draw; i++) {
+        fprintf(out, "%ld,%ld,%.17g,", i / s->n_draw, i % s->n_draw,
+                exp(r->log_weight[i]));
+        if (isfinite(r->log_weight[i]))
+            fprintf(out, "%.17g", r->log_weight[i]);
+        fputc('\n', out);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
 /* ---- the two kinds of weights ---- */
 
 /* Weights that rest on few draws say nothing: exit status 1. */
-static tsr_status refuse(const tsr_reweight_report *report, long n,
-                         const request *r, tsr_err *err)
+static tsr_status refuse(const report *told, long n, const request *r,
+                         tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
-    const tsr_psis *psis = &report->psis;
+    const tsr_psis *psis = &told->psis;
     const char *file = r->file != NULL ? r->file : "that";
     const double share = psis->ess / (double)n;
     const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
@@ -178,12 +469,12 @@ static tsr_status refuse(const tsr_reweight_report *report, long n,
             "with that instead (tessera run CONFIG --set data.%ld...), or, for "
             "the least change that fits, --maxent",
             psis->ess, n, 100.0 * share, k, file, r->number - 1);
-    if (!(report->worth >= least_worth))
+    if (!(told->worth >= least_worth))
         return tsr_fail(err, TSR_E_NO,
                         "the weights rest on %.1f of %ld draws, which are "
                         "worth %.1f independent ones (%.0f are needed): let "
                         "the run make more draws, or run with %s",
-                        psis->ess, n, report->worth, least_worth, file);
+                        psis->ess, n, told->worth, least_worth, file);
     if (psis->pareto_k > most_k)
         return tsr_fail(err, TSR_E_NO,
                         "%ld draws are too few to tell what their largest "
@@ -197,22 +488,22 @@ static tsr_status refuse(const tsr_reweight_report *report, long n,
  * not made, which neither the effective number nor k sees in time. Of normal
  * posteriors the estimate is 3 % too narrow at this ratio, and 11 % at twice
  * the width (8000 draws). */
-static tsr_status refuse_wider(const tsr_reweight_report *report,
-                               const request *r, tsr_err *err)
+static tsr_status refuse_wider(const report *told, const request *r,
+                               tsr_err *err)
 {
     const double most = 1.5, rounding = 1e-12;
-    for (int i = 0; i < report->n; i++) {
-        const tsr_reweight_row *row = &report->row[i];
-        const double least = rounding * fabs(row->before.mean);
-        if (row->is_drawn_anew ||
-            !(row->after.sd > most * fmax(row->before.sd, least)))
+    for (int i = 0; i < told->n; i++) {
+        const row *item = &told->row[i];
+        const double least = rounding * fabs(item->before.mean);
+        if (item->is_drawn_anew ||
+            !(item->after.sd > most * fmax(item->before.sd, least)))
             continue;
         return tsr_fail(err, TSR_E_NO,
                         "the spread of %s grows %.2g times (%.2g at most): the "
                         "run drew too little of what lies outside, and weights "
                         "would make it narrower than it is; run with that data "
                         "instead (tessera run CONFIG --set data.%ld...)",
-                        row->name, row->after.sd / row->before.sd, most,
+                        item->name, item->after.sd / item->before.sd, most,
                         r->number - 1);
     }
     return TSR_OK;
@@ -220,23 +511,22 @@ static tsr_status refuse_wider(const tsr_reweight_report *report,
 
 static tsr_status by_importance(const request *r,
                                 const tsr_stored_curve *stored,
-                                const tsr_past_run *run,
-                                tsr_reweight_report *report, tsr_log *log,
-                                tsr_err *err)
+                                const tsr_past_run *run, report *told,
+                                tsr_log *log, tsr_err *err)
 {
     const tsr_reweight_options o = {.stored = stored,
                                     .before = r->before,
                                     .after = r->after,
                                     .n_data = run->config.data.n,
                                     .seed = run->config.seed};
-    TSR_TRY(tsr_reweight_make(&o, &report->importance, err));
-    tsr_reweight *made = report->importance;
-    report->log_weight = made->log_weight;
-    report->interpolation = made->interpolation;
-    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &report->psis, err));
+    TSR_TRY(tsr_reweight_make(&o, &told->importance, err));
+    tsr_reweight *made = told->importance;
+    told->log_weight = made->log_weight;
+    told->interpolation = made->interpolation;
+    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &told->psis, err));
     TSR_TRY(tsr_psis_worth(stored->n_chain, stored->n_draw, made->log_weight,
-                           &report->worth, err));
-    TSR_TRY(refuse(report, made->n, r, err));
+                           &told->worth, err));
+    TSR_TRY(refuse(told, made->n, r, err));
     if (!isnan(made->recovered))
         tsr_debug(log,
                   "the stored curves give back the log likelihood to %.2g nat",
@@ -245,15 +535,15 @@ static tsr_status by_importance(const request *r,
 }
 
 static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
-                             tsr_reweight_report *report, tsr_err *err)
+                             report *told, tsr_err *err)
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
     TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->asked->theta,
-                            &report->entropy, err));
-    report->log_weight = report->entropy->log_weight;
-    report->interpolation = report->entropy->interpolation;
-    report->psis.ess = tsr_psis_ess(report->entropy->n, report->log_weight);
+                            &told->entropy, err));
+    told->log_weight = told->entropy->log_weight;
+    told->interpolation = told->entropy->interpolation;
+    told->psis.ess = tsr_psis_ess(told->entropy->n, told->log_weight);
     return TSR_OK;
 }
 
@@ -277,7 +567,7 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_past_run run = {.trace = NULL};
     tsr_stored_curve stored = {.trace = NULL};
     request r = {.file = NULL};
-    tsr_reweight_report report = {.stored = &stored};
+    report told = {.stored = &stored};
     tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
     TSR_THEN(status, parse(o, &run, &r, err));
     if (o->output != NULL)
@@ -296,21 +586,21 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     }
     stored.log = log;
     TSR_THEN(status, find_points(&stored, &r, log, err));
-    report.saxs = r.after.saxs;
-    report.noise = tsr_noise_registry[r.after.noise.model]->name;
+    told.saxs = r.after.saxs;
+    told.noise = tsr_noise_registry[r.after.noise.model]->name;
     TSR_THEN(status, o->maxent
-                         ? by_entropy(&r, &stored, &report, err)
-                         : by_importance(&r, &stored, &run, &report, log, err));
-    TSR_THEN(status, tsr_reweight_report_make(&report, err));
-    if (status == TSR_OK && report.importance != NULL)
-        status = refuse_wider(&report, &r, err);
+                         ? by_entropy(&r, &stored, &told, err)
+                         : by_importance(&r, &stored, &run, &told, log, err));
+    TSR_THEN(status, make_rows(&told, err));
+    if (status == TSR_OK && told.importance != NULL)
+        status = refuse_wider(&told, &r, err);
     if (o->output != NULL)
-        TSR_THEN(status, tsr_reweight_report_csv(&report, o->output, err));
+        TSR_THEN(status, write_csv(&told, o->output, err));
     if (status == TSR_OK && o->json)
-        tsr_reweight_report_json(&report, out);
+        print_json(&told, out);
     else if (status == TSR_OK)
-        tsr_reweight_report_print(&report, out);
-    tsr_reweight_report_clear(&report);
+        print(&told, out);
+    report_clear(&told);
     request_clear(&r);
     tsr_stored_curve_clear(&stored);
     tsr_past_run_clear(&run);
