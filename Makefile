@@ -132,7 +132,7 @@ $(BUILD)/%.o: %.cc
 # for errno or for the processor's floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     $(BUILD)/src/surrogate/redraw.o \
-    $(BUILD)/src/maps/overlap.o \
+    $(BUILD)/src/maps/term_map.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math

@@ -719,7 +719,7 @@ static tsr_status check_targets(work *w, tsr_err *err)
 static tsr_status read_data(work *w, tsr_log *log, tsr_err *err)
 {
     const tsr_data_options *data = w->curves->data;
-    tsr_map *map = NULL;
+    tsr_map *map;
     tsr_pool_array(&w->pool, w->saxs, w->curves->n);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     for (int k = 0; k < w->curves->n; k++)
@@ -727,10 +727,9 @@ static tsr_status read_data(work *w, tsr_log *log, tsr_err *err)
                               &w->saxs[k], err));
     if (data->map == NULL)
         return TSR_OK;
-    TSR_TRY(tsr_map_read(data->map, TSR_MAP_ORIGIN_AUTO, log, &map, err));
-    tsr_status status = tsr_map_check(map, data->resolution_ang, log, err);
-    tsr_map_free(map);
-    return status;
+    TSR_TRY(
+        tsr_map_read(data->map, TSR_MAP_ORIGIN_AUTO, log, &w->pool, &map, err));
+    return tsr_map_check(map, data->resolution_ang, log, err);
 }
 
 static tsr_status write_output(const work *w, FILE *out, tsr_err *err)

@@ -272,8 +272,8 @@ static tsr_status compute(work *w, tsr_err *err)
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
     memcpy(q + n, extra_q, sizeof extra_q);
-    tsr_status status =
-        tsr_resolution_make(&s->resolution, n, q, NULL, &w->resolution, err);
+    tsr_status status = tsr_resolution_make(&s->resolution, n, q, NULL,
+                                            &w->pool, &w->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "simulate.resolution");
     status = find_curve(w, q, intensity, err);
@@ -409,7 +409,6 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_config_read(args->argument[0], o->set.n,
                         (const char *const *)o->set.item, &w.config, err);
     TSR_THEN(status, make(&w, out, err));
-    tsr_resolution_clear(&w.resolution);
     tsr_conformation_free(w.truth);
     tsr_setup_clear(&w.setup);
     tsr_config_clear(&w.config);

@@ -63,29 +63,18 @@ static tsr_residue *residues_of(const tsr_structure *s, const tsr_atoms *atoms,
     return r;
 }
 
-/* "B" of "B:5-9", "B"; "" of "5-9". */
-static void chain_of(const char *range, size_t size, char *chain)
-{
-    const char *colon = strchr(range, ':');
-    const int n = (int)(colon != NULL ? colon - range : 0);
-    const int is_number = strspn(range, "0123456789-") == strlen(range);
-    snprintf(chain, size, "%.*s", n, range);
-    if (colon == NULL && !is_number)
-        snprintf(chain, size, "%s", range);
-}
-
 /* What the user has fixed is not flexible. rigid [n_residue] out. Ranges of
  * other chains are looked at later. */
 static tsr_status mark_fixed(const tsr_structure_config *c,
                              const tsr_structure *s, int *rigid, tsr_err *err)
 {
     int n;
-    char chain[64];
+    tsr_range range;
     tsr_residue *residue = residues_of(s, NULL, &n);
     tsr_status status = tsr_allocated(residue, err);
     for (int k = 0; k < c->fixed.n && status == TSR_OK; k++) {
-        chain_of(c->fixed.item[k], sizeof chain, chain);
-        if (chain[0] != '\0' && find_chain(residue, n, chain) < 0)
+        if (tsr_range_read(c->fixed.item[k], &range) &&
+            range.chain[0] != '\0' && find_chain(residue, n, range.chain) < 0)
             continue;
         status =
             tsr_range_mark(c->fixed.item[k], s->n_residue, residue, rigid, err);
@@ -204,10 +193,13 @@ static int is_moving(const chains *s, const char *chain)
 static tsr_status check_names(const chains *s, const char *key,
                               const tsr_strings *range, tsr_err *err)
 {
-    char chain[64], all[TSR_CHAINS_SIZE];
+    char all[TSR_CHAINS_SIZE];
+    tsr_range own;
+    const char *chain = own.chain;
     for (int k = 0; k < range->n; k++) {
         const char *text = range->item[k];
-        chain_of(text, sizeof chain, chain);
+        (void)tsr_range_read(text,
+                             &own); /* if it is none, that is told later */
         if (is_moving(s, chain) ||
             (chain[0] == '\0' && is_moving(s, s->residue[0].chain)))
             continue;
