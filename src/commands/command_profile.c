@@ -844,24 +844,6 @@ static const char *ending(const char *path)
                                                          : dot;
 }
 
-/* `folder`/stem of `path` + `with`; caller frees. The folder may be NULL, then
- * `path` itself without its ending. */
-static char *name_beside(const char *folder, const char *path, const char *with)
-{
-    const char *from = folder != NULL ? tsr_text_file_name(path) : path;
-    int length = (int)(ending(path) - from);
-    if (folder != NULL && strcmp(ending(path), ".gz") == 0) /* x.pdb.gz */
-        for (int i = length - 1; i > 0; i--)
-            if (from[i] == '.') {
-                length = i;
-                break;
-            }
-    return tsr_words_of(
-        "%s%s%.*s%s", folder != NULL ? folder : "",
-        folder != NULL && folder[strlen(folder) - 1] != '/' ? "/" : "", length,
-        from, with);
-}
-
 static int is_folder(const char *path)
 {
     struct stat info;
@@ -870,16 +852,33 @@ static int is_folder(const char *path)
            (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-/* The files of one structure, in the folder `output` or under that name; NULL
- * where memory lacked. Caller frees. */
-static void name_files(const char *output, const char *structure, int is_fit,
-                       char **name, char **picture)
+/* The files of one structure, of the pool, in the folder `output` or under that
+ * name. */
+static tsr_status name_files(const char *output, const char *structure,
+                             int is_fit, tsr_pool *pool, char **name,
+                             char **picture, tsr_err *err)
 {
     const char *with = is_fit ? ".fit" : ".dat";
-    *name = is_folder(output)         ? name_beside(output, structure, with)
-            : *ending(output) == '\0' ? name_beside(NULL, output, with)
-                                      : strdup(output);
-    *picture = *name != NULL ? name_beside(NULL, *name, ".svg") : NULL;
+    if (is_folder(output)) {
+        const char *from = tsr_text_file_name(structure);
+        size_t n = (size_t)(ending(from) - from);
+        if (strcmp(from + n, ".gz") == 0) /* x.pdb.gz */
+            for (size_t i = n; i-- > 1;)
+                if (from[i] == '.') {
+                    n = i;
+                    break;
+                }
+        *name = tsr_pool_print(pool, "%s%s%.*s%s", output,
+                               output[strlen(output) - 1] == '/' ? "" : "/",
+                               (int)n, from, with);
+    } else {
+        *name = tsr_pool_print(pool, "%s%s", output,
+                               *ending(output) == '\0' ? with : "");
+    }
+    TSR_TRY(tsr_pool_check(pool, err));
+    *picture =
+        tsr_pool_print(pool, "%.*s.svg", (int)(ending(*name) - *name), *name);
+    return tsr_pool_check(pool, err);
 }
 
 static tsr_status check_names(const char *output, int n,
@@ -896,25 +895,25 @@ static tsr_status check_names(const char *output, int n,
     return TSR_OK;
 }
 
-/* The files of one structure: fit and picture, or a curve. */
-static tsr_status check_targets(const char *output, const char *structure,
-                                int is_fit, tsr_file_target target,
+/* n: of a folder, else 1. */
+static tsr_status check_targets(const char *output, int n,
+                                const char *const *structure, int is_fit,
+                                tsr_file_target target, tsr_pool *pool,
                                 tsr_err *err)
 {
-    char *name, *picture;
-    name_files(output, structure, is_fit, &name, &picture);
-    tsr_status status =
-        name == NULL || picture == NULL ? tsr_no_memory(err) : TSR_OK;
-    target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
-    target.holds = is_fit ? FIT_FILE_MARK : " profile:";
-    TSR_THEN(status, tsr_file_check_target(&target, name, err));
-    target.begins = "<svg";
-    target.holds = TSR_SVG_MARK;
-    if (status == TSR_OK && is_fit)
-        status = tsr_file_check_target(&target, picture, err);
-    free(name);
-    free(picture);
-    return status;
+    for (int i = 0; i < n; i++) {
+        char *name, *picture;
+        TSR_TRY(name_files(output, structure[i], is_fit, pool, &name, &picture,
+                           err));
+        target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
+        target.holds = is_fit ? FIT_FILE_MARK : " profile:";
+        TSR_TRY(tsr_file_check_target(&target, name, err));
+        target.begins = "<svg";
+        target.holds = TSR_SVG_MARK;
+        if (is_fit)
+            TSR_TRY(tsr_file_check_target(&target, picture, err));
+    }
+    return TSR_OK;
 }
 
 tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
@@ -922,97 +921,80 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
                                     const char *data, const char *table,
                                     tsr_err *err)
 {
+    tsr_pool pool = {0};
+    const char **input;
     if (output == NULL)
         return TSR_OK;
-    int each = is_folder(output);
-    const char **input = malloc(((size_t)n + 2) * sizeof *input);
-    TSR_TRY(tsr_allocated(input, err));
-    input[0] = data;
-    input[1] = table;
+    const int each = is_folder(output);
+    tsr_pool_array(&pool, input, n + 2);
+    TSR_TRY(tsr_pool_check(&pool, err));
     for (int i = 0; i < n; i++)
-        input[i + 2] = structure[i];
+        input[i] = structure[i];
+    input[n] = data;
+    input[n + 1] = table;
     const tsr_file_target target = {.maker = "profile",
                                     .n_input = n + 2,
                                     .input = input,
                                     .is_forced = is_forced};
     tsr_status status = each ? check_names(output, n, structure, err) : TSR_OK;
-    for (int i = 0; i < (each ? n : 1) && status == TSR_OK; i++)
-        status = check_targets(output, structure[i], data != NULL, target, err);
-    free(input);
+    TSR_THEN(status, check_targets(output, each ? n : 1, structure,
+                                   data != NULL, target, &pool, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 
-/* Columns as named in `heading`: one or more lines, '#' is put before each. */
-static void print_table(FILE *out, const char *heading, int n, int n_column,
-                        const double *const *column)
+/* Columns: q, I, and where they are asked for those in vacuum, of the excluded
+ * volume and of hydration. */
+static void print_curve(const work *w, const tsr_profile_result *r,
+                        const tsr_partial_curves *c, const double *intensity,
+                        FILE *out)
 {
-    for (const char *p = heading; *p != '\0';) {
-        int length = (int)strcspn(p, "\n");
-        fprintf(out, "# %.*s\n", length, p);
-        p += length + (p[length] == '\n');
-    }
-    for (int k = 0; k < n; k++)
-        for (int c = 0; c < n_column; c++)
-            fprintf(out, "%.8g%s", column[c][k],
-                    c == n_column - 1 ? "\n" : " ");
-}
-
-/* Columns: q, I, and in vacuum, excluded volume, hydration. */
-static void columns(const tsr_partial_curves *c, double c1, double c2,
-                    double *intensity, double *part)
-{
-    size_t n = (size_t)c->n;
-    tsr_contrast_intensity(c, c1, c2, intensity);
-    for (size_t k = 0; k < n && c->n_comp == 3; k++) {
-        double g = tsr_component_scale(c1, c->radius_ang, c->q[k]);
-        part[k] = c->pair[k];
-        part[n + k] = g * g * c->pair[3 * n + k];
-        part[2 * n + k] = c2 * c2 * c->pair[5 * n + k];
+    const tsr_profile_fit *fit = &r->fit;
+    const int has_parts = w->o->partials && r->n_comp == 3;
+    const int n = c->n;
+    fprintf(out,
+            "# tessera " TSR_VERSION " profile: %.600s\n"
+            "# c1 = %.5f, c2 = %.5f, %s is %.6g 1/cm at 1 mg/ml\n"
+            "# q (1/Angstrom) I(q)%s\n",
+            r->structure.path, fit->c1, fit->c2,
+            r->structure.is_neutron ? "fm^2 of neutrons; 1 fm^2"
+                                    : "electrons squared; 1 e^2",
+            tsr_profile_absolute(&r->structure),
+            has_parts ? " vacuum excluded-volume hydration" : "");
+    for (int k = 0; k < n; k++) {
+        fprintf(out, "%.8g %.8g", c->q[k], intensity[k]);
+        if (has_parts) {
+            double g = tsr_component_scale(fit->c1, c->radius_ang, c->q[k]);
+            fprintf(out, " %.8g %.8g %.8g", c->pair[k],
+                    g * g * c->pair[3 * n + k],
+                    fit->c2 * fit->c2 * c->pair[5 * n + k]);
+        }
+        fputc('\n', out);
     }
 }
 
 /* path NULL: to standard output. */
 static tsr_status write_curve(const work *w, const char *path,
-                              const tsr_profile_result *r, tsr_err *err)
+                              const tsr_profile_result *r, tsr_pool *pool,
+                              tsr_err *err)
 {
-    const int n_q = (int)w->o->n_q;
-    const size_t n = (size_t)n_q;
+    const int n = (int)w->o->n_q;
     tsr_partial_curves curves = {0};
-    double *q = calloc(5 * n, sizeof *q);
-    TSR_TRY(tsr_allocated(q, err));
-    for (int k = 0; k < n_q; k++)
-        q[k] = w->q_range[0] + (w->q_max - w->q_range[0]) * k / (n_q - 1);
-    tsr_status status =
-        tsr_partial_curves_make(&r->structure.partials, n_q, q, &curves, err);
-    int n_column = w->o->partials && r->n_comp == 3 ? 5 : 2;
-    if (status == TSR_OK) {
-        const double *column[5] = {q, q + n, q + 2 * n, q + 3 * n, q + 4 * n};
-        char heading[1024];
-        snprintf(heading, sizeof heading,
-                 "tessera " TSR_VERSION " profile: %.600s\n"
-                 "c1 = %.5f, c2 = %.5f, %s is %.6g "
-                 "1/cm at 1 mg/ml\n"
-                 "q (1/Angstrom) I(q)%s",
-                 r->structure.path, r->fit.c1, r->fit.c2,
-                 r->structure.is_neutron ? "fm^2 of neutrons; 1 fm^2"
-                                         : "electrons squared; 1 e^2",
-                 tsr_profile_absolute(&r->structure),
-                 n_column == 5 ? " vacuum excluded-volume hydration" : "");
-        columns(&curves, r->fit.c1, r->fit.c2, q + n, q + 2 * n);
-        tsr_file_writer to = {.out = NULL};
-        if (path != NULL)
-            status = tsr_file_begin(&to, path, err);
-        FILE *out = path != NULL ? to.out : w->out;
-        if (status == TSR_OK)
-            print_table(out, heading, n_q, n_column, column);
-        if (path != NULL)
-            status = tsr_file_end(&to, status, err);
-        else if (ferror(out))
-            status = tsr_fail(err, TSR_E_IO, "cannot write the curve");
-    }
+    double *q, *intensity;
+    tsr_file_writer to = {.out = NULL};
+    tsr_pool_array(pool, q, n);
+    tsr_pool_array(pool, intensity, n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int k = 0; k < n; k++)
+        q[k] = w->q_range[0] + (w->q_max - w->q_range[0]) * k / (n - 1);
+    TSR_TRY(
+        tsr_partial_curves_make(&r->structure.partials, n, q, &curves, err));
+    tsr_contrast_intensity(&curves, r->fit.c1, r->fit.c2, intensity);
+    tsr_status status = path != NULL ? tsr_file_begin(&to, path, err) : TSR_OK;
+    if (status == TSR_OK)
+        print_curve(w, r, &curves, intensity, path != NULL ? to.out : w->out);
     tsr_partial_curves_clear(&curves);
-    free(q);
-    return status;
+    return tsr_file_end(&to, status, err);
 }
 
 /* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
@@ -1133,16 +1115,15 @@ tsr_status tsr_profile_write_fit(const char *name, const char *structure,
                                  const tsr_profile_result *r, tsr_log *log,
                                  tsr_err *err)
 {
+    tsr_pool pool = {0};
     char *path, *picture;
-    name_files(name, structure, 1, &path, &picture);
     tsr_status status =
-        path == NULL || picture == NULL ? tsr_no_memory(err) : TSR_OK;
+        name_files(name, structure, 1, &pool, &path, &picture, err);
     TSR_THEN(status, write_fit(saxs, path, r, err));
     TSR_THEN(status, write_picture(saxs, picture, r, err));
     if (status == TSR_OK)
         tsr_info(log, "wrote %s and %s", path, picture);
-    free(path);
-    free(picture);
+    tsr_pool_clear(&pool);
     return status;
 }
 
@@ -1150,19 +1131,19 @@ static tsr_status write_one(const work *w, const tsr_profile_result *r,
                             tsr_err *err)
 {
     const char *output = w->o->output;
-    char *path = NULL, *picture = NULL;
-    if (output == NULL)
-        return write_curve(w, NULL, r, err);
-    if (w->saxs != NULL)
+    tsr_pool pool = {0};
+    char *path = NULL, *picture;
+    tsr_status status = TSR_OK;
+    if (output != NULL && w->saxs != NULL)
         return tsr_profile_write_fit(output, r->structure.path, w->saxs, r,
                                      w->log, err);
-    name_files(output, r->structure.path, 0, &path, &picture);
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, write_curve(w, path, r, err));
-    if (status == TSR_OK)
+    if (output != NULL)
+        status = name_files(output, r->structure.path, 0, &pool, &path,
+                            &picture, err);
+    TSR_THEN(status, write_curve(w, path, r, &pool, err));
+    if (status == TSR_OK && path != NULL)
         tsr_info(w->log, "wrote %s", path);
-    free(path);
-    free(picture);
+    tsr_pool_clear(&pool);
     return status;
 }
 
