@@ -32,9 +32,8 @@ static const struct {
 
 typedef struct {
     const tsr_device *device;
-    FILE *out;
     tsr_log *log;
-    tsr_json *json; /* NULL: a table */
+    tsr_table *table;
     double seconds; /* of a row */
     int is_quick;
 } bench;
@@ -186,55 +185,36 @@ static void print_head(const bench *b)
 {
     char line[1024];
     const tsr_device_info *info = tsr_device_get_info(b->device);
-    if (b->json != NULL) {
-        tsr_bench_begin_json(b->json, info);
-        return;
-    }
     tsr_device_describe(info, line, sizeof line);
-    fprintf(b->out, "%s\n\n%-13s %7s %10s %5s  %-10s %5s %10s %12s %8s", line,
-            "molecule", "atoms", "voxels", "R, A", "case", "batch", "wall, ms",
-            "systems/s", "error");
-    for (int k = 0; k < N_PART; k++)
-        fprintf(b->out, " %8s", parts[k].name);
-    fputs("\n", b->out);
+    if (b->table->json != NULL)
+        tsr_bench_begin_json(b->table->json, info);
+    else
+        fprintf(b->table->out, "%s\n\n", line);
 }
 
 static void print_row(const bench *b, int which, const problem *p, const row *r)
 {
-    const double rate = 1e3 * r->n_system / r->wall_ms;
-    const int n_atom = r->n_system > 1 || strcmp(r->which, "component") == 0
-                           ? COMPONENT
-                           : p->n;
-    const size_t n_voxel = tsr_map_n_voxel(&p->map->grid);
-    if (b->json == NULL) {
-        char error[16] = "-";
-        if (isfinite(r->error))
-            snprintf(error, sizeof error, "%.1e", r->error);
-        fprintf(b->out, "%-13s %7d %10zu %5.1f  %-10s %5d %10.3f %12.1f %8s",
-                sizes[which].name, n_atom, n_voxel, sizes[which].resolution_ang,
-                r->which, r->n_system, r->wall_ms, rate, error);
-        for (int k = 0; k < N_PART; k++)
-            fprintf(b->out, " %8.3f", part_ms(&r->times, k));
-        fputs("\n", b->out);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_text(b->json, "molecule", sizes[which].name);
-    tsr_json_integer(b->json, "n_atom", n_atom);
-    tsr_json_integer(b->json, "n_voxel", (long long)n_voxel);
-    tsr_json_number(b->json, "resolution_ang", sizes[which].resolution_ang);
-    tsr_json_text(b->json, "case", r->which);
-    tsr_json_integer(b->json, "batch", r->n_system);
-    tsr_json_number(b->json, "wall_ms", r->wall_ms);
+    const int is_part = r->n_system > 1 || strcmp(r->which, "component") == 0;
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    tsr_table_text(t, "molecule", "molecule", -13, sizes[which].name);
+    tsr_table_integer(t, "n_atom", "atoms", 7, is_part ? COMPONENT : p->n);
+    tsr_table_integer(t, "n_voxel", "voxels", 10,
+                      (long long)tsr_map_n_voxel(&p->map->grid));
+    tsr_table_number(t, "resolution_ang", "R, A", "5.1f",
+                     sizes[which].resolution_ang);
+    tsr_table_text(t, "case", "case", -10, r->which);
+    tsr_table_integer(t, "batch", "batch", 5, r->n_system);
+    tsr_table_number(t, "wall_ms", "wall, ms", "10.3f", r->wall_ms);
+    tsr_table_number(t, "systems_per_second", "systems/s", "12.1f",
+                     1e3 * r->n_system / r->wall_ms);
+    tsr_table_number(t, "error_of_cc", "error", "8.1e", r->error);
     for (int k = 0; k < N_PART; k++) {
         char name[32];
         snprintf(name, sizeof name, "%s_ms", parts[k].name);
-        tsr_json_number(b->json, name, part_ms(&r->times, k));
+        tsr_table_number(t, name, parts[k].name, "8.3f", part_ms(&r->times, k));
     }
-    tsr_json_number(b->json, "systems_per_second", rate);
-    tsr_json_number(b->json, "error_of_cc", r->error);
-    tsr_json_close(b->json);
+    tsr_table_end(t);
 }
 
 /* The fastest of the calls that fit the time, at least two. */
@@ -362,13 +342,12 @@ static tsr_status bench_size(bench *b, int which, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
-                         FILE *out, tsr_log *log, tsr_err *err)
+tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
+                         int is_quick, tsr_log *log, tsr_err *err)
 {
     bench b = {.device = device,
-               .out = out,
                .log = log,
-               .json = json,
+               .table = table,
                .seconds = is_quick ? 0.05 : 1.0,
                .is_quick = is_quick};
     const int n = is_quick ? 1 : (int)(sizeof sizes / sizeof sizes[0]);
@@ -376,7 +355,5 @@ tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
     print_head(&b);
     for (int k = 0; k < n && status == TSR_OK; k++)
         status = bench_size(&b, k, err);
-    while (json != NULL && json->depth > 0 && status == TSR_OK)
-        tsr_json_close(json);
     return status;
 }

@@ -242,35 +242,38 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     return status;
 }
 
-static void put_row(tsr_json *j, const char *of, const char *move, const row *r)
+static void put_row(tsr_table *t, const char *of, const char *move,
+                    const row *r)
 {
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "molecule", of);
-    tsr_json_integer(j, "n_residue", N_RESIDUE);
-    tsr_json_text(j, "move", move);
-    j->digits = 6;
-    tsr_json_number(j, "proposals_per_second", r->per_second);
-    j->digits = 4;
-    tsr_json_number(j, "acceptance", r->acceptance);
-    tsr_json_number(j, "none", r->none);
-    tsr_json_number(j, "dirty_tiles", r->dirty);
-    tsr_json_close(j);
+    tsr_table_row(t, NULL);
+    tsr_table_text(t, "molecule", "molecule", -8, of);
+    tsr_table_integer(t, "n_residue", NULL, 0, N_RESIDUE);
+    tsr_table_text(t, "move", "move", -11, move);
+    tsr_table_number(t, "proposals_per_second", "proposals/s", "12.0f",
+                     r->per_second);
+    tsr_table_number(t, "acceptance", NULL, NULL, r->acceptance);
+    tsr_table_number(t, "none", NULL, NULL, r->none);
+    tsr_table_number(t, "dirty_tiles", NULL, NULL, r->dirty);
+    tsr_table_number(t, NULL, "accepted", "9.1f %", 100.0 * r->acceptance);
+    tsr_table_number(t, NULL, "none", "9.1f %", 100.0 * r->none);
+    tsr_table_number(t, NULL, "dirty tiles", "11.1f %", 100.0 * r->dirty);
+    tsr_table_end(t);
 }
 
-tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
-                           tsr_log *log, tsr_err *err)
+tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
+                           tsr_err *err)
 {
+    tsr_json *json = table->json;
     tsr_status status = TSR_OK;
     if (json != NULL) {
         tsr_json_object(json, NULL);
         tsr_json_text(json, "version", TSR_VERSION);
         tsr_json_array(json, "moves");
     } else
-        fprintf(out,
+        fprintf(table->out,
                 "%d residues, two bodies each; one thread; excluded volume "
-                "included, likelihood not\n\n%-8s %-11s %12s %9s %9s %11s\n",
-                N_RESIDUE, "molecule", "move", "proposals/s", "accepted",
-                "none", "dirty tiles");
+                "included, likelihood not\n\n",
+                N_RESIDUE);
     for (size_t m = 0; m < sizeof molecules / sizeof *molecules; m++) {
         bench_case b;
         tsr_info(log, "%s: %s", molecules[m].name, molecules[m].doc);
@@ -285,24 +288,16 @@ tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
             status = measure(&b, k, is_quick, &r, err);
             if (status != TSR_OK)
                 break;
-            if (json != NULL)
-                put_row(json, molecules[m].name, type->name, &r);
-            else
-                fprintf(out, "%-8s %-11s %12.0f %7.1f %% %7.1f %% %9.1f %%\n",
-                        molecules[m].name, type->name, r.per_second,
-                        100.0 * r.acceptance, 100.0 * r.none, 100.0 * r.dirty);
-            fflush(out);
+            put_row(table, molecules[m].name, type->name, &r);
         }
         clear(&b);
         if (status != TSR_OK)
             return status;
     }
-    while (json != NULL && json->depth > 0)
-        tsr_json_close(json);
     if (json == NULL)
         fputs("\nnone: nothing could be proposed (no closure was found). "
               "accepted: under the prior\nalone. dirty tiles: of the engine's, "
               "32 bodies a side.\n",
-              out);
+              table->out);
     return status;
 }

@@ -70,9 +70,8 @@ static const double slack = 1.5;
 
 typedef struct {
     const tsr_device *device;
-    FILE *out;
     tsr_log *log;
-    tsr_json *json; /* NULL: a table */
+    tsr_table *table; /* of rows */
     int quick;
     int is_wave;    /* of plane waves, and so of rigid halves alone */
     double seconds; /* a row */
@@ -106,36 +105,24 @@ static double share_of_bound(const bench *b, int n_body,
 
 static void print_row(bench *b, int n_body, const tsr_bench_row *row)
 {
-    const char *name = tsr_bench_case_name(row->which);
-    double per_second = 1e6 / row->wall_us_per_profile;
-    double share = share_of_bound(b, n_body, row);
-    if (b->json == NULL) {
-        char error[16] = "-", part[16] = "-", device[16] = "-";
-        if (isfinite(row->max_rel_error))
-            snprintf(error, sizeof error, "%.1e", row->max_rel_error);
-        if (isfinite(share))
-            snprintf(part, sizeof part, "%.0f %%", 100.0 * share);
-        if (isfinite(row->device_us_per_profile))
-            snprintf(device, sizeof device, "%.2f", row->device_us_per_profile);
-        fprintf(b->out, "%5d  %-13s %5d %11.2f %11s %12.0f %8s %9s\n", n_body,
-                name, row->batch, row->wall_us_per_profile, device, per_second,
-                part, error);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_integer(b->json, "n_body", n_body);
-    tsr_json_integer(b->json, "n_q", N_Q);
-    tsr_json_text(b->json, "engine", b->is_wave ? "waves" : "tiles");
-    tsr_json_text(b->json, "case", name);
-    tsr_json_integer(b->json, "batch", row->batch);
-    tsr_json_number(b->json, "wall_us_per_profile", row->wall_us_per_profile);
-    tsr_json_number(b->json, "device_us_per_profile",
-                    row->device_us_per_profile);
-    tsr_json_number(b->json, "max_rel_error", row->max_rel_error);
-    tsr_json_number(b->json, "profiles_per_second", per_second);
-    tsr_json_number(b->json, "share_of_bound", share);
-    tsr_json_close(b->json);
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    tsr_table_integer(t, "n_body", "bodies", 6, n_body);
+    tsr_table_integer(t, "n_q", NULL, 0, N_Q);
+    tsr_table_text(t, "engine", NULL, 0, b->is_wave ? "waves" : "tiles");
+    tsr_table_text(t, "case", "case", -13, tsr_bench_case_name(row->which));
+    tsr_table_integer(t, "batch", "batch", 5, row->batch);
+    tsr_table_number(t, "wall_us_per_profile", "wall", "11.2f",
+                     row->wall_us_per_profile);
+    tsr_table_number(t, "device_us_per_profile", "device", "11.2f",
+                     row->device_us_per_profile);
+    tsr_table_number(t, "profiles_per_second", "profiles/s", "12.0f",
+                     1e6 / row->wall_us_per_profile);
+    const double share = share_of_bound(b, n_body, row);
+    tsr_table_number(t, "share_of_bound", NULL, NULL, share);
+    tsr_table_number(t, NULL, "of bound", "8.0f %", 100.0 * share);
+    tsr_table_number(t, "max_rel_error", "error", "9.1e", row->max_rel_error);
+    tsr_table_end(t);
 }
 
 static int is_patient(const bench *b, int n_body, int n_batch,
@@ -225,25 +212,18 @@ static tsr_status bench_batch(bench *b, int n_body, int n_batch,
     return status;
 }
 
-static void print_threads(const bench *b, int n_body, tsr_bench_case which,
+static void print_threads(bench *b, int n_body, tsr_bench_case which,
                           int n_batch, int n, double rate)
 {
-    if (b->json == NULL) {
-        fprintf(b->out,
-                "%5d threads, two batches of %3d each %12.0f "
-                "profiles/s\n",
-                n, n_batch, rate);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_integer(b->json, "threads", n);
-    tsr_json_integer(b->json, "n_body", n_body);
-    tsr_json_integer(b->json, "n_q", N_Q);
-    tsr_json_text(b->json, "case", tsr_bench_case_name(which));
-    tsr_json_integer(b->json, "batch", n_batch);
-    tsr_json_number(b->json, "profiles_per_second", rate);
-    tsr_json_close(b->json);
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    tsr_table_integer(t, "threads", "threads", 7, n);
+    tsr_table_integer(t, "n_body", "bodies", 6, n_body);
+    tsr_table_integer(t, "n_q", NULL, 0, N_Q);
+    tsr_table_text(t, "case", "case", -13, tsr_bench_case_name(which));
+    tsr_table_integer(t, "batch", "batch, two each", 15, n_batch);
+    tsr_table_number(t, "profiles_per_second", "profiles/s", "12.0f", rate);
+    tsr_table_end(t);
 }
 
 /* Host threads that share the device, as a sampler's do. */
@@ -252,9 +232,6 @@ static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
 {
     tsr_bench_problem *problem = NULL;
     tsr_engine *engine = NULL;
-    if (b->json == NULL)
-        fprintf(b->out, "\nhost threads, %d bodies, %s\n", n_body,
-                tsr_bench_case_name(which));
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, most, slack, &problem, err);
     TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
@@ -280,10 +257,13 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
                      middle[] = {64, 0};
     const int is_gpu =
         tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
-    if (b->json != NULL) {
-        tsr_json_close(b->json);
-        tsr_json_array(b->json, "threads");
+    if (b->table->json != NULL) {
+        tsr_json_close(b->table->json);
+        tsr_json_array(b->table->json, "threads");
+    } else {
+        fputs("\nhost threads that share the device\n", b->table->out);
     }
+    b->table->n_row = 0;
     if (!is_gpu)
         return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
                              TSR_BENCH_CONTIGUOUS10, few,
@@ -308,36 +288,48 @@ static void print_head(const bench *b)
 {
     const tsr_device_info *info = tsr_device_get_info(b->device);
     char line[1024];
-    if (b->json != NULL) {
-        tsr_bench_begin_json(b->json, info);
+    FILE *out = b->table->out;
+    if (b->table->json != NULL) {
+        tsr_bench_begin_json(b->table->json, info);
         return;
     }
     tsr_device_describe(info, line, sizeof line);
-    fprintf(b->out, "%s\n%d q; times in microseconds a profile, the fastest ",
+    fprintf(out, "%s\n%d q; times in microseconds a profile, the fastest ",
             line, N_Q);
     if (b->bound > 0.0)
-        fprintf(b->out,
+        fprintf(out,
                 "submit; bound: 2 multiply-adds a pair and q at %.3g "
                 "a second\n\n",
                 b->bound);
     else
         fputs("submit; the device's multiply-adds a second are not known\n\n",
-              b->out);
-    fprintf(b->out, "%5s  %-13s %5s %11s %11s %12s %8s %9s\n", "bodies", "case",
-            "batch", "wall", "device", "profiles/s", "of bound", "error");
+              out);
+}
+
+/* Of the engine. */
+static tsr_status bench_engine(bench *b, tsr_err *err)
+{
+    static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
+    static const int batches[] = {1, 8, 64, 256, 0};
+    print_head(b);
+    for (int m = 0; sizes[m] > 0; m++) {
+        double wall_us[TSR_BENCH_N_CASE] = {0.0};
+        for (int n = 0; batches[n] > 0; n++)
+            if (!b->quick || (sizes[m] <= 256 && batches[n] <= 8))
+                TSR_TRY(bench_batch(b, sizes[m], batches[n], wall_us, err));
+    }
+    return b->is_wave ? TSR_OK : bench_all_threads(b, err);
 }
 
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
-    static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
-    static const int batches[] = {1, 8, 64, 256, 0};
     const options *o = args->options;
     const int quick = o->quick;
     tsr_json json = {.out = out, .digits = 6};
-    bench b = {.out = out,
+    tsr_table table = {.out = out, .json = o->json ? &json : NULL};
+    bench b = {.table = &table,
                .log = log,
-               .json = o->json ? &json : NULL,
                .quick = quick,
                .seconds = quick ? 0.01 : 0.2,
                .is_wave = o->engine,
@@ -349,39 +341,21 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
         .n_set = o->set.n,
         .set = (const char *const *)o->set.item,
         .device = o->device,
-        .seconds = o->time,
-        .json = o->json};
-    if (o->sampling)
-        return tsr_bench_sampling(&sampling, out, log, err);
-    if (args->n > 0)
+        .seconds = o->time};
+    if (!o->sampling && args->n > 0)
         return tsr_fail(err, TSR_E_USAGE, "only --sampling takes a CONFIG");
-    if (o->moves)
-        return tsr_bench_moves(b.json, quick, out, log, err);
-    tsr_status status = tsr_device_open(o->device, &device, err);
-    if (status != TSR_OK)
-        return status;
-    b.device = device;
-    b.bound = multiply_adds(tsr_device_get_info(device));
-    if (o->tune) {
-        status = tsr_bench_tune(device, quick, out, log, err);
-        tsr_device_free(device);
-        return status;
+    if (!o->sampling && !o->moves) {
+        TSR_TRY(tsr_device_open(o->device, &device, err));
+        b.device = device;
+        b.bound = multiply_adds(tsr_device_get_info(device));
     }
-    if (o->map) {
-        status = tsr_bench_map(device, b.json, quick, out, log, err);
-        tsr_device_free(device);
-        return status;
-    }
-    print_head(&b);
-    for (int m = 0; sizes[m] > 0 && status == TSR_OK; m++) {
-        double wall_us[TSR_BENCH_N_CASE] = {0.0};
-        for (int n = 0; batches[n] > 0 && status == TSR_OK; n++)
-            if (!quick || (sizes[m] <= 256 && batches[n] <= 8))
-                status = bench_batch(&b, sizes[m], batches[n], wall_us, err);
-    }
-    if (!b.is_wave)
-        TSR_THEN(status, bench_all_threads(&b, err));
-    while (b.json != NULL && json.depth > 0 && status == TSR_OK)
+    const tsr_status status =
+        o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
+        : o->moves  ? tsr_bench_moves(&table, quick, log, err)
+        : o->tune   ? tsr_bench_tune(device, quick, out, log, err)
+        : o->map    ? tsr_bench_map(device, &table, quick, log, err)
+                    : bench_engine(&b, err);
+    while (json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);
     tsr_device_free(device);
     return status;

@@ -3,6 +3,7 @@
  * both body models it makes two tables. */
 #include "commands/command.h"
 #include "core/json.h"
+#include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "posterior/setup.h"
@@ -55,20 +56,15 @@ typedef struct {
     tsr_path_list list;
     int n_test;
     const char **test; /* [n_test], into the list */
+    tsr_pool pool;     /* of the arrays */
 } evaluation;
 
 static void clear(evaluation *e)
 {
-    for (int t = 0; t < e->n_table; t++) {
-        free(e->file[t].name);
+    for (int t = 0; t < e->n_table; t++)
         tsr_form_factor_free(e->file[t].table);
-    }
-    free(e->file);
-    free(e->row);
-    free(e->name);
-    free(e->summary);
-    free(e->test);
     tsr_path_list_clear(&e->list);
+    tsr_pool_clear(&e->pool);
 }
 
 static int bodies_of(const tsr_form_factor_table *table)
@@ -83,40 +79,48 @@ static int is_plain(const evaluation *e, int row)
 
 /* ---- what was found ---- */
 
-static void print_head(int width, const char *what, FILE *out)
+/* The errors of the bands, in text in per cent. */
+static void put_bands(tsr_table *t, const char *key, const double *error)
 {
-    fprintf(out, "%-*s  bodies  %-9s", width, "table", what);
-    for (int k = 0; k < 2 * TSR_ERROR_N_BAND; k++) {
-        const int b = k % TSR_ERROR_N_BAND;
+    for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
         char range[32];
         snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
                  tsr_error_band[b + 1]);
-        fprintf(out, "%s %8s", k == TSR_ERROR_N_BAND ? "  95 %:" : "", range);
+        tsr_table_number(t, NULL, range, "8.2f", 100.0 * error[b]);
     }
-    fprintf(out, "\n");
+    if (t->json != NULL)
+        tsr_json_numbers(t->json, key, TSR_ERROR_N_BAND, error);
 }
 
-static void print_row(const evaluation *e, int r, int width, FILE *out)
+static void put_row(tsr_table *t, const evaluation *e, int r, int width)
 {
     const tsr_evaluation *row = &e->row[r];
-    char what[32];
-    if (is_plain(e, r))
-        snprintf(what, sizeof what, "%s", row->with_self ? "yes" : "no");
-    else
-        snprintf(what, sizeof what, "%.2f %4g", row->c1, row->c2);
-    fprintf(out, "%-*s  %-6s  %-9s", width, e->name[r],
-            bodies_words[bodies_of(row->table)], what);
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-        fprintf(out, " %8.2f", 100.0 * e->summary[r].band[b]);
-    fprintf(out, "       ");
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-        fprintf(out, " %8.2f", 100.0 * e->summary[r].high[b]);
-    fprintf(out, "\n");
+    tsr_table_row(t, NULL);
+    tsr_table_text(t, "table", "table", -width, e->name[r]);
+    tsr_table_text(t, "bodies", "bodies", -6,
+                   bodies_words[bodies_of(row->table)]);
+    tsr_table_integer(t, "components", NULL, 0, row->table->n_comp);
+    if (is_plain(e, r)) {
+        tsr_table_text(t, NULL, "S(q)", -9, row->with_self ? "yes" : "no");
+        if (t->json != NULL)
+            tsr_json_truth(t->json, "self", row->with_self);
+    } else {
+        tsr_table_number(t, "c1", "c1", "4.2f", row->c1);
+        tsr_table_number(t, "c2", "c2", "4g", row->c2);
+    }
+    put_bands(t, "median_rms_relative_error", e->summary[r].band);
+    tsr_table_text(t, NULL, "95 %:", 5, "");
+    put_bands(t, "high95_rms_relative_error", e->summary[r].high);
+    if (t->json != NULL)
+        tsr_json_numbers(t->json, "median_relative_error_by_q", TSR_ERROR_N_Q,
+                         e->summary[r].curve);
+    tsr_table_end(t);
 }
 
 static void print_table(const evaluation *e, FILE *out)
 {
     int width = 5;
+    tsr_table t = {.out = out};
     for (int r = 0; r < e->n_row; r++) {
         int n = (int)strlen(e->name[r]);
         width = n > width ? n : width;
@@ -129,38 +133,17 @@ static void print_table(const evaluation *e, FILE *out)
             e->n_test, e->list.n);
     for (int r = 0; r < e->n_row; r++) {
         if (r == 0 || is_plain(e, r) != is_plain(e, r - 1)) {
-            fprintf(out, "\n");
-            print_head(width, is_plain(e, r) ? "S(q)" : "c1     c2", out);
+            fputc('\n', out);
+            t.n_row = 0; /* another heading */
         }
-        print_row(e, r, width, out);
+        put_row(&t, e, r, width);
     }
-}
-
-static void put_row(tsr_json *j, const evaluation *e, int r)
-{
-    const tsr_evaluation *row = &e->row[r];
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "table", e->name[r]);
-    tsr_json_text(j, "bodies", bodies_words[bodies_of(row->table)]);
-    tsr_json_integer(j, "components", row->table->n_comp);
-    if (is_plain(e, r)) {
-        tsr_json_truth(j, "self", row->with_self);
-    } else {
-        tsr_json_number(j, "c1", row->c1);
-        tsr_json_number(j, "c2", row->c2);
-    }
-    tsr_json_numbers(j, "median_rms_relative_error", TSR_ERROR_N_BAND,
-                     e->summary[r].band);
-    tsr_json_numbers(j, "high95_rms_relative_error", TSR_ERROR_N_BAND,
-                     e->summary[r].high);
-    tsr_json_numbers(j, "median_relative_error_by_q", TSR_ERROR_N_Q,
-                     e->summary[r].curve);
-    tsr_json_close(j);
 }
 
 static void print_json(const evaluation *e, FILE *out)
 {
     tsr_json j = {.out = out, .digits = 6};
+    tsr_table t = {.json = &j};
     double q[TSR_ERROR_N_Q];
     for (int k = 0; k < TSR_ERROR_N_Q; k++)
         q[k] = k * TSR_ERROR_DQ;
@@ -170,7 +153,7 @@ static void print_json(const evaluation *e, FILE *out)
     tsr_json_numbers(&j, "q_inv_ang", TSR_ERROR_N_Q, q);
     tsr_json_array(&j, "rows");
     for (int r = 0; r < e->n_row; r++)
-        put_row(&j, e, r);
+        put_row(&t, e, r, 0);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
@@ -215,22 +198,19 @@ static tsr_status add_table(evaluation *e, const char *path, int bodies,
         return TSR_OK;
     }
     e->file[e->n_table].table = table;
-    e->file[e->n_table].name = strdup(tsr_text_file_name(path));
-    return e->file[e->n_table++].name != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
+    e->file[e->n_table++].name =
+        tsr_pool_text(&e->pool, tsr_text_file_name(path));
+    return tsr_pool_check(&e->pool, err);
 }
 
 static tsr_status read_tables(evaluation *e, const options *o, tsr_err *err)
 {
     size_t n = (size_t)(o->table.n + N_SHIPPED), n_row = n * N_SETTING;
-    e->file = calloc(n, sizeof *e->file);
-    e->row = calloc(n_row, sizeof *e->row);
-    e->name = calloc(n_row, sizeof(*e->name));
-    e->summary = calloc(n_row, sizeof *e->summary);
-    if (e->file == NULL || e->row == NULL || e->name == NULL ||
-        e->summary == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
+    tsr_pool_array(&e->pool, e->file, n);
+    tsr_pool_array(&e->pool, e->row, n_row);
+    tsr_pool_array(&e->pool, e->name, n_row);
+    tsr_pool_array(&e->pool, e->summary, n_row);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
     tsr_status s = TSR_OK;
     for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
         char *path = NULL;
@@ -277,9 +257,8 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
 {
     TSR_TRY(
         tsr_path_list_collect(&e->list, args->n - 1, args->argument + 1, err));
-    e->test = malloc((size_t)e->list.n * sizeof(*e->test));
-    if (e->test == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    tsr_pool_array(&e->pool, e->test, e->list.n);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
         for (int t = 0; t < e->n_table && !seen; t++)
