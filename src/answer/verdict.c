@@ -619,12 +619,11 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                                     tsr_err *err)
 {
     tsr_frames *frames = NULL;
-    tsr_err bad, local = {.status = TSR_OK};
-    int n_bad, n_chain = 0, n_draw = 0;
+    tsr_err local = {.status = TSR_OK};
+    int n_chain = 0, n_draw = 0;
     double *chi2 = NULL;
     if (run->directory == NULL ||
-        tsr_frames_open(run->directory, &frames, &n_bad, &bad, &local) !=
-            TSR_OK)
+        tsr_frames_open(run->directory, NULL, &frames, &local) != TSR_OK)
         return local.status == TSR_E_NOMEM
                    ? tsr_fail(err, TSR_E_NOMEM, "%s", local.message)
                    : TSR_OK;

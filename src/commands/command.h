@@ -69,9 +69,9 @@ typedef struct {
 /* How often an option was given. */
 int tsr_args_given(const tsr_args *args, const char *option);
 
-/* `begin` and behind it all words as they were typed, as a shell takes them.
- * Caller frees; NULL: out of memory. */
-char *tsr_args_command(const tsr_args *args, const char *begin);
+/* `begin` and behind it all words as they were typed, as a shell takes them: of
+ * the pool. */
+char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool);
 
 typedef struct {
     const char *name;

@@ -296,8 +296,7 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
                                 FILE *out, tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
-    tsr_err bad;
-    int n_bad = 0, n_model = 0, pick[MOST_PICKS], *align = NULL;
+    int n_model = 0, pick[MOST_PICKS], *align = NULL;
     tsr_export_options o = {.format = (tsr_model_format)format,
                             .name = "draws",
                             .is_raw = asked->raw,
@@ -308,11 +307,7 @@ static tsr_status export_models(const options *asked, const tsr_past_run *run,
         return tsr_fail(err, TSR_E_USAGE,
                         "conformations are in a run's folder; name that, not "
                         "its trace");
-    tsr_status status =
-        tsr_frames_open(run->directory, &frames, &n_bad, &bad, err);
-    if (status == TSR_OK && n_bad > 0)
-        tsr_warn(log, "%d trajector%s left out: %s", n_bad,
-                 n_bad == 1 ? "y is" : "ies are", bad.message);
+    tsr_status status = tsr_frames_open(run->directory, log, &frames, err);
     TSR_THEN(status, get_all_atoms(asked->atoms, run, tsr_frames_atoms(frames),
                                    log, &o.all, err));
     TSR_THEN(status, read_align(asked, frames, &align, &o.n_align, err));
@@ -337,11 +332,9 @@ static tsr_status without_trace(tsr_past_run *run, tsr_status status,
                                 tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
-    tsr_err bad, local;
-    int n_bad;
+    tsr_err local;
     if (status != TSR_E_DATA || run->directory == NULL || run->trace != NULL ||
-        tsr_frames_open(run->directory, &frames, &n_bad, &bad, &local) !=
-            TSR_OK)
+        tsr_frames_open(run->directory, NULL, &frames, &local) != TSR_OK)
         return status;
     tsr_frames_free(frames);
     tsr_warn(log, "only conformations can be written: %s", err->message);

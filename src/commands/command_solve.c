@@ -480,10 +480,10 @@ typedef struct {
     FILE *out, *none; /* none: for what commands print that is told here */
     tsr_log *log;
     tsr_curves curves;
+    tsr_pool pool; /* of paths and arrays */
     int n_input;
-    const char **input;     /* [n_input] model, curves; map, NULL */
-    char *directory, *file; /* file: the configuration */
-    char *page, *again;
+    const char **input; /* [n_input] model, curves; map, NULL */
+    const char *file;   /* the configuration */
     tsr_lock *lock;
     tsr_config config;
     tsr_profile_result *rigid;
@@ -496,28 +496,24 @@ typedef struct {
 
 static void clear(work *w)
 {
-    for (int k = 0; k + 1 < w->n_input; k++) {
-        if (w->rigid != NULL)
-            tsr_profile_result_clear(&w->rigid[k]);
-        if (w->saxs != NULL)
-            tsr_saxs_free(w->saxs[k]);
+    for (int k = 0; k < w->solve.n_curve; k++) {
+        tsr_profile_result_clear(&w->rigid[k]);
+        tsr_saxs_free(w->saxs[k]);
     }
     tsr_comparison_clear(&w->runs);
-    for (int k = 0; k < MOST_STATES; k++)
-        free(w->run[k]);
-    free(w->rigid);
-    free(w->saxs);
-    free(w->page);
-    free(w->again);
     tsr_model_atoms_free(w->atoms);
-    free(w->file);
-    free(w->directory);
     tsr_config_clear(&w->config);
     tsr_pool_clear(&w->curves.pool);
-    free(w->input);
+    tsr_pool_clear(&w->pool);
     tsr_lock_free(w->lock);
     if (w->none != NULL)
         fclose(w->none);
+}
+
+/* A file in the folder; NULL, which the pool remembers: out of memory. */
+static char *file_in(work *w, const char *name)
+{
+    return tsr_pool_print(&w->pool, "%s/%s", w->solve.directory, name);
 }
 
 static int exists(const char *path)
@@ -537,24 +533,17 @@ static tsr_status leave_run(work *w, tsr_status status)
 
 /* ---- the configuration ---- */
 
-/* runs/MODEL, without the endings of the model's name. */
-static char *default_directory(const char *model)
-{
-    const char *name = tsr_text_file_name(model);
-    const size_t length = strcspn(name, ".");
-    return tsr_words_of("runs/%.*s", (int)length, name);
-}
-
 static tsr_status write_config(work *w, tsr_err *err)
 {
     int n_folder = 0;
     const tsr_init_job job = {
         .model = w->input[0], .output = w->file, .curves = &w->curves};
-    TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
+    TSR_TRY(
+        tsr_run_directory_make(w->solve.directory, &n_folder, &w->lock, err));
     const tsr_status status =
         tsr_init_model(&job, w->o->json ? w->none : w->out, w->log, err);
     if (status != TSR_OK) {
-        tsr_run_directory_undo(w->directory, n_folder);
+        tsr_run_directory_undo(w->solve.directory, n_folder);
         tsr_lock_free(w->lock);
         w->lock = NULL;
     }
@@ -608,18 +597,21 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
 static tsr_status make_config(work *w, tsr_err *err)
 {
     const char *output = w->o->output;
+    const char *name = tsr_text_file_name(w->input[0]);
     if (output != NULL && *output == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    w->directory = output != NULL ? tsr_words_of("%s", output)
-                                  : default_directory(w->input[0]);
-    w->file = w->directory == NULL
-                  ? NULL
-                  : tsr_run_directory_file(w->directory, "solve.yaml");
-    TSR_TRY(tsr_allocated(w->file, err));
+    /* the model's name without its endings */
+    w->solve.directory = output != NULL
+                             ? output
+                             : tsr_pool_print(&w->pool, "runs/%.*s",
+                                              (int)strcspn(name, "."), name);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->file = file_in(w, "solve.yaml");
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     if (!exists(w->file)) {
         TSR_TRY(write_config(w, err));
     } else {
-        TSR_TRY(tsr_lock_take(w->directory, &w->lock, err));
+        TSR_TRY(tsr_lock_take(w->solve.directory, &w->lock, err));
         tsr_info(w->log, "going on with %s", w->file);
     }
     TSR_TRY(tsr_config_read(w->file, w->o->set.n,
@@ -703,33 +695,30 @@ static tsr_status write_fit(work *w, int k, tsr_err *err)
     char name[32] = "rigid.fit";
     if (k > 0)
         snprintf(name, sizeof name, "rigid-%d.fit", k + 1);
-    char *path = tsr_run_directory_file(w->directory, name);
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_profile_check_output(path, 0, 1, w->input,
-                                              w->input[k + 1], NULL, err));
-    TSR_THEN(status, tsr_profile_write_fit(path, w->input[0], w->saxs[k],
-                                           &w->rigid[k], w->log, err));
-    free(path);
-    return status;
+    const char *path = file_in(w, name);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    TSR_TRY(tsr_profile_check_output(path, 0, 1, w->input, w->input[k + 1],
+                                     NULL, err));
+    return tsr_profile_write_fit(path, w->input[0], w->saxs[k], &w->rigid[k],
+                                 w->log, err);
 }
 
 static tsr_status fit_rigid(work *w, tsr_err *err)
 {
-    const size_t n = (size_t)w->n_input - 1;
+    const int n = w->n_input - 1;
     tsr_status status = TSR_OK;
-    w->rigid = calloc(n + 1, sizeof *w->rigid);
-    w->saxs = calloc(n + 1, sizeof *w->saxs);
-    if (w->rigid == NULL || w->saxs == NULL)
-        return tsr_no_memory(err);
+    tsr_pool_array(&w->pool, w->rigid, n);
+    tsr_pool_array(&w->pool, w->saxs, n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->solve.n_curve = n;
+    w->solve.rigid = w->rigid;
+    w->solve.saxs = w->saxs;
     tsr_log_set_brief(w->log, 1);
-    for (int k = 0; k < (int)n && status == TSR_OK; k++) {
+    for (int k = 0; k < n && status == TSR_OK; k++) {
         status = fit_curve(w, k, err);
         TSR_THEN(status, write_fit(w, k, err));
     }
     tsr_log_set_brief(w->log, 0);
-    w->solve.n_curve = (int)n;
-    w->solve.rigid = w->rigid;
-    w->solve.saxs = w->saxs;
     return status;
 }
 
@@ -739,26 +728,24 @@ static tsr_status find_motion(work *w, tsr_err *err)
 {
     tsr_setup setup = {0};
     tsr_solve *s = &w->solve;
-    char *begun = tsr_words_of("%s/1", w->directory);
-    tsr_status status = tsr_allocated(begun, err);
+    const char *begun = file_in(w, "1");
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     w->config.prior.clash = TSR_CLASH_NONE; /* no matter here, and slow */
-    TSR_THEN(status, tsr_setup_read(&w->config, 0, NULL, &setup, err));
+    tsr_status status = tsr_setup_read(&w->config, 0, NULL, &setup, err);
     if (status == TSR_OK) {
         s->is_still = w->config.structure.still;
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        fits_all(s) && tsr_tails_alone(setup.topology) &&
                        !w->o->sample && !exists(begun);
-        w->atoms = tsr_model_atoms_of(setup.model);
-        s->atoms = w->atoms;
-        w->again = tsr_args_command(
-            w->args, s->is_enough ? "tessera solve --sample" : "tessera solve");
-        s->again = w->again;
+        s->atoms = w->atoms = tsr_model_atoms_of(setup.model);
+        s->again = tsr_args_command(
+            w->args, s->is_enough ? "tessera solve --sample" : "tessera solve",
+            &w->pool);
         status = w->atoms == NULL ? tsr_no_memory(err)
-                                  : tsr_allocated(w->again, err);
+                                  : tsr_pool_check(&w->pool, err);
     }
     tsr_setup_clear(&setup);
-    free(begun);
     return status;
 }
 
@@ -774,13 +761,12 @@ static tsr_status keep_verdict(work *w, tsr_err *err)
         const tsr_file_target target = {
             .maker = "solve", .begins = begins[i], .holds = begins[i]};
         tsr_file_writer to = {.out = NULL};
-        char *path = tsr_run_directory_file(w->directory, name[i]);
-        status = tsr_allocated(path, err);
+        const char *path = file_in(w, name[i]);
+        status = tsr_pool_check(&w->pool, err);
         TSR_THEN(status, tsr_file_check_target(&target, path, err));
         TSR_THEN(status, tsr_file_begin(&to, path, err));
         TSR_THEN(status, print[i](&w->solve, to.out, err));
         status = tsr_file_end(&to, status, err);
-        free(path);
     }
     return status;
 }
@@ -807,8 +793,8 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     tsr_run_options o = {.output = w->run[n_state - 1],
                          .device = w->o->device,
                          .threads = w->o->threads};
-    o.set.item = calloc((size_t)set->n + 4, sizeof *o.set.item);
-    TSR_TRY(tsr_allocated(o.set.item, err));
+    tsr_pool_array(&w->pool, o.set.item, set->n + 4);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     snprintf(states, sizeof states, "structure.states=%d", n_state);
     snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
     name_run(w->input[0], n_state, name, sizeof name);
@@ -819,9 +805,7 @@ static tsr_status begin_run(work *w, int n_state, tsr_err *err)
     o.set.item[o.set.n++] = states;
     o.set.item[o.set.n++] = evidence;
     tsr_log_set_brief(w->log, 1);
-    tsr_status status = tsr_run_config(w->file, &o, w->none, w->log, err);
-    free(o.set.item);
-    return leave_run(w, status);
+    return leave_run(w, tsr_run_config(w->file, &o, w->none, w->log, err));
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
@@ -872,8 +856,9 @@ static tsr_status run_states(work *w, tsr_err *err)
     tsr_solve *s = &w->solve;
     for (int k = 0; k < w->o->states; k++) {
         double gain, error;
-        w->run[k] = tsr_words_of("%s/%d", w->directory, k + 1);
-        TSR_TRY(tsr_allocated(w->run[k], err));
+        w->run[k] =
+            tsr_pool_print(&w->pool, "%s/%d", w->solve.directory, k + 1);
+        TSR_TRY(tsr_pool_check(&w->pool, err));
         tsr_status status = bring_to_end(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
@@ -899,10 +884,10 @@ static tsr_status run_states(work *w, tsr_err *err)
 static tsr_status write_report(work *w, tsr_err *err)
 {
     const int is_run = w->runs.n > 0;
-    const char *directory = is_run ? w->run[w->solve.chosen] : w->directory;
-    w->page = tsr_run_directory_file(directory, "report.html");
-    w->solve.report = w->page;
-    TSR_TRY(tsr_allocated(w->page, err));
+    const char *directory =
+        is_run ? w->run[w->solve.chosen] : w->solve.directory;
+    w->solve.report = tsr_pool_print(&w->pool, "%s/report.html", directory);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     TSR_TRY(keep_verdict(w, err));
     if (!is_run)
         return tsr_report_rigid(&w->solve, w->log, err);
@@ -916,7 +901,6 @@ static tsr_status solve_all(work *w, tsr_err *err)
     const int is_json = w->o->json;
     tsr_solve *s = &w->solve;
     TSR_TRY(make_config(w, err));
-    s->directory = w->directory;
     s->model = w->input[0];
     s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
@@ -951,9 +935,8 @@ static tsr_status take_inputs(work *w, tsr_err *err)
                         "expected MODEL CURVE..., MODEL --sans FILE=X, or "
                         "MODEL --map MAP --resolution R");
     w->n_input = w->curves.n + 1;
-    w->input = calloc((size_t)w->n_input + 2, sizeof *w->input);
-    if (w->input == NULL)
-        return tsr_no_memory(err);
+    tsr_pool_array(&w->pool, w->input, w->n_input + 2);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     w->input[0] = w->args->argument[0];
     for (int k = 0; k < w->curves.n; k++)
         w->input[k + 1] = w->curves.path[k];

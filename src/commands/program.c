@@ -66,20 +66,17 @@ int tsr_args_given(const tsr_args *args, const char *option)
     return i < 0 ? 0 : args->n_given[i];
 }
 
-char *tsr_args_command(const tsr_args *args, const char *begin)
+char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool)
 {
-    char shown[TSR_SHELL_SIZE];
-    tsr_words w;
-    tsr_words_begin(&w);
-    tsr_words_say(&w, "%s", begin);
-    for (int i = 0; i < args->n_word; i++) { /* the dashes of an option stay */
-        const char *word = args->word[i];
-        const int dashes = (int)strspn(word, "-");
-        tsr_words_say(&w, " %.*s", dashes, word);
-        if (dashes == 0 || word[dashes] != '\0')
-            tsr_words_say(&w, "%s", tsr_text_shell(word + dashes, shown));
+    char shown[TSR_SHELL_SIZE], *text = tsr_pool_text(pool, begin);
+    for (int i = 0; i < args->n_word && text != NULL; i++) {
+        const char *word = args->word[i]; /* the dashes of an option stay */
+        const int n = (int)strspn(word, "-");
+        const char *rest =
+            n == 0 || word[n] != '\0' ? tsr_text_shell(word + n, shown) : "";
+        text = tsr_pool_print(pool, "%s %.*s%s", text, n, word, rest);
     }
-    return tsr_words_end(&w);
+    return text;
 }
 
 static tsr_status unknown_option(const tsr_args *args, const char *word,

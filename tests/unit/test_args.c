@@ -67,14 +67,15 @@ static tsr_status run_show(const tsr_args *args, FILE *out, tsr_log *log,
     for (int i = 0; i < args->n; i++)
         fprintf(out, "%s\n", args->argument[i]);
     if (is_wordy) {
-        char *again = tsr_args_command(args, "tessera show");
+        tsr_pool pool = {0};
+        char *again = tsr_args_command(args, "tessera show", &pool);
         fprintf(out, "%s %ld %g [%g, %g] %d", o->output, o->threads,
                 o->interval, o->range[0], o->range[1],
                 tsr_args_given(args, "dry-run"));
         for (int i = 0; i < o->set.n; i++)
             fprintf(out, " %s", o->set.item[i]);
         fprintf(out, "\n%s\n", again);
-        free(again);
+        tsr_pool_clear(&pool);
     }
     return last_status == TSR_OK || last_status == TSR_E_NO
                ? last_status
