@@ -56,12 +56,11 @@ static void put_outcome(tsr_json *j, const outcome *o)
     }
     tsr_json_object(j, "self_test");
     tsr_json_truth(j, "passed", o->status == TSR_OK);
-    if (o->status == TSR_OK) {
-        tsr_json_number(j, "max_rel_error", o->result.max_rel_error);
-        tsr_json_number(j, "map_max_rel_error", o->map_error);
-    } else {
+    if (o->status == TSR_OK)
+        tsr_json_members(j, "max_rel_error %g map_max_rel_error %g",
+                         o->result.max_rel_error, o->map_error);
+    else
         tsr_json_text(j, "message", o->err.message);
-    }
     tsr_json_close(j);
 }
 
@@ -74,15 +73,13 @@ static void print_json(FILE *out, int n, const tsr_device_info *list,
     for (int i = 0; i < n; i++) {
         const tsr_device_info *d = &list[i];
         tsr_json_object(&j, NULL);
-        tsr_json_integer(&j, "index", d->index);
-        tsr_json_text(&j, "name", d->name);
-        tsr_json_text(&j, "type", tsr_device_type_name(d->type));
-        tsr_json_text(&j, "platform", d->platform);
-        tsr_json_text(&j, "driver", d->driver);
-        tsr_json_integer(&j, "compute_units", d->compute_units);
-        tsr_json_integer(&j, "global_bytes", (long long)d->global_bytes);
-        tsr_json_truth(&j, "double", d->has_double);
-        tsr_json_truth(&j, "default", i == chosen);
+        tsr_json_members(&j,
+                         "index %d name %s type %s platform %s driver %s "
+                         "compute_units %d global_bytes %ld double %i "
+                         "default %i",
+                         d->index, d->name, tsr_device_type_name(d->type),
+                         d->platform, d->driver, (int)d->compute_units,
+                         (long)d->global_bytes, d->has_double, i == chosen);
         put_outcome(&j, &outcomes[i]);
         tsr_json_close(&j);
     }

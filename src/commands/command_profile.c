@@ -632,72 +632,77 @@ static const char *name_of(int n, const tsr_profile_result *result, int i)
     return name;
 }
 
-static void put_bound(tsr_json *j, const char *key, int at)
+static const char *bound(int at)
 {
-    if (j != NULL)
-        tsr_json_text(j, key, at < 0 ? "lower" : at > 0 ? "upper" : NULL);
+    return at < 0 ? "lower" : at > 0 ? "upper" : NULL;
 }
 
-/* A row, which the caller ends. r0 and layer are c1 and c2 in units of their
- * own: the mean radius of what an atom displaces, A, and by how much the layer
- * is denser than the buffer, e/A^3. A parameter at its bound is marked, since
- * what the fit says of it is then the bound alone. */
+/* c1 and c2, r0 and layer being these in units of their own: the mean radius of
+ * what an atom displaces, A, and by how much the layer is denser than the
+ * buffer, e/A^3. A parameter at its bound is marked, since what the fit says of
+ * it is then the bound alone. */
+static void put_contrast(tsr_table *t, const tsr_profile_result *r)
+{
+    const tsr_profile_structure *s = &r->structure;
+    const tsr_profile_fit *f = &r->fit;
+    const double c1 = r->n_comp == 3 ? f->c1 : (double)NAN;
+    const double c2 = r->n_comp == 3 ? f->c2 : (double)NAN;
+    if (f->n_point == 0) {
+        tsr_table_put(t, "c1 %g displaced_radius %g c2 %g layer_contrast %g",
+                      c1, c1 * s->radius_ang, c2, c2 * s->layer_contrast);
+    } else {
+        tsr_table_put(t, f->c1_at != 0 ? "c1|c1~ %8.4f*" : "c1|c1~ %8.4f~", c1);
+        tsr_table_put(t, "displaced_radius|r0 %6.3f", c1 * s->radius_ang);
+        tsr_table_put(t, f->c2_at != 0 ? "c2|c2~ %7.3f*" : "c2|c2~ %7.3f~", c2);
+        tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
+    }
+    if (t->json != NULL) {
+        tsr_json_text(t->json, "c1_at_bound", bound(f->c1_at));
+        tsr_json_text(t->json, "c2_at_bound", bound(f->c2_at));
+    }
+    tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
+}
+
+/* A row, which the caller ends. */
 static void put_result(tsr_table *t, const char *key,
                        const tsr_profile_result *r, const char *name, int width)
 {
     const tsr_profile_structure *s = &r->structure;
     const tsr_profile_fit *f = &r->fit;
-    const int has_fit = f->n_point > 0;
-    const double one = r->n_comp == 3 ? 1.0 : (double)NAN;
     char cormap[48];
     tsr_table_row(t, key);
-    tsr_table_text(t, "structure", NULL, 0, s->path);
-    tsr_table_text(t, NULL, "structure", -width, name);
-    tsr_table_integer(t, "n_bodies", has_fit ? NULL : "bodies", 8, s->n_body);
-    if (has_fit) {
-        tsr_table_number(t, "chi2", "chi2/N", "8.3f", f->chi2);
-        tsr_table_number(t, "reduced_chi2", "reduced", "8.3f", f->reduced_chi2);
-        tsr_table_integer(t, "n_points", NULL, 0, f->n_point);
-        tsr_table_integer(t, "n_parameters", NULL, 0, f->n_parameter);
-        tsr_table_text(t, NULL, "CorMap p", 8,
-                       tsr_cormap_text("", f->cormap_p, cormap));
-        tsr_table_number(t, "cormap_p", NULL, NULL, f->cormap_p);
-        tsr_table_integer(t, "longest_run", NULL, 0, f->longest_run);
-    }
-    tsr_table_number(t, "c1", has_fit ? "c1 " : NULL,
-                     f->c1_at != 0 ? "8.4f*" : "8.4f ", one * f->c1);
-    tsr_table_number(t, "displaced_radius", has_fit ? "r0" : NULL, "6.3f",
-                     one * f->c1 * s->radius_ang);
-    tsr_table_number(t, "c2", has_fit ? "c2 " : NULL,
-                     f->c2_at != 0 ? "7.3f*" : "7.3f ", one * f->c2);
-    tsr_table_number(t, "layer_contrast", has_fit ? "layer" : NULL, "6.4f",
-                     one * f->c2 * s->layer_contrast);
-    put_bound(t->json, "c1_at_bound", f->c1_at);
-    put_bound(t->json, "c2_at_bound", f->c2_at);
-    tsr_table_number(t, "displaced_volume", NULL, NULL,
-                     one * pow(f->c1, 3.0) * s->volume);
-    if (has_fit) {
-        tsr_table_number(t, "scale", "scale", "10.4g", f->scale);
-        tsr_table_number(t, "background", "background", "10.3g", f->background);
-    }
+    tsr_table_put(t, "structure %s |structure %-*s", s->path, width, name);
+    if (f->n_point > 0)
+        tsr_table_put(t,
+                      "n_bodies %d chi2|chi2/N %8.3f reduced_chi2|reduced "
+                      "%8.3f n_points %d n_parameters %d |CorMap~p %8s "
+                      "cormap_p %g longest_run %d",
+                      s->n_body, f->chi2, f->reduced_chi2, f->n_point,
+                      f->n_parameter, tsr_cormap_text("", f->cormap_p, cormap),
+                      f->cormap_p, f->longest_run);
+    else
+        tsr_table_put(t, "n_bodies|bodies %8d", s->n_body);
+    put_contrast(t, r);
+    if (f->n_point > 0)
+        tsr_table_put(t, "scale|scale %10.4g background|background %10.3g",
+                      f->scale, f->background);
     if (s->is_neutron)
-        tsr_table_number(t, "match_d2o", NULL, NULL, s->match_d2o);
-    tsr_table_number(t, "mass", NULL, NULL, s->mass);
-    tsr_table_number(t, "cm_per_mg_ml", NULL, NULL, tsr_profile_absolute(s));
-    tsr_table_number(t, "rg_model", "Rg", "7.2f", s->rg_ang);
-    tsr_table_number(t, "rg_guinier", "Rg fit", "7.2f", r->rg_guinier);
-    tsr_table_number(t, "d_max", "D_max", has_fit ? "6.1f" : "7.1f",
-                     s->d_max_ang);
-    tsr_table_number(t, "i0",
-                     has_fit         ? "I(0)"
-                     : s->is_neutron ? "I(0), fm^2"
-                                     : "I(0), e^2",
-                     has_fit ? "10.4g" : "11.5g", r->i0);
-    tsr_table_number(t, NULL, has_fit ? NULL : "ml/(mg cm)", "13.5g",
-                     r->i0 * tsr_profile_absolute(s));
-    tsr_table_text(t, "method", NULL, 0, tsr_profile_method_name(s->method));
-    tsr_table_number(t, "predicted_seconds", NULL, NULL, s->predicted_s);
-    tsr_table_number(t, "engine_seconds", NULL, NULL, s->seconds);
+        tsr_table_put(t, "match_d2o %g", s->match_d2o);
+    tsr_table_put(t,
+                  "mass %g cm_per_mg_ml %g rg_model|Rg %7.2f "
+                  "rg_guinier|Rg~fit %7.2f d_max|D_max %6.1f",
+                  s->mass, tsr_profile_absolute(s), s->rg_ang, r->rg_guinier,
+                  s->d_max_ang);
+    if (f->n_point > 0)
+        tsr_table_put(t, "i0|I(0) %10.4g", r->i0);
+    else
+        tsr_table_put(t,
+                      s->is_neutron ? "i0|I(0),~fm^2 %11.5g |ml/(mg~cm) %13.5g"
+                                    : "i0|I(0),~e^2 %11.5g |ml/(mg~cm) %13.5g",
+                      r->i0, r->i0 * tsr_profile_absolute(s));
+    tsr_table_put(t, "method %s predicted_seconds %g engine_seconds %g",
+                  tsr_profile_method_name(s->method), s->predicted_s,
+                  s->seconds);
 }
 
 static void put_results(const work *w, tsr_json *json, int n,
@@ -771,14 +776,12 @@ static void print_ensemble(const work *w, const ensemble *e)
     for (int i = 0; i < e->n; i++) {
         const tsr_profile_result *r = &e->model[i];
         tsr_table_row(&t, NULL);
-        tsr_table_text(&t, NULL, "model", -width,
-                       tsr_text_file_name(r->structure.path));
-        tsr_table_number(&t, NULL, "chi2/N", "8.3f", r->fit.chi2);
-        tsr_table_number(&t, NULL, "Rg", "7.2f", r->structure.rg_ang);
-        tsr_table_number(&t, NULL, names[SQUARES], "14.3f",
-                         e->weight[SQUARES][i]);
-        tsr_table_number(&t, NULL, names[ENTROPY], "16.3f",
-                         e->weight[ENTROPY][i]);
+        tsr_table_put(&t,
+                      "|model %-*s |chi2/N %8.3f |Rg %7.2f |least~squares "
+                      "%14.3f |maximum~entropy %16.3f",
+                      width, tsr_text_file_name(r->structure.path), r->fit.chi2,
+                      r->structure.rg_ang, e->weight[SQUARES][i],
+                      e->weight[ENTROPY][i]);
         tsr_table_end(&t);
     }
     fputs("chi2/N: of the model alone, with c1, c2 and scale of its own\n",
@@ -810,16 +813,15 @@ static void print_json(const work *w, int n, const tsr_profile_result *result,
     const tsr_saxs *saxs = w->saxs;
     tsr_json j = {.out = w->out, .digits = 9};
     tsr_json_object(&j, NULL);
-    tsr_json_text(&j, "bodies", bodies_words[w->o->bodies]);
-    tsr_json_text(&j, "engine", tsr_profile_maker_describe(w->maker));
+    tsr_json_members(&j, "bodies %s engine %s", bodies_words[w->o->bodies],
+                     tsr_profile_maker_describe(w->maker));
     tsr_json_text(&j, "data", saxs != NULL ? saxs->path : NULL);
-    if (saxs != NULL) {
-        tsr_json_integer(&j, "n_points", saxs->n);
-        tsr_json_number(&j, "rg_data", saxs->rg_guinier);
-        tsr_json_number(&j, "i0_data", saxs->i0_guinier);
-        tsr_json_number(&j, "noise_by_neighbours", saxs->noise.next);
-        tsr_json_truth(&j, "neighbours_share_noise", saxs->noise.is_shared);
-    }
+    if (saxs != NULL)
+        tsr_json_members(&j,
+                         "n_points %d rg_data %g i0_data %g "
+                         "noise_by_neighbours %g neighbours_share_noise %i",
+                         saxs->n, saxs->rg_guinier, saxs->i0_guinier,
+                         saxs->noise.next, saxs->noise.is_shared);
     tsr_json_array(&j, "structures");
     put_results(w, &j, n, result);
     tsr_json_close(&j);

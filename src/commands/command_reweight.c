@@ -294,14 +294,11 @@ static void put_point(tsr_table *t, const char *key, const char *mark,
                       const char *theta, const tsr_maxent_point *p)
 {
     tsr_table_row(t, key);
-    tsr_table_text(t, NULL, "", -2, mark);
-    tsr_table_text(t, NULL, "theta", 12, theta);
-    tsr_table_number(t, "theta", NULL, NULL, p->theta);
-    tsr_table_number(t, "chi2", "chi2", "12.5g", p->chi2);
-    tsr_table_number(t, "kl", "KL", "10.4f", p->kl);
-    tsr_table_number(t, "effective", "effective", "10.4f", p->effective);
-    tsr_table_number(t, "scale", NULL, NULL, p->scale);
-    tsr_table_number(t, "background", NULL, NULL, p->background);
+    tsr_table_put(t,
+                  "| %-2s |theta %12s theta %g chi2|chi2 %12.5g kl|KL %10.4f "
+                  "effective|effective %10.4f scale %g background %g",
+                  mark, theta, p->theta, p->chi2, p->kl, p->effective, p->scale,
+                  p->background);
     tsr_table_end(t);
 }
 
@@ -322,15 +319,15 @@ static void put_curve(tsr_table *t, const tsr_maxent *m)
 
 static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
 {
-    const int is_now = strcmp(key, "now") == 0;
     if (t->json != NULL)
         tsr_json_object(t->json, key);
-    tsr_table_number(t, "mean", is_now ? "now: mean" : "run: mean", "11.5g",
-                     w->mean);
-    tsr_table_number(t, "sd", "sd", "11.3g", w->sd);
-    tsr_table_number(t, "q5", is_now ? "q5" : NULL, "11.5g", w->q5);
-    tsr_table_number(t, "median", is_now ? "median" : NULL, "11.5g", w->median);
-    tsr_table_number(t, "q95", is_now ? "q95" : NULL, "11.5g", w->q95);
+    tsr_table_put(t,
+                  strcmp(key, "now") == 0
+                      ? "mean|now:~mean %11.5g sd|sd %11.3g q5|q5 %11.5g "
+                        "median|median %11.5g q95|q95 %11.5g"
+                      : "mean|run:~mean %11.5g sd|sd %11.3g q5 %g median %g "
+                        "q95 %g",
+                  w->mean, w->sd, w->q5, w->median, w->q95);
     if (t->json != NULL)
         tsr_json_close(t->json);
 }
@@ -341,10 +338,10 @@ static void put_rows(const report *r, tsr_table *t)
     for (int i = 0; i < r->n; i++) {
         const row *item = &r->row[i];
         tsr_table_row(t, item->name);
-        tsr_table_text(t, NULL, "", -16, item->name);
+        tsr_table_put(t, "| %-16s", item->name);
         if (item->has_before || t->json == NULL)
             put_values(t, "run", item->has_before ? &item->before : &none);
-        tsr_table_text(t, NULL, "|", 1, "|");
+        tsr_table_put(t, "|| %1s", "|");
         put_values(t, "now", &item->after);
         tsr_table_end(t);
     }
@@ -401,19 +398,17 @@ static void print_json(const report *r, FILE *out)
     tsr_json j = {.out = out};
     tsr_table t = {.json = &j};
     tsr_json_object(&j, NULL);
-    tsr_json_integer(&j, "draws", (long)r->stored->n_chain * r->stored->n_draw);
-    tsr_json_integer(&j, "points", r->saxs->n);
-    tsr_json_number(&j, "ess", r->psis.ess);
-    if (r->importance != NULL) {
-        tsr_json_number(&j, "worth", r->worth);
-        tsr_json_number(&j, "pareto_k", r->psis.pareto_k);
-        tsr_json_number(&j, "recovered", r->importance->recovered);
-    }
-    tsr_json_number(&j, "interpolation", r->interpolation);
+    tsr_json_members(&j, "draws %ld points %d ess %g",
+                     (long)r->stored->n_chain * r->stored->n_draw, r->saxs->n,
+                     r->psis.ess);
+    if (r->importance != NULL)
+        tsr_json_members(&j, "worth %g pareto_k %g recovered %g", r->worth,
+                         r->psis.pareto_k, r->importance->recovered);
+    tsr_json_members(&j, "interpolation %g", r->interpolation);
     if (m != NULL) {
-        tsr_json_number(&j, "theta", m->point[m->chosen].theta);
-        tsr_json_truth(&j, "equal_weights_fit",
-                       m->start.chi2 <= most_chi2(r->saxs->n));
+        tsr_json_members(&j, "theta %g equal_weights_fit %i",
+                         m->point[m->chosen].theta,
+                         m->start.chi2 <= most_chi2(r->saxs->n));
         put_curve(&t, m);
     }
     tsr_json_object(&j, "variables");

@@ -363,12 +363,12 @@ static void put_rigid(const tsr_solve *s, tsr_json *j)
     for (int k = 0; k < s->n_curve; k++) {
         const tsr_profile_result *r = &s->rigid[k];
         tsr_json_object(j, NULL);
-        tsr_json_text(j, "curve", s->saxs[k]->path);
-        tsr_json_truth(j, "fits", is_good(&r->fit));
+        tsr_json_members(j, "curve %s fits %i", s->saxs[k]->path,
+                         is_good(&r->fit));
         tsr_verdict_put_fit(j, &r->fit);
-        tsr_json_number(j, "noise_by_neighbours", s->saxs[k]->noise.next);
-        tsr_json_number(j, "rg_guinier", r->rg_guinier);
-        tsr_json_number(j, "rg_guinier_data", s->saxs[k]->rg_guinier);
+        tsr_json_members(
+            j, "noise_by_neighbours %g rg_guinier %g rg_guinier_data %g",
+            s->saxs[k]->noise.next, r->rg_guinier, s->saxs[k]->rg_guinier);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -392,29 +392,25 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
     const tsr_verdict *v = r->verdict;
     double gain, error;
     tsr_json_object(j, NULL);
-    tsr_json_integer(j, "states", k + 1);
-    tsr_json_text(j, "directory", r->directory);
+    tsr_json_members(j, "states %d directory %s", k + 1, r->directory);
     tsr_evidence_put(&v->evidence, "evidence", j);
     tsr_loo_put(&v->loo, "loo", j);
     if (k > 0) {
         const tsr_gain says =
             tsr_evidence_gain(s->runs, k - 1, k, &gain, &error);
-        tsr_json_number(j, "gain", gain);
-        tsr_json_number(j, "gain_error", error);
-        tsr_json_truth(j, "gain_counts", says == TSR_GAIN_CLEAR);
+        tsr_json_members(j, "gain %g gain_error %g gain_counts %i", gain, error,
+                         says == TSR_GAIN_CLEAR);
         (void)tsr_loo_gain(s->runs, k - 1, k, &gain, &error);
-        tsr_json_number(j, "loo_gain", gain);
-        tsr_json_number(j, "loo_gain_error", error);
+        tsr_json_members(j, "loo_gain %g loo_gain_error %g", gain, error);
     }
     tsr_json_number(j, "probability", probability(s, k));
     if (v->n_curve > 0)
         tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
     tsr_verdict_put_interval(j, "rg", &v->rg);
     tsr_verdict_put_interval(j, "d_max", &v->d_max);
-    tsr_json_truth(j, "converged", is_converged(s, k));
-    tsr_json_text(j, "worst", v->advice.worst);
-    tsr_json_number(j, "ess", v->ess);
-    tsr_json_integer(j, "n_draw", r->past.n_draw);
+    tsr_json_members(j, "converged %i worst %s ess %g n_draw %ld",
+                     is_converged(s, k), v->advice.worst, v->ess,
+                     (long)r->past.n_draw);
     tsr_json_close(j);
 }
 
@@ -425,9 +421,8 @@ static tsr_status put_answer(const tsr_solve *s, tsr_json *j, tsr_err *err)
     int converged = 1;
     for (int k = 0; k < s->runs->n; k++)
         converged &= is_converged(s, k);
-    tsr_json_integer(j, "states", s->chosen + 1);
-    tsr_json_truth(j, "undecided", s->says == TSR_GAIN_UNDECIDED);
-    tsr_json_truth(j, "converged", converged);
+    tsr_json_members(j, "states %d undecided %i converged %i", s->chosen + 1,
+                     s->says == TSR_GAIN_UNDECIDED, converged);
     tsr_verdict_put_interval(j, "rg", &v->rg);
     tsr_verdict_put_interval(j, "d_max", &v->d_max);
     return tsr_verdict_put(v, "answer", j, err);

@@ -154,24 +154,25 @@ static void print_json(const docking *d)
 {
     tsr_json j = {.out = d->job->out, .digits = 8};
     tsr_json_object(&j, NULL);
-    tsr_json_text(&j, "map", d->job->map->path);
-    tsr_json_number(&j, "resolution_ang", d->job->resolution_ang);
-    tsr_json_number(&j, "sigma_over_r", d->job->sigma_over_r);
+    tsr_json_members(&j, "map %s resolution_ang %g sigma_over_r %g",
+                     d->job->map->path, d->job->resolution_ang,
+                     d->job->sigma_over_r);
     tsr_json_array(&j, "poses");
     for (int k = 0; k < d->n_pose; k++) {
         const tsr_map_pose *p = &d->pose[k];
         tsr_json_object(&j, NULL);
-        tsr_json_number(&j, "cc_box", tsr_map_cc(&d->sums[k].box));
-        tsr_json_number(&j, "cc_mask", tsr_map_cc(&d->sums[k].mask));
+        tsr_json_members(&j, "cc_box %g cc_mask %g",
+                         tsr_map_cc(&d->sums[k].box),
+                         tsr_map_cc(&d->sums[k].mask));
         tsr_json_numbers(&j, "turn", 9, &p->turn[0][0]);
         tsr_json_numbers(&j, "from", 3, p->from);
         tsr_json_numbers(&j, "to", 3, p->to);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);
-    tsr_json_number(&j, "cc_box_mirrored", d->mirrored);
-    tsr_json_number(&j, "best_scale", d->scale);
-    tsr_json_number(&j, "cc_box_best_scale", d->scaled_cc);
+    tsr_json_members(&j,
+                     "cc_box_mirrored %g best_scale %g cc_box_best_scale %g",
+                     d->mirrored, d->scale, d->scaled_cc);
     tsr_json_close(&j);
 }
 

@@ -162,10 +162,11 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
     for (int k = 0; k < n; k++) {
         const tsr_fsc *c = list[k].fsc;
         tsr_json_object(&j, list[k].name);
-        tsr_json_number(&j, "half_inv_ang", c->half_inv_ang);
-        tsr_json_truth(&j, "half_is_at_limit", c->half_is_at_limit);
-        tsr_json_number(&j, "143_inv_ang", c->low_inv_ang);
-        tsr_json_truth(&j, "143_is_at_limit", c->low_is_at_limit);
+        tsr_json_members(&j,
+                         "half_inv_ang %g half_is_at_limit %i 143_inv_ang %g "
+                         "143_is_at_limit %i",
+                         c->half_inv_ang, c->half_is_at_limit, c->low_inv_ang,
+                         c->low_is_at_limit);
         tsr_json_numbers(&j, "fsc", c->n, c->fsc);
         tsr_json_close(&j);
     }

@@ -380,25 +380,9 @@ static tsr_status refuse(const tsr_field *f, const char *text, const char *what,
  * narrower than strtod: no hexadecimal, no "infinity", no leading space. */
 static int is_number(const char *s)
 {
-    s += *s == '+' || *s == '-';
-    size_t whole = strspn(s, "0123456789");
-    s += whole;
-    size_t part = 0;
-    if (*s == '.') {
-        part = strspn(++s, "0123456789");
-        s += part;
-    }
-    if (whole + part == 0)
-        return 0;
-    if (*s == 'e' || *s == 'E') {
-        s++;
-        s += *s == '+' || *s == '-';
-        size_t n = strspn(s, "0123456789");
-        if (n == 0)
-            return 0;
-        s += n;
-    }
-    return *s == '\0';
+    char *end;
+    (void)strtod(s, &end);
+    return s[strspn(s, "+-.0123456789eE")] == '\0' && end != s && *end == '\0';
 }
 
 /* NULL, or what is wrong with the text. */

@@ -18,6 +18,8 @@
 #ifndef TSR_CORE_JSON_H
 #define TSR_CORE_JSON_H
 
+#include "core/status.h"
+
 #include <stddef.h>
 #include <stdio.h>
 
@@ -49,21 +51,31 @@ void tsr_json_truth(tsr_json *json, const char *key, int value);
 /* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
 
+/* Several members at once, each a key and a conversion of printf, with one
+ * blank between: %g is a number, %d and %ld an integer, %i a truth, %s a text.
+ *
+ *     tsr_json_members(&j, "name %s states %d chi2 %g fits %i", ...); */
+void tsr_json_members(tsr_json *json, const char *members, ...)
+    TSR_PRINTF(2, 3);
+
 /* ---- tables ----
  *
- * Rows of values, as objects of JSON or as lines of text under a heading: each
- * value is described once, by its key and by the heading of its column. A value
- * without a key is not in the JSON, one without a heading not in the text.
+ * Rows of values, as objects of JSON or as lines of text under a heading, from
+ * one list: what stands before '|' is the key of a member, behind it the
+ * heading of a column, in which '~' is a blank. A value without a key is not in
+ * the JSON, one without a heading not in the text.
  *
  *     tsr_table t = {.out = out, .json = is_json ? &j : NULL};
  *     for (int i = 0; i < n; i++) {
  *         tsr_table_row(&t, NULL);
- *         tsr_table_text(&t, "name", "name", -12, row[i].name);
- *         tsr_table_number(&t, "rg", "Rg", "7.2f", row[i].rg);
+ *         tsr_table_put(&t, "name|name %-12s rg|Rg %7.2f mass %g",
+ *                       row[i].name, row[i].rg, row[i].mass);
  *         tsr_table_end(&t);
  *     }
  *
- * The first row prints the headings. Every row is flushed. */
+ * Numbers that are NaN are "-"; what follows a conversion is printed behind the
+ * number, as in %6.1f~%%. The first row prints the headings. Every row is
+ * flushed. */
 typedef struct {
     FILE *out;
     tsr_json *json; /* NULL: text */
@@ -74,18 +86,8 @@ typedef struct {
 
 /* A row, in JSON under a key where it is no entry of an array; and its end. */
 void tsr_table_row(tsr_table *table, const char *key);
+void tsr_table_put(tsr_table *table, const char *values, ...) TSR_PRINTF(2, 3);
 void tsr_table_end(tsr_table *table);
-
-/* width: columns, negative for text that begins at the left. */
-void tsr_table_text(tsr_table *table, const char *key, const char *heading,
-                    int width, const char *text);
-void tsr_table_integer(tsr_table *table, const char *key, const char *heading,
-                       int width, long long value);
-
-/* format: width, digits, one of e, f, g, and what follows the number, as
- * "8.3f" or "6.1f %"; NaN is "-". */
-void tsr_table_number(tsr_table *table, const char *key, const char *heading,
-                      const char *format, double value);
 
 /* ---- reading ----
  *

@@ -165,27 +165,17 @@ void tsr_nearest_try(tsr_nearest *nearest, const char *name)
 
 void tsr_text_escape(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\t':
-        case '\n':
+    static const char special[] = "<>&\"";
+    static const char *const entity[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
+    for (; *text != '\0'; text++) {
+        const char *at = strchr(special, *text);
+        if (at != NULL)
+            fputs(entity[at - special], out);
+        else if (strchr("\t\n", *text) != NULL)
             fputc(*text, out);
-            break;
-        default:
+        else
             fputc((unsigned char)*text < ' ' ? '?' : *text, out);
-        }
+    }
 }
 
 void tsr_words_begin(tsr_words *words)

@@ -151,28 +151,6 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
 
 /* ---- rows ---- */
 
-/* What a call's time consists of, in milliseconds. Parts overlap: atoms are
- * sent while others are placed, and placing waits for the bus. */
-static const struct {
-    const char *name;
-    size_t at;
-} parts[] = {{"build", offsetof(tsr_map_sum_times, build_s)},
-             {"map", offsetof(tsr_map_sum_times, map_s)},
-             {"place", offsetof(tsr_map_sum_times, place_s)},
-             {"send", offsetof(tsr_map_sum_times, send_s)},
-             {"queue", offsetof(tsr_map_sum_times, queue_s)},
-             {"kernels", offsetof(tsr_map_sum_times, kernel_s)},
-             {"read", offsetof(tsr_map_sum_times, read_s)}};
-
-enum { N_PART = sizeof parts / sizeof parts[0] };
-
-static double part_ms(const tsr_map_sum_times *times, int k)
-{
-    double seconds;
-    memcpy(&seconds, (const char *)times + parts[k].at, sizeof seconds);
-    return 1e3 * seconds;
-}
-
 typedef struct {
     const char *which; /* cold, resident, component, components */
     int n_system;
@@ -195,25 +173,27 @@ static void print_head(const bench *b)
 static void print_row(const bench *b, int which, const problem *p, const row *r)
 {
     const int is_part = r->n_system > 1 || strcmp(r->which, "component") == 0;
+    const tsr_map_sum_times *x = &r->times;
     tsr_table *t = b->table;
     tsr_table_row(t, NULL);
-    tsr_table_text(t, "molecule", "molecule", -13, sizes[which].name);
-    tsr_table_integer(t, "n_atom", "atoms", 7, is_part ? COMPONENT : p->n);
-    tsr_table_integer(t, "n_voxel", "voxels", 10,
-                      (long long)tsr_map_n_voxel(&p->map->grid));
-    tsr_table_number(t, "resolution_ang", "R, A", "5.1f",
-                     sizes[which].resolution_ang);
-    tsr_table_text(t, "case", "case", -10, r->which);
-    tsr_table_integer(t, "batch", "batch", 5, r->n_system);
-    tsr_table_number(t, "wall_ms", "wall, ms", "10.3f", r->wall_ms);
-    tsr_table_number(t, "systems_per_second", "systems/s", "12.1f",
-                     1e3 * r->n_system / r->wall_ms);
-    tsr_table_number(t, "error_of_cc", "error", "8.1e", r->error);
-    for (int k = 0; k < N_PART; k++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s_ms", parts[k].name);
-        tsr_table_number(t, name, parts[k].name, "8.3f", part_ms(&r->times, k));
-    }
+    tsr_table_put(t,
+                  "molecule|molecule %-13s n_atom|atoms %7d n_voxel|voxels "
+                  "%10ld resolution_ang|R,~A %5.1f case|case %-10s "
+                  "batch|batch %5d wall_ms|wall,~ms %10.3f "
+                  "systems_per_second|systems/s %12.1f error_of_cc|error %8.1e",
+                  sizes[which].name, is_part ? COMPONENT : p->n,
+                  (long)tsr_map_n_voxel(&p->map->grid),
+                  sizes[which].resolution_ang, r->which, r->n_system,
+                  r->wall_ms, 1e3 * r->n_system / r->wall_ms, r->error);
+    /* Parts overlap: atoms are sent while others are placed, and placing waits
+     * for the bus. */
+    tsr_table_put(t,
+                  "build_ms|build %8.3f map_ms|map %8.3f place_ms|place %8.3f "
+                  "send_ms|send %8.3f queue_ms|queue %8.3f "
+                  "kernels_ms|kernels %8.3f read_ms|read %8.3f",
+                  1e3 * x->build_s, 1e3 * x->map_s, 1e3 * x->place_s,
+                  1e3 * x->send_s, 1e3 * x->queue_s, 1e3 * x->kernel_s,
+                  1e3 * x->read_s);
     tsr_table_end(t);
 }
 

@@ -246,17 +246,14 @@ static void put_row(tsr_table *t, const char *of, const char *move,
                     const row *r)
 {
     tsr_table_row(t, NULL);
-    tsr_table_text(t, "molecule", "molecule", -8, of);
-    tsr_table_integer(t, "n_residue", NULL, 0, N_RESIDUE);
-    tsr_table_text(t, "move", "move", -11, move);
-    tsr_table_number(t, "proposals_per_second", "proposals/s", "12.0f",
-                     r->per_second);
-    tsr_table_number(t, "acceptance", NULL, NULL, r->acceptance);
-    tsr_table_number(t, "none", NULL, NULL, r->none);
-    tsr_table_number(t, "dirty_tiles", NULL, NULL, r->dirty);
-    tsr_table_number(t, NULL, "accepted", "9.1f %", 100.0 * r->acceptance);
-    tsr_table_number(t, NULL, "none", "9.1f %", 100.0 * r->none);
-    tsr_table_number(t, NULL, "dirty tiles", "11.1f %", 100.0 * r->dirty);
+    tsr_table_put(t,
+                  "molecule|molecule %-8s n_residue %d move|move %-11s "
+                  "proposals_per_second|proposals/s %12.0f acceptance %g "
+                  "none %g dirty_tiles %g |accepted %9.1f~%% |none %9.1f~%% "
+                  "|dirty~tiles %11.1f~%%",
+                  of, N_RESIDUE, move, r->per_second, r->acceptance, r->none,
+                  r->dirty, 100.0 * r->acceptance, 100.0 * r->none,
+                  100.0 * r->dirty);
     tsr_table_end(t);
 }
 

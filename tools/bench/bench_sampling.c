@@ -152,22 +152,17 @@ static void print_row(const row *r, tsr_table *t)
     char both[256];
     snprintf(both, sizeof both, " %s, %s", r->slowest, r->farthest);
     tsr_table_row(t, NULL);
-    tsr_table_text(t, "config", "configuration", -28, r->config);
-    tsr_table_integer(t, "chains", "chains", 6, r->n_chain);
-    tsr_table_integer(t, "draws", NULL, 0, r->draws);
-    tsr_table_integer(t, "variables", NULL, 0, r->n_variable);
-    tsr_table_number(t, "seconds", "seconds", "8.1f", r->seconds);
-    tsr_table_number(t, "steps_per_second", "steps/s", "10.0f", r->steps_per_s);
-    tsr_table_number(t, "least_ess_bulk_per_second", "bulk/s", "9.2f",
-                     r->bulk / r->seconds);
-    tsr_table_number(t, "least_ess_tail_per_second", "tail/s", "9.2f",
-                     r->tail / r->seconds);
-    tsr_table_number(t, "rhat", "R-hat", "7.3f", r->rhat);
-    tsr_table_number(t, "seconds_to_convergence", "converged", "10.1f s",
-                     converged);
-    tsr_table_text(t, NULL, " least, largest R-hat", -20, both);
-    tsr_table_text(t, "slowest", NULL, 0, r->slowest);
-    tsr_table_text(t, "largest_rhat", NULL, 0, r->farthest);
+    tsr_table_put(t,
+                  "config|configuration %-28s chains|chains %6d draws %ld "
+                  "variables %d seconds|seconds %8.1f "
+                  "steps_per_second|steps/s %10.0f "
+                  "least_ess_bulk_per_second|bulk/s %9.2f "
+                  "least_ess_tail_per_second|tail/s %9.2f rhat|R-hat %7.3f "
+                  "seconds_to_convergence|converged %10.1f~s "
+                  "|~least,~largest~R-hat %-20s slowest %s largest_rhat %s",
+                  r->config, r->n_chain, r->draws, r->n_variable, r->seconds,
+                  r->steps_per_s, r->bulk / r->seconds, r->tail / r->seconds,
+                  r->rhat, converged, both, r->slowest, r->farthest);
     tsr_table_end(t);
 }
 

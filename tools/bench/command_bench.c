@@ -107,21 +107,18 @@ static void print_row(bench *b, int n_body, const tsr_bench_row *row)
 {
     tsr_table *t = b->table;
     tsr_table_row(t, NULL);
-    tsr_table_integer(t, "n_body", "bodies", 6, n_body);
-    tsr_table_integer(t, "n_q", NULL, 0, N_Q);
-    tsr_table_text(t, "engine", NULL, 0, b->is_wave ? "waves" : "tiles");
-    tsr_table_text(t, "case", "case", -13, tsr_bench_case_name(row->which));
-    tsr_table_integer(t, "batch", "batch", 5, row->batch);
-    tsr_table_number(t, "wall_us_per_profile", "wall", "11.2f",
-                     row->wall_us_per_profile);
-    tsr_table_number(t, "device_us_per_profile", "device", "11.2f",
-                     row->device_us_per_profile);
-    tsr_table_number(t, "profiles_per_second", "profiles/s", "12.0f",
-                     1e6 / row->wall_us_per_profile);
     const double share = share_of_bound(b, n_body, row);
-    tsr_table_number(t, "share_of_bound", NULL, NULL, share);
-    tsr_table_number(t, NULL, "of bound", "8.0f %", 100.0 * share);
-    tsr_table_number(t, "max_rel_error", "error", "9.1e", row->max_rel_error);
+    tsr_table_put(t,
+                  "n_body|bodies %6d n_q %d engine %s case|case %-13s "
+                  "batch|batch %5d wall_us_per_profile|wall %11.2f "
+                  "device_us_per_profile|device %11.2f "
+                  "profiles_per_second|profiles/s %12.0f share_of_bound %g "
+                  "|of~bound %8.0f~%% max_rel_error|error %9.1e",
+                  n_body, N_Q, b->is_wave ? "waves" : "tiles",
+                  tsr_bench_case_name(row->which), row->batch,
+                  row->wall_us_per_profile, row->device_us_per_profile,
+                  1e6 / row->wall_us_per_profile, share, 100.0 * share,
+                  row->max_rel_error);
     tsr_table_end(t);
 }
 
@@ -217,12 +214,11 @@ static void print_threads(bench *b, int n_body, tsr_bench_case which,
 {
     tsr_table *t = b->table;
     tsr_table_row(t, NULL);
-    tsr_table_integer(t, "threads", "threads", 7, n);
-    tsr_table_integer(t, "n_body", "bodies", 6, n_body);
-    tsr_table_integer(t, "n_q", NULL, 0, N_Q);
-    tsr_table_text(t, "case", "case", -13, tsr_bench_case_name(which));
-    tsr_table_integer(t, "batch", "batch, two each", 15, n_batch);
-    tsr_table_number(t, "profiles_per_second", "profiles/s", "12.0f", rate);
+    tsr_table_put(t,
+                  "threads|threads %7d n_body|bodies %6d n_q %d case|case "
+                  "%-13s batch|batch,~two~each %15d "
+                  "profiles_per_second|profiles/s %12.0f",
+                  n, n_body, N_Q, tsr_bench_case_name(which), n_batch, rate);
     tsr_table_end(t);
 }
 
@@ -277,10 +273,8 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
 void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info)
 {
     tsr_json_object(json, NULL);
-    tsr_json_text(json, "device", info->name);
-    tsr_json_text(json, "platform", info->platform);
-    tsr_json_text(json, "driver", info->driver);
-    tsr_json_text(json, "version", TSR_VERSION);
+    tsr_json_members(json, "device %s platform %s driver %s version %s",
+                     info->name, info->platform, info->driver, TSR_VERSION);
     tsr_json_array(json, "rows");
 }
 

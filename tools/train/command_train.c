@@ -79,37 +79,33 @@ static int is_plain(const evaluation *e, int row)
 
 /* ---- what was found ---- */
 
-/* The errors of the bands, in text in per cent. */
+/* The errors of the bands (tsr_error_band), in text in per cent. */
 static void put_bands(tsr_table *t, const char *key, const double *error)
 {
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
-        char range[32];
-        snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
-                 tsr_error_band[b + 1]);
-        tsr_table_number(t, NULL, range, "8.2f", 100.0 * error[b]);
-    }
     if (t->json != NULL)
         tsr_json_numbers(t->json, key, TSR_ERROR_N_BAND, error);
+    else
+        tsr_table_put(t,
+                      "|0-0.1 %8.2f |0.1-0.2 %8.2f |0.2-0.35 %8.2f "
+                      "|0.35-0.5 %8.2f",
+                      100.0 * error[0], 100.0 * error[1], 100.0 * error[2],
+                      100.0 * error[3]);
 }
 
 static void put_row(tsr_table *t, const evaluation *e, int r, int width)
 {
     const tsr_evaluation *row = &e->row[r];
     tsr_table_row(t, NULL);
-    tsr_table_text(t, "table", "table", -width, e->name[r]);
-    tsr_table_text(t, "bodies", "bodies", -6,
-                   bodies_words[bodies_of(row->table)]);
-    tsr_table_integer(t, "components", NULL, 0, row->table->n_comp);
-    if (is_plain(e, r)) {
-        tsr_table_text(t, NULL, "S(q)", -9, row->with_self ? "yes" : "no");
-        if (t->json != NULL)
-            tsr_json_truth(t->json, "self", row->with_self);
-    } else {
-        tsr_table_number(t, "c1", "c1", "4.2f", row->c1);
-        tsr_table_number(t, "c2", "c2", "4g", row->c2);
-    }
+    tsr_table_put(t, "table|table %-*s bodies|bodies %-6s components %d", width,
+                  e->name[r], bodies_words[bodies_of(row->table)],
+                  row->table->n_comp);
+    if (is_plain(e, r))
+        tsr_table_put(t, "self %i |S(q) %-9s", row->with_self,
+                      row->with_self ? "yes" : "no");
+    else
+        tsr_table_put(t, "c1|c1 %4.2f c2|c2 %4g", row->c1, row->c2);
     put_bands(t, "median_rms_relative_error", e->summary[r].band);
-    tsr_table_text(t, NULL, "95 %:", 5, "");
+    tsr_table_put(t, "|95~%%: %5s", "");
     put_bands(t, "high95_rms_relative_error", e->summary[r].high);
     if (t->json != NULL)
         tsr_json_numbers(t->json, "median_relative_error_by_q", TSR_ERROR_N_Q,
