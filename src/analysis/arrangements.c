@@ -79,7 +79,7 @@ static double settle(two_clouds *j)
     double now = look(j), before = HUGE_VAL;
     for (int round = 0; round < ROUNDS && now < 0.999 * before; round++) {
         tsr_motion motion;
-        tsr_superpose(j->n + j->m, (const double(*)[3])j->fixed,
+        tsr_superpose(j->n + j->m, NULL, (const double(*)[3])j->fixed,
                       (const double(*)[3])j->moving, &motion);
         for (int i = 0; i < j->m; i++)
             tsr_motion_apply(&motion, j->b[i]);
@@ -189,7 +189,7 @@ typedef struct {
     int *at;            /* [n] numbers of frames, by state */
     float *ca;          /* [n][n_residue][3] superposed */
     double (*start)[3]; /* [n_residue] */
-    double (*room)[3];  /* [3 n_residue] scratch */
+    double (*room)[3];  /* [n_residue] scratch */
     int n_point;        /* of a conformation */
     int *point;         /* [n_point] residues */
     double *distance;   /* [most][most] of the frames of a state */
@@ -205,18 +205,13 @@ typedef struct {
 static void superpose(job *j)
 {
     const tsr_domain *d = &j->out->domains->domain[j->out->fixed];
-    double(*fixed)[3] = j->room, (*moving)[3] = j->room + j->n_residue;
-    double(*all)[3] = j->room + 2 * (size_t)j->n_residue;
-    for (int i = 0; i < d->n_residue; i++)
-        tsr_vec3_copy(fixed[i], j->start[d->residue[i]]);
+    double(*all)[3] = j->room;
     for (int i = 0; i < j->n; i++) {
         tsr_motion motion;
         float *to = j->ca + (size_t)i * 3 * (size_t)j->n_residue;
         tsr_ca_of(j->ca, j->n_residue, i, all);
-        for (int k = 0; k < d->n_residue; k++)
-            tsr_vec3_copy(moving[k], all[d->residue[k]]);
-        tsr_superpose(d->n_residue, (const double(*)[3])fixed,
-                      (const double(*)[3])moving, &motion);
+        tsr_superpose(d->n_residue, d->residue, (const double(*)[3])j->start,
+                      (const double(*)[3])all, &motion);
         for (int r = 0; r < j->n_residue; r++) {
             tsr_motion_apply(&motion, all[r]);
             for (int k = 0; k < 3; k++)
@@ -549,7 +544,7 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
     tsr_pool_array(&j->pool, spread, most);
     tsr_pool_array(&j->pool, j->at, most);
     tsr_pool_array(&j->pool, j->start, j->n_residue);
-    tsr_pool_array(&j->pool, j->room, 3 * j->n_residue);
+    tsr_pool_array(&j->pool, j->room, j->n_residue);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
     for (int i = 0; i < total; i++)

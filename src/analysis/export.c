@@ -430,10 +430,10 @@ typedef struct {
     double (*model_xyz)[3]; /* [model n_atom] of one frame */
     double (*xyz)[3];       /* [shown n_atom] */
     double (*ca)[3];        /* [n_residue] of one frame */
-    double (*held)[3]; /* [2 n_align] CA to align: the start's, a frame's */
-    double (*mean)[3]; /* [n_residue] of CA */
-    double *square;    /* [n_residue] mean square deviation */
-    double *b;         /* [shown n_atom] */
+    double (*start)[3];     /* [n_residue] CA of the start */
+    double (*mean)[3];      /* [n_residue] of CA */
+    double *square;         /* [n_residue] mean square deviation */
+    double *b;              /* [shown n_atom] */
 } job;
 
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,
@@ -654,17 +654,10 @@ static void move_all(int n, double (*x)[3], const tsr_motion *motion)
 /* The motion that lays the frame in j->ca over the others. */
 static void find_motion(job *j, tsr_motion *motion)
 {
-    const int n = j->options->n_align;
     const int *at = j->options->align;
-    if (at == NULL) {
-        tsr_superpose(j->model->n_residue, (const double(*)[3])j->mean,
-                      (const double(*)[3])j->ca, motion);
-        return;
-    }
-    for (int k = 0; k < n; k++)
-        tsr_vec3_copy(j->held[n + k], j->ca[at[k]]);
-    tsr_superpose(n, (const double(*)[3])j->held,
-                  (const double(*)[3])(j->held + n), motion);
+    tsr_superpose(at != NULL ? j->options->n_align : j->model->n_residue, at,
+                  (const double(*)[3])(at != NULL ? j->start : j->mean),
+                  (const double(*)[3])j->ca, motion);
 }
 
 /* Mean and mean square deviation of frames that some residues align; from the
@@ -672,9 +665,7 @@ static void find_motion(job *j, tsr_motion *motion)
 static tsr_status make_aligned_mean(job *j, tsr_err *err)
 {
     const tsr_model_atoms *m = j->model;
-    for (int k = 0; k < j->options->n_align; k++)
-        tsr_vec3_copy(j->held[k],
-                      m->xyz + 3 * (size_t)m->ca[j->options->align[k]]);
+    tsr_start_of(m, j->start);
     for (int i = 0; i < j->n; i++) {
         tsr_motion motion;
         TSR_TRY(load(j, i, err));
@@ -682,8 +673,7 @@ static tsr_status make_aligned_mean(job *j, tsr_err *err)
         move_all(m->n_residue, j->ca, &motion);
         for (int r = 0; r < m->n_residue; r++)
             for (int d = 0; d < 3; d++) {
-                double x =
-                    j->ca[r][d] - m->xyz[3 * (size_t)m->ca[r] + (size_t)d];
+                double x = j->ca[r][d] - j->start[r][d];
                 j->mean[r][d] += x / j->n;
                 j->square[r] += x * x / j->n;
             }
@@ -785,7 +775,7 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     tsr_pool_array(&j.pool, j.model_xyz, model->n_atom);
     tsr_pool_array(&j.pool, j.xyz, j.shown->n_atom);
     tsr_pool_array(&j.pool, j.ca, n_residue);
-    tsr_pool_array(&j.pool, j.held, 2 * n_residue);
+    tsr_pool_array(&j.pool, j.start, n_residue);
     tsr_pool_array(&j.pool, j.mean, n_residue);
     tsr_pool_array(&j.pool, j.square, n_residue);
     tsr_pool_array(&j.pool, j.b, j.shown->n_atom);

@@ -431,7 +431,6 @@ static tsr_status make(work *w, const char *directory, const char *output,
     tell_draws(&w->run, w->remark);
     *o = (tsr_report_options){
         .name = "tessera report",
-        .vega_directory = getenv("TSR_VEGA_DIR"),
         .verdict = w->verdict,
         .solved = w->solved,
         .mass = mass_of(&w->run),
@@ -502,7 +501,6 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
     tsr_report_rigid_fit *fit;
     tsr_pool_array(&w.pool, fit, solve->n_curve);
     w.o = (tsr_report_options){.name = tsr_text_file_name(solve->model),
-                               .vega_directory = getenv("TSR_VEGA_DIR"),
                                .n_rigid = solve->n_curve,
                                .rigid = fit,
                                .mass = (double)NAN,
@@ -540,8 +538,5 @@ const tsr_command tsr_command_report = {
              "numbers, CSV. Made again, it takes the place of the "
              "one before; figures, tables and models there that are "
              "somebody else's are in the way, unless with --force. The "
-             "page holds "
-             "all it needs. Its figures can be zoomed where Debian's "
-             "package libjs-vega is installed when it is made, or its "
-             "files are in TSR_VEGA_DIR.",
+             "page holds all it needs.",
     .run = report};

@@ -53,7 +53,7 @@ typedef struct {
 /* A chain on the prior alone leads away from the input structure. */
 static tsr_status walk(work *w, tsr_err *err)
 {
-    const tsr_topology *t = w->setup.topology;
+    const tsr_topology *t = w->setup.molecule.topology;
     tsr_target target = w->setup.target;
     tsr_chain *chain = NULL;
     tsr_chain_view view;
@@ -123,14 +123,14 @@ static tsr_status of_neutrons(const work *w, tsr_atom_curves *curves,
     tsr_neutron neutron;
     TSR_TRY(tsr_neutron_make(&w->config.simulate.neutron, &neutron, err));
     const tsr_neutron_basis basis = {.origin = neutron.d2o};
-    tsr_scattering bodies = {.contrast = w->setup.contrast};
+    tsr_scattering bodies = {.contrast = w->setup.tables.contrast};
     tsr_neutron_bodies *own = NULL;
     double match;
     if (w->is_atoms) {
-        TSR_TRY(tsr_atom_curves_neutron(curves, w->truth, &neutron,
-                                        basis.origin, partial, err));
+        TSR_TRY(tsr_atom_curves_partial(curves, w->truth, &neutron,
+                                        basis.origin, partial, &match, err));
         /* c2 is fixed: one component is left */
-        tsr_neutron_fold(&basis, w->setup.contrast, grid->n_q, partial);
+        tsr_neutron_fold(&basis, w->setup.tables.contrast, grid->n_q, partial);
         memcpy(intensity, partial, n_q * sizeof *intensity);
         return TSR_OK;
     }
@@ -138,9 +138,9 @@ static tsr_status of_neutrons(const work *w, tsr_atom_curves *curves,
                                                &neutron.d2o, &match, &own, err);
     bodies.neutron = own;
     for (int k = 0; k < grid->n_q && status == TSR_OK; k++)
-        status =
-            tsr_scattering_intensity(&bodies, w->setup.topology, w->truth, NULL,
-                                     k * grid->dq_inv_ang, &intensity[k], err);
+        status = tsr_scattering_intensity(&bodies, w->setup.molecule.topology,
+                                          w->truth, NULL, k * grid->dq_inv_ang,
+                                          &intensity[k], err);
     tsr_neutron_bodies_free(own);
     return status;
 }
@@ -151,13 +151,14 @@ static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
                            double *intensity, tsr_err *err)
 {
     double radius;
-    TSR_TRY(tsr_atom_curves_partial(curves, w->truth, partial, &radius, err));
+    TSR_TRY(tsr_atom_curves_partial(curves, w->truth, NULL, 0.0, partial,
+                                    &radius, err));
     for (int j = 0; j < grid->n_q; j++)
         intensity[j] = tsr_component_intensity(
             partial + j, (size_t)grid->n_q,
-            tsr_component_scale(w->setup.contrast[TSR_C1].start, radius,
+            tsr_component_scale(w->setup.tables.contrast[TSR_C1].start, radius,
                                 j * grid->dq_inv_ang),
-            w->setup.contrast[TSR_C2].start);
+            w->setup.tables.contrast[TSR_C2].start);
     return TSR_OK;
 }
 
@@ -167,8 +168,8 @@ static tsr_status of_bodies(const work *w, const tsr_q_grid *grid, int n,
 {
     for (int k = 0; k < n; k++)
         TSR_TRY(tsr_scattering_intensity(
-            w->setup.scattering, w->setup.topology, w->truth, NULL,
-            q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
+            w->setup.data.scattering, w->setup.molecule.topology, w->truth,
+            NULL, q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
     return TSR_OK;
 }
 
@@ -179,16 +180,12 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
                              tsr_atom_curves **curves, tsr_err *err)
 {
     const tsr_config *c = &w->config;
-    const tsr_atom_curves_spec spec = {.topology = w->setup.topology,
-                                       .model = w->setup.model,
-                                       .file = c->structure.file,
-                                       .density = c->solvent.density,
-                                       .grid = *grid};
+    const tsr_molecule *m = &w->setup.molecule;
     tsr_err why;
     if (c->simulate.radiation)
-        return tsr_atom_curves_new(&spec, NULL, curves, err);
+        return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
     if (tsr_config_no_atoms(c) == NULL &&
-        tsr_atom_curves_new(&spec, NULL, curves, &why) != TSR_OK)
+        tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
         tsr_info(w->log, "the curve is that of the bodies: %s", why.message);
     return TSR_OK;
 }
@@ -235,7 +232,7 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     const int n = (int)w->config.simulate.points;
     const int is_neutron = w->config.simulate.radiation;
     const tsr_q_grid grid =
-        tsr_q_grid_make(w->setup.d_bound_ang,
+        tsr_q_grid_make(w->setup.molecule.d_bound_ang,
                         fmax(0.2, tsr_resolution_q_max(&w->resolution, n, q)));
     tsr_atom_curves *curves = NULL;
     double *on_grid, *partial;
@@ -353,8 +350,8 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
 {
     const tsr_config *c = &w->config;
     const tsr_simulate_config *s = &c->simulate;
-    const double rg = tsr_conformation_rg(w->setup.topology, w->truth,
-                                          w->setup.form_factors->rg2);
+    const double rg = tsr_conformation_rg(w->setup.molecule.topology, w->truth,
+                                          w->setup.molecule.form_factors->rg2);
     char comment[768], resolution[200], neutrons[80] = "";
     if (s->radiation)
         snprintf(neutrons, sizeof neutrons, "; neutrons, %.4g %% D2O%s",
@@ -375,7 +372,7 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
     char *waiting =
         tsr_pool_print(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
     tsr_structure *structure =
-        tsr_topology_structure(w->setup.topology, w->truth);
+        tsr_topology_structure(w->setup.molecule.topology, w->truth);
     tsr_status status =
         waiting == NULL || structure == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_structure_letter_chains(structure, NULL, err));
@@ -394,8 +391,9 @@ static tsr_status make(work *w, FILE *out, tsr_err *err)
     TSR_TRY(set_contrast(&w->config, err));
     TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
     TSR_TRY(walk(w, err));
-    if (w->setup.components != NULL)
-        TSR_TRY(tsr_setup_expose(&w->setup, w->truth, w->setup.exposure, err));
+    if (w->setup.molecule.components != NULL)
+        TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
+                                       w->truth, w->setup.data.exposure, err));
     TSR_TRY(compute(w, err));
     return write_files(w, out, err);
 }

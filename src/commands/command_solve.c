@@ -731,9 +731,10 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->is_still = w->config.structure.still;
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
-                       fits_all(s) && tsr_tails_alone(setup.topology) &&
+                       fits_all(s) &&
+                       tsr_tails_alone(setup.molecule.topology) &&
                        !w->o->sample && !exists(begun);
-        s->atoms = w->atoms = tsr_model_atoms_of(setup.model);
+        s->atoms = w->atoms = tsr_model_atoms_of(setup.molecule.model);
         s->again = tsr_args_command(
             w->args, s->is_enough ? "tessera solve --sample" : "tessera solve",
             &w->pool);

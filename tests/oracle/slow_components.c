@@ -44,7 +44,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     files *f = *state;
-    tsr_path_list_clear(&f->list);
+    tsr_pool_clear(&f->list.pool);
     free(f->train);
     free(f->test);
     free(f);

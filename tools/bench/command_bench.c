@@ -4,7 +4,6 @@
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
-#include "bench/engine_bench.h"
 #include "core/json.h"
 #include "gpu/engine_device.h"
 
@@ -347,7 +346,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
         o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
         : o->moves  ? tsr_bench_moves(&table, quick, log, err)
         : o->tune   ? tsr_bench_tune(device, quick, out, log, err)
-        : o->map    ? tsr_bench_map(device, &table, quick, log, err)
+        : o->map    ? tsr_bench_map(device, &table, quick, err)
                     : bench_engine(&b, err);
     while (json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);

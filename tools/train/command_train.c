@@ -45,6 +45,7 @@ static const double setting[N_SETTING][2] = {
     {0.97, 1.0}, {0.97, 2.0}, {1.03, 1.0}, {1.03, 2.0}};
 
 typedef struct {
+    tsr_pool pool;
     int n_table, n_row;
     struct {
         char *name; /* as shown */
@@ -56,14 +57,13 @@ typedef struct {
     tsr_path_list list;
     int n_test;
     const char **test; /* [n_test], into the list */
-    tsr_pool pool;     /* of the arrays */
 } evaluation;
 
 static void clear(evaluation *e)
 {
     for (int t = 0; t < e->n_table; t++)
         tsr_form_factor_free(e->file[t].table);
-    tsr_path_list_clear(&e->list);
+    tsr_pool_clear(&e->list.pool);
     tsr_pool_clear(&e->pool);
 }
 
