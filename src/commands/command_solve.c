@@ -249,37 +249,20 @@ static void say_convergence(const tsr_solve *s, tsr_words *w)
 
 /* Of the model as it is, of the runs, or of both. */
 enum { OF_MODEL = 1, OF_RUNS = 2 };
-static tsr_status sentences(const tsr_solve *s, int of, int *n, char ***text,
-                            tsr_err *err)
+static void say(const tsr_solve *s, int of, tsr_words *w)
 {
-    tsr_words w;
-    tsr_words_begin(&w);
+    tsr_words_begin(w);
     if (of & OF_MODEL) {
-        say_rigid(s, &w);
-        say_motion(s, &w);
+        say_rigid(s, w);
+        say_motion(s, w);
     }
     if ((of & OF_RUNS) && s->runs->n > 0) {
-        say_states(s, &w);
-        say_convergence(s, &w);
+        say_states(s, w);
+        say_convergence(s, w);
     }
-    return tsr_words_paragraphs(&w, n, text, err);
 }
 
 /* ---- the verdict as text ---- */
-
-static tsr_status print_sentences(const tsr_solve *s, int of, FILE *out,
-                                  tsr_err *err)
-{
-    int n;
-    char **text;
-    TSR_TRY(sentences(s, of, &n, &text, err));
-    for (int i = 0; i < n; i++) {
-        fputc('\n', out);
-        tsr_text_wrap(out, 0, 0, "", text[i]);
-    }
-    tsr_paragraphs_free(n, text);
-    return TSR_OK;
-}
 
 /* What the data say of each number of states, and each above the one before. */
 static void print_table(const tsr_solve *s, FILE *out)
@@ -311,7 +294,9 @@ static void print_table(const tsr_solve *s, FILE *out)
 tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
                                  tsr_err *err)
 {
-    TSR_TRY(print_sentences(solve, OF_MODEL, out, err));
+    tsr_words words;
+    say(solve, OF_MODEL, &words);
+    TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
     if (solve->is_enough)
         fprintf(out, "\nTo sample them all the same:\n    %s\n", solve->again);
     return TSR_OK;
@@ -320,18 +305,16 @@ tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
 tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
 {
     const tsr_solve *s = solve;
-    int n;
-    char **text, number[32];
+    char number[32];
     if (s->runs->n > 0) {
-        TSR_TRY(print_sentences(s, OF_RUNS, out, err));
+        tsr_words words;
+        say(s, OF_RUNS, &words);
+        TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
         print_table(s, out);
         fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
                 s->runs->run[s->chosen].directory);
-        TSR_TRY(
-            tsr_verdict_sentences(verdict_of(s, s->chosen), &n, &text, err));
-        for (int i = 0; i < n; i++)
-            tsr_text_wrap(out, 0, 2, "", text[i]);
-        tsr_paragraphs_free(n, text);
+        tsr_verdict_say(verdict_of(s, s->chosen), &words);
+        TSR_TRY(tsr_words_print(&words, out, 2, "", err));
     }
     if (!s->is_finished) {
         fprintf(out, "\nNot finished. To go on:\n    %s\n", s->again);
@@ -432,17 +415,11 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
 {
     const tsr_solve *s = solve;
     tsr_json j = {.out = out};
-    int n;
-    char **text;
-    TSR_TRY(sentences(s, OF_MODEL | OF_RUNS, &n, &text, err));
+    tsr_words words;
+    say(s, OF_MODEL | OF_RUNS, &words);
     tsr_json_object(&j, NULL);
-    tsr_json_array(&j, "verdict");
-    for (int i = 0; i < n; i++)
-        tsr_json_text(&j, NULL, text[i]);
-    tsr_json_close(&j);
-    tsr_paragraphs_free(n, text);
-    tsr_json_text(&j, "directory", s->directory);
-    tsr_json_text(&j, "model", s->model);
+    TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
+    tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
     tsr_json_text(&j, "bodies", s->bodies);
     put_rigid(s, &j);
     tsr_json_array(&j, "flexible");

@@ -135,6 +135,20 @@ void tsr_json_text(tsr_json *json, const char *key, const char *text)
         fputs("null", json->out);
 }
 
+tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
+                          tsr_err *err)
+{
+    char *rest, *text = tsr_words_end(words);
+    TSR_TRY(tsr_allocated(text, err));
+    tsr_json_array(json, key);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        tsr_json_text(json, NULL, line);
+    tsr_json_close(json);
+    free(text);
+    return TSR_OK;
+}
+
 /* ---- members and tables ---- */
 
 /* n letters, a blank for '~', one '%' for two. */

@@ -19,6 +19,7 @@
 #define TSR_CORE_JSON_H
 
 #include "core/status.h"
+#include "core/text.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -50,6 +51,10 @@ void tsr_json_truth(tsr_json *json, const char *key, int value);
 
 /* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
+
+/* Ends a text: an array of its lines but empty ones. Errors: TSR_E_NOMEM. */
+tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
+                          tsr_err *err);
 
 /* Several members at once, each a key and a conversion of printf, with one
  * blank between: %g is a number, %d and %ld an integer, %i a truth, %s a text.
