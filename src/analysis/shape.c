@@ -158,13 +158,6 @@ void tsr_shape_free(tsr_shape *shape)
     free(shape);
 }
 
-/* m of n numbers, evenly: the first and the last among them. */
-static void spread_evenly(int n, int m, int *out)
-{
-    for (int i = 0; i < m; i++)
-        out[i] = m > 1 ? (int)((long)i * (n - 1) / (m - 1)) : 0;
-}
-
 /* What the passes need beside the result. */
 typedef struct {
     tsr_pool pool;
@@ -316,11 +309,9 @@ static void find_extent(job *j)
     enum { LOOKS = 20 };
     tsr_shape *s = j->shape;
     const int looks = s->n < LOOKS ? s->n : LOOKS;
-    int at[LOOKS];
     double longest = 1.0;
-    spread_evenly(s->n, looks, at);
     for (int i = 0; i < looks; i++) {
-        tsr_ca_of(j->all, s->n_residue, at[i], j->ca);
+        tsr_ca_of(j->all, s->n_residue, tsr_even_place(s->n, looks, i), j->ca);
         for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
@@ -430,8 +421,10 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     tsr_status status = allocate(&j, err);
     TSR_THEN(status, choose(&j, frames, weight, err));
     if (status == TSR_OK) {
-        spread_evenly(s->n_residue, s->n_row, s->row);
-        spread_evenly(s->n, s->n_column, s->column);
+        for (int k = 0; k < s->n_row; k++)
+            s->row[k] = tsr_even_place(s->n_residue, s->n_row, k);
+        for (int k = 0; k < s->n_column; k++)
+            s->column[k] = tsr_even_place(s->n, s->n_column, k);
         tsr_start_of(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
