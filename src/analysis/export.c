@@ -633,30 +633,6 @@ static void find_motion(job *j, tsr_motion *motion)
                   (const double(*)[3])j->ca, motion);
 }
 
-/* Mean and mean square deviation of frames that some residues align; from the
- * start, so that little is taken from little. */
-static tsr_status make_aligned_mean(job *j, tsr_err *err)
-{
-    const tsr_model_atoms *m = j->model;
-    tsr_start_of(m, j->start);
-    for (int i = 0; i < j->n; i++) {
-        tsr_motion motion;
-        TSR_TRY(load(j, i, err));
-        find_motion(j, &motion);
-        move_all(m->n_residue, j->ca, &motion);
-        for (int r = 0; r < m->n_residue; r++)
-            for (int d = 0; d < 3; d++) {
-                double x = j->ca[r][d] - j->start[r][d];
-                j->mean[r][d] += x / j->n;
-                j->square[r] += x * x / j->n;
-            }
-    }
-    for (int r = 0; r < m->n_residue; r++)
-        j->square[r] =
-            fmax(0.0, j->square[r] - tsr_vec3_dot(j->mean[r], j->mean[r]));
-    return TSR_OK;
-}
-
 /* The mean of the chosen frames, or of as many of them as memory should hold,
  * evenly. */
 static tsr_status make_mean(job *j, tsr_err *err)
@@ -671,7 +647,9 @@ static tsr_status make_mean(job *j, tsr_err *err)
     for (int i = 0; i < n && status == TSR_OK; i++)
         at[i] = j->at[(long)i * j->n / n];
     TSR_THEN(status, tsr_frames_gather_ca(j->frames, n, at, &pool, &all, err));
-    TSR_THEN(status, tsr_mean_shape_make(n, j->model->n_residue, all, j->mean,
+    TSR_THEN(status, tsr_mean_shape_make(n, j->model->n_residue, all,
+                                         j->options->n_align, j->options->align,
+                                         (const double(*)[3])j->start, j->mean,
                                          j->square, err));
     tsr_pool_clear(&pool);
     return status;
@@ -754,8 +732,9 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     tsr_pool_array(&j.pool, j.b, j.shown->n_atom);
     tsr_status status = tsr_pool_check(&j.pool, err);
     TSR_THEN(status, choose(&j, choice, err));
-    TSR_THEN(status, options->align != NULL ? make_aligned_mean(&j, err)
-                                            : make_mean(&j, err));
+    if (status == TSR_OK)
+        tsr_start_of(model, j.start);
+    TSR_THEN(status, make_mean(&j, err));
     TSR_THEN(status, write_models(&j, out, err));
     *n_model = j.n;
     tsr_pool_clear(&j.pool);
