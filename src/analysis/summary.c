@@ -155,7 +155,7 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
     const int batch = tsr_columns_that_fit(n_chain, n_draw, n);
     double *column = malloc(rows * (size_t)batch * sizeof *column);
-    int *at = malloc((size_t)batch * sizeof *at);
+    int *at = calloc((size_t)batch, sizeof *at);
     tsr_status status =
         column == NULL || at == NULL ? tsr_no_memory(err) : TSR_OK;
     for (int first = 0; first < n && status == TSR_OK; first += batch) {
