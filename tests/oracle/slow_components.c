@@ -66,8 +66,8 @@ static tsr_form_factor_table *read_table(int m)
     return table;
 }
 
-/* Bounds at c1 = 1 without hydration: what is asked for. Others: a quarter above
- * what was measured (docs/forward-model.md). */
+/* Bounds at c1 = 1 without hydration: what is asked for. Others: a quarter
+ * above what was measured (docs/forward-model.md). */
 static void held_out(void **state)
 {
     const files *f = *state;
