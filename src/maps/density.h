@@ -111,7 +111,8 @@ typedef struct {
 typedef struct tsr_density_engine tsr_density_engine;
 
 struct tsr_density_engine {
-    void (*free)(tsr_density_engine *engine);
+    tsr_pool pool; /* of what it holds, and of itself */
+    void (*free)(tsr_density_engine *engine); /* what is not; NULL: nothing */
     tsr_status (*set_blur)(tsr_density_engine *engine,
                            const tsr_blur_table *blur, tsr_err *err);
     tsr_status (*run)(tsr_density_engine *engine,

@@ -45,7 +45,7 @@ tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
  * the map sent to the device and with it there, parts of them alone and in
  * batches, against double precision. json: NULL for a table. */
 tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
-                         FILE *out, tsr_log *log, tsr_err *err);
+                         FILE *out, tsr_err *err);
 
 /* Tries settings of the page-tile engine on the device, one after the other
  * from what it has now, and prints each with its score: the geometric mean of
