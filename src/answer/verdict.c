@@ -558,8 +558,11 @@ static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
 {
     tsr_status status = TSR_OK;
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
+    const tsr_term_type *const *curves = tsr_term_registry;
+    while (!(*curves)->is_curve)
+        curves++; /* all kinds of curves are counted together */
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.of = {run, &tsr_term_saxs, v->n_curve}, .summary = summary};
+        job j = {.of = {run, *curves, v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
