@@ -102,11 +102,12 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
-                           tsr_err *bad, tsr_err *err)
+tsr_status tsr_frames_open(const char *directory, tsr_log *log,
+                           tsr_frames **out, tsr_err *err)
 {
+    tsr_err bad;
+    int n_bad = 0;
     *out = NULL;
-    *n_bad = 0;
     tsr_frames *f = calloc(1, sizeof *f);
     TSR_TRY(tsr_allocated(f, err));
     tsr_status status = find_files(f, directory, err);
@@ -121,15 +122,18 @@ tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
         tsr_status read = list_file(f, i, &local);
         if (read == TSR_E_NOMEM)
             status = tsr_fail(err, read, "%s", local.message);
-        else if (read != TSR_OK && (*n_bad)++ == 0 && bad != NULL)
-            *bad = local;
+        else if (read != TSR_OK && n_bad++ == 0)
+            bad = local;
     }
     if (status == TSR_OK && f->n == 0)
-        status = *n_bad > 0 && bad != NULL
-                     ? tsr_fail(err, TSR_E_DATA, "%s", bad->message)
+        status = n_bad > 0
+                     ? tsr_fail(err, TSR_E_DATA, "%s", bad.message)
                      : tsr_fail(err, TSR_E_DATA,
                                 "the trajectories of '%s' have no frame yet",
                                 directory);
+    if (status == TSR_OK && n_bad > 0)
+        tsr_warn(log, "%d trajector%s left out: %s", n_bad,
+                 n_bad == 1 ? "y is" : "ies are", bad.message);
     if (status == TSR_OK) {
         const size_t one = 3 * sizeof(float) * (size_t)f->atoms->n_atom;
         f->room = block_bytes > one ? (int)(block_bytes / one) : 1;

@@ -408,11 +408,8 @@ void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json)
         return;
     }
     tsr_json_object(json, name);
-    tsr_json_number(json, "elpd", loo->elpd);
-    tsr_json_number(json, "error", loo->error);
-    tsr_json_number(json, "p_loo", loo->p_loo);
-    tsr_json_number(json, "worst_k", loo->worst_k);
-    tsr_json_integer(json, "n_bad", loo->n_bad);
-    tsr_json_integer(json, "points", loo->n);
+    tsr_json_members(
+        json, "elpd %g error %g p_loo %g worst_k %g n_bad %d points %d",
+        loo->elpd, loo->error, loo->p_loo, loo->worst_k, loo->n_bad, loo->n);
     tsr_json_close(json);
 }
