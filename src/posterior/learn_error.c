@@ -5,7 +5,7 @@
  * Their ratio corrects all curves of the run; how far they then still are from
  * each other, a few smooth curves with their standard deviations, is left to
  * the likelihood's terms, which integrate it out (docs/statistics.md). */
-#include "posterior/setup_parts.h"
+#include "posterior/setup.h"
 
 #include "core/clock.h"
 #include "core/interrupt.h"
