@@ -788,13 +788,3 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json)
     if (summary->evidence.n_temp > 0)
         tsr_evidence_put(&summary->evidence, "evidence", json);
 }
-
-tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
-                                  tsr_err *err)
-{
-    tsr_json j = {.out = out};
-    tsr_json_object(&j, NULL);
-    tsr_summary_put(summary, &j);
-    tsr_json_close(&j);
-    return written(out, err);
-}
