@@ -374,13 +374,13 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
              config->contrast.c2.number, neutrons, resolution);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
-    tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
+    tsr_model_atoms *model = tsr_topology_model(setup->topology, truth);
     tsr_status status =
-        waiting == NULL || structure == NULL ? tsr_no_memory(err) : TSR_OK;
-    TSR_THEN(status, tsr_structure_letter_chains(structure, NULL, err));
+        waiting == NULL || model == NULL ? tsr_no_memory(err) : TSR_OK;
+    TSR_THEN(status, tsr_model_atoms_letter_chains(model, NULL, err));
     TSR_THEN(status,
-             tsr_structure_write_pdb(
-                 structure, waiting,
+             tsr_model_atoms_write(
+                 model, waiting,
                  "tessera simulate: SC is the centre of a side chain", err));
     if (status == TSR_OK) {
         status =
@@ -395,7 +395,7 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
                 path, pdb, rg);
-    tsr_structure_free(structure);
+    tsr_model_atoms_free(model);
     free(waiting);
     return status;
 }

@@ -352,13 +352,13 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        tsr_solve_fits(s) && tsr_tails_alone(setup.topology) &&
                        tsr_args_count(w->args, "sample") == 0 && !exists(begun);
-        w->atoms = tsr_model_atoms_of(setup.model);
+        w->atoms = setup.model;
+        setup.model = NULL;
         s->atoms = w->atoms;
         w->again = tsr_args_command(
             w->args, s->is_enough ? "tessera solve --sample" : "tessera solve");
         s->again = w->again;
-        status = w->atoms == NULL ? tsr_no_memory(err)
-                                  : tsr_allocated(w->again, err);
+        status = tsr_allocated(w->again, err);
     }
     tsr_setup_clear(&setup);
     free(begun);

@@ -47,34 +47,6 @@ void tsr_guests_place(const tsr_topology *t, const tsr_conformation *c,
     }
 }
 
-void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
-                      tsr_structure *s)
-{
-    int first = s->n_residue - s->n_guest;
-    for (int r = 0; r < s->n_guest; r++) {
-        const tsr_file_residue *from = &guests->atoms->residue[r];
-        tsr_residue_record *to = &s->residue[first + r];
-        memcpy(to->name, from->name, sizeof to->name);
-        memcpy(to->file_name, from->name, sizeof to->file_name);
-        memcpy(to->chain, from->chain, sizeof to->chain);
-        to->number = from->number;
-        to->insertion = from->insertion;
-        to->is_guest = from->kind == TSR_MOLECULE_NUCLEOTIDE
-                           ? TSR_GUEST_NUCLEOTIDE
-                           : TSR_GUEST_LIGAND;
-        to->first_atom = s->n_atom;
-        to->n_atom = from->n_atom;
-        for (int k = 0; k < from->n_atom; k++) {
-            const tsr_file_atom *a = &guests->atoms->atom[from->first_atom + k];
-            tsr_atom *atom = &s->atom[s->n_atom];
-            memcpy(atom->name, a->name, sizeof atom->name);
-            memcpy(atom->file_name, a->name, sizeof atom->file_name);
-            atom->z = a->z;
-            tsr_vec3_copy(atom->xyz, xyz[s->n_atom++]);
-        }
-    }
-}
-
 /* ---- links of nucleotides ---- */
 
 /* Is residue r of the file's atoms a nucleotide whose links are residues of the

@@ -589,7 +589,6 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
                                tsr_atom_curves **out, tsr_err *err)
 {
     tsr_structure *input = NULL;
-    tsr_model_atoms *model = NULL;
     tsr_atom_curves *c = calloc(1, sizeof *c);
     *out = NULL;
     tsr_status status = tsr_allocated(c, err);
@@ -597,10 +596,9 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
     if (status == TSR_OK) {
         const size_t n = (size_t)tsr_topology_n_atom(spec->topology);
         c->spec = *spec;
-        model = tsr_model_atoms_of(spec->model);
         c->model = calloc(n + 1, sizeof *c->model);
         c->xyz = calloc((size_t)input->n_atom + n + 1, sizeof *c->xyz);
-        if (model == NULL || c->model == NULL || c->xyz == NULL ||
+        if (c->model == NULL || c->xyz == NULL ||
             !take_atoms(input, spec->topology->guests, &c->atoms))
             status = tsr_no_memory(err);
     }
@@ -614,12 +612,11 @@ tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
     if (status == TSR_OK)
         status = check_whole(input, c->is_cut, n_cut, err);
     if (status == TSR_OK)
-        status = tsr_all_atoms_new(model, input, &c->all, err);
+        status = tsr_all_atoms_new(spec->model, input, &c->all, err);
     if (status == TSR_OK) {
         find_bodies(spec->topology, &c->atoms, c->body);
         status = open_sum(c, err);
     }
-    tsr_model_atoms_free(model);
     tsr_structure_free(input);
     if (status == TSR_OK)
         *out = c;

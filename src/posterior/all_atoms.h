@@ -48,7 +48,7 @@ typedef struct tsr_atom_curves tsr_atom_curves;
 
 typedef struct {
     const tsr_topology *topology; /* borrowed */
-    const tsr_structure *model;   /* the molecule as model.pdb has it */
+    const tsr_model_atoms *model; /* the molecule as model.pdb has it */
     const char *file;             /* that it was read from */
     double density;               /* of the solvent, e/A^3 */
     tsr_q_grid grid;

@@ -388,7 +388,7 @@ static tsr_status read_atoms(const tsr_profile_maker *m, const char *path,
                              const tsr_conformation *first,
                              tsr_atom_curves **out, tsr_err *err)
 {
-    tsr_structure *model = tsr_topology_structure(topology, first);
+    tsr_model_atoms *model = tsr_topology_model(topology, first);
     const tsr_atom_curves_spec spec = {.topology = topology,
                                        .model = model,
                                        .file = path,
@@ -402,7 +402,7 @@ static tsr_status read_atoms(const tsr_profile_maker *m, const char *path,
         if (why.status == TSR_E_NOMEM)
             status = tsr_fail(err, why.status, "%s", why.message);
     }
-    tsr_structure_free(model);
+    tsr_model_atoms_free(model);
     return status;
 }
 

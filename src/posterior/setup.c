@@ -594,7 +594,7 @@ void tsr_setup_clear(tsr_setup *setup)
         tsr_neutron_bodies_free(setup->neutron[p]);
     free(setup->neutron);
     free(setup->rigid);
-    tsr_structure_free(setup->model);
+    tsr_model_atoms_free(setup->model);
     tsr_conformation_free(setup->first);
     for (int k = 0; k < setup->n_start; k++)
         tsr_conformation_free(setup->start[k]);
@@ -713,10 +713,10 @@ static tsr_status read_molecule(tsr_config *config, tsr_log *log, tsr_setup *s,
 /* What model.pdb cannot hold is said before anything is computed. */
 static tsr_status make_model(tsr_setup *s, tsr_log *log, tsr_err *err)
 {
-    s->model = tsr_topology_structure(s->topology, s->first);
+    s->model = tsr_topology_model(s->topology, s->first);
     TSR_TRY(tsr_allocated(s->model, err));
-    TSR_TRY(tsr_structure_letter_chains(s->model, log, err));
-    return tsr_structure_check_pdb(s->model, err);
+    TSR_TRY(tsr_model_atoms_letter_chains(s->model, log, err));
+    return tsr_model_atoms_write(s->model, NULL, NULL, err);
 }
 
 /* Of the first entries alone, since the pairs grow with the square. */
@@ -892,7 +892,7 @@ static tsr_status settle_starts(const tsr_config *config, tsr_log *log,
     int n_moved = 0;
     TSR_TRY(settle(config, file, s->first, log, s, &n_moved, err));
     if (n_moved > 0) {
-        tsr_structure_free(s->model); /* model.pdb is where the run starts */
+        tsr_model_atoms_free(s->model); /* model.pdb is where the run starts */
         s->model = NULL;
         TSR_TRY(make_model(s, NULL, err));
     }

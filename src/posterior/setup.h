@@ -21,7 +21,7 @@ typedef struct {
     tsr_conformation *first;
     int n_start; /* structure.starts */
     tsr_conformation **start;
-    tsr_structure *model; /* the first conformation as model.pdb has it */
+    tsr_model_atoms *model; /* the first conformation as model.pdb has it */
     tsr_prior_table *prior_table;
     tsr_prior *prior;
     tsr_form_factor_table *form_factors;    /* with components: for Rg alone */

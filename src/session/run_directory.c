@@ -396,7 +396,7 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
     char *model = tsr_run_directory_file(directory, "model.pdb");
     tsr_status status = tsr_allocated(model, err);
     TSR_THEN(status,
-             tsr_structure_write_pdb(
+             tsr_model_atoms_write(
                  setup->model, model,
                  "tessera: the start; SC is the centre of a side chain", err));
     free(model);

@@ -38,7 +38,7 @@ static double *expose(const char *path, const tsr_form_factor_table *table,
                       const tsr_topology *t, const tsr_conformation *first)
 {
     tsr_err err;
-    tsr_structure *model = tsr_topology_structure(t, first);
+    tsr_model_atoms *model = tsr_topology_model(t, first);
     const tsr_atom_curves_spec spec = {.topology = t,
                                        .model = model,
                                        .file = path,
@@ -51,7 +51,7 @@ static double *expose(const char *path, const tsr_form_factor_table *table,
              &err);
     }
     tsr_atom_curves_free(atoms);
-    tsr_structure_free(model);
+    tsr_model_atoms_free(model);
     return exposure;
 }
 
