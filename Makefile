@@ -31,7 +31,7 @@ PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
 # What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
-    librandom123-dev libcmocka-dev libjs-vega
+    librandom123-dev libcmocka-dev
 DEB_CHECK    := python3 python3-venv hdf5-tools
 # opens the report in a test, which skips without it
 DEB_BROWSER  := chromium
@@ -132,16 +132,16 @@ $(BUILD)/%.o: %.cc
 # for errno or for the processor's floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     $(BUILD)/src/surrogate/redraw.o \
-    $(BUILD)/src/maps/overlap.o \
+    $(BUILD)/src/maps/term_map.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
-$(BUILD)/src/posterior/setup_tables.o $(BUILD)/tidy/src/posterior/setup_tables.ok: TSR_CPPFLAGS += \
+$(BUILD)/src/posterior/molecule.o $(BUILD)/tidy/src/posterior/molecule.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/posterior/setup_tables.o: $(BUILD)/gen/prefix
+$(BUILD)/src/posterior/molecule.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@

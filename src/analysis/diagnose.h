@@ -14,6 +14,7 @@
  * chains agree on it. */
 
 typedef struct {
+    tsr_pool pool;
     char *name;  /* "intensity_mean" */
     int n_point; /* of the curve in the trace */
     int n;       /* points summarised: all, of very many draws some */
@@ -67,6 +68,7 @@ typedef struct {
 } tsr_diagnose_options;
 
 typedef struct {
+    tsr_pool pool; /* of the texts and of the list of curves */
     int n_chain, n_draw;
     tsr_summary *summary;
     int n_curve;

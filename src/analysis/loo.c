@@ -48,13 +48,8 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
 {
     const double prior_b = 3.0, prior_k = 10.0;
     const int m = 30 + (int)sqrt((double)n);
-    double *b = malloc((size_t)m * sizeof *b);
-    double *fit = malloc((size_t)m * sizeof *fit);
-    tsr_status status = TSR_OK;
-    if (b == NULL || fit == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
+    double *b = malloc(2 * (size_t)m * sizeof *b), *fit = b + m;
+    TSR_TRY(tsr_allocated(b, err));
     const double quartile = x[(int)(n / 4.0 + 0.5) - 1];
     for (int j = 0; j < m; j++) {
         b[j] =
@@ -76,10 +71,8 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
     *k = shape_at(mean, n, x);
     *scale = -*k / mean;
     *k = (n * *k + prior_k * 0.5) / (n + prior_k);
-done:
     free(b);
-    free(fit);
-    return status;
+    return TSR_OK;
 }
 
 /* Replaces the n largest of `sorted`, above cut, by quantiles of their fit. */
@@ -136,11 +129,10 @@ tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
     tsr_convergence mean;
     double share = 1.0;
     double *w = malloc(n * sizeof *w);
-    if (w == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights", n);
+    TSR_TRY(tsr_allocated(w, err));
     for (size_t i = 0; i < n; i++)
         w[i] = exp(log_weight[i]);
-    tsr_status status = tsr_convergence_make(n_chain, n_draw, w, &mean, err);
+    tsr_status status = tsr_convergence_make(0, n_chain, n_draw, w, &mean, err);
     if (n_draw < 4)
         share = 1.0 / n_draw;
     else if (mean.mcse > 0.0)
@@ -160,8 +152,7 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     if (status != TSR_OK)
         return status;
     entry *sorted = malloc((size_t)n * sizeof *sorted);
-    if (sorted == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld weights", n);
+    TSR_TRY(tsr_allocated(sorted, err));
     for (long i = 0; i < n; i++)
         sorted[i] = (entry){log_weight[i], i};
     qsort(sorted, (size_t)n, sizeof *sorted, by_weight);
@@ -231,8 +222,7 @@ tsr_status tsr_weighted_make(long n, const double *value,
     int is_finite = 1;
     *out = (tsr_weighted){nan, nan, nan, nan, nan};
     draw *e = malloc(((size_t)n + 1) * sizeof *e);
-    if (e == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld draws", n);
+    TSR_TRY(tsr_allocated(e, err));
     for (long i = 0; i < n; i++) {
         double w = log_weight != NULL ? exp(log_weight[i]) : 1.0 / (double)n;
         if (!(w > 0.0))
@@ -264,11 +254,6 @@ void tsr_loo_clear(tsr_loo *loo)
 {
     free(loo->point);
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
-}
-
-static tsr_status no_memory(tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_NOMEM, "no memory to leave out points");
 }
 
 /* log of the mean of exp(x + weight), weights of sum 1. */
@@ -318,8 +303,8 @@ tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
     *loo = (tsr_loo){.n = n, .n_draw = n_draw, .worst_k = -HUGE_VAL};
     loo->point = calloc((size_t)n + 1, sizeof *loo->point);
     double *value = calloc(2 * (size_t)n_draw + 1, sizeof *value);
-    tsr_status status =
-        loo->point == NULL || value == NULL ? no_memory(err) : TSR_OK;
+    tsr_status status = tsr_allocated(loo->point, err);
+    TSR_THEN(status, tsr_allocated(value, err));
     for (int k = 0; k < n && status == TSR_OK; k++) {
         for (long i = 0; i < n_draw; i++)
             value[i] = log_lik[(size_t)i * (size_t)n + (size_t)k];
@@ -386,9 +371,10 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
         TSR_THEN(status, tsr_thinned_get(reader, TSR_TRACE_LOG_LIKELIHOOD,
                                          name[i], MOST_DRAWS, 0, n, &t, err));
         rows = (size_t)t.n_chain * (size_t)t.n_kept;
-        if (status == TSR_OK && all == NULL &&
-            (all = malloc(rows * (size_t)width * sizeof *all)) == NULL)
-            status = no_memory(err);
+        if (status == TSR_OK && all == NULL) {
+            all = malloc(rows * (size_t)width * sizeof *all);
+            status = tsr_allocated(all, err);
+        }
         if (status == TSR_OK)
             place(&t, at, width, all);
         at += n;

@@ -51,8 +51,8 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *stored,
                                    double **value, tsr_err *err);
 
 /* Calls `each` with the curve of every draw, (c I + b - b) / c, [n], chain by
- * chain within blocks of draws; at is its place in [n_chain][n_draw]. Some 16
- * MiB are in memory. Stops at its first error. Errors: those of
+ * chain within blocks of draws; at is its place in [n_chain][n_draw]. Some
+ * 32 MiB are in memory. Stops at its first error. Errors: those of
  * tsr_trace_get_part and of `each`; TSR_E_DATA (a scale that is not above 0).
  */
 typedef tsr_status (*tsr_curve_visit)(void *context, size_t at,
@@ -62,6 +62,7 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *stored,
                                  tsr_err *err);
 
 typedef struct {
+    tsr_pool pool;
     long n;             /* n_chain n_draw */
     double *log_weight; /* [n] raw: log P(D' | X) - log P(D | X), nat */
     double *scale, *background, *chi2;   /* [n] of the new data */

@@ -399,7 +399,6 @@ static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
     char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
     char why[TSR_ERR_SIZE] = "", *advice = NULL, *solved = NULL;
     tsr_report_options o = {.name = "tessera report",
-                            .vega_directory = getenv("TSR_VEGA_DIR"),
                             .diagnose = {.rhat = 1.01, .ess = 400.0}};
     tsr_status status =
         tsr_past_run_open(tsr_args_argument(args), &run, log, err);
@@ -488,7 +487,6 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
     size_t size;
     tsr_report_rigid_fit *fit = calloc((size_t)solve->n_curve + 1, sizeof *fit);
     tsr_report_options o = {.name = tsr_text_file_name(solve->model),
-                            .vega_directory = getenv("TSR_VEGA_DIR"),
                             .n_rigid = solve->n_curve,
                             .rigid = fit,
                             .mass = (double)NAN,
@@ -531,8 +529,5 @@ const tsr_command tsr_command_report = {
                   "numbers, CSV. Made again, it takes the place of the "
                   "one before; figures, tables and models there that are "
                   "somebody else's are in the way, unless with --force. The "
-                  "page holds "
-                  "all it needs. Its figures can be zoomed where Debian's "
-                  "package libjs-vega is installed when it is made, or its "
-                  "files are in TSR_VEGA_DIR."},
+                  "page holds all it needs."},
     .run = report};

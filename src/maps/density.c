@@ -6,8 +6,6 @@
 #include "molecule/structure.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- blur ----
@@ -242,8 +240,12 @@ tsr_status tsr_systems_run(const tsr_systems *s, tsr_density_engine *engine,
 
 void tsr_density_free(tsr_density_engine *engine)
 {
-    if (engine != NULL)
+    if (engine == NULL)
+        return;
+    if (engine->free != NULL)
         engine->free(engine);
+    tsr_pool pool = engine->pool;
+    tsr_pool_clear(&pool);
 }
 
 /* ---- the reference ---- */
@@ -254,52 +256,21 @@ typedef struct {
     unsigned char *mask; /* [n_voxel] */
 } reference;
 
-static double distance2(const tsr_map_grid *g, const double r[3], int x, int y,
-                        int z)
-{
-    const int at[3] = {x, y, z};
-    double sum = 0.0;
-    for (int c = 0; c < 3; c++) {
-        double d = g->origin[c] + g->step[c] * at[c] - r[c];
-        sum += d * d;
-    }
-    return sum;
-}
-
 static void add_gaussian(reference *e, const double r[3],
                          const tsr_gaussian *gaussian)
 {
-    const tsr_map_grid *g = &e->base.map->grid;
-    int first[3], last[3];
-    if (!tsr_map_box(g, r, TSR_BLUR_REACH * gaussian->sigma_ang, first, last))
-        return;
     const double falls = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
-    for (int z = first[2]; z <= last[2]; z++)
-        for (int y = first[1]; y <= last[1]; y++) {
-            double *row =
-                e->density +
-                ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-            for (int x = first[0]; x <= last[0]; x++)
-                row[x] += gaussian->amplitude *
-                          exp(-falls * distance2(g, r, x, y, z));
-        }
+    tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r,
+                                      TSR_BLUR_REACH * gaussian->sigma_ang);
+    while (tsr_map_box_next(&b))
+        e->density[b.k] += gaussian->amplitude * exp(-falls * b.square);
 }
 
 static void add_mask(reference *e, const double r[3], double radius)
 {
-    const tsr_map_grid *g = &e->base.map->grid;
-    int first[3], last[3];
-    if (!tsr_map_box(g, r, radius, first, last))
-        return;
-    for (int z = first[2]; z <= last[2]; z++)
-        for (int y = first[1]; y <= last[1]; y++) {
-            unsigned char *row =
-                e->mask +
-                ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-            for (int x = first[0]; x <= last[0]; x++)
-                if (distance2(g, r, x, y, z) <= radius * radius)
-                    row[x] = 1;
-        }
+    tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r, radius);
+    while (tsr_map_box_next(&b))
+        e->mask[b.k] |= b.square <= radius * radius;
 }
 
 static void add_up(const reference *e, const tsr_density_options *o,
@@ -373,36 +344,27 @@ static tsr_status reference_blur(tsr_density_engine *engine,
     return TSR_OK;
 }
 
-static void reference_free(tsr_density_engine *engine)
-{
-    reference *e = (reference *)engine;
-    free(e->density);
-    free(e->mask);
-    free(e);
-}
-
 tsr_status tsr_density_reference_new(const tsr_map *map,
                                      tsr_density_engine **out, tsr_err *err)
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
-    reference *e = calloc(1, sizeof *e);
+    tsr_pool pool = {0};
+    reference room, *e = tsr_pool_new(&pool, 1, sizeof *e);
+    tsr_pool_array(&pool, room.density, n_voxel);
+    tsr_pool_array(&pool, room.mask, n_voxel);
+    const tsr_status status = tsr_pool_check(&pool, err);
     *out = NULL;
-    if (e != NULL) {
-        e->density = calloc(n_voxel, sizeof *e->density);
-        e->mask = calloc(n_voxel, 1);
+    if (status != TSR_OK) {
+        tsr_pool_clear(&pool);
+        return status;
     }
-    if (e == NULL || e->density == NULL || e->mask == NULL) {
-        if (e != NULL)
-            reference_free(&e->base);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a density");
-    }
-    e->base = (tsr_density_engine){.free = reference_free,
+    *e = room;
+    e->base = (tsr_density_engine){.pool = pool,
                                    .set_blur = reference_blur,
                                    .run = reference_run,
                                    .map = map,
-                                   .whole = tsr_map_whole(map)};
-    snprintf(e->base.describe, sizeof e->base.describe,
-             "reference, double precision");
+                                   .whole = tsr_map_whole(map),
+                                   .describe = "reference, double precision"};
     *out = &e->base;
     return TSR_OK;
 }
@@ -470,7 +432,7 @@ void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd)
 }
 
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
-                           tsr_map **out, tsr_err *err)
+                           tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     tsr_map_grid grid = map->grid;
     for (int c = 0; c < 3; c++) {
@@ -478,7 +440,7 @@ tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
         grid.step[c] = TSR_TILE_SIDE * map->grid.step[c];
         grid.origin[c] += 0.5 * (TSR_TILE_SIDE - 1) * map->grid.step[c];
     }
-    TSR_TRY(tsr_map_new(&grid, out, err));
+    TSR_TRY(tsr_map_new(&grid, pool, out, err));
     const size_t n = tsr_map_n_tile(&map->grid);
     for (size_t k = 0; k < n; k++) {
         const double cc = tsr_map_cc(&tile[k]);

@@ -111,7 +111,8 @@ typedef struct {
 typedef struct tsr_density_engine tsr_density_engine;
 
 struct tsr_density_engine {
-    void (*free)(tsr_density_engine *engine);
+    tsr_pool pool; /* of what it holds, and of itself */
+    void (*free)(tsr_density_engine *engine); /* what is not; NULL: nothing */
     tsr_status (*set_blur)(tsr_density_engine *engine,
                            const tsr_blur_table *blur, tsr_err *err);
     tsr_status (*run)(tsr_density_engine *engine,
@@ -206,6 +207,6 @@ void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd);
 /* The same grid with 8^3 voxels as one, and in each the correlation within the
  * tile; 0 where it is not defined. Errors: TSR_E_NOMEM. */
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
-                           tsr_map **out, tsr_err *err);
+                           tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 #endif

@@ -9,10 +9,10 @@
 #define TSR_MAPS_DENSITY_MAP_H
 
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 typedef struct {
     int n[3];         /* voxels along x, y, z */
@@ -34,9 +34,32 @@ static inline size_t tsr_map_n_voxel(const tsr_map_grid *grid)
 /* Voxels, steps and origin are the same, within rounding. */
 int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b);
 
-/* Voxels first .. last along each axis within reach of x; 0: there is none. */
-int tsr_map_box(const tsr_map_grid *grid, const double x[3], double reach,
-                int first[3], int last[3]);
+/* Voxels in the box within reach of x along each axis, one after the other:
+ *
+ *     tsr_map_box box = tsr_map_box_about(grid, x, reach);
+ *     while (tsr_map_box_next(&box))
+ *         ... box.k, box.square ... */
+typedef struct {
+    const tsr_map_grid *grid;
+    double x[3];
+    int first[3], last[3], at[3];
+    size_t row, k;            /* the voxel's place in a map, and its row's */
+    double square, across[2]; /* of its distance from x; along y, z alone */
+} tsr_map_box;
+
+tsr_map_box tsr_map_box_about(const tsr_map_grid *grid, const double x[3],
+                              double reach);
+int tsr_map_box_row(tsr_map_box *box); /* goes to the next row of voxels */
+
+static inline int tsr_map_box_next(tsr_map_box *b)
+{
+    if (++b->at[0] > b->last[0] && !tsr_map_box_row(b))
+        return 0;
+    const double d = b->grid->origin[0] + b->grid->step[0] * b->at[0] - b->x[0];
+    b->square = d * d + b->across[0] + b->across[1];
+    b->k = b->row + (size_t)b->at[0];
+    return 1;
+}
 
 /* Is a map (what: "mask") on the grid of another? Errors: TSR_E_DATA. */
 tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,
@@ -62,7 +85,7 @@ typedef enum {
  * away than 1e6), TSR_E_NOMEM (more voxels than this machine has memory for,
  * told before reading). */
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
-                        tsr_map **out, tsr_err *err);
+                        tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 /* Can models be compared with it, at that resolution (0: not known)? Says how
  * many voxels are not known. Masks and grids for other maps need no such
@@ -72,8 +95,8 @@ tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
                          tsr_log *log, tsr_err *err);
 
 /* A map of zeros on a grid. Errors: TSR_E_NOMEM. */
-tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err);
-void tsr_map_free(tsr_map *map);
+tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
+                       tsr_err *err);
 
 /* Writes MRC2014, mode 2, beside and renames. title: one line of the header.
  * Errors: TSR_E_IO, TSR_E_DATA (an axis of more than 32,767 voxels). */
@@ -82,32 +105,6 @@ tsr_status tsr_map_write(const tsr_map *map, const char *path,
 
 /* How such a file by tessera is known (files/file.h). */
 #define TSR_MAP_MARK "tessera: "
-
-/* ---- between density_map.c and the header's reader, through gemmi ---- */
-
-enum { TSR_MAP_HEADER = 1024 /* bytes */ };
-
-typedef struct {
-    int n[3];           /* NX, NY, NZ: columns, rows, sections in the file */
-    int mode;           /* MODE */
-    int axis[3];        /* MAPC, MAPR, MAPS from 0: what columns, rows and
-                           sections are */
-    int n_start[3];     /* NXSTART.. by columns, rows, sections */
-    double step[3];     /* by x, y, z */
-    double origin[3];   /* ORIGIN, by x, y, z */
-    int64_t n_extended; /* NSYMBT, bytes between header and voxels */
-    int is_swapped;     /* the file's bytes are in the other order */
-    char remark[160];   /* what is odd about it; "": nothing */
-} tsr_map_header;
-
-/* Errors: TSR_E_DATA, naming the field. */
-tsr_status tsr_map_header_read(const char *path,
-                               const unsigned char raw[TSR_MAP_HEADER],
-                               tsr_map_header *out, tsr_err *err);
-
-/* Of a map in memory. stats: least, greatest, mean, rms deviation. */
-void tsr_map_header_make(const tsr_map_grid *grid, const double stats[4],
-                         const char *title, unsigned char raw[TSR_MAP_HEADER]);
 
 /* Is a model, n atoms at xyz, where the map is? Warns of one that is in part
  * outside. Errors: TSR_E_DATA, with both boxes and a remedy, as "dock it

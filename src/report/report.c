@@ -371,20 +371,6 @@ static tsr_status find_domains(tsr_report *r, tsr_err *err)
                                         &r->domains, err);
 }
 
-static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
-                            tsr_log *log, tsr_err *err)
-{
-    tsr_err local;
-    tsr_status status =
-        tsr_vega_script(r->options->vega_directory, vega, &local);
-    if (status == TSR_E_NOMEM)
-        return tsr_fail(err, status, "%s", local.message);
-    if (status != TSR_OK)
-        tsr_warn(log, "%s", local.message);
-    r->page = tsr_page_new(r->options->name, *vega, folder);
-    return tsr_allocated(r->page, err);
-}
-
 tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err)
@@ -412,7 +398,6 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                   ? v->d_max
                   : (tsr_convergence){.mean = is_rigid ? rigid->d_max : none,
                                       .q5 = none};
-    char *vega = NULL;
     tsr_log_progress(log, "report: diagnosis");
     tsr_status status = TSR_OK;
     if (trace != NULL) {
@@ -424,7 +409,10 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
             tsr_summary_hide_poses(r.diagnosis->summary);
     }
     TSR_THEN(status, find_domains(&r, err));
-    TSR_THEN(status, open_page(&r, folder, &vega, log, err));
+    if (status == TSR_OK) {
+        r.page = tsr_page_new(options->name, folder);
+        status = tsr_allocated(r.page, err);
+    }
     TSR_THEN(status, put_box(&r, err));
     for (int i = 0; i < n && status == TSR_OK; i++) {
         char text[80];
@@ -441,6 +429,5 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     tsr_page_free(r.page);
     tsr_diagnosis_free(r.diagnosis);
     tsr_domains_free(r.domains);
-    free(vega);
     return status;
 }

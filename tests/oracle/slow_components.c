@@ -3,8 +3,6 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "molecule/structure.h"
-#include "train/form_factors.h"
-#include "train/residue_atoms.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -46,7 +44,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     files *f = *state;
-    tsr_path_list_clear(&f->list);
+    tsr_pool_clear(&f->list.pool);
     free(f->train);
     free(f->test);
     free(f);

@@ -41,7 +41,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     split *s = *state;
-    tsr_path_list_clear(&s->list);
+    tsr_pool_clear(&s->list.pool);
     free(s->train);
     free(s);
     return 0;

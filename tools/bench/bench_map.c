@@ -33,7 +33,6 @@ static const struct {
 typedef struct {
     const tsr_device *device;
     FILE *out;
-    tsr_log *log;
     tsr_json *json; /* NULL: a table */
     double seconds; /* of a row */
     int is_quick;
@@ -41,11 +40,13 @@ typedef struct {
 
 /* A molecule and a map of it. */
 typedef struct {
+    tsr_pool pool;
     int n;
     double (*xyz)[3];
     unsigned char *z;
     tsr_blur_table blur;
     tsr_map *map;
+    tsr_systems whole; /* one system of all atoms */
 } problem;
 
 static double uniform(uint64_t *state)
@@ -53,13 +54,6 @@ static double uniform(uint64_t *state)
     *state =
         *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(*state >> 11) * 0x1p-53;
-}
-
-static void problem_clear(problem *p)
-{
-    free(p->xyz);
-    free(p->z);
-    tsr_map_free(p->map);
 }
 
 /* Atoms of a cube of the lattice that lie between the radii, until there are
@@ -93,16 +87,17 @@ static tsr_status make_atoms(problem *p, int which, tsr_err *err)
     const double inner = sizes[which].inner * outer, side = EDGE * cbrt(17.5);
     const int most = (int)(outer / side) + 1;
     uint64_t state = 2014;
-    p->xyz = calloc((size_t)n + 1, sizeof *p->xyz);
-    p->z = calloc((size_t)n + 1, 1);
-    if (p->xyz == NULL || p->z == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d atoms", n);
+    TSR_TRY(tsr_systems_make(&p->pool, 1, (size_t)n + 1, &p->whole, err));
+    p->xyz = p->whole.xyz;
+    p->z = p->whole.z;
     for (int z = -most; z < most; z++)
         for (int y = -most; y < most; y++)
             for (int x = -most; x < most; x++) {
                 const double corner[3] = {side * x, side * y, side * z};
                 fill_cube(p, n, corner, inner, outer, &state);
             }
+    p->whole.n = 1;
+    p->whole.first[1] = p->n;
     return TSR_OK;
 }
 
@@ -131,18 +126,11 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
                           3, element, &p->blur, err));
     TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, sizes[which].resolution_ang, 0.3,
                           3, element, &wide, err));
-    TSR_TRY(tsr_map_new(&grid, &p->map, err));
-    const int first[2] = {0, p->n};
-    const tsr_density_batch batch = {.n_system = 1,
-                                     .first = first,
-                                     .xyz = (const double(*)[3])p->xyz,
-                                     .z = p->z};
+    TSR_TRY(tsr_map_new(&grid, &p->pool, &p->map, err));
     const tsr_density_options o = {.density = p->map->value};
     tsr_status status = tsr_map_sum_new(device, p->map, &engine, err);
-    if (status == TSR_OK)
-        status = tsr_density_set_blur(engine, &wide, err);
-    if (status == TSR_OK)
-        status = tsr_density_run(engine, &batch, &o, &sums, err);
+    TSR_THEN(status, tsr_density_set_blur(engine, &wide, err));
+    TSR_THEN(status, tsr_systems_run(&p->whole, engine, &o, &sums, err));
     tsr_density_free(engine);
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
         p->map->value[k] += (float)(10.0 * (uniform(&state) - 0.5));
@@ -238,16 +226,16 @@ static void print_row(const bench *b, int which, const problem *p, const row *r)
 
 /* The fastest of the calls that fit the time, at least two. */
 static tsr_status measure(const bench *b, tsr_density_engine *engine,
-                          const tsr_density_batch *batch, row *r,
+                          const tsr_systems *systems, row *r,
                           tsr_density_sums *sums, tsr_err *err)
 {
     const tsr_density_options o = {0};
     const double start = tsr_clock_s();
     r->wall_ms = HUGE_VAL;
-    r->n_system = batch->n_system;
+    r->n_system = systems->n;
     for (int k = 0; k < 2 || tsr_clock_s() - start < b->seconds; k++) {
         const double from = tsr_clock_s();
-        TSR_TRY(tsr_density_run(engine, batch, &o, sums, err));
+        TSR_TRY(tsr_systems_run(systems, engine, &o, sums, err));
         const double wall_ms = 1e3 * (tsr_clock_s() - from);
         if (wall_ms < r->wall_ms) {
             r->wall_ms = wall_ms;
@@ -259,17 +247,15 @@ static tsr_status measure(const bench *b, tsr_density_engine *engine,
 }
 
 /* How far the correlation is from the reference's. */
-static tsr_status error_of(const problem *p, const tsr_density_batch *batch,
-                           const tsr_density_sums *sums, double *out,
-                           tsr_err *err)
+static tsr_status error_of(const problem *p, const tsr_density_sums *sums,
+                           double *out, tsr_err *err)
 {
     tsr_density_engine *exact;
     tsr_density_sums want;
     const tsr_density_options o = {0};
     TSR_TRY(tsr_density_reference_new(p->map, &exact, err));
     tsr_status status = tsr_density_set_blur(exact, &p->blur, err);
-    if (status == TSR_OK)
-        status = tsr_density_run(exact, batch, &o, &want, err);
+    TSR_THEN(status, tsr_systems_run(&p->whole, exact, &o, &want, err));
     tsr_density_free(exact);
     *out = fabs(tsr_map_cc(&sums->box) - tsr_map_cc(&want.box));
     return status;
@@ -280,93 +266,70 @@ static tsr_status error_of(const problem *p, const tsr_density_batch *batch,
 static tsr_status bench_whole(bench *b, int which, const problem *p,
                               tsr_density_engine **engine, tsr_err *err)
 {
-    const int first[2] = {0, p->n};
-    const tsr_density_batch batch = {.n_system = 1,
-                                     .first = first,
-                                     .xyz = (const double(*)[3])p->xyz,
-                                     .z = p->z};
     const tsr_density_options o = {0};
     tsr_density_sums sums;
     row r = {.which = "cold", .n_system = 1, .error = (double)NAN};
     const double start = tsr_clock_s();
     TSR_TRY(tsr_map_sum_new(b->device, p->map, engine, err));
     TSR_TRY(tsr_density_set_blur(*engine, &p->blur, err));
-    TSR_TRY(tsr_density_run(*engine, &batch, &o, &sums, err));
+    TSR_TRY(tsr_systems_run(&p->whole, *engine, &o, &sums, err));
     r.wall_ms = 1e3 * (tsr_clock_s() - start);
     r.times = tsr_map_sum_last(*engine);
     print_row(b, which, p, &r);
     r.which = "resident";
-    TSR_TRY(measure(b, *engine, &batch, &r, &sums, err));
-    TSR_TRY(error_of(p, &batch, &sums, &r.error, err));
+    TSR_TRY(measure(b, *engine, &p->whole, &r, &sums, err));
+    TSR_TRY(error_of(p, &sums, &r.error, err));
     print_row(b, which, p, &r);
     return TSR_OK;
 }
 
 /* Parts of 200 residues: one alone, and all parts of many frames at once. */
-static tsr_status bench_parts(bench *b, int which, const problem *p,
+static tsr_status bench_parts(bench *b, int which, problem *p,
                               tsr_density_engine *engine, tsr_err *err)
 {
-    const int n_part = p->n / COMPONENT;
-    const int n = b->is_quick ? 100 : MOST_BATCH;
-    const size_t n_atom = (size_t)n * COMPONENT;
-    double(*xyz)[3] = calloc(n_atom, sizeof *xyz);
-    unsigned char *z = calloc(n_atom, 1);
-    int *first = calloc((size_t)n + 1, sizeof *first);
-    tsr_density_sums *sums = calloc((size_t)n, sizeof *sums);
-    tsr_status status = TSR_OK;
-    if (xyz == NULL || z == NULL || first == NULL || sums == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch");
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        const size_t from = (size_t)(k % n_part) * COMPONENT;
-        first[k + 1] = (k + 1) * COMPONENT;
-        memcpy(xyz + first[k], p->xyz + from, COMPONENT * sizeof *xyz);
-        const int frame = k / n_part;
-        const double shift = 0.01 * frame; /* so that no two are the same */
-        memcpy(z + first[k], p->z + from, COMPONENT);
-        for (int i = 0; i < COMPONENT; i++)
-            xyz[first[k] + i][0] += shift;
-    }
-    const int batches[2] = {1, n};
     static const char *const name[] = {"component", "components"};
-    for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        const tsr_density_batch batch = {.n_system = batches[k],
-                                         .first = first,
-                                         .xyz = (const double(*)[3])xyz,
-                                         .z = z};
-        row r = {.which = name[k], .error = (double)NAN};
-        status = measure(b, engine, &batch, &r, sums, err);
-        if (status == TSR_OK)
-            print_row(b, which, p, &r);
+    const int n_part = p->n / COMPONENT;
+    const int n = b->is_quick ? 100 : MOST_BATCH, batches[2] = {1, n};
+    tsr_systems many;
+    tsr_density_sums *sums;
+    tsr_pool_array(&p->pool, sums, n);
+    TSR_TRY(tsr_systems_make(&p->pool, n, (size_t)n * COMPONENT, &many, err));
+    for (int k = 0; k < n; k++) {
+        const int from = k % n_part * COMPONENT;
+        const double shift = 0.01 * (k / n_part); /* no two are the same */
+        double(*x)[3] =
+            tsr_systems_add(&many, COMPONENT, NULL,
+                            (const double(*)[3])p->xyz + from, p->z + from);
+        for (int i = 0; i < COMPONENT; i++)
+            x[i][0] += shift;
     }
-    free(xyz);
-    free(z);
-    free(first);
-    free(sums);
-    return status;
+    for (int k = 0; k < 2; k++) {
+        row r = {.which = name[k], .error = (double)NAN};
+        many.n = batches[k];
+        TSR_TRY(measure(b, engine, &many, &r, sums, err));
+        print_row(b, which, p, &r);
+    }
+    return TSR_OK;
 }
 
 static tsr_status bench_size(bench *b, int which, tsr_err *err)
 {
-    problem p = {0};
+    problem p = {.n = 0};
     tsr_density_engine *engine = NULL;
     tsr_status status = make_atoms(&p, which, err);
-    if (status == TSR_OK)
-        status = make_map(&p, b->device, which, err);
-    if (status == TSR_OK)
-        status = bench_whole(b, which, &p, &engine, err);
-    if (status == TSR_OK)
-        status = bench_parts(b, which, &p, engine, err);
+    TSR_THEN(status, make_map(&p, b->device, which, err));
+    TSR_THEN(status, bench_whole(b, which, &p, &engine, err));
+    TSR_THEN(status, bench_parts(b, which, &p, engine, err));
     tsr_density_free(engine);
-    problem_clear(&p);
+    tsr_pool_clear(&p.pool);
     return status;
 }
 
 tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
-                         FILE *out, tsr_log *log, tsr_err *err)
+                         FILE *out, tsr_err *err)
 {
     bench b = {.device = device,
                .out = out,
-               .log = log,
                .json = json,
                .seconds = is_quick ? 0.05 : 1.0,
                .is_quick = is_quick};

@@ -123,11 +123,10 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     if (status != TSR_OK || m->flexible[0] == NULL)
         return status;
     /* the same coordinates, other freedom */
-    char *item[3];
+    char own[3][16], *item[3];
     for (int k = 0; k < 3; k++) {
-        item[k] = strdup(m->flexible[k]);
-        status = tsr_allocated(item[k], err);
-        TSR_THEN(status, status);
+        snprintf(own[k], sizeof own[k], "%s", m->flexible[k]);
+        item[k] = own[k];
     }
     const tsr_strings flexible = {3, item};
     coiled = b->first;
@@ -144,8 +143,6 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
         status = open_prior(b, err);
     }
     tsr_conformation_free(coiled);
-    for (int k = 0; k < 3; k++)
-        free(item[k]);
     return status;
 }
 

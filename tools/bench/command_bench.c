@@ -4,7 +4,6 @@
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
-#include "bench/engine_bench.h"
 #include "core/json.h"
 #include "gpu/engine_device.h"
 
@@ -369,7 +368,7 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
         return status;
     }
     if (tsr_args_count(args, "map") > 0) {
-        status = tsr_bench_map(device, b.json, quick, out, log, err);
+        status = tsr_bench_map(device, b.json, quick, out, err);
         tsr_device_free(device);
         return status;
     }

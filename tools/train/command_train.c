@@ -7,7 +7,6 @@
 #include "files/file.h"
 #include "posterior/setup.h"
 #include "scattering/form_factor.h"
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <stdlib.h>
@@ -35,6 +34,7 @@ static const double setting[N_SETTING][2] = {
     {0.97, 1.0}, {0.97, 2.0}, {1.03, 1.0}, {1.03, 2.0}};
 
 typedef struct {
+    tsr_pool pool;
     int n_table, n_row;
     struct {
         char *name; /* as shown */
@@ -50,16 +50,10 @@ typedef struct {
 
 static void clear(evaluation *e)
 {
-    for (int t = 0; t < e->n_table; t++) {
-        free(e->file[t].name);
+    for (int t = 0; t < e->n_table; t++)
         tsr_form_factor_free(e->file[t].table);
-    }
-    free(e->file);
-    free(e->row);
-    free(e->name);
-    free(e->summary);
-    free(e->test);
-    tsr_path_list_clear(&e->list);
+    tsr_pool_clear(&e->list.pool);
+    tsr_pool_clear(&e->pool);
 }
 
 static const char *bodies_word(const tsr_form_factor_table *table)
@@ -207,10 +201,9 @@ static tsr_status add_table(evaluation *e, const char *path, const char *bodies,
         return TSR_OK;
     }
     e->file[e->n_table].table = table;
-    e->file[e->n_table].name = strdup(tsr_text_file_name(path));
-    return e->file[e->n_table++].name != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
+    e->file[e->n_table++].name =
+        tsr_pool_text(&e->pool, tsr_text_file_name(path));
+    return tsr_pool_check(&e->pool, err);
 }
 
 static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
@@ -223,13 +216,11 @@ static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies '%s': expected one, two or both", bodies);
     size_t n = (size_t)(n_own + N_SHIPPED), n_row = n * N_SETTING;
-    e->file = calloc(n, sizeof *e->file);
-    e->row = calloc(n_row, sizeof *e->row);
-    e->name = calloc(n_row, sizeof(*e->name));
-    e->summary = calloc(n_row, sizeof *e->summary);
-    if (e->file == NULL || e->row == NULL || e->name == NULL ||
-        e->summary == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
+    tsr_pool_array(&e->pool, e->file, n);
+    tsr_pool_array(&e->pool, e->row, n_row);
+    tsr_pool_array(&e->pool, e->name, n_row);
+    tsr_pool_array(&e->pool, e->summary, n_row);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
     tsr_status s = TSR_OK;
     for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
         char *path = NULL;
@@ -277,9 +268,8 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
     const char *const *word;
     int n = tsr_args_arguments(args, &word);
     TSR_TRY(tsr_path_list_collect(&e->list, n - 1, word + 1, err));
-    e->test = malloc((size_t)e->list.n * sizeof(*e->test));
-    if (e->test == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    tsr_pool_array(&e->pool, e->test, e->list.n);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
         for (int t = 0; t < e->n_table && !seen; t++)
