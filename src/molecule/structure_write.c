@@ -199,20 +199,15 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
     }
 }
 
-/* Columns 13 to 16: the element's symbol right-justified in the first two. */
-static void format_name(char out[8], const tsr_model_atom *atom)
-{
-    int is_wide = strlen(atom->name) > 3 || strlen(atom->element) > 1;
-    snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
-}
-
 /* Domains that move by more than 6 Angstrom have a B above 999.99, which is
  * what its six columns hold at most: mmCIF has the whole number. */
 static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
                      double b, FILE *out)
 {
+    /* columns 13 to 16: the element's symbol right-justified in two of them */
+    const int is_wide = strlen(a->name) > 3 || strlen(a->element) > 1;
     char name[8];
-    format_name(name, a);
+    snprintf(name, sizeof name, is_wide ? "%-4.4s" : " %-3.3s", a->name);
     fprintf(out,
             "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
             "          %2s\n",
