@@ -783,13 +783,10 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out)
 static void put_check(tsr_json *j, const tsr_check *c)
 {
     tsr_json_object(j, NULL);
-    tsr_json_text(j, "name", c->name);
-    tsr_json_text(j, "asks", c->asks);
-    tsr_json_text(j, "answer", answer_name[c->answer]);
-    tsr_json_number(j, "value", c->value);
-    tsr_json_number(j, "limit", c->limit);
-    tsr_json_text(j, "found", c->found);
-    tsr_json_text(j, "remedy", c->remedy);
+    tsr_json_members(
+        j, "name %s asks %s answer %s value %g limit %g found %s remedy %s",
+        c->name, c->asks, answer_name[c->answer], c->value, c->limit, c->found,
+        c->remedy);
     tsr_json_close(j);
 }
 
@@ -813,10 +810,9 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out)
     const tsr_summary *s = diagnosis->summary;
     tsr_json j = {.out = out};
     tsr_json_object(&j, NULL);
-    tsr_json_truth(&j, "converged", diagnosis->is_converged);
-    tsr_json_integer(&j, "n_chain", diagnosis->n_chain);
-    tsr_json_integer(&j, "n_draw", diagnosis->n_draw);
-    tsr_json_text(&j, "advice", diagnosis->advice);
+    tsr_json_members(&j, "converged %i n_chain %d n_draw %d advice %s",
+                     diagnosis->is_converged, diagnosis->n_chain,
+                     diagnosis->n_draw, diagnosis->advice);
     tsr_json_array(&j, "checks");
     for (int i = 0; i < diagnosis->n; i++)
         put_check(&j, &diagnosis->check[i]);
@@ -824,9 +820,9 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out)
     tsr_json_object(&j, "variables");
     for (int i = 0; i < s->n; i++) {
         tsr_json_object(&j, s->item[i].name);
-        tsr_json_number(&j, "rhat", s->item[i].value.rhat);
-        tsr_json_number(&j, "ess_bulk", s->item[i].value.ess_bulk);
-        tsr_json_number(&j, "ess_tail", s->item[i].value.ess_tail);
+        tsr_json_members(&j, "rhat %g ess_bulk %g ess_tail %g",
+                         s->item[i].value.rhat, s->item[i].value.ess_bulk,
+                         s->item[i].value.ess_tail);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);

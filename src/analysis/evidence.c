@@ -444,17 +444,15 @@ void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
         return;
     }
     tsr_json_object(json, name);
-    tsr_json_number(json, "log", e->log);
-    tsr_json_number(json, "error", e->error);
-    tsr_json_number(json, "barrier", e->barrier);
-    tsr_json_integer(json, "temperatures", e->n_temp);
-    tsr_json_number(json, "t_max", e->t_max);
+    tsr_json_members(json,
+                     "log %g error %g barrier %g temperatures %d t_max %g",
+                     e->log, e->error, e->barrier, e->n_temp, e->t_max);
     if (e->why_not[0] != '\0')
         tsr_json_text(json, "note", e->why_not);
     if (isfinite(e->population)) {
         tsr_json_object(json, "population");
-        tsr_json_number(json, "log", e->population);
-        tsr_json_number(json, "error", e->population_error);
+        tsr_json_members(json, "log %g error %g", e->population,
+                         e->population_error);
         tsr_json_close(json);
     }
     tsr_json_close(json);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* What rows of all kinds have before them: {device, platform, driver, version,
- * rows: [, which the caller closes. */
+ * rows: [. The command closes all that is open at the end. */
 void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info);
 
 /* tessera bench --sampling */
@@ -23,7 +23,6 @@ typedef struct {
     const char *const *set; /* [n_set] KEY=VALUE for all of them */
     const char *device;
     long seconds; /* at most, of each */
-    int json;
 } tsr_bench_sampling_options;
 
 /* Runs each configuration, with its seed, until R-hat < 1.01 and ESS > 400 of
@@ -32,20 +31,19 @@ typedef struct {
  * is left out, with a warning. Errors: TSR_E_NOINPUT (nothing to run),
  * TSR_E_INTERRUPTED, TSR_E_IO. */
 tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
-                              FILE *out, tsr_log *log, tsr_err *err);
+                              tsr_table *table, tsr_log *log, tsr_err *err);
 
 /* Proposals a second of each move on one thread, excluded volume and the copy
  * of what moved included, the likelihood left out; acceptance under the prior;
- * and the part of the engine's tiles that a proposal makes dirty. json: NULL
- * for a table. */
-tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
-                           tsr_log *log, tsr_err *err);
+ * and the part of the engine's tiles that a proposal makes dirty. */
+tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
+                           tsr_err *err);
 
 /* Models of the sizes of a published benchmark compared with density maps: with
  * the map sent to the device and with it there, parts of them alone and in
- * batches, against double precision. json: NULL for a table. */
-tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
-                         FILE *out, tsr_err *err);
+ * batches, against double precision. */
+tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
+                         int is_quick, tsr_err *err);
 
 /* Tries settings of the page-tile engine on the device, one after the other
  * from what it has now, and prints each with its score: the geometric mean of
