@@ -9,6 +9,7 @@
 #include "molecule/residue.h"
 #include "molecule/secondary.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,17 +142,6 @@ static tsr_status read_backbones(parts_graph *g, double (*cb)[3], tsr_err *err)
 
 /* ---- how sure a residue's place is ---- */
 
-static double correlation(int n, const double *x, const double *y)
-{
-    double sx = 0.0, sy = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
-    for (int i = 0; i < n; i++) {
-        sx += x[i], sy += y[i];
-        xx += x[i] * x[i], yy += y[i] * y[i], xy += x[i] * y[i];
-    }
-    double var = (n * xx - sx * sx) * (n * yy - sy * sy);
-    return var > 0.0 ? (n * xy - sx * sy) / sqrt(var) : 0.0;
-}
-
 /* Does the B column hold pLDDT, 0 to 100 (or 0 to 1)? Where the file does not
  * say so: what predictions are sure of lies deep in the structure; B factors
  * are small there. Returns the factor that makes it 0 to 100; 0: no. */
@@ -170,7 +160,8 @@ static double plddt_scale(const tsr_structure *s, const double *depth,
     if (s->is_prediction)
         return scale;
     return (high - low) * scale > 20.0 &&
-                   correlation(s->n_residue, b, depth) > 0.3
+                   gsl_stats_correlation(b, 1, depth, 1, (size_t)s->n_residue) >
+                       0.3
                ? scale
                : 0.0;
 }
