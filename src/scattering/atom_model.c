@@ -426,7 +426,6 @@ static void add_up(tsr_atom_model *m)
                 centre[c] = (m->mass * centre[c] + mass * m->xyz[i][c]) /
                             (m->mass + mass);
             m->mass += mass;
-            m->n_electron += k->z + k->n_hydrogen;
             m->volume += k->volume;
             m->radius_ang += radius_of(k->volume) / m->n_atom;
         }
