@@ -97,7 +97,7 @@ tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
                                   tsr_err *err)
 {
     double(*xyz)[3];
-    tsr_pool_array(pool, xyz, atoms->n_atom);
+    tsr_pool_array(pool, xyz, atoms->n_atom + 1);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < atoms->n_atom; i++)
         tsr_vec3_copy(xyz[i], atoms->atom[i].xyz);
