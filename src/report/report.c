@@ -326,7 +326,7 @@ static void methods(tsr_report *r)
     char *engine = tsr_trace_attribute_text(r->trace, "engine");
     char *created = tsr_trace_attribute_text(r->trace, "created_at");
     tsr_page_section(r->page, "methods", "Methods");
-    tsr_page_paragraph(r->page, NULL, "", r->options->methods);
+    tsr_page_paragraph(r->page, "", "", r->options->methods);
     tsr_page_words(
         r->page,
         "Every figure is in the folder <code>report</code> as SVG, and its "
@@ -335,8 +335,8 @@ static void methods(tsr_report *r)
             ? "; <code>conformations.csv</code> has the distances and turns of "
               "the domains of each conformation"
             : "");
-    tsr_page_paragraph(r->page, NULL, "The trace was begun at ", created);
-    tsr_page_paragraph(r->page, NULL, "Engine: ", engine);
+    tsr_page_paragraph(r->page, "", "The trace was begun at ", created);
+    tsr_page_paragraph(r->page, "", "Engine: ", engine);
     if (config != NULL) {
         fputs("<details><summary>The configuration, as resolved</summary>"
               "<pre>",

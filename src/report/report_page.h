@@ -41,9 +41,20 @@ FILE *tsr_page_script(tsr_page *page);
 void tsr_page_text(tsr_page *page, const char *text);
 
 /* A paragraph: `lead` is HTML and ours, the text is escaped. class_of: of the
- * style; NULL: none. Nothing where the text is NULL. */
+ * style, "" for none. Nothing where the text is NULL. */
 void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
                         const char *text);
+
+/* A table: its head, rows, its end. Cells are separated by tabs, and HTML: what
+ * comes from a file goes through tsr_page_safe. */
+void tsr_page_table(tsr_page *page, const char *class_of, const char *head);
+void tsr_page_row(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
+void tsr_page_table_end(tsr_page *page);
+
+/* For rows: a text with what means something in HTML escaped; a number, or a
+ * dash where it is not finite. */
+const char *tsr_page_safe(tsr_page *page, const char *text);
+const char *tsr_page_number(tsr_page *page, int decimals, double value);
 
 /* Writes the figure as SVG and puts it into the page; takes it, also when it
  * fails. Errors: TSR_E_IO, TSR_E_NOMEM. */

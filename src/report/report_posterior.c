@@ -43,22 +43,12 @@ static const char *readable_name(const tsr_report *report,
 
 /* ---- the tables ---- */
 
-static void cell(FILE *out, double x, int decimals, const char *missing)
+static const char *cell(tsr_report *r, double x, int decimals,
+                        const char *missing)
 {
     char text[TSR_SUMMARY_CELL];
     tsr_summary_number(text, x, decimals);
-    fprintf(out, "<td>%s</td>", isfinite(x) ? text : missing);
-}
-
-static void prior_cells(FILE *out, const tsr_summary_item *item)
-{
-    const int decimals = tsr_summary_decimals(&item->prior);
-    cell(out, item->prior.mean, decimals, "&ndash;");
-    cell(out, item->prior.sd, decimals, "&ndash;");
-    if (isfinite(item->contraction))
-        fprintf(out, "<td>%.0f&nbsp;%%</td>", 100.0 * item->contraction);
-    else
-        fputs("<td>&ndash;</td>", out);
+    return isfinite(x) ? tsr_page_safe(r->page, text) : missing;
 }
 
 static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
@@ -69,49 +59,51 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
                                           [TSR_FLAW_CONSTANT] = "constant",
                                           [TSR_FLAW_NOT_FINITE] = "NaN",
                                           [TSR_FLAW_UNREADABLE] = "damaged"};
-    FILE *out = tsr_page_html(r->page);
-    const tsr_convergence *v = &item->value;
-    const char *why = missing[item->flaw];
-    char title[160];
-    fputs("<tr><td>", out);
-    tsr_page_text(r->page, readable_name(r, item, sizeof title, title));
-    fputs(" <code>", out);
-    tsr_page_text(r->page, item->name);
-    fputs("</code></td><td>", out);
-    tsr_page_text(r->page, item->unit != NULL ? item->unit : "");
-    fputs("</td>", out);
-    const double number[] = {v->mean, v->sd, v->median, v->q5, v->q95, v->mcse};
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        cell(out, number[i], tsr_summary_decimals(v), why);
-    cell(out, v->ess_bulk, 0, why);
-    cell(out, v->ess_tail, 0, why);
+    tsr_page *page = r->page;
+    const tsr_convergence *v = &item->value, *prior = &item->prior;
+    const char *why = missing[item->flaw], *none = "&ndash;";
+    const int n = tsr_summary_decimals(v),
+              n_prior = tsr_summary_decimals(prior);
+    char title[160], rhat[64], more[160] = "", learned[32] = "&ndash;";
     if (isfinite(v->rhat))
-        fprintf(out, "<td class=\"%s\">%.3f</td>",
-                v->rhat <= r->options->diagnose.rhat ? "yes" : "no", v->rhat);
+        snprintf(rhat, sizeof rhat, "<span class=\"%s\">%.3f</span>",
+                 v->rhat <= r->options->diagnose.rhat ? "yes" : "no", v->rhat);
     else
-        fprintf(out, "<td>%s</td>", isinf(v->rhat) ? "&infin;" : why);
+        snprintf(rhat, sizeof rhat, "%s", isinf(v->rhat) ? "&infin;" : why);
+    if (isfinite(item->contraction))
+        snprintf(learned, sizeof learned, "%.0f&nbsp;%%",
+                 100.0 * item->contraction);
     if (has_prior)
-        prior_cells(out, item);
-    fputs("</tr>\n", out);
+        snprintf(more, sizeof more, "\t%s\t%s\t%s",
+                 cell(r, prior->mean, n_prior, none),
+                 cell(r, prior->sd, n_prior, none), learned);
+    tsr_page_row(
+        page, "%s <code>%s</code>\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s",
+        tsr_page_safe(page, readable_name(r, item, sizeof title, title)),
+        tsr_page_safe(page, item->name),
+        tsr_page_safe(page, item->unit != NULL ? item->unit : ""),
+        cell(r, v->mean, n, why), cell(r, v->sd, n, why),
+        cell(r, v->median, n, why), cell(r, v->q5, n, why),
+        cell(r, v->q95, n, why), cell(r, v->mcse, n, why),
+        cell(r, v->ess_bulk, 0, why), cell(r, v->ess_tail, 0, why), rhat, more);
 }
 
 /* Of the main variables or of the others. */
 static void table(tsr_report *r, int of_main)
 {
     const tsr_summary *s = r->diagnosis->summary;
-    FILE *out = tsr_page_html(r->page);
-    fprintf(out,
-            "<table class=\"tight\"><tr><th>variable</th><th>unit</th>"
-            "<th>mean</th><th>sd</th><th>median</th><th>5&nbsp;%%</th>"
-            "<th>95&nbsp;%%</th><th>error of the mean</th><th>ESS bulk</th>"
-            "<th>ESS tail</th><th>R-hat</th>%s</tr>\n",
-            s->has_prior
-                ? "<th>prior mean</th><th>prior sd</th><th>learned</th>"
-                : "");
+    tsr_page_table(
+        r->page, "tight",
+        s->has_prior
+            ? "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
+              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior sd\t"
+              "learned"
+            : "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
+              "the mean\tESS bulk\tESS tail\tR-hat");
     for (int i = 0; i < s->n; i++)
         if (is_main(&s->item[i]) == of_main)
             row(r, &s->item[i], s->has_prior);
-    fputs("</table>\n", out);
+    tsr_page_table_end(r->page);
 }
 
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
@@ -579,7 +571,7 @@ static void remedies(tsr_report *r)
             is_new = d->check[k].remedy == NULL ||
                      strcmp(d->check[k].remedy, d->check[i].remedy) != 0;
         if (is_new)
-            tsr_page_paragraph(r->page, NULL, "&rarr; ", d->check[i].remedy);
+            tsr_page_paragraph(r->page, "", "&rarr; ", d->check[i].remedy);
     }
     if (d->advice == NULL)
         return;
@@ -722,11 +714,9 @@ static void table_begin(tsr_report *r)
                    "from the measured one, in these standard deviations. Of "
                    "new measurements 90&nbsp;%% would fall into <i>new "
                    "data</i>.");
-    fputs("<table class=\"tight\"><tr><th></th><th>unit</th><th>measured</th>"
-          "<th>sd</th><th>draws, mean</th><th>sd</th><th>5&nbsp;%</th>"
-          "<th>95&nbsp;%</th><th>off by</th><th>new data, 5&nbsp;%</th>"
-          "<th>95&nbsp;%</th></tr>\n",
-          tsr_page_html(r->page));
+    tsr_page_table(r->page, "tight",
+                   "\tunit\tmeasured\tsd\tdraws, mean\tsd\t5&nbsp;%\t"
+                   "95&nbsp;%\toff by\tnew data, 5&nbsp;%\t95&nbsp;%");
 }
 
 /* "2: A:17, A:203", as far as it is known. */
@@ -740,7 +730,6 @@ static void label(const tsr_report *r, const measurement *m, char text[NAME])
 
 static void table_row(tsr_report *r, const measurement *m)
 {
-    FILE *out = tsr_page_html(r->page);
     const tsr_convergence *v = &m->mean->point[0], *seen = &m->seen->point[0];
     const double number[] = {m->observed[0],
                              m->sigma[0],
@@ -751,20 +740,17 @@ static void table_row(tsr_report *r, const measurement *m)
                              (v->mean - m->observed[0]) / m->sigma[0],
                              seen->q5,
                              seen->q95};
-    char name[NAME];
+    char name[NAME], cells[512] = "";
     label(r, m, name);
-    fputs("<tr><td>", out);
-    tsr_page_text(r->page, name);
-    fputs("</td><td>", out);
-    if (m->type->observable_unit != NULL)
-        tsr_page_text(r->page, m->type->observable_unit);
-    fputs("</td>", out);
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        if (isfinite(number[i]))
-            fprintf(out, "<td>%.4g</td>", number[i]);
-        else
-            fputs("<td>&ndash;</td>", out);
-    fputs("</tr>\n", out);
+    for (size_t i = 0, n = 0; i < sizeof number / sizeof *number; i++)
+        n += (size_t)(isfinite(number[i])
+                          ? snprintf(cells + n, sizeof cells - n, "\t%.4g",
+                                     number[i])
+                          : snprintf(cells + n, sizeof cells - n, "\t&ndash;"));
+    tsr_page_row(r->page, "%s\t%s%s", tsr_page_safe(r->page, name),
+                 m->type->observable_unit != NULL ? m->type->observable_unit
+                                                  : "",
+                 cells);
 }
 
 /* "distance-2", the file of the figure. */
@@ -907,7 +893,7 @@ static tsr_status section(tsr_report *r, const tsr_term_type *type,
     if (is_number) {
         table_begin(r);
         status = each(r, type, see_row, &n, err);
-        fputs("</table>\n", tsr_page_html(r->page));
+        tsr_page_table_end(r->page);
     }
     if (status != TSR_OK)
         return status;

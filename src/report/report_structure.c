@@ -310,7 +310,6 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
     enum { MOST = 32 * TSR_MOST_ARRANGEMENTS };
     const tsr_arrangements *a = r->options->diagnose.arrangements;
     const int n = a != NULL ? a->n : 0;
-    FILE *out = tsr_page_html(r->page);
     char path[4096];
     for (int i = n; i < MOST; i++) { /* of a report before this one */
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
@@ -328,35 +327,30 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
             "draw in the middle. The last columns are the shares of two halves "
             "of the chains, which should agree.",
             a->fixed + 1, a->threshold_ang);
-    if (n > 0)
-        fputs("<table><tr><th>arrangement</th><th>share</th><th>spread "
-              "(&Aring;)</th><th>draw in the middle</th><th>file</th>"
-              "<th>first half</th><th>second half</th></tr>\n",
-              out);
+    if (n == 0)
+        return TSR_OK;
+    tsr_page_table(r->page, "",
+                   "arrangement\tshare\tspread (&Aring;)\tdraw in the middle\t"
+                   "file\tfirst half\tsecond half");
     for (int i = 0; i < n; i++) {
         const tsr_arrangement *item = &a->item[i];
+        char state[32] = "";
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
         TSR_TRY(write_middle(r, item, path, err));
-        fprintf(out,
-                "<tr><td>%d</td><td>%.1f&nbsp;%%</td><td>%.2f</td><td>chain "
-                "%d, draw %ld",
-                i + 1, 100.0 * item->share, item->spread, item->chain,
-                item->draw);
         if (item->state > 0)
-            fprintf(out, ", state %d", item->state);
-        fprintf(out,
-                "</td><td><a href=\"report/arrangement-%d.cif\" download>"
-                "arrangement-%d.cif</a></td>",
-                i + 1, i + 1);
-        for (int h = 0; h < 2; h++)
-            if (isnan(item->half[h]))
-                fputs("<td>&ndash;</td>", out);
-            else
-                fprintf(out, "<td>%.1f&nbsp;%%</td>", 100.0 * item->half[h]);
-        fputs("</tr>\n", out);
+            snprintf(state, sizeof state, ", state %d", item->state);
+        tsr_page_row(r->page,
+                     "%d\t%.1f&nbsp;%%\t%.2f\tchain %d, draw %ld%s\t<a "
+                     "href=\"report/arrangement-%d.cif\" download>"
+                     "arrangement-%d.cif</a>\t%s%s\t%s%s",
+                     i + 1, 100.0 * item->share, item->spread, item->chain,
+                     item->draw, state, i + 1, i + 1,
+                     tsr_page_number(r->page, 1, 100.0 * item->half[0]),
+                     isnan(item->half[0]) ? "" : "&nbsp;%",
+                     tsr_page_number(r->page, 1, 100.0 * item->half[1]),
+                     isnan(item->half[1]) ? "" : "&nbsp;%");
     }
-    if (n > 0)
-        fputs("</table>\n", out);
+    tsr_page_table_end(r->page);
     return TSR_OK;
 }
 
@@ -410,7 +404,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
-            tsr_page_paragraph(page, NULL, "", report->options->no_frames);
+            tsr_page_paragraph(page, "", "", report->options->no_frames);
         }
         return TSR_OK;
     }
