@@ -96,12 +96,21 @@ void tsr_page_words(tsr_page *page, const char *format, ...)
     va_end(list);
 }
 
+static void open_tag(FILE *out, const char *name, const char *class_of)
+{
+    if (*class_of != '\0')
+        fprintf(out, "<%s class=\"%s\">", name, class_of);
+    else
+        fprintf(out, "<%s>", name);
+}
+
 void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
                         const char *text)
 {
     if (text == NULL)
         return;
-    fprintf(page->out, "<p class=\"%s\">%s", class_of, lead);
+    open_tag(page->out, "p", class_of);
+    fputs(lead, page->out);
     tsr_page_text(page, text);
     fputs("</p>\n", page->out);
 }
@@ -120,7 +129,7 @@ static void put_cells(FILE *out, const char *kind, const char *text)
 
 void tsr_page_table(tsr_page *page, const char *class_of, const char *head)
 {
-    fprintf(page->out, "<table class=\"%s\">", class_of);
+    open_tag(page->out, "table", class_of);
     put_cells(page->out, "th", head);
 }
 
