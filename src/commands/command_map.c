@@ -333,7 +333,7 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
     tsr_blur_table table;
     TSR_TRY(tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
                           models->atoms->n_atom, models->z, &table, err));
-    return tsr_density_set_blur(job->engine, &table, err);
+    return job->engine->set_blur(job->engine, &table, err);
 }
 
 /* ---- what is said of a model before it is compared ---- */

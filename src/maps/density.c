@@ -182,20 +182,6 @@ tsr_status tsr_density_not_finite(tsr_err *err)
                     "a coordinate of a model is not a finite number");
 }
 
-tsr_status tsr_density_set_blur(tsr_density_engine *engine,
-                                const tsr_blur_table *blur, tsr_err *err)
-{
-    return engine->set_blur(engine, blur, err);
-}
-
-tsr_status tsr_density_run(tsr_density_engine *engine,
-                           const tsr_density_batch *batch,
-                           const tsr_density_options *options,
-                           tsr_density_sums *out, tsr_err *err)
-{
-    return engine->run(engine, batch, options, out, err);
-}
-
 tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
                            const double (*xyz)[3], const unsigned char *z,
                            const tsr_density_options *options,
@@ -419,16 +405,9 @@ void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset)
     *offset = (m->e - *slope * m->s) / n;
 }
 
-void tsr_map_spread_s(const tsr_map_sums *sums, double *mean, double *sd)
+double tsr_map_sd_s(const tsr_map_sums *sums)
 {
-    *mean = sums->s / sums->n;
-    *sd = sqrt(fmax(0.0, var_s(sums) / sums->n));
-}
-
-void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd)
-{
-    *mean = sums->e / sums->n;
-    *sd = sqrt(fmax(0.0, var_e(sums) / sums->n));
+    return sqrt(fmax(0.0, var_s(sums) / sums->n));
 }
 
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,

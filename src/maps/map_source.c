@@ -341,7 +341,6 @@ static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
 {
     const tsr_map_options *o = j->o;
     tsr_map_source *out = j->out;
-    double sd;
     TSR_TRY(tsr_map_read(o->file, (tsr_map_origin)o->origin, j->log, pool,
                          &out->map, err));
     TSR_TRY(tsr_map_check(out->map, o->resolution, j->log, err));
@@ -349,7 +348,7 @@ static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
     for (int c = 0; c < 3; c++)
         out->middle[c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
     const tsr_map_sums whole = tsr_map_whole(out->map);
-    tsr_map_spread_e(&whole, &j->mean, &sd);
+    j->mean = whole.e / whole.n;
     if (o->mask != NULL)
         TSR_TRY(take_mask(j, start, err));
     TSR_TRY(find_filter(j, err));

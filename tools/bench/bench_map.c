@@ -129,7 +129,7 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
     TSR_TRY(tsr_map_new(&grid, &p->pool, &p->map, err));
     const tsr_density_options o = {.density = p->map->value};
     tsr_status status = tsr_map_sum_new(device, p->map, &engine, err);
-    TSR_THEN(status, tsr_density_set_blur(engine, &wide, err));
+    TSR_THEN(status, engine->set_blur(engine, &wide, err));
     TSR_THEN(status, tsr_systems_run(&p->whole, engine, &o, &sums, err));
     tsr_density_free(engine);
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
@@ -254,7 +254,7 @@ static tsr_status error_of(const problem *p, const tsr_density_sums *sums,
     tsr_density_sums want;
     const tsr_density_options o = {0};
     TSR_TRY(tsr_density_reference_new(p->map, &exact, err));
-    tsr_status status = tsr_density_set_blur(exact, &p->blur, err);
+    tsr_status status = exact->set_blur(exact, &p->blur, err);
     TSR_THEN(status, tsr_systems_run(&p->whole, exact, &o, &want, err));
     tsr_density_free(exact);
     *out = fabs(tsr_map_cc(&sums->box) - tsr_map_cc(&want.box));
@@ -271,7 +271,7 @@ static tsr_status bench_whole(bench *b, int which, const problem *p,
     row r = {.which = "cold", .n_system = 1, .error = (double)NAN};
     const double start = tsr_clock_s();
     TSR_TRY(tsr_map_sum_new(b->device, p->map, engine, err));
-    TSR_TRY(tsr_density_set_blur(*engine, &p->blur, err));
+    TSR_TRY((*engine)->set_blur(*engine, &p->blur, err));
     TSR_TRY(tsr_systems_run(&p->whole, *engine, &o, &sums, err));
     r.wall_ms = 1e3 * (tsr_clock_s() - start);
     r.times = tsr_map_sum_last(*engine);
