@@ -175,8 +175,7 @@ size_t tsr_map_n_tile(const tsr_map_grid *grid);
 /* TSR_E_NUMERIC: a coordinate is not finite, or beyond 1e30. */
 tsr_status tsr_density_not_finite(tsr_err *err);
 
-/* n, E and E^2 of the whole map; the same bits whatever the number of threads.
- */
+/* n, E and E^2 of the whole map. */
 tsr_map_sums tsr_map_whole(const tsr_map *map);
 
 /* ---- correlation ----

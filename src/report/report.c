@@ -289,21 +289,24 @@ const char *tsr_report_chain_colour(int c)
     return colour[c % (int)(sizeof colour / sizeof *colour)];
 }
 
-tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
-                             int *n_chain, int *n_draw, double **value,
-                             tsr_err *err)
+tsr_status tsr_report_scalar(tsr_report *report, tsr_trace_reader *trace,
+                             const char *name, int *n_chain, int *n_draw,
+                             double **value, tsr_err *err)
 {
-    tsr_status status =
-        tsr_summary_draws(trace, name, n_chain, n_draw, value, err);
-    const size_t count =
-        *value != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite((*value)[i])) {
-            free(*value);
-            *value = NULL;
-            break;
-        }
-    return status;
+    double *read;
+    *value = NULL;
+    TSR_TRY(tsr_summary_draws(trace, name, n_chain, n_draw, &read, err));
+    const size_t n = read != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
+    size_t n_finite = 0;
+    while (n_finite < n && isfinite(read[n_finite]))
+        n_finite++;
+    if (n > 0 && n_finite == n) {
+        tsr_pool_array(&report->pool, *value, n);
+        if (*value != NULL)
+            memcpy(*value, read, n * sizeof *read);
+    }
+    free(read);
+    return tsr_pool_check(&report->pool, err);
 }
 
 const char *tsr_report_data_name(const tsr_report *report,
@@ -427,6 +430,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         status = tsr_page_write(r.page, path, err);
     }
     tsr_page_free(r.page);
+    tsr_pool_clear(&r.pool);
     tsr_diagnosis_free(r.diagnosis);
     tsr_domains_free(r.domains);
     return status;

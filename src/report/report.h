@@ -85,6 +85,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
 /* ---- its sections, for src/report and tests ---- */
 
 typedef struct {
+    tsr_pool pool; /* of arrays of its sections */
     tsr_trace_reader *trace;
     const tsr_report_options *options;
     tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
@@ -110,11 +111,11 @@ int tsr_report_state(const tsr_report *report, int i);
 const char *tsr_report_chain_colour(int c);
 
 /* A variable of posterior or sample_stats with one number a draw, *value
- * [*n_chain][*n_draw], caller frees; NULL where there is none, it cannot be
- * read, or a number is not finite. Errors: TSR_E_NOMEM. */
-tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
-                             int *n_chain, int *n_draw, double **value,
-                             tsr_err *err);
+ * [*n_chain][*n_draw]; NULL where there is none, it cannot be read, or a number
+ * is not finite. Errors: TSR_E_NOMEM. */
+tsr_status tsr_report_scalar(tsr_report *report, tsr_trace_reader *trace,
+                             const char *name, int *n_chain, int *n_draw,
+                             double **value, tsr_err *err);
 
 /* The name of a measurement, the ordinal-th of its kind (from 0); NULL: not
  * known. */

@@ -16,7 +16,6 @@
 typedef struct {
     int number;                   /* 1, 2, ... */
     int n;                        /* of->n, or, of very many draws, some */
-    double *block;                /* the arrays, one after the other */
     double *q;                    /* [n] 1/Angstrom */
     double *intensity, *sigma;    /* [n] */
     double *mean, *low, *high;    /* [n] expected curve: mean, 5 and 95 % */
@@ -126,15 +125,13 @@ static tsr_status get_data(tsr_report *r, int number, data_set *d,
         d->of.n = r->options->rigid[number - 1].saxs->n;
     d->n = curve != NULL ? curve->n : d->of.n;
     const size_t full = (size_t)d->of.n;
-    d->block = calloc(N_ARRAY * full, sizeof *d->block);
-    if (d->block == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a curve");
     double **array[N_ARRAY] = {&d->q,        &d->intensity, &d->sigma,
                                &d->mean,     &d->low,       &d->high,
                                &d->seen_low, &d->seen_high, &d->start,
                                &d->scratch,  &d->scratch2,  &d->scratch3};
     for (size_t i = 0; i < N_ARRAY; i++)
-        *array[i] = d->block + i * full;
+        tsr_pool_array(&r->pool, *array[i], full);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
     *is_there = 1;
     if (curve == NULL)
         return take_rigid(r, d, err);
@@ -421,7 +418,6 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
         status = get_data(report, i + 1, &d, &is_there, err);
         if (status == TSR_OK && is_there)
             status = show(report, &d, err);
-        free(d.block);
     }
     tsr_page_to_first(report->page, 1);
     if (n > 1)

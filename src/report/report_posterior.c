@@ -169,7 +169,8 @@ int tsr_report_outline(size_t n, double ess, double *value, double *x,
     return 2 * n_bin + 2;
 }
 
-static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
+static tsr_status add_outline(tsr_report *r, tsr_figure *f,
+                              tsr_trace_reader *trace,
                               const tsr_summary_item *item, const char *label,
                               const char *colour, int is_prior, int *is_there,
                               tsr_err *err)
@@ -179,13 +180,12 @@ static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
     double *value;
     *is_there = 0;
     tsr_status status =
-        tsr_report_scalar(trace, item->name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(r, trace, item->name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
     const int n = tsr_report_outline(
         (size_t)n_chain * (size_t)n_draw,
         is_prior ? item->prior.ess_bulk : item->value.ess_bulk, value, x, y);
-    free(value);
     *is_there = n > 0;
     if (n == 0)
         return TSR_OK;
@@ -231,7 +231,7 @@ static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
     *is_there = 0;
     if (known == NULL)
         return r->options->prior != NULL && item->has_prior
-                   ? add_outline(f, r->options->prior, item, "prior",
+                   ? add_outline(r, f, r->options->prior, item, "prior",
                                  TSR_COLOUR_PRIOR, 1, is_there, err)
                    : TSR_OK;
     tsr_figure_layer(f, TSR_LAYER_BAND, NULL, TSR_COLOUR_PRIOR, n, known->x,
@@ -297,7 +297,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
                      is_big ? 200 : 100);
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
-    TSR_THEN(status, add_outline(&f, r->trace, item,
+    TSR_THEN(status, add_outline(r, &f, r->trace, item,
                                  r->options->is_prior ? "prior" : "posterior",
                                  TSR_COLOUR_MODEL, 0, &is_there, err));
     if (status == TSR_OK && is_there) {
@@ -388,7 +388,7 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
     int n_chain, n_draw;
     *is_there = 0;
     tsr_status status =
-        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
     *is_there = 1;
@@ -413,7 +413,6 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
                          n, x, y, NULL)
             ->opacity = 0.75;
     }
-    free(value);
     return TSR_OK;
 }
 
@@ -456,24 +455,19 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
     const tsr_summary_item *item =
         tsr_summary_find(r->diagnosis->summary, name);
     tsr_status status =
-        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err);
     if (value == NULL || item == NULL || item->flaw != TSR_FLAW_NONE ||
-        n_chain < 2 || n_draw < N_RANK_BIN) {
-        free(value);
+        n_chain < 2 || n_draw < N_RANK_BIN)
         return status;
-    }
     const size_t n = (size_t)n_chain * (size_t)n_draw;
-    size_t *order = calloc(n, sizeof *order);
-    if (order != NULL)
-        gsl_sort_index(order, value, 1, n);
-    for (size_t i = 0; order != NULL && i < n; i++)
+    size_t *order;
+    tsr_pool_array(&f->pool, order, n);
+    TSR_TRY(tsr_pool_check(&f->pool, err));
+    gsl_sort_index(order, value, 1, n);
+    for (size_t i = 0; i < n; i++)
         if (order[i] / (size_t)n_draw < TSR_MOST_CHAINS)
             count[order[i] / (size_t)n_draw][i * N_RANK_BIN / n] +=
                 (double)N_RANK_BIN / n_draw;
-    free(value);
-    if (order == NULL)
-        return tsr_no_memory(err);
-    free(order);
     (*n_there)++;
     const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
     const double error = 2.0 * sqrt((N_RANK_BIN - 1) / worth);

@@ -78,8 +78,9 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                        const tsr_domain_pair *p, tsr_err *err)
 {
     char name[64], title[64];
-    double *scratch = malloc((size_t)d->n * sizeof *scratch);
-    TSR_TRY(tsr_allocated(scratch, err));
+    double *scratch;
+    tsr_pool_array(&r->pool, scratch, d->n);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
     tsr_page_columns(r->page);
     snprintf(name, sizeof name, "domains-%d-%d-distance", p->a + 1, p->b + 1);
     snprintf(title, sizeof title, "Domains %d and %d: distance", p->a + 1,
@@ -99,7 +100,6 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                                        p->turn, degree, 0.0, scratch),
                              err));
     tsr_page_columns_end(r->page);
-    free(scratch);
     return status;
 }
 
@@ -196,23 +196,21 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
 {
     const tsr_shape *s = r->options->shape;
     const size_t n_residue = (size_t)s->n_residue;
-    tsr_pool pool = {0};
     int n = 0, *at;
     double(*mean)[3];
     float *ca;
-    tsr_pool_array(&pool, at, s->n);
-    tsr_pool_array(&pool, mean, n_residue);
-    tsr_status status = tsr_pool_check(&pool, err);
-    for (int i = 0; i < s->n && status == TSR_OK; i++)
+    tsr_pool_array(&r->pool, at, s->n);
+    tsr_pool_array(&r->pool, mean, n_residue);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
+    for (int i = 0; i < s->n; i++)
         if (tsr_report_state(r, i) == state)
             at[n++] = s->at[i];
-    TSR_THEN(status,
-             tsr_frames_gather_ca(r->options->frames, n, at, &pool, &ca, err));
-    TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err));
-    for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
+    TSR_TRY(
+        tsr_frames_gather_ca(r->options->frames, n, at, &r->pool, &ca, err));
+    TSR_TRY(tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err));
+    for (size_t i = 0; i < n_residue; i++)
         rmsf[i] = sqrt(rmsf[i]);
-    tsr_pool_clear(&pool);
-    return status;
+    return TSR_OK;
 }
 
 /* A line for each state. */
