@@ -4,7 +4,6 @@
 
 #include "core/pool.h"
 #include "core/vec3.h"
-#include "maps/blurred.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 

@@ -27,7 +27,6 @@
 #include "core/clones.h"
 #include "core/text.h"
 #include "likelihood/term.h"
-#include "maps/blurred.h"
 #include "maps/density.h"
 #include "maps/dock.h"
 #include "maps/map_source.h"

@@ -2,7 +2,7 @@
  * script with the figures) and joined at the end into one file that fetches
  * nothing: it can be mailed, and opened in ten years. Its own policy forbids
  * the browser to fetch anything, whatever text it holds. */
-#include "report/report_page.h"
+#include "report/report.h"
 
 #include "core/text.h"
 #include "files/file.h"
