@@ -651,12 +651,9 @@ static void name_of(const measurement *m, const char *what, char name[NAME])
 static int is_in(tsr_trace_reader *trace, tsr_trace_group group,
                  const char *name)
 {
-    const char *const *there;
-    const int n = tsr_trace_variables(trace, group, &there);
-    for (int i = 0; i < n; i++)
-        if (strcmp(there[i], name) == 0)
-            return 1;
-    return 0;
+    int n_chain, n_draw, n;
+    return tsr_trace_shape(trace, group, name, &n_chain, &n_draw, &n, NULL) ==
+           TSR_OK;
 }
 
 static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
@@ -699,19 +696,6 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
 }
 
 /* ---- one number: a row of the table, and a density ---- */
-
-static void table_begin(tsr_report *r)
-{
-    tsr_page_words(r->page,
-                   "What was measured, with its standard deviation, and what "
-                   "the draws expect. <i>Off by</i> is how far their mean lies "
-                   "from the measured one, in these standard deviations. Of "
-                   "new measurements 90&nbsp;%% would fall into <i>new "
-                   "data</i>.");
-    tsr_page_table(r->page, "tight",
-                   "\tunit\tmeasured\tsd\tdraws, mean\tsd\t5&nbsp;%\t"
-                   "95&nbsp;%\toff by\tnew data, 5&nbsp;%\t95&nbsp;%");
-}
 
 /* "2: A:17, A:203", as far as it is known. */
 static void label(const tsr_report *r, const measurement *m, char text[NAME])
@@ -837,65 +821,56 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
 
 /* ---- a kind ---- */
 
-typedef tsr_status visit(tsr_report *report, const measurement *m,
-                         tsr_err *err);
-
-/* All measurements of a kind in turn. *n out: how many there are. */
-static tsr_status each(tsr_report *r, const tsr_term_type *type, visit *see,
-                       int *n, tsr_err *err)
+/* A table of the numbers, and a figure of each measurement. */
+static tsr_status show(tsr_report *r, int n, const measurement *list,
+                       tsr_err *err)
 {
+    const int is_number = list->n_point == 1;
     tsr_status status = TSR_OK;
-    int is_there = 1;
-    for (*n = 0; status == TSR_OK; (*n)++) {
-        measurement m = {.type = type, .ordinal = *n};
-        status = take(r, &m, &is_there, err);
-        if (status == TSR_OK && is_there)
-            status = see(r, &m, err);
-        clear(&m);
-        if (!is_there)
-            break;
+    if (is_number) {
+        tsr_page_words(
+            r->page,
+            "What was measured, with its standard deviation, and what the "
+            "draws expect. <i>Off by</i> is how far their mean lies from the "
+            "measured one, in these standard deviations. Of new measurements "
+            "90&nbsp;%% would fall into <i>new data</i>.");
+        tsr_page_table(r->page, "tight",
+                       "\tunit\tmeasured\tsd\tdraws, mean\tsd\t5&nbsp;%\t"
+                       "95&nbsp;%\toff by\tnew data, 5&nbsp;%\t95&nbsp;%");
+        for (int k = 0; k < n; k++)
+            if (list[k].n_point == 1)
+                table_row(r, &list[k]);
+        tsr_page_table_end(r->page);
+        tsr_page_columns(r->page);
     }
+    for (int k = 0; k < n && status == TSR_OK; k++)
+        status = list[k].n_point == 1 ? density_figure(r, &list[k], err)
+                                      : axis_figure(r, &list[k], err);
+    if (is_number)
+        tsr_page_columns_end(r->page);
     return status;
-}
-
-static tsr_status see_row(tsr_report *r, const measurement *m, tsr_err *err)
-{
-    (void)err;
-    if (m->n_point == 1)
-        table_row(r, m);
-    return TSR_OK;
-}
-
-static tsr_status see_figure(tsr_report *r, const measurement *m, tsr_err *err)
-{
-    return m->n_point == 1 ? density_figure(r, m, err) : axis_figure(r, m, err);
 }
 
 static tsr_status section(tsr_report *r, const tsr_term_type *type,
                           tsr_err *err)
 {
-    measurement first = {.type = type};
-    int is_there, is_number, n;
-    tsr_status status = take(r, &first, &is_there, err);
-    is_number = first.n_point == 1;
-    clear(&first);
-    if (status != TSR_OK || !is_there)
-        return status;
-    tsr_page_section(r->page, type->name, type->title);
-    if (type->is_map && r->options->n_map > 0)
-        return tsr_report_maps(r, type, err);
-    if (is_number) {
-        table_begin(r);
-        status = each(r, type, see_row, &n, err);
-        tsr_page_table_end(r->page);
+    measurement *list = NULL;
+    tsr_status status = TSR_OK;
+    int n = 0;
+    for (int is_there = 1; is_there && status == TSR_OK; n += is_there) {
+        list = tsr_pool_resize(&r->pool, list, (size_t)n + 1, sizeof *list);
+        TSR_TRY(tsr_pool_check(&r->pool, err));
+        list[n] = (measurement){.type = type, .ordinal = n};
+        status = take(r, &list[n], &is_there, err);
     }
-    if (status != TSR_OK)
-        return status;
-    if (is_number)
-        tsr_page_columns(r->page);
-    status = each(r, type, see_figure, &n, err);
-    if (is_number)
-        tsr_page_columns_end(r->page);
+    if (status == TSR_OK && n > 0) {
+        tsr_page_section(r->page, type->name, type->title);
+        status = type->is_map && r->options->n_map > 0
+                     ? tsr_report_maps(r, type, err)
+                     : show(r, n, list, err);
+    }
+    for (int k = 0; k < n; k++)
+        clear(&list[k]);
     return status;
 }
 
