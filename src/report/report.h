@@ -83,6 +83,13 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);
 
+/* ---- shell correlations, here and in tessera map fsc ---- */
+
+/* A panel for s up to `end`, with lines at 0.5 and 0.143; and a curve in it. */
+void tsr_fsc_panel(tsr_figure *figure, double end, double low, int height);
+void tsr_fsc_curve(tsr_figure *figure, tsr_layer_kind kind, const char *label,
+                   const char *colour, const tsr_fsc *fsc);
+
 /* ---- its page ----
  *
  * Headings, words, tables and figures, one HTML file that needs nothing else.

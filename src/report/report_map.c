@@ -203,8 +203,20 @@ static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
 
 /* ---- by frequency ---- */
 
-static void add_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
-                      const char *colour, const tsr_fsc *fsc)
+void tsr_fsc_panel(tsr_figure *f, double end, double low, int height)
+{
+    const double level[2] = {0.5, 0.143}, x[2] = {0.0, end};
+    tsr_panel *panel = tsr_figure_panel(f, "FSC", 0, height);
+    panel->y0 = low;
+    panel->y1 = 1.05;
+    for (int k = 0; k < 2; k++) {
+        const double y[2] = {level[k], level[k]};
+        tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
+    }
+}
+
+void tsr_fsc_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
+                   const char *colour, const tsr_fsc *fsc)
 {
     if (fsc->n > 0)
         tsr_figure_layer(f, kind, label, colour, fsc->n, fsc->s_inv_ang,
@@ -215,24 +227,18 @@ static tsr_status fsc_figure(tsr_report *r, const tsr_report_map *m,
                              tsr_err *err)
 {
     const tsr_map_view *v = &m->view;
-    const double level[2] = {0.5, 0.143};
-    const double x[2] = {0.0, v->mean.s_inv_ang[v->mean.n - 1]};
+    const int is_masked = v->halves.corrected.n > 0;
     tsr_figure f = new_figure(m, "fsc", "Fourier shell correlation",
                               "s (1/\xc3\x85)", 700);
-    tsr_panel *panel = tsr_figure_panel(&f, "FSC", 0, 240);
-    panel->y0 = -0.2;
-    panel->y1 = 1.05;
-    for (int k = 0; k < 2; k++) {
-        const double y[2] = {level[k], level[k]};
-        tsr_figure_layer(&f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
-    }
-    const int is_masked = v->halves.corrected.n > 0;
-    add_curve(&f, TSR_LAYER_LINE,
-              is_masked ? "half-maps, corrected for the mask" : "half-maps",
-              TSR_COLOUR_DATA,
-              is_masked ? &v->halves.corrected : &v->halves.plain);
-    add_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour, &v->start);
-    add_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL, &v->mean);
+    tsr_fsc_panel(&f, v->mean.s_inv_ang[v->mean.n - 1], -0.2, 240);
+    tsr_fsc_curve(&f, TSR_LAYER_LINE,
+                  is_masked ? "half-maps, corrected for the mask" : "half-maps",
+                  TSR_COLOUR_DATA,
+                  is_masked ? &v->halves.corrected : &v->halves.plain);
+    tsr_fsc_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour,
+                  &v->start);
+    tsr_fsc_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL,
+                  &v->mean);
     return tsr_page_figure(r->page, f, err);
 }
 
