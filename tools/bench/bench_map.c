@@ -295,8 +295,8 @@ static tsr_status bench_parts(bench *b, int which, problem *p,
     tsr_pool_array(&p->pool, sums, n);
     TSR_TRY(tsr_systems_make(&p->pool, n, (size_t)n * COMPONENT, &many, err));
     for (int k = 0; k < n; k++) {
-        const int from = k % n_part * COMPONENT;
-        const double shift = 0.01 * (k / n_part); /* no two are the same */
+        const int from = k % n_part * COMPONENT, frame = k / n_part;
+        const double shift = 0.01 * frame; /* so that no two are the same */
         double(*x)[3] =
             tsr_systems_add(&many, COMPONENT, NULL,
                             (const double(*)[3])p->xyz + from, p->z + from);
