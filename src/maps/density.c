@@ -29,18 +29,6 @@ double tsr_blur_usual(tsr_blur kind)
     return kinds[kind].usual;
 }
 
-tsr_status tsr_blur_find(const char *name, tsr_blur *out, tsr_err *err)
-{
-    for (int k = 0; k < 3; k++)
-        if (strcmp(name, kinds[k].name) == 0) {
-            *out = (tsr_blur)k;
-            return TSR_OK;
-        }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--kernel '%s': expected gaussian, radius or electron",
-                    name);
-}
-
 /* VMD's, of the paper. */
 static double radius(int z)
 {

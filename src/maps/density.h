@@ -45,9 +45,6 @@ typedef struct {
 /* "gaussian", "radius", "electron". */
 const char *tsr_blur_name(tsr_blur kind);
 
-/* Of a name. Errors: TSR_E_USAGE, with the names there are. */
-tsr_status tsr_blur_find(const char *name, tsr_blur *out, tsr_err *err);
-
 /* What programs of the kind use. */
 double tsr_blur_usual(tsr_blur kind);
 

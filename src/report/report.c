@@ -238,22 +238,24 @@ static void put_links(const tsr_report *r)
 /* Those of all runs of a solve, then those of this one. */
 static tsr_status put_sentences(const tsr_report *r, tsr_err *err)
 {
-    char **said = NULL, text[4096];
-    int n = 0;
+    char text[4096], *rest, *said = NULL;
+    tsr_words words;
     FILE *out = tsr_page_html(r->page);
     fputs("<details><summary>The verdict in words</summary>\n", out);
     for (int k = 0;
          text_of(r->options->solved, "verdict", k, "", sizeof text, text); k++)
         tsr_page_paragraph(r->page, "answer", "", text);
-    tsr_status status =
-        r->options->verdict != NULL
-            ? tsr_verdict_sentences(r->options->verdict, &n, &said, err)
-            : TSR_OK;
-    for (int i = 0; i < n; i++)
-        tsr_page_paragraph(r->page, "answer", "", said[i]);
+    if (r->options->verdict != NULL) {
+        tsr_verdict_say(r->options->verdict, &words);
+        said = tsr_words_end(&words);
+        TSR_TRY(tsr_allocated(said, err));
+    }
+    for (char *line = said != NULL ? strtok_r(said, "\n", &rest) : NULL;
+         line != NULL; line = strtok_r(NULL, "\n", &rest))
+        tsr_page_paragraph(r->page, "answer", "", line);
     fputs("</details>\n", out);
-    tsr_paragraphs_free(n, said);
-    return status;
+    free(said);
+    return TSR_OK;
 }
 
 /* The box at the head, with whether the run has converged. */

@@ -62,21 +62,13 @@ static int choose_draws(const tsr_report *r, shown_draw *list)
 static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
                              const int *at, const double (*ca)[3], tsr_err *err)
 {
-    double(*fixed)[3], (*moving)[3], row[12];
+    double(*start)[3], row[12];
     tsr_motion motion;
     tsr_pool pool = {0};
-    tsr_pool_array(&pool, fixed, n);
-    tsr_pool_array(&pool, moving, n);
+    tsr_pool_array(&pool, start, model->n_residue);
     TSR_TRY(tsr_pool_check(&pool, err));
-    for (int i = 0; i < n; i++) {
-        const int residue = at != NULL ? at[i] : i;
-        for (int k = 0; k < 3; k++) {
-            fixed[i][k] = model->xyz[3 * model->ca[residue] + k];
-            moving[i][k] = ca[residue][k];
-        }
-    }
-    tsr_superpose(n, (const double(*)[3])fixed, (const double(*)[3])moving,
-                  &motion);
+    tsr_start_of(model, start);
+    tsr_superpose(n, at, (const double(*)[3])start, ca, &motion);
     memcpy(row, motion.rotation, sizeof motion.rotation);
     memcpy(row + 9, motion.shift, sizeof motion.shift);
     tsr_json_numbers(j, NULL, 12, row);

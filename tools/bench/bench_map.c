@@ -32,8 +32,7 @@ static const struct {
 
 typedef struct {
     const tsr_device *device;
-    FILE *out;
-    tsr_json *json; /* NULL: a table */
+    tsr_table *table;
     double seconds; /* of a row */
     int is_quick;
 } bench;
@@ -139,28 +138,6 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
 
 /* ---- rows ---- */
 
-/* What a call's time consists of, in milliseconds. Parts overlap: atoms are
- * sent while others are placed, and placing waits for the bus. */
-static const struct {
-    const char *name;
-    size_t at;
-} parts[] = {{"build", offsetof(tsr_map_sum_times, build_s)},
-             {"map", offsetof(tsr_map_sum_times, map_s)},
-             {"place", offsetof(tsr_map_sum_times, place_s)},
-             {"send", offsetof(tsr_map_sum_times, send_s)},
-             {"queue", offsetof(tsr_map_sum_times, queue_s)},
-             {"kernels", offsetof(tsr_map_sum_times, kernel_s)},
-             {"read", offsetof(tsr_map_sum_times, read_s)}};
-
-enum { N_PART = sizeof parts / sizeof parts[0] };
-
-static double part_ms(const tsr_map_sum_times *times, int k)
-{
-    double seconds;
-    memcpy(&seconds, (const char *)times + parts[k].at, sizeof seconds);
-    return 1e3 * seconds;
-}
-
 typedef struct {
     const char *which; /* cold, resident, component, components */
     int n_system;
@@ -173,55 +150,38 @@ static void print_head(const bench *b)
 {
     char line[1024];
     const tsr_device_info *info = tsr_device_get_info(b->device);
-    if (b->json != NULL) {
-        tsr_bench_begin_json(b->json, info);
-        return;
-    }
     tsr_device_describe(info, line, sizeof line);
-    fprintf(b->out, "%s\n\n%-13s %7s %10s %5s  %-10s %5s %10s %12s %8s", line,
-            "molecule", "atoms", "voxels", "R, A", "case", "batch", "wall, ms",
-            "systems/s", "error");
-    for (int k = 0; k < N_PART; k++)
-        fprintf(b->out, " %8s", parts[k].name);
-    fputs("\n", b->out);
+    if (b->table->json != NULL)
+        tsr_bench_begin_json(b->table->json, info);
+    else
+        fprintf(b->table->out, "%s\n\n", line);
 }
 
 static void print_row(const bench *b, int which, const problem *p, const row *r)
 {
-    const double rate = 1e3 * r->n_system / r->wall_ms;
-    const int n_atom = r->n_system > 1 || strcmp(r->which, "component") == 0
-                           ? COMPONENT
-                           : p->n;
-    const size_t n_voxel = tsr_map_n_voxel(&p->map->grid);
-    if (b->json == NULL) {
-        char error[16] = "-";
-        if (isfinite(r->error))
-            snprintf(error, sizeof error, "%.1e", r->error);
-        fprintf(b->out, "%-13s %7d %10zu %5.1f  %-10s %5d %10.3f %12.1f %8s",
-                sizes[which].name, n_atom, n_voxel, sizes[which].resolution_ang,
-                r->which, r->n_system, r->wall_ms, rate, error);
-        for (int k = 0; k < N_PART; k++)
-            fprintf(b->out, " %8.3f", part_ms(&r->times, k));
-        fputs("\n", b->out);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_text(b->json, "molecule", sizes[which].name);
-    tsr_json_integer(b->json, "n_atom", n_atom);
-    tsr_json_integer(b->json, "n_voxel", (long long)n_voxel);
-    tsr_json_number(b->json, "resolution_ang", sizes[which].resolution_ang);
-    tsr_json_text(b->json, "case", r->which);
-    tsr_json_integer(b->json, "batch", r->n_system);
-    tsr_json_number(b->json, "wall_ms", r->wall_ms);
-    for (int k = 0; k < N_PART; k++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s_ms", parts[k].name);
-        tsr_json_number(b->json, name, part_ms(&r->times, k));
-    }
-    tsr_json_number(b->json, "systems_per_second", rate);
-    tsr_json_number(b->json, "error_of_cc", r->error);
-    tsr_json_close(b->json);
+    const int is_part = r->n_system > 1 || strcmp(r->which, "component") == 0;
+    const tsr_map_sum_times *x = &r->times;
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    tsr_table_put(t,
+                  "molecule|molecule %-13s n_atom|atoms %7d n_voxel|voxels "
+                  "%10ld resolution_ang|R,~A %5.1f case|case %-10s "
+                  "batch|batch %5d wall_ms|wall,~ms %10.3f "
+                  "systems_per_second|systems/s %12.1f error_of_cc|error %8.1e",
+                  sizes[which].name, is_part ? COMPONENT : p->n,
+                  (long)tsr_map_n_voxel(&p->map->grid),
+                  sizes[which].resolution_ang, r->which, r->n_system,
+                  r->wall_ms, 1e3 * r->n_system / r->wall_ms, r->error);
+    /* Parts overlap: atoms are sent while others are placed, and placing waits
+     * for the bus. */
+    tsr_table_put(t,
+                  "build_ms|build %8.3f map_ms|map %8.3f place_ms|place %8.3f "
+                  "send_ms|send %8.3f queue_ms|queue %8.3f "
+                  "kernels_ms|kernels %8.3f read_ms|read %8.3f",
+                  1e3 * x->build_s, 1e3 * x->map_s, 1e3 * x->place_s,
+                  1e3 * x->send_s, 1e3 * x->queue_s, 1e3 * x->kernel_s,
+                  1e3 * x->read_s);
+    tsr_table_end(t);
 }
 
 /* The fastest of the calls that fit the time, at least two. */
@@ -325,12 +285,11 @@ static tsr_status bench_size(bench *b, int which, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
-                         FILE *out, tsr_err *err)
+tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
+                         int is_quick, tsr_err *err)
 {
     bench b = {.device = device,
-               .out = out,
-               .json = json,
+               .table = table,
                .seconds = is_quick ? 0.05 : 1.0,
                .is_quick = is_quick};
     const int n = is_quick ? 1 : (int)(sizeof sizes / sizeof sizes[0]);
@@ -338,7 +297,5 @@ tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
     print_head(&b);
     for (int k = 0; k < n && status == TSR_OK; k++)
         status = bench_size(&b, k, err);
-    while (json != NULL && json->depth > 0 && status == TSR_OK)
-        tsr_json_close(json);
     return status;
 }
