@@ -794,7 +794,7 @@ static void put_ensemble(tsr_json *j, const ensemble *e)
                                                "maximum_entropy"};
     tsr_table t = {.json = j};
     tsr_json_object(j, "ensemble");
-    for (int k = 0; k < e->n_way; k++) {
+    for (int k = 0; k < e->n_way && k < N_WEIGHTS; k++) {
         put_result(&t, key[k], &e->mean[k], "", 0);
         if (k == ENTROPY)
             tsr_json_number(j, "theta", e->point[k].theta);

@@ -3,7 +3,7 @@
  * else. */
 #include "answer/verdict.h"
 #include "commands/command.h"
-#include "commands/map_models.h"
+#include "commands/map_job.h"
 #include "commands/solve.h"
 #include "likelihood/term_saxs.h"
 #include "maps/map_source.h"

@@ -50,7 +50,7 @@ static const tsr_field fields[] = {
               .doc = "instead of device.use, as of run"),
     TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
               .max = 4096, .doc = "instead of device.threads"),
-    TSR_OPTIONS_DATA(options, data),
+    TSR_OPTIONS_DATA(options),
     TSR_FIELD(BOOL, "sample", options, sample,
               .doc = "also where the model fits as it is and tails alone are "
                      "flexible"),
