@@ -683,20 +683,15 @@ static tsr_status check_targets(work *w, tsr_err *err)
         input[k] = c->path[k];
     input[c->n] = w->job->model;
     input[c->n + 1] = c->data->map;
-    tsr_file_target target = {.maker = "init",
-                              .begins = MARK,
-                              .holds = MARK,
-                              .n_input = c->n + 2,
-                              .input = input,
-                              .is_forced = w->job->force};
+    const tsr_file_target target = {.maker = "init",
+                                    .n_input = c->n + 2,
+                                    .input = input,
+                                    .is_forced = w->job->force};
     if (output != NULL && output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
-    if (output != NULL)
-        TSR_TRY(tsr_file_check_target(&target, output, err));
-    target.begins = "<svg";
-    target.holds = TSR_SVG_MARK;
-    return w->picture == NULL ? TSR_OK
-                              : tsr_file_check_target(&target, w->picture, err);
+    TSR_TRY(tsr_file_check_target(&target, output, MARK, NULL, err));
+    return tsr_file_check_target(&target, w->picture, "<svg", TSR_SVG_MARK,
+                                 err);
 }
 
 /* The curves; and the map, so that what cannot be read is told now. */

@@ -318,15 +318,13 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
         job->map != NULL ? job->map->path : NULL, job->words->mask,
         job->n_model > 0 ? job->model[0] : NULL, job->trajectory};
     const tsr_file_target target = {.maker = "map",
-                                    .begins = begins,
-                                    .holds = holds,
                                     .n_input = 4,
                                     .input = input,
                                     .is_forced = job->words->force};
     for (int k = 1; k < job->n_model; k++)
         if (strcmp(job->model[k], path) == 0)
             return tsr_fail(err, TSR_E_USAGE, "'%s' is an input", path);
-    return tsr_file_check_target(&target, path, err);
+    return tsr_file_check_target(&target, path, begins, holds, err);
 }
 
 static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,

@@ -538,19 +538,6 @@ static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
     return TSR_OK;
 }
 
-static tsr_status check_target(const options *o, const char *trace,
-                               tsr_err *err)
-{
-    const char *const input[] = {trace, o->data};
-    const tsr_file_target target = {.maker = "reweight",
-                                    .begins = "chain,draw,weight,log_weight\n",
-                                    .holds = "",
-                                    .n_input = 2,
-                                    .input = input,
-                                    .is_forced = o->force};
-    return tsr_file_check_target(&target, o->output, err);
-}
-
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
@@ -561,8 +548,14 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     report told = {.stored = &stored};
     tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
     TSR_THEN(status, parse(o, &run, &r, err));
-    if (o->output != NULL)
-        TSR_THEN(status, check_target(o, run.trace_path, err));
+    const char *const input[] = {run.trace_path, o->data};
+    const tsr_file_target target = {.maker = "reweight",
+                                    .n_input = 2,
+                                    .input = input,
+                                    .is_forced = o->force};
+    TSR_THEN(status, tsr_file_check_target(&target, o->output,
+                                           "chain,draw,weight,log_weight\n",
+                                           NULL, err));
     if (status == TSR_OK) {
         const tsr_linear linear =
             tsr_linear_make(r.before.intensity_scale, r.before.background);

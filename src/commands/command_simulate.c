@@ -298,12 +298,10 @@ static tsr_status name_files(work *w, tsr_err *err)
 {
     const char *const input[] = {w->config.path, w->config.structure.file,
                                  w->config.structure.form_factors};
-    tsr_file_target target = {.maker = "simulate",
-                              .begins = "# tessera ",
-                              .holds = " simulate:",
-                              .n_input = 3,
-                              .input = input,
-                              .is_forced = w->o->force};
+    const tsr_file_target target = {.maker = "simulate",
+                                    .n_input = 3,
+                                    .input = input,
+                                    .is_forced = w->o->force};
     w->path = w->o->output != NULL
                   ? tsr_pool_text(&w->pool, w->o->output)
                   : tsr_pool_print(&w->pool, "%s.dat", w->config.name);
@@ -319,10 +317,10 @@ static tsr_status name_files(work *w, tsr_err *err)
                         "--output %s: curve and structure would be one file; "
                         "name the curve .dat",
                         w->path);
-    TSR_TRY(tsr_file_check_target(&target, w->path, err));
-    target.begins = "REMARK 999 tessera simulate:";
-    target.holds = "";
-    return tsr_file_check_target(&target, w->pdb, err);
+    TSR_TRY(tsr_file_check_target(&target, w->path, "# tessera ",
+                                  " simulate:", err));
+    return tsr_file_check_target(&target, w->pdb,
+                                 "REMARK 999 tessera simulate:", NULL, err);
 }
 
 /* The curve, and then the structure, which waits under another name for it. */

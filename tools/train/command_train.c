@@ -281,15 +281,12 @@ static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
     const options *o = args->options;
     evaluation e = {0};
     const tsr_file_target target = {.maker = "train",
-                                    .begins = "q_inv_ang,",
-                                    .holds = "",
                                     .n_input = o->table.n,
                                     .input = (const char *const *)o->table.item,
                                     .is_forced = o->force};
     const int has_output = tsr_args_given(args, "output") > 0;
-    tsr_status s = TSR_OK;
-    if (has_output)
-        s = tsr_file_check_target(&target, o->output, err);
+    tsr_status s = tsr_file_check_target(&target, has_output ? o->output : NULL,
+                                         "q_inv_ang,", NULL, err);
     TSR_THEN(s, read_tables(&e, o, err));
     if (s == TSR_OK) {
         make_rows(&e);
@@ -385,14 +382,12 @@ static tsr_status check_table(const tsr_args *args, tsr_body_model model,
                               tsr_err *err)
 {
     const options *o = args->options;
-    const tsr_file_target target = {.maker = "train",
-                                    .begins = "#: tessera ",
-                                    .holds = "",
-                                    .is_forced = o->force};
+    const tsr_file_target target = {.maker = "train", .is_forced = o->force};
     char *path = table_path(args, model);
-    tsr_status s = path == NULL
-                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for a path")
-                       : tsr_file_check_target(&target, path, err);
+    tsr_status s =
+        path == NULL
+            ? tsr_fail(err, TSR_E_NOMEM, "no memory for a path")
+            : tsr_file_check_target(&target, path, "#: tessera ", NULL, err);
     free(path);
     return s;
 }
