@@ -221,8 +221,7 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* k of m, evenly among n: the first and the last are in. */
-static int even_place(int n, int m, int k)
+int tsr_even_place(int n, int m, int k)
 {
     return m > 1 ? (int)((long)k * (n - 1) / (m - 1)) : 0;
 }
@@ -235,7 +234,7 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
     *n_draw = n < most ? n : most;
     if (n_state < 2) {
         for (int i = 0; i < *n_draw; i++) {
-            at[i] = even_place(n, *n_draw, i);
+            at[i] = tsr_even_place(n, *n_draw, i);
             draw[i] = i;
         }
         return *n_draw;
@@ -251,7 +250,8 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
             first[n_first++] = i;
     *n_draw = n_first < most / n_state ? n_first : most / n_state;
     for (int k = 0; !pool.failed && k < *n_draw; k++) {
-        tsr_drawn_frame want = frame[first[even_place(n_first, *n_draw, k)]];
+        tsr_drawn_frame want =
+            frame[first[tsr_even_place(n_first, *n_draw, k)]];
         for (want.state = 1; want.state <= n_state && count < most;
              want.state++) {
             const tsr_drawn_frame *f =

@@ -38,6 +38,11 @@ int tsr_frames_last_state(const tsr_frames *frames);
 tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
                            tsr_err *err);
 
+/* The k-th of m numbers, evenly among 0 to n - 1: the first and the last are
+ * in.
+ */
+int tsr_even_place(int n, int m, int k);
+
 /* Which of a run's conformations are looked at, and how much each counts. */
 
 /* At most `most` frames of evenly chosen draws, of an ensemble all states of

@@ -239,13 +239,7 @@ void tsr_stored_curve_name(const char *name, int data, size_t size, char *out)
 
 void tsr_stored_curve_clear(tsr_stored_curve *s)
 {
-    free(s->saxs.path);
-    free(s->saxs.q);
-    free(s->saxs.intensity);
-    free(s->saxs.sigma);
-    free(s->scale);
-    free(s->background);
-    free(s->error_curve);
+    tsr_pool_clear(&s->saxs.pool);
     *s = (tsr_stored_curve){.trace = NULL};
 }
 
@@ -267,94 +261,97 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *s,
 }
 
 /* A scalar of the data set, or the value that is fixed for all draws. */
-static tsr_status scalar_or(const tsr_stored_curve *s, const char *name,
-                            int is_free, double fixed, double **value,
-                            tsr_err *err)
+static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
+                            double fixed, double **value, tsr_err *err)
 {
     char full[NAME];
+    double *all = NULL;
     const size_t n = (size_t)s->n_chain * (size_t)s->n_draw;
     tsr_stored_curve_name(name, s->data, sizeof full, full);
-    tsr_status status = TSR_OK;
-    if (is_free) {
-        status =
-            tsr_stored_curve_scalar(s, TSR_TRACE_POSTERIOR, full, value, err);
-        if (status == TSR_OK && *value == NULL)
-            status = tsr_fail(err, TSR_E_DATA, "the trace has no %s", full);
-        return status;
-    }
-    *value = malloc((n + 1) * sizeof **value);
-    TSR_TRY(tsr_allocated(*value, err));
+    tsr_pool_array(&s->saxs.pool, *value, n);
+    TSR_TRY(tsr_pool_check(&s->saxs.pool, err));
+    if (is_free)
+        TSR_TRY(
+            tsr_stored_curve_scalar(s, TSR_TRACE_POSTERIOR, full, &all, err));
+    if (is_free && all == NULL)
+        return tsr_fail(err, TSR_E_DATA, "the trace has no %s", full);
     for (size_t i = 0; i < n; i++)
-        (*value)[i] = fixed;
+        (*value)[i] = is_free ? all[i] : fixed;
+    free(all);
+    return TSR_OK;
+}
+
+/* A row [n] of the data set; *is_there 0: the trace has none. */
+static tsr_status read_row(const tsr_stored_curve *s, tsr_trace_group group,
+                           const char *own, double *row, int *is_there,
+                           tsr_err *err)
+{
+    char name[NAME];
+    int one, n;
+    double *all;
+    tsr_stored_curve_name(own, s->data, sizeof name, name);
+    *is_there =
+        tsr_trace_shape(s->trace, group, name, &one, &one, &n, NULL) == TSR_OK;
+    if (!*is_there)
+        return TSR_OK;
+    if (n != s->n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "the trace has curves of %d points, %s of %d", s->n,
+                        name, n);
+    TSR_TRY(tsr_trace_get(s->trace, group, name, &one, &one, &n, &all, err));
+    memcpy(row, all, (size_t)n * sizeof *row);
+    free(all);
     return TSR_OK;
 }
 
 static tsr_status read_points(tsr_stored_curve *s, const char *path,
                               tsr_err *err)
 {
+    tsr_saxs *d = &s->saxs;
     char name[NAME];
-    int one, n, n_sigma = 0;
+    int n, is_there[2];
+    double *q = NULL;
+    d->n = s->n;
+    d->path = tsr_pool_text(&d->pool, path);
+    tsr_pool_array(&d->pool, d->q, s->n);
+    tsr_pool_array(&d->pool, d->intensity, s->n);
+    tsr_pool_array(&d->pool, d->sigma, s->n);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
+    TSR_TRY(read_row(s, TSR_TRACE_OBSERVED_DATA, "intensity", d->intensity,
+                     &is_there[0], err));
+    TSR_TRY(read_row(s, TSR_TRACE_CONSTANT_DATA, "sigma", d->sigma,
+                     &is_there[1], err));
     tsr_stored_curve_name("intensity", s->data, sizeof name, name);
-    s->saxs.path = strdup(path);
-    TSR_TRY(tsr_allocated(s->saxs.path, err));
-    tsr_status status = tsr_trace_get(s->trace, TSR_TRACE_OBSERVED_DATA, name,
-                                      &one, &one, &n, &s->saxs.intensity, err);
-    s->saxs.n = n;
-    TSR_THEN(status, tsr_trace_coordinates(s->trace, TSR_TRACE_OBSERVED_DATA,
-                                           name, &n, &s->saxs.q, err));
-    tsr_stored_curve_name("sigma", s->data, sizeof name, name);
-    TSR_THEN(status, tsr_trace_get(s->trace, TSR_TRACE_CONSTANT_DATA, name,
-                                   &one, &one, &n_sigma, &s->saxs.sigma, err));
-    if (status == TSR_OK &&
-        (s->saxs.q == NULL || s->saxs.n != s->n || n_sigma != s->n))
-        status = tsr_fail(err, TSR_E_DATA,
-                          "the trace has curves of %d points, data of %d, "
-                          "sigma of %d",
-                          s->n, s->saxs.n, n_sigma);
-    return status;
-}
-
-/* A row of [n] of the data set that the trace may lack: NULL then. */
-static tsr_status read_row(const tsr_stored_curve *s, const char *own,
-                           double **value, tsr_err *err)
-{
-    const tsr_trace_group group = TSR_TRACE_CONSTANT_DATA;
-    char name[NAME];
-    int one, n;
-    *value = NULL;
-    tsr_stored_curve_name(own, s->data, sizeof name, name);
-    if (tsr_trace_shape(s->trace, group, name, &one, &one, &n, NULL) != TSR_OK)
-        return TSR_OK;
-    if (n != s->n)
+    TSR_TRY(tsr_trace_coordinates(s->trace, TSR_TRACE_OBSERVED_DATA, name, &n,
+                                  &q, err));
+    if (q == NULL || !is_there[0] || !is_there[1]) {
+        free(q);
         return tsr_fail(err, TSR_E_DATA,
-                        "the trace has curves of %d points, %s of %d", s->n,
-                        name, n);
-    return tsr_trace_get(s->trace, group, name, &one, &one, &n, value, err);
+                        "the trace lacks q, intensity or sigma of data set %d",
+                        s->data + 1);
+    }
+    memcpy(d->q, q, (size_t)n * sizeof *q);
+    free(q);
+    return TSR_OK;
 }
 
 /* The model's own error, where the run had one: at the q of its data. */
 static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
 {
     const size_t n = (size_t)s->n;
+    int is_there = 1;
     double *row;
-    tsr_status status = read_row(s, tsr_saxs_error_name(0), &row, err);
-    if (status != TSR_OK || row == NULL)
-        return status;
-    s->error_curve =
-        malloc((TSR_MODEL_ERRORS + 1) * n * sizeof *s->error_curve);
-    TSR_THEN(status, tsr_allocated(s->error_curve, err));
-    for (int k = 0; row != NULL && status == TSR_OK; k++) {
-        memcpy(s->error_curve + (size_t)k * n, row, n * sizeof *row);
-        s->error.n = k;
-        free(row);
-        row = NULL;
-        if (k < TSR_MODEL_ERRORS)
-            status = read_row(s, tsr_saxs_error_name(k + 1), &row, err);
+    tsr_pool_array(&s->saxs.pool, row, (TSR_MODEL_ERRORS + 1) * n);
+    TSR_TRY(tsr_pool_check(&s->saxs.pool, err));
+    s->error.reference = row;
+    s->error.curve = row + n;
+    for (int k = 0; k <= TSR_MODEL_ERRORS && is_there; k++, row += n) {
+        TSR_TRY(read_row(s, TSR_TRACE_CONSTANT_DATA, tsr_saxs_error_name(k),
+                         row, &is_there, err));
+        if (is_there)
+            s->error.n = k;
     }
-    free(row);
-    s->error.reference = s->error_curve;
-    s->error.curve = s->error_curve + n;
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,

@@ -21,13 +21,13 @@ typedef struct {
     tsr_trace_reader *trace; /* borrowed */
     int data;                /* data set, from 0 */
     int n_chain, n_draw, n;  /* n: points of a curve */
-    tsr_saxs saxs;           /* the run's data as the trace holds it */
+    tsr_saxs saxs;           /* the run's data as the trace holds it; its pool
+                                owns all of this */
     double *scale;           /* [n_chain][n_draw] c; of a fixed one, too */
     double *background;      /* [n_chain][n_draw] b */
     const double *in_memory; /* [n_chain][n_draw][n] curves I, borrowed, where
                                 there is no trace; else NULL */
     tsr_profile_error error; /* of the run's model, at its q; n 0: none */
-    double *error_curve;     /* what that points to */
     tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
                      nobody is */
 } tsr_stored_curve;

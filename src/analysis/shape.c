@@ -111,33 +111,36 @@ void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
             ca[r][d] = (double)*from++;
 }
 
-/* Each one on the mean of the pass before, at first on the first; the last pass
- * takes the deviations. */
+/* Each one on the mean of the pass before, at first on the first, or by some
+ * residues on the start; the last pass takes the deviations. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
-                               double (*mean)[3], double *square, tsr_err *err)
+                               int n_align, const int *align,
+                               const double (*start)[3], double (*mean)[3],
+                               double *square, tsr_err *err)
 {
-    enum { PASSES = 3 };
+    const int last = align != NULL ? 1 : 3;
     const size_t room = (size_t)n_residue;
     double(*ca)[3] = calloc(2 * room, sizeof *ca), (*sum)[3] = ca + room;
     TSR_TRY(tsr_allocated(ca, err));
     memset(square, 0, room * sizeof *square);
     tsr_ca_of(all, n_residue, 0, mean);
-    for (int pass = 0; pass <= PASSES; pass++) {
+    for (int pass = 0; pass <= last; pass++) {
         memset(sum, 0, room * sizeof *sum);
         for (int i = 0; i < n; i++) {
             tsr_motion motion;
             tsr_ca_of(all, n_residue, i, ca);
-            tsr_superpose(n_residue, NULL, (const double(*)[3])mean,
+            tsr_superpose(align != NULL ? n_align : n_residue, align,
+                          align != NULL ? start : (const double(*)[3])mean,
                           (const double(*)[3])ca, &motion);
             for (int r = 0; r < n_residue; r++) {
                 tsr_motion_apply(&motion, ca[r]);
-                if (pass == PASSES)
+                if (pass == last)
                     square[r] += tsr_vec3_distance2(ca[r], mean[r]) / n;
                 for (int d = 0; d < 3; d++)
                     sum[r][d] += ca[r][d] / n;
             }
         }
-        if (pass < PASSES)
+        if (pass < last)
             memcpy(mean, sum, room * sizeof *sum);
     }
     free(ca);
@@ -156,13 +159,6 @@ void tsr_shape_free(tsr_shape *shape)
         return;
     tsr_pool_clear(&shape->pool);
     free(shape);
-}
-
-/* m of n numbers, evenly: the first and the last among them. */
-static void spread_evenly(int n, int m, int *out)
-{
-    for (int i = 0; i < m; i++)
-        out[i] = m > 1 ? (int)((long)i * (n - 1) / (m - 1)) : 0;
 }
 
 /* What the passes need beside the result. */
@@ -316,11 +312,9 @@ static void find_extent(job *j)
     enum { LOOKS = 20 };
     tsr_shape *s = j->shape;
     const int looks = s->n < LOOKS ? s->n : LOOKS;
-    int at[LOOKS];
     double longest = 1.0;
-    spread_evenly(s->n, looks, at);
     for (int i = 0; i < looks; i++) {
-        tsr_ca_of(j->all, s->n_residue, at[i], j->ca);
+        tsr_ca_of(j->all, s->n_residue, tsr_even_place(s->n, looks, i), j->ca);
         for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
@@ -430,14 +424,16 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     tsr_status status = allocate(&j, err);
     TSR_THEN(status, choose(&j, frames, weight, err));
     if (status == TSR_OK) {
-        spread_evenly(s->n_residue, s->n_row, s->row);
-        spread_evenly(s->n, s->n_column, s->column);
+        for (int k = 0; k < s->n_row; k++)
+            s->row[k] = tsr_even_place(s->n_residue, s->n_row, k);
+        for (int k = 0; k < s->n_column; k++)
+            s->column[k] = tsr_even_place(s->n, s->n_column, k);
         tsr_start_of(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
     }
-    TSR_THEN(status, tsr_mean_shape_make(s->n, s->n_residue, j.all, j.mean,
-                                         j.square, err));
+    TSR_THEN(status, tsr_mean_shape_make(s->n, s->n_residue, j.all, 0, NULL,
+                                         NULL, j.mean, j.square, err));
     if (status == TSR_OK) {
         find_extent(&j);
         look_at_each(&j);

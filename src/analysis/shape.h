@@ -80,9 +80,13 @@ int tsr_frames_that_fit(int n_residue);
 void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3]);
 
 /* Their mean, mean [n_residue][3], and the mean square deviation of each
- * residue from it, square [n_residue] Angstrom^2. Errors: TSR_E_NOMEM. */
+ * residue from it, square [n_residue] Angstrom^2, each superposed on the mean,
+ * or, where align is not NULL, by the residues align [n_align] on `start`.
+ * Errors: TSR_E_NOMEM. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
-                               double (*mean)[3], double *square, tsr_err *err);
+                               int n_align, const int *align,
+                               const double (*start)[3], double (*mean)[3],
+                               double *square, tsr_err *err);
 
 /* ---- domains ----
  *

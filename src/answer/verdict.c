@@ -553,13 +553,22 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     return judge_curve(j, c, err);
 }
 
+/* Curves of all kinds are named alike, so any of them names their columns. */
+static const tsr_term_type *curve_type(void)
+{
+    int k = 0;
+    while (!tsr_term_registry[k]->is_curve)
+        k++;
+    return tsr_term_registry[k];
+}
+
 static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
                                const tsr_summary *summary, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.of = {run, &tsr_term_saxs, v->n_curve}, .summary = summary};
+        job j = {.of = {run, curve_type(), v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
