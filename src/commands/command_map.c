@@ -348,10 +348,10 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     if (v->map != NULL)
         status = tsr_map_read(o->map != NULL ? o->map : o->like, job.origin,
                               log, &job.pool, &job.map, err);
-    if (v->map != NULL && strcmp(v->map, "map") == 0)
+    if (o->map != NULL)
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
-    if (status == TSR_OK && v->is_of_models)
-        status = open_engine(&job, err);
+    if (v->is_of_models && job.map != NULL)
+        TSR_THEN(status, open_engine(&job, err));
     TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);
     tsr_device_free(job.device);
