@@ -55,20 +55,15 @@ typedef struct {
 static tsr_status walk(work *w, tsr_err *err)
 {
     const tsr_topology *t = w->setup.molecule.topology;
-    tsr_target target = w->setup.target;
+    const tsr_target target =
+        tsr_setup_prior_target(&w->setup.target, w->setup.target.n_state);
     tsr_chain *chain = NULL;
     tsr_chain_view view;
-    tsr_body_proposal ask;
-    int accepted;
     w->truth = tsr_conformation_new(t);
     TSR_TRY(tsr_allocated(w->truth, err));
-    target.likelihood = NULL;
-    target.n_share = 0;
     tsr_status status = tsr_chain_new(&target, walk_stream, &chain, err);
-    for (long i = 0; i < w->config.simulate.steps && status == TSR_OK; i++) {
-        tsr_chain_propose(chain, &ask);
-        status = tsr_chain_decide(chain, NULL, 1, &accepted, err);
-    }
+    TSR_THEN(status, tsr_setup_prior_walk(chain, w->config.simulate.steps, 1,
+                                          "the structure was moved", err));
     if (status == TSR_OK) {
         tsr_chain_look(chain, &view);
         tsr_conformation_copy(t, w->truth, view.conformation, 0, t->n_residue);

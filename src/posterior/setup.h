@@ -146,6 +146,14 @@ tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               double *partial, double *radius_ang,
                               tsr_err *err);
 
+/* For chains on the prior alone, from where the target's chains start. */
+tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state);
+
+/* n steps of such a chain, warm: step sizes learn. Errors: TSR_E_INTERRUPTED
+ * once a stop is asked for, "interrupted while WHAT". */
+tsr_status tsr_setup_prior_walk(tsr_chain *chain, long n, int warm,
+                                const char *what, tsr_err *err);
+
 /* ---- parts, for the files that make a setup ---- */
 
 /* Reads the data, and makes a likelihood of them; with_data 0: what the bodies
@@ -184,13 +192,5 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
                                  tsr_likelihood *likelihood,
                                  tsr_profiler *profiler, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err);
-
-/* For chains on the prior alone, from where the target's chains start. */
-tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state);
-
-/* n steps of such a chain, warm: step sizes learn. Errors: TSR_E_INTERRUPTED
- * once a stop is asked for, "interrupted while WHAT". */
-tsr_status tsr_setup_prior_walk(tsr_chain *chain, long n, int warm,
-                                const char *what, tsr_err *err);
 
 #endif

@@ -5,90 +5,43 @@
 #include "posterior/profile_partials.h"
 
 #include "gpu/device.h"
-#include "molecule/topology.h"
-#include "posterior/all_atoms.h"
-#include "posterior/setup.h"
-#include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
+#include "tests/setup_sample.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static const char demo[] = "configs/demo/two_domain.pdb";
 static const char crystal[] = "../shared/data/saxs/lysozyme_2epe/model.pdb";
 static const double q_max = 0.5;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
-/* Exposures by the file's atoms; NULL: it has none. Caller frees. */
-static double *expose(const char *path, const tsr_form_factor_table *table,
-                      tsr_topology *t, tsr_conformation *first)
-{
-    tsr_err err;
-    const tsr_molecule m = {.topology = t,
-                            .first = first,
-                            .components = table,
-                            .file = path,
-                            .density = TSR_WATER_DENSITY};
-    tsr_atom_curves *atoms = NULL;
-    double *exposure = NULL;
-    if (tsr_atom_curves_new(&m, NULL, NULL, NULL, &atoms, &err) == TSR_OK) {
-        exposure = calloc((size_t)t->n_body, sizeof *exposure);
-        must(tsr_atom_curves_expose(atoms, &m, first, exposure, &err), &err);
-    }
-    tsr_atom_curves_free(atoms);
-    return exposure;
-}
-
-/* What coarse_partials makes of the file on the grid of p. */
-static double *expected(const char *path, const tsr_form_factor_table *table,
+/* What coarse_partials makes of the file on the grid of p, with exposures by
+ * the file's atoms where it has any. Caller frees. */
+static double *expected(const char *path, tsr_profile_bodies bodies,
                         const tsr_partials *p, double *radius_ang)
 {
     tsr_err err;
-    char *prior_path;
-    tsr_prior_table *prior;
-    tsr_structure *structure;
-    tsr_topology *t;
-    tsr_conformation *first;
-    must(tsr_data_file("prior.dat", &prior_path, &err), &err);
-    must(tsr_prior_table_read(prior_path, &prior, &err), &err);
-    must(tsr_structure_read(path, &structure, &err), &err);
-    must(tsr_topology_from_structure(structure, table->model,
-                                     (tsr_flexibility){.is_still = 1}, prior,
-                                     NULL, &t, &first, &err),
-         &err);
+    sample x;
+    char text[500];
+    snprintf(text, sizeof text,
+             "structure: {file: %s, bodies: %s, still: true}\n"
+             "contrast: {c1: infer, c2: infer}\n",
+             path, bodies == TSR_PROFILE_TWO ? "two" : "one");
+    read_sample(&x, 0, 0, NULL, text);
+    const tsr_topology *t = x.s.molecule.topology;
     int *type = calloc((size_t)t->n_body, sizeof *type);
     double *partial =
         calloc(TSR_N_COMP_PAIR * (size_t)p->grid.n_q, sizeof *partial);
     for (int b = 0; b < t->n_body; b++)
         type[b] = t->body[b].type;
-    double *exposure = expose(path, table, t, first);
-    assert_true((exposure != NULL) == (strcmp(path, crystal) == 0));
-    must(coarse_partials(table, t->n_body, type,
-                         (const double(*)[3])first->body, exposure, p->grid.n_q,
-                         p->grid.dq_inv_ang, NULL, NULL, partial, radius_ang,
-                         &err),
+    assert_true((x.s.data.atoms != NULL) == (strcmp(path, crystal) == 0));
+    must(coarse_partials(x.s.molecule.components, t->n_body, type,
+                         (const double(*)[3])x.s.molecule.first->body,
+                         x.s.data.atoms != NULL ? x.s.data.exposure : NULL,
+                         p->grid.n_q, p->grid.dq_inv_ang, NULL, NULL, partial,
+                         radius_ang, &err),
          &err);
     free(type);
-    free(exposure);
-    free(prior_path);
-    tsr_conformation_free(first);
-    tsr_topology_free(t);
-    tsr_structure_free(structure);
-    tsr_prior_table_free(prior);
+    close_sample(&x);
     return partial;
 }
 
@@ -101,13 +54,7 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     tsr_err err;
     tsr_profile_maker *maker;
     tsr_profile_structure s;
-    tsr_form_factor_table *table;
     double radius;
-    must(tsr_form_factor_read(bodies == TSR_PROFILE_TWO
-                                  ? "data/components_two_body.dat"
-                                  : "data/components_one_body.dat",
-                              &table, &err),
-         &err);
     const tsr_profile_spec spec = {.bodies = bodies,
                                    .density = TSR_WATER_DENSITY,
                                    .device = device,
@@ -117,7 +64,7 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     must(tsr_profile_compute(maker, path, &s, &err), &err);
     const tsr_partials *p = &s.partials;
     assert_int_equal(p->n_comp, TSR_N_COMP);
-    double *want = expected(path, table, p, &radius), worst = 0.0;
+    double *want = expected(path, bodies, p, &radius), worst = 0.0;
     size_t n_q = (size_t)p->grid.n_q;
     assert_true(p->radius_ang == radius);
     for (size_t i = 0; i < TSR_N_COMP_PAIR * n_q; i++) {
@@ -134,7 +81,6 @@ static void against_engine(const char *path, tsr_profile_bodies bodies,
     free(want);
     tsr_profile_structure_clear(&s);
     tsr_profile_maker_free(maker);
-    tsr_form_factor_free(table);
 }
 
 static void on_the_reference(void **state)

@@ -1,12 +1,12 @@
 /* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
 #include "posterior/all_atoms.h"
-#include "posterior/setup.h"
 
 #include "molecule/structure.h"
 #include "sampler/chain.h"
 #include "scattering/atom_model.h"
 #include "scattering/debye.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/setup_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,46 +16,21 @@
 #define FOLDER "../shared/data/saxs/lysozyme_6lyz/"
 static const char loose[] = "flexible: ['A:119-129']";
 static const char atoms_key[] = "structure.bodies=atoms"; /* on a device */
-static const char config_path[] = "model_error.tmp.yaml";
-
-typedef struct {
-    tsr_config config;
-    tsr_setup s;
-} sample;
-
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
 
 static void open_sample(sample *x, const char *motion, const char *key)
 {
     const char *const set[] = {key};
     const int is_atoms = strcmp(key, atoms_key) == 0;
-    tsr_err err = {0};
-    FILE *f = fopen(config_path, "w");
-    assert_non_null(f);
-    fprintf(f,
-            "structure: {file: " FOLDER "model.pdb, %s}\n"
-            "data: [{file: " FOLDER "exp.dat, q_range: [0, 0.3]}]\n"
-            "contrast: {c1: infer, c2: infer}\n"
-            "sampler: {chains: 1, temperatures: 1}\n"
-            "device: {use: %s}\n"
-            "model_error: {conformations: 8}\n",
-            motion, is_atoms ? "cpu" : "reference");
-    assert_int_equal(fclose(f), 0);
-    memset(x, 0, sizeof *x);
-    must(tsr_config_read(config_path, 1, set, &x->config, &err), &err);
-    must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
-    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
-    unlink(config_path);
-}
-
-static void close_sample(sample *x)
-{
-    tsr_setup_clear(&x->s);
-    tsr_config_clear(&x->config);
+    char text[1000];
+    snprintf(text, sizeof text,
+             "structure: {file: " FOLDER "model.pdb, %s}\n"
+             "data: [{file: " FOLDER "exp.dat, q_range: [0, 0.3]}]\n"
+             "contrast: {c1: infer, c2: infer}\n"
+             "sampler: {chains: 1, temperatures: 1}\n"
+             "device: {use: %s}\n"
+             "model_error: {conformations: 8}\n",
+             motion, is_atoms ? "cpu" : "reference");
+    start_sample(x, 1, set, text);
 }
 
 static int is_absent(void)

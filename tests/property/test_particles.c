@@ -2,18 +2,17 @@
  * with two loose stretches as X-rays and neutrons see it, and a protein with a
  * strand of DNA. Atoms are where all atoms are, beads stay on them, and engine,
  * moves and direct sum agree. */
-#include "posterior/setup.h"
 
 #include "core/vec3.h"
 #include "tests/chain_step.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/setup_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define SAXS "../shared/data/saxs/"
-static const char config_path[] = "particles.tmp.yaml";
 static const char data_path[] = "particles.tmp.dat";
 
 static const char lysozyme[] =
@@ -30,18 +29,9 @@ static const char strand[] =
     "contrast: {c2: infer}\n"
     "data: [{file: particles.tmp.dat}]\n";
 
-typedef struct {
-    tsr_config config;
-    tsr_setup s;
-    tsr_target of_prior;
-    tsr_chain *prior; /* draws of the prior */
-} sample;
-
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
+/* Draws of the prior. */
+static tsr_target of_prior;
+static tsr_chain *prior;
 
 static void write_data(void)
 {
@@ -59,45 +49,32 @@ static void open_sample(sample *x, const char *what, const char *model)
 {
     const char *const set[] = {"device.use=cpu", "device.engine=waves"};
     tsr_err err = {0};
+    char text[1000];
     if (access(model, R_OK) != 0) {
         print_message("%s is absent\n", model);
         skip();
     }
     write_data();
-    FILE *f = fopen(config_path, "w");
-    assert_non_null(f);
-    fprintf(f,
-            "%smodel_error: {learn: none}\n"
-            "sampler: {chains: 1, temperatures: 1, start: file}\n",
-            what);
-    assert_int_equal(fclose(f), 0);
-    memset(x, 0, sizeof *x);
-    must(tsr_config_read(config_path, 2, set, &x->config, &err), &err);
-    must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
-    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
-    unlink(config_path);
+    snprintf(text, sizeof text,
+             "%smodel_error: {learn: none}\n"
+             "sampler: {chains: 1, temperatures: 1, start: file}\n",
+             what);
+    start_sample(x, 2, set, text);
     unlink(data_path);
     assert_non_null(x->s.atoms.particles);
-    x->of_prior = x->s.target;
-    x->of_prior.likelihood = NULL;
-    x->of_prior.n_share = 0;
-    must(tsr_chain_new(&x->of_prior, 7, &x->prior, &err), &err);
-}
-
-static void close_sample(sample *x)
-{
-    tsr_chain_free(x->prior);
-    tsr_setup_clear(&x->s);
-    tsr_config_clear(&x->config);
+    of_prior = x->s.target;
+    of_prior.likelihood = NULL;
+    of_prior.n_share = 0;
+    must(tsr_chain_new(&of_prior, 7, &prior, &err), &err);
 }
 
 /* The next one of the prior. */
-static const tsr_conformation *next(sample *x)
+static const tsr_conformation *next(void)
 {
     tsr_chain_view view;
     for (int i = 0; i < 400; i++)
-        chain_step(x->prior, NULL, NULL, 0);
-    tsr_chain_look(x->prior, &view);
+        chain_step(prior, NULL, NULL, 0);
+    tsr_chain_look(prior, &view);
     return view.conformation;
 }
 
@@ -175,7 +152,7 @@ static void check_places(sample *x)
                    xyz);
     assert_memory_equal(xyz, p->start, (size_t)p->n * sizeof *xyz);
     for (int i = 0; i < 4; i++) {
-        const tsr_conformation *c = next(x);
+        const tsr_conformation *c = next();
         must(tsr_atom_curves_place(curves, c, TSR_SOLVENT_LAYER, &now, &err),
              &err);
         for (int r = 0; r < n_amino; r++) {
@@ -242,7 +219,7 @@ static void check_profiles(sample *x)
     assert_true(fabs(radius - p->radius_ang) < 1e-9);
     check_profile(l, got, right, 1e-5);
     for (int i = 0; i < 4; i++) {
-        const tsr_conformation *c = next(x);
+        const tsr_conformation *c = next();
         p->type->place(p, c, 0, x->s.molecule.topology->n_residue, xyz);
         must(tsr_batch_set(batch, 0, (const double(*)[3])xyz, got, &err), &err);
         must(tsr_likelihood_direct(l, n_body, c, NULL, right, &err), &err);
@@ -290,6 +267,7 @@ static void check_all(const char *what, const char *model)
     check_places(&x);
     check_profiles(&x);
     check_moves(&x);
+    tsr_chain_free(prior);
     close_sample(&x);
 }
 

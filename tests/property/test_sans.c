@@ -1,18 +1,17 @@
 /* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
  * several shares of D2O, beside a curve of X-rays. */
 #include "posterior/all_atoms.h"
-#include "posterior/setup.h"
 
 #include "core/vec3.h"
 #include "sampler/chain.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/setup_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define MODEL "../shared/data/structures/5zng.pdb.gz"
-static const char config_path[] = "sans.tmp.yaml";
 static const char data_path[] = "sans.tmp.dat";
 
 /* One sample in three solvents, another, and X-rays. */
@@ -26,17 +25,6 @@ static const char series[] =
     "  - {kind: sans, file: sans.tmp.dat, d2o: 1}\n";
 enum { SERIES = 6, XRAY = 0, OTHER = 3 };
 static const double d2o_of[SERIES] = {0.0, 0.0, 0.0, 0.42, 0.42, 1.0};
-
-typedef struct {
-    tsr_config config;
-    tsr_setup s;
-} sample;
-
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
 
 static int is_absent(void)
 {
@@ -63,27 +51,14 @@ static void write_data(double relative)
 static void open_sample(sample *x, const char *data, int n_set,
                         const char *const *set)
 {
-    tsr_err err = {0};
-    FILE *f = fopen(config_path, "w");
-    assert_non_null(f);
-    fprintf(f,
-            "structure: {file: " MODEL ", flexible: ['A:1060-1069'], "
-            "mobile: [C]}\n%s"
-            "sampler: {chains: 1, temperatures: 1}\n",
-            data);
-    assert_int_equal(fclose(f), 0);
-    memset(x, 0, sizeof *x);
-    must(tsr_config_read(config_path, n_set, set, &x->config, &err), &err);
-    must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
-    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
-    unlink(config_path);
+    char text[2000];
+    snprintf(text, sizeof text,
+             "structure: {file: " MODEL ", flexible: ['A:1060-1069'], "
+             "mobile: [C]}\n%s"
+             "sampler: {chains: 1, temperatures: 1}\n",
+             data);
+    start_sample(x, n_set, set, text);
     unlink(data_path);
-}
-
-static void close_sample(sample *x)
-{
-    tsr_setup_clear(&x->s);
-    tsr_config_clear(&x->config);
 }
 
 static tsr_atom_curves *curves_of(const sample *x)

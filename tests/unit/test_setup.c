@@ -1,45 +1,8 @@
 /* From a configuration to a target: what the prior's support is. */
-#include "posterior/setup.h"
+#include "tests/setup_sample.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-typedef struct {
-    tsr_config config;
-    tsr_setup setup;
-} fixture;
-
-static void open_fixture(fixture *f, const char *text, int with_data)
-{
-    tsr_err err = {0};
-    char path[] = "/tmp/tsr-setup-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *file = fdopen(fd, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    if (tsr_config_read(path, 0, NULL, &f->config, &err) != TSR_OK ||
-        tsr_setup_read(&f->config, with_data, NULL, &f->setup, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    unlink(path);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_setup_clear(&f->setup);
-    tsr_config_clear(&f->config);
-}
 
 /* What is auto: little on a CPU; on a GPU as much as fills it and fits. */
 static void settles(void **state)
@@ -117,19 +80,16 @@ static void bound_without_data(void **state)
         print_message("%s is absent\n", folder);
         skip();
     }
-    char text[9000], here[4096];
-    assert_non_null(getcwd(here, sizeof here));
-    fixture with, without;
-    snprintf(text, sizeof text,
-             "structure: {file: '%s/%s/model.pdb'}\n"
-             "data: [{file: '%s/%s/exp.dat', q_range: [0, 0.5]}]\n",
-             here, folder, here, folder);
-    open_fixture(&with, text, 1);
-    open_fixture(&without, text, 0);
-    assert_true(with.setup.molecule.d_bound_ang ==
-                without.setup.molecule.d_bound_ang);
-    close_fixture(&with);
-    close_fixture(&without);
+    static const char text[] =
+        "structure: {file: ../shared/data/saxs/lysozyme_6lyz/model.pdb}\n"
+        "data: [{file: ../shared/data/saxs/lysozyme_6lyz/exp.dat,\n"
+        "  q_range: [0, 0.5]}]\n";
+    sample with, without;
+    read_sample(&with, 1, 0, NULL, text);
+    read_sample(&without, 0, 0, NULL, text);
+    assert_true(with.s.molecule.d_bound_ang == without.s.molecule.d_bound_ang);
+    close_sample(&with);
+    close_sample(&without);
 }
 
 /* Beyond d_max the q grid does not hold, so P(X) is 0 there: moves that would
@@ -138,17 +98,16 @@ static void never_beyond_the_bound(void **state)
 {
     (void)state;
     enum { STEPS = 300000 };
-    fixture f;
+    sample f;
     tsr_err err = {0};
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_body_proposal ask;
     int accepted, near = 0;
-    open_fixture(&f,
-                 "structure: {sequence: WGGPGGY, d_max: 23}\n"
-                 "prior: {clash: none}\n",
-                 0);
-    assert_int_equal(tsr_chain_new(&f.setup.target, 0, &chain, &err), TSR_OK);
+    read_sample(&f, 0, 0, NULL,
+                "structure: {sequence: WGGPGGY, d_max: 23}\n"
+                "prior: {clash: none}\n");
+    assert_int_equal(tsr_chain_new(&f.s.target, 0, &chain, &err), TSR_OK);
     for (int i = 0; i < STEPS; i++) {
         tsr_chain_propose(chain, &ask);
         assert_int_equal(tsr_chain_decide(chain, NULL, 0, &accepted, &err),
@@ -156,27 +115,26 @@ static void never_beyond_the_bound(void **state)
         if (!accepted)
             continue;
         tsr_chain_look(chain, &view);
-        assert_true(view.d_max_ang <= f.setup.molecule.d_bound_ang);
-        near += view.d_max_ang > 0.97 * f.setup.molecule.d_bound_ang;
+        assert_true(view.d_max_ang <= f.s.molecule.d_bound_ang);
+        near += view.d_max_ang > 0.97 * f.s.molecule.d_bound_ang;
     }
     assert_true(near > 0);
     tsr_chain_free(chain);
-    close_fixture(&f);
+    close_sample(&f);
 }
 
 /* A chain that no engine serves, as that of simulate, may have any number. */
 static void largest_number(void **state)
 {
     (void)state;
-    fixture f;
+    sample f;
     tsr_err err = {0};
     tsr_chain *chain;
-    open_fixture(&f, "structure: {sequence: WGGPGGY, states: 2}\n", 0);
-    assert_int_equal(tsr_chain_new(&f.setup.target, INT_MAX, &chain, &err),
-                     TSR_OK);
+    read_sample(&f, 0, 0, NULL, "structure: {sequence: WGGPGGY, states: 2}\n");
+    assert_int_equal(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err), TSR_OK);
     assert_in_range(tsr_chain_system(chain), 0, 1);
     tsr_chain_free(chain);
-    close_fixture(&f);
+    close_sample(&f);
 }
 
 int main(void)

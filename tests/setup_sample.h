@@ -1,0 +1,62 @@
+/* A setup from a configuration in words. */
+#ifndef TESTS_SETUP_SAMPLE_H
+#define TESTS_SETUP_SAMPLE_H
+
+#include "posterior/setup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    tsr_config config;
+    tsr_setup s;
+} sample;
+
+static inline void must(tsr_status status, const tsr_err *err)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", err->message);
+}
+
+/* Without engines; paths are relative to the current folder. */
+static inline void read_sample(sample *x, int with_data, int n_set,
+                               const char *const *set, const char *text)
+{
+    tsr_err err = {0};
+    char path[] = "sample_XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+    *x = (sample){.s = {.n_thread = 0}};
+    const tsr_status status =
+        tsr_config_read(path, n_set, set, &x->config, &err);
+    unlink(path);
+    must(status, &err);
+    must(tsr_setup_read(&x->config, with_data, NULL, &x->s, &err), &err);
+}
+
+static inline void start_sample(sample *x, int n_set, const char *const *set,
+                                const char *text)
+{
+    tsr_err err = {0};
+    read_sample(x, 1, n_set, set, text);
+    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
+}
+
+static inline void close_sample(sample *x)
+{
+    tsr_setup_clear(&x->s);
+    tsr_config_clear(&x->config);
+}
+
+#endif
