@@ -120,26 +120,27 @@ typedef struct {
     double resolution_ang;
 } tsr_data_options;
 
-#define TSR_OPTIONS_DATA(owner, member)                                        \
-    TSR_FIELD(STRINGS, "sans", owner, member.sans, .argument = "FILE=X",       \
+/* Of a struct with a member `data`. */
+#define TSR_OPTIONS_DATA(owner)                                                \
+    TSR_FIELD(STRINGS, "sans", owner, data.sans, .argument = "FILE=X",         \
               .doc = "a curve of neutrons, in a solvent of which D2O is the "  \
                      "share X, 0 to 1"),                                       \
         TSR_FIELD(                                                             \
-            DOUBLE, "exchange", owner, member.exchange, .argument = "X",       \
+            DOUBLE, "exchange", owner, data.exchange, .argument = "X",         \
             .initial = "0.9", .min = 0.0, .max = 1.0,                          \
             .doc = "of neutrons: the share of the backbone's amide hydrogens " \
                    "that exchange"),                                           \
-        TSR_FIELD(STRINGS, "deuterated", owner, member.deuterated,             \
+        TSR_FIELD(STRINGS, "deuterated", owner, data.deuterated,               \
                   .argument = "CHAIN=X",                                       \
                   .doc =                                                       \
                       "of neutrons: a chain that was grown with deuterium; "   \
                       "without X all of it"),                                  \
-        TSR_FIELD(STRING, "map", owner, member.map, .argument = "MAP",         \
+        TSR_FIELD(STRING, "map", owner, data.map, .argument = "MAP",           \
                   .doc = "a density map that the model lies in and is to be "  \
                          "fitted to; all of the model may bend, or what "      \
                          "links rigid parts if the resolution is above 8 "     \
                          "Angstrom"),                                          \
-        TSR_FIELD(DOUBLE, "resolution", owner, member.resolution_ang,          \
+        TSR_FIELD(DOUBLE, "resolution", owner, data.resolution_ang,            \
                   .letter = 'r', .argument = "R", .min = 0.5, .max = 100.0,    \
                   .doc = "resolution of the map in Angstrom")
 

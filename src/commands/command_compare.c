@@ -166,17 +166,14 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
     const options *o = args->options;
-    const tsr_file_target picture = {.maker = "compare",
-                                     .begins = "<svg",
-                                     .holds = TSR_SVG_MARK,
-                                     .is_forced = o->force};
+    const tsr_file_target target = {.maker = "compare", .is_forced = o->force};
     tsr_comparison c = {.n = 0};
     tsr_json j = {.out = out};
     if (args->n > TSR_MOST_COMPARED)
         return tsr_fail(err, TSR_E_USAGE, "%d runs: %d at most", args->n,
                         (int)TSR_MOST_COMPARED);
-    if (o->output != NULL)
-        TSR_TRY(tsr_file_check_target(&picture, o->output, err));
+    TSR_TRY(
+        tsr_file_check_target(&target, o->output, "<svg", TSR_SVG_MARK, err));
     tsr_status status =
         tsr_comparison_make(args->n, args->argument, &c, log, err);
     TSR_THEN(status,

@@ -347,7 +347,9 @@ static tsr_status without_trace(tsr_past_run *run, tsr_status status,
 /* ---- where it goes ---- */
 
 /* How each format begins. */
-static const tsr_file_target kinds[N_FORMAT + 1] = {
+static const struct {
+    const char *begins, *holds;
+} kinds[N_FORMAT + 1] = {
     [TSR_MODEL_PDB] = {.begins = "REMARK 999 tessera: "},
     [TSR_MODEL_CIF] = {.begins = "data_", .holds = "\n# tessera: "},
     [TSR_MODEL_XYZ] = {.holds = "\nchain "},
@@ -360,18 +362,16 @@ static tsr_status check_targets(const options *asked, const tsr_past_run *run,
 {
     static const char *const script[] = {"", ".pml", ".cxc"};
     const char *const input[] = {run->trace_path, asked->weights};
-    const int n = format <= TSR_MODEL_CIF ? 3 : 1;
-    for (int k = 0; k < n; k++) {
-        tsr_file_target target = kinds[k == 0 ? format : N_FORMAT];
+    const tsr_file_target target = {.maker = "export",
+                                    .n_input = 2,
+                                    .input = input,
+                                    .is_forced = asked->force};
+    for (int k = 0; k < (format <= TSR_MODEL_CIF ? 3 : 1); k++) {
+        const int kind = k == 0 ? format : N_FORMAT;
         char name[4096];
         snprintf(name, sizeof name, "%s%s", path, script[k]);
-        target.maker = "export";
-        target.begins = target.begins != NULL ? target.begins : "";
-        target.holds = target.holds != NULL ? target.holds : "";
-        target.input = input;
-        target.n_input = 2;
-        target.is_forced = asked->force;
-        TSR_TRY(tsr_file_check_target(&target, name, err));
+        TSR_TRY(tsr_file_check_target(&target, name, kinds[kind].begins,
+                                      kinds[kind].holds, err));
     }
     return TSR_OK;
 }

@@ -47,9 +47,9 @@ static const double coarse_end = 0.35; /* 1/Angstrom */
 /* Angstrom: maps up to it show more than where rigid parts lie. */
 static const double bending_map = 8.0;
 
-static int chain_last(const work *init, int first)
+static int chain_last(const work *w, int first)
 {
-    const tsr_structure *s = init->structure;
+    const tsr_structure *s = w->structure;
     int last = first;
     while (last + 1 < s->n_residue &&
            strcmp(s->residue[last + 1].chain, s->residue[first].chain) == 0)
@@ -57,11 +57,11 @@ static int chain_last(const work *init, int first)
     return last;
 }
 
-static span stretch_at(const work *init, int first)
+static span stretch_at(const work *w, int first)
 {
-    const tsr_parts *p = init->parts;
+    const tsr_parts *p = w->parts;
     span s = {.first = first, .last = first, .part = p->part[first]};
-    int end = chain_last(init, first);
+    int end = chain_last(w, first);
     for (int k = 0; k < p->n_range && s.part < 0; k++)
         if (p->range[k].first == first) {
             s.range = &p->range[k];
@@ -72,32 +72,26 @@ static span stretch_at(const work *init, int first)
     return s;
 }
 
-/* For people: "A:97-103". */
-static int name_stretch(const work *init, span stretch, size_t size, char *text)
-{
-    const tsr_residue_record *r = init->structure->residue;
-    int a = r[stretch.first].number, b = r[stretch.last].number;
-    return a == b
-               ? snprintf(text, size, "%s:%d", r[stretch.first].chain, a)
-               : snprintf(text, size, "%s:%d-%d", r[stretch.first].chain, a, b);
-}
-
-/* "linker, 7 residues" */
-static int describe_stretch(const work *init, span stretch, size_t size,
-                            char *text)
+/* For people: its name, "A:97-103", and what it is, "linker, 7 residues". */
+static void describe(const work *w, span s, char name[64], char what[96])
 {
     static const char *const role[] = {"tail", "linker", "loop",
                                        "no fold: all of it flexible"};
-    int n = stretch.last - stretch.first + 1;
-    const char *s = n == 1 ? "" : "s";
-    if (stretch.range != NULL)
-        return snprintf(text, size, "%s, %d residue%s",
-                        role[stretch.range->role], n, s);
-    return snprintf(
-        text, size, "part %d, %d residue%s%s", stretch.part + 1, n, s,
-        init->parts->rigid[stretch.part].is_fixed && init->parts->fixed.n > 0
-            ? ", keeps its place"
-            : "");
+    const tsr_residue_record *r = w->structure->residue;
+    const tsr_parts *p = w->parts;
+    const int a = r[s.first].number, b = r[s.last].number;
+    const int n = s.last - s.first + 1;
+    const int length = snprintf(name, 64, "%s:%d", r[s.first].chain, a);
+    if (a != b)
+        snprintf(name + length, 64 - (size_t)length, "-%d", b);
+    const char *plural = n == 1 ? "" : "s";
+    if (s.range != NULL)
+        snprintf(what, 96, "%s, %d residue%s", role[s.range->role], n, plural);
+    else
+        snprintf(what, 96, "part %d, %d residue%s%s", s.part + 1, n, plural,
+                 p->rigid[s.part].is_fixed && p->fixed.n > 0
+                     ? ", keeps its place"
+                     : "");
 }
 
 /* ---- the configuration: what was found ---- */
@@ -109,11 +103,11 @@ static char sign_of(int part)
     return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
 }
 
-static void draw_chain(const work *init, const char *prefix, int first,
-                       int last, FILE *out)
+static void draw_chain(const work *w, const char *prefix, int first, int last,
+                       FILE *out)
 {
-    const tsr_parts *p = init->parts;
-    const tsr_residue_record *r = init->structure->residue;
+    const tsr_parts *p = w->parts;
+    const tsr_residue_record *r = w->structure->residue;
     int n = last - first + 1, step = (n + ROW - 1) / ROW;
     fprintf(out, "%s%s %5d ", prefix, r[first].chain, r[first].number);
     for (int i = first; i <= last; i += step) { /* what moves is never lost */
@@ -129,22 +123,21 @@ static void draw_chain(const work *init, const char *prefix, int first,
     fputc('\n', out);
 }
 
-static void draw_text(const work *init, const char *prefix, FILE *out)
+static void draw_text(const work *w, const char *prefix, FILE *out)
 {
-    const int n = init->structure->n_residue;
-    const tsr_parts *p = init->parts;
+    const int n = w->structure->n_residue;
+    const tsr_parts *p = w->parts;
     if (n > 0)
         fprintf(out,
                 "%sNumbers: rigid parts; ~: flexible; below it H helix, E "
                 "strand.\n",
                 prefix);
-    for (int i = 0; i < n; i = chain_last(init, i) + 1)
-        draw_chain(init, prefix, i, chain_last(init, i), out);
+    for (int i = 0; i < n; i = chain_last(w, i) + 1)
+        draw_chain(w, prefix, i, chain_last(w, i), out);
     for (int i = 0; i < n;) {
         char name[64], what[96];
-        span s = stretch_at(init, i);
-        name_stretch(init, s, sizeof name, name);
-        describe_stretch(init, s, sizeof what, what);
+        span s = stretch_at(w, i);
+        describe(w, s, name, what);
         fprintf(out, "%s  %-14s %s\n", prefix, name, what);
         i = s.last + 1;
     }
@@ -166,52 +159,46 @@ static void quote(FILE *out, const char *text)
 /* The path of a file as seen from the folder of the configuration: as given
  * where that is the current folder, shorter where it lies below, else
  * absolute. */
-static tsr_status print_path(const work *init, const char *path, FILE *out,
+static tsr_status print_path(const work *w, const char *path, FILE *out,
                              tsr_err *err)
 {
-    const char *name = init->job->output == NULL
-                           ? NULL
-                           : tsr_text_file_name(init->job->output);
-    if (name == NULL || name == init->job->output || path[0] == '/') {
+    const char *output = w->job->output;
+    const char *name = output == NULL ? NULL : tsr_text_file_name(output);
+    if (name == output || path[0] == '/') {
         quote(out, path);
         return TSR_OK;
     }
     char *folder = NULL, *whole = NULL;
-    char *given = tsr_words_of("%.*s", (int)(name - init->job->output),
-                               init->job->output);
-    tsr_status status = tsr_allocated(given, err);
-    TSR_THEN(status, tsr_file_absolute(given, &folder, err));
+    tsr_status status = tsr_file_absolute(output, &folder, err);
     TSR_THEN(status, tsr_file_absolute(path, &whole, err));
     if (status == TSR_OK) {
-        size_t n = strlen(folder);
+        const size_t n = strlen(folder) - strlen(name);
         quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
     }
-    free(given);
     free(folder);
     free(whole);
     return status;
 }
 
-static void print_head(const work *init, FILE *out)
+static void print_head(const work *w, FILE *out)
 {
-    const tsr_parts *p = init->parts;
+    const tsr_parts *p = w->parts;
     char word[TSR_SHELL_SIZE];
-    fprintf(out, MARK "%s", tsr_text_shell(init->job->model, word));
-    const tsr_curves *c = init->curves;
+    fprintf(out, MARK "%s", tsr_text_shell(w->job->model, word));
+    const tsr_curves *c = w->curves;
     for (int k = 0; k < c->n_xray; k++)
         fprintf(out, " %s", tsr_text_shell(c->path[k], word));
     for (int k = c->n_xray; k < c->n; k++)
         fprintf(out, " --sans %s=%g", tsr_text_shell(c->path[k], word),
                 c->d2o[k]);
-    if (init->curves->data->map != NULL)
+    if (w->curves->data->map != NULL)
         fprintf(out, " --map %s --resolution %g",
-                tsr_text_shell(init->curves->data->map, word),
-                init->curves->data->resolution_ang);
+                tsr_text_shell(w->curves->data->map, word),
+                w->curves->data->resolution_ang);
     fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
-            tsr_evidence_text(p->evidence),
-            init->pae != NULL ? "\n#   in " : "",
-            init->pae != NULL ? tsr_text_shell(init->pae, word) : "");
-    draw_text(init, "# ", out);
+            tsr_evidence_text(p->evidence), w->pae != NULL ? "\n#   in " : "",
+            w->pae != NULL ? tsr_text_shell(w->pae, word) : "");
+    draw_text(w, "# ", out);
     if (p->n_note > 0)
         fputs("#\n# To look at:\n", out);
     for (int k = 0; k < p->n_note; k++) {
@@ -225,18 +212,17 @@ static void print_head(const work *init, FILE *out)
 
 /* The ranges, each with what it is; a range may be several words where numbers
  * do not go up one by one. */
-static void print_flexible(const work *init, FILE *out)
+static void print_flexible(const work *w, FILE *out)
 {
-    const tsr_parts *p = init->parts;
+    const tsr_parts *p = w->parts;
     fputs("  flexible: # the rest moves as rigid parts\n", out);
     for (int k = 0; k < p->flexible.n; k++) {
         fputs("    - ", out);
         quote(out, p->flexible.item[k]);
         for (int r = 0; r < p->n_range; r++) {
             char name[64], what[96];
-            span s = stretch_at(init, p->range[r].first);
-            name_stretch(init, s, sizeof name, name);
-            describe_stretch(init, s, sizeof what, what);
+            span s = stretch_at(w, p->range[r].first);
+            describe(w, s, name, what);
             if (strcmp(name, p->flexible.item[k]) == 0)
                 fprintf(out, " # %s", what);
         }
@@ -248,17 +234,17 @@ static void print_flexible(const work *init, FILE *out)
 
 /* All of the model bends into a map: where the map shows more than where parts
  * lie, and where there are no parts that could move. */
-static int is_bent(const work *init)
+static int is_bent(const work *w)
 {
-    return init->curves->data->map != NULL &&
-           (init->curves->data->resolution_ang <= bending_map ||
-            init->parts->flexible.n == 0);
+    return w->curves->data->map != NULL &&
+           (w->curves->data->resolution_ang <= bending_map ||
+            w->parts->flexible.n == 0);
 }
 
-static void print_structure(const work *init, FILE *out)
+static void print_structure(const work *w, FILE *out)
 {
-    const tsr_parts *p = init->parts;
-    if (is_bent(init)) {
+    const tsr_parts *p = w->parts;
+    if (is_bent(w)) {
         fputs("  flexible: all # bends into the map, also what was found rigid "
               "above\n",
               out);
@@ -270,7 +256,7 @@ static void print_structure(const work *init, FILE *out)
               "noise\n",
               out);
     else
-        print_flexible(init, out);
+        print_flexible(w, out);
     if (p->fixed.n > 0)
         fputs(
             "  fixed: # keep their places; between two of a chain lie loops\n",
@@ -300,23 +286,23 @@ static void print_solvent(const tsr_curves *c, int k, FILE *out)
         fputs("]\n", out);
 }
 
-static tsr_status print_data(const work *init, FILE *out, tsr_err *err)
+static tsr_status print_data(const work *w, FILE *out, tsr_err *err)
 {
-    const tsr_curves *c = init->curves;
+    const tsr_curves *c = w->curves;
     tsr_status status = TSR_OK;
-    if (init->curves->data->map != NULL) {
+    if (w->curves->data->map != NULL) {
         fputs("data:\n  - kind: map\n    file: ", out);
-        TSR_TRY(print_path(init, init->curves->data->map, out, err));
+        TSR_TRY(print_path(w, w->curves->data->map, out, err));
         fprintf(out, "\n    resolution: %g # Angstrom\n",
-                init->curves->data->resolution_ang);
+                w->curves->data->resolution_ang);
     } else if (c->n == 0)
         fputs("# data: # a curve: q, I, sigma\n#   - file: exp.dat\n", out);
     else
         fputs("data:\n", out);
     for (int k = 0; k < c->n && status == TSR_OK; k++) {
-        const tsr_saxs *s = init->saxs[k];
+        const tsr_saxs *s = w->saxs[k];
         fputs("  - file: ", out);
-        status = print_path(init, c->path[k], out, err);
+        status = print_path(w, c->path[k], out, err);
         fprintf(out, "\n    # %d points, q %.4g to %.4g 1/Angstrom", s->n,
                 s->q[0], s->q[s->n - 1]);
         if (isfinite(s->rg_guinier))
@@ -332,23 +318,23 @@ static tsr_status print_data(const work *init, FILE *out, tsr_err *err)
     return status;
 }
 
-static tsr_status write_yaml(const work *init, FILE *out, tsr_err *err)
+static tsr_status write_yaml(const work *w, FILE *out, tsr_err *err)
 {
-    print_head(init, out);
+    print_head(w, out);
     fputs("seed: 1\nstructure:\n  file: ", out);
-    TSR_TRY(print_path(init, init->job->model, out, err));
+    TSR_TRY(print_path(w, w->job->model, out, err));
     fputc('\n', out);
-    print_structure(init, out);
-    if (init->curves->data->map == NULL || init->curves->n > 0)
+    print_structure(w, out);
+    if (w->curves->data->map == NULL || w->curves->n > 0)
         fputs("contrast: {c1: 1, c2: infer} # excluded volume fixed, hydration "
               "inferred\n",
               out);
-    TSR_TRY(print_data(init, out, err));
-    if (init->parts->flexible.n > 0 || is_bent(init))
+    TSR_TRY(print_data(w, out, err));
+    if (w->parts->flexible.n > 0 || is_bent(w))
         fputs("prior: {relax: true} # what overlaps in the model is moved "
               "apart first\n",
               out);
-    if (is_bent(init))
+    if (is_bent(w))
         fputs(
             "# A fit: a long warm-up brings the model into the map, draws show "
             "what came\n# of it. How sure it is takes many more draws "
@@ -388,7 +374,7 @@ static const char *colour_of(int part)
 }
 
 typedef struct {
-    const work *init;
+    const work *w;
     tsr_svg *svg;
     int first, last; /* of the chain */
     double y;        /* its middle */
@@ -402,7 +388,7 @@ static double x_of(const row *r, double residue)
 
 static void draw_structure(const row *r)
 {
-    const char *kind = r->init->parts->kind;
+    const char *kind = r->w->parts->kind;
     for (int i = r->first, last; i <= r->last; i = last + 1) {
         int is_helix = kind[i] == 'H';
         for (last = i; last < r->last && kind[last + 1] == kind[i];)
@@ -418,7 +404,7 @@ static void draw_stretches(const row *r)
 {
     for (int i = r->first; i <= r->last;) {
         char text[64];
-        span s = stretch_at(r->init, i);
+        span s = stretch_at(r->w, i);
         double x0 = x_of(r, s.first), x1 = x_of(r, s.last + 1);
         double half = s.part < 0 ? 2.5 : 12.0;
         tsr_svg_rect(r->svg, x0, r->y - half, x1 - x0, 2.0 * half,
@@ -436,53 +422,53 @@ static void draw_stretches(const row *r)
 
 static int has_confidence(const row *r)
 {
-    return r->init->parts->evidence != TSR_EVIDENCE_CONTACTS;
+    return r->w->parts->evidence != TSR_EVIDENCE_CONTACTS;
 }
 
 /* How sure a prediction is, from 0 at the bottom to 1. */
 static void draw_confidence(const row *r)
 {
-    size_t n = (size_t)(r->last - r->first) + 1;
-    double *x = calloc(n, sizeof *x), *y = calloc(n, sizeof *y);
-    for (size_t k = 0; x != NULL && y != NULL && k < n; k++) {
-        x[k] = x_of(r, r->first + (double)k + 0.5);
-        y[k] = r->y + 36.0 -
-               18.0 * r->init->parts->confidence[(size_t)r->first + k];
+    const int n = r->last - r->first + 1;
+    tsr_pool pool = {0};
+    double *x, *y;
+    tsr_pool_array(&pool, x, n);
+    tsr_pool_array(&pool, y, n);
+    for (int k = 0; k < n && !pool.failed; k++) {
+        x[k] = x_of(r, r->first + k + 0.5);
+        y[k] = r->y + 36.0 - 18.0 * r->w->parts->confidence[r->first + k];
     }
-    if (x != NULL && y != NULL)
-        tsr_svg_stroke(r->svg, (int)n, x, y, "#1b7f7a", 1.2, 1.0, NULL);
-    free(x);
-    free(y);
+    if (!pool.failed)
+        tsr_svg_stroke(r->svg, n, x, y, "#1b7f7a", 1.2, 1.0, NULL);
+    tsr_pool_clear(&pool);
+}
+
+static void draw_number(const row *r, double x, double y, int residue)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d", r->w->structure->residue[residue].number);
+    tsr_svg_line(r->svg, x, y, x, y + 4.0, "#888888", 1.0);
+    tsr_svg_text(r->svg, x, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
 }
 
 /* Where stretches begin, as far as the numbers have room; and the last. */
 static void draw_numbers(const row *r)
 {
-    const tsr_residue_record *residue = r->init->structure->residue;
     double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
     double end = x_of(r, r->last + 1);
-    char text[32];
-    for (int i = r->first; i <= r->last;) {
-        span s = stretch_at(r->init, i);
+    for (int i = r->first; i <= r->last; i = stretch_at(r->w, i).last + 1) {
         double x = x_of(r, i);
         if (x - taken > 24.0 && end - x > 24.0) {
-            snprintf(text, sizeof text, "%d", residue[i].number);
-            tsr_svg_line(r->svg, x, y, x, y + 4.0, "#888888", 1.0);
-            tsr_svg_text(r->svg, x, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
+            draw_number(r, x, y, i);
             taken = x;
         }
-        i = s.last + 1;
     }
-    snprintf(text, sizeof text, "%d", residue[r->last].number);
-    tsr_svg_line(r->svg, end, y, end, y + 4.0, "#888888", 1.0);
-    tsr_svg_text(r->svg, end, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
+    draw_number(r, end, y, r->last);
 }
 
 static void draw_row(const row *r)
 {
     char name[32];
-    snprintf(name, sizeof name, "%s",
-             r->init->structure->residue[r->first].chain);
+    snprintf(name, sizeof name, "%s", r->w->structure->residue[r->first].chain);
     tsr_svg_text(r->svg, LEFT - 14, r->y + 5.0, 15.0, TSR_SVG_END, 0, name);
     draw_structure(r);
     draw_stretches(r);
@@ -544,26 +530,24 @@ static void draw_key(const row *r, double y)
     }
 }
 
-static tsr_status write_picture(const work *init, const char *path,
-                                tsr_err *err)
+static tsr_status write_picture(const work *w, const char *path, tsr_err *err)
 {
-    int n = init->structure->n_residue, n_chain = 0, longest = 1, n_strand = 0;
+    int n = w->structure->n_residue, n_chain = 0, longest = 1, n_strand = 0;
     tsr_atoms *all = NULL;
     const tsr_file_residue *strand;
     char title[256];
-    const int is_plain = init->parts->evidence == TSR_EVIDENCE_CONTACTS;
+    const int is_plain = w->parts->evidence == TSR_EVIDENCE_CONTACTS;
     const int high = CHAIN + (is_plain ? 0 : CURVE);
-    for (int i = 0; i < n; i = chain_last(init, i) + 1) {
-        int length = chain_last(init, i) - i + 1;
+    for (int i = 0; i < n; i = chain_last(w, i) + 1) {
+        int length = chain_last(w, i) - i + 1;
         longest = length > longest ? length : longest;
         n_chain++;
     }
-    if (tsr_atoms_read(init->job->model, &all, NULL) == TSR_OK)
+    if (tsr_atoms_read(w->job->model, &all, NULL) == TSR_OK)
         for (int at = 0, k;
-             (k = next_strand(init->structure, all, &at, &strand)) > 0;
-             n_strand++)
+             (k = next_strand(w->structure, all, &at, &strand)) > 0; n_strand++)
             longest = k > longest ? k : longest;
-    row r = {.init = init,
+    row r = {.w = w,
              .svg = tsr_svg_new(WIDTH,
                                 TOP + n_chain * high + n_strand * STRAND + KEY),
              .scale = (double)(WIDTH - LEFT - RIGHT) / longest};
@@ -572,18 +556,18 @@ static tsr_status write_picture(const work *init, const char *path,
         return tsr_no_memory(err);
     }
     snprintf(title, sizeof title, "%.120s: parts by %s",
-             tsr_text_file_name(init->job->model),
-             tsr_evidence_text(init->parts->evidence));
+             tsr_text_file_name(w->job->model),
+             tsr_evidence_text(w->parts->evidence));
     tsr_svg_text(r.svg, LEFT, 24.0, 13.0, TSR_SVG_START, 0, title);
     for (int i = 0, k = 0; i < n; i = r.last + 1, k++) {
         r.first = i;
-        r.last = chain_last(init, i);
+        r.last = chain_last(w, i);
         r.y = TOP + k * high + 40.0;
         draw_row(&r);
     }
     r.y = TOP + n_chain * high + 14.0;
-    for (int at = 0, k; n_strand > 0 && (k = next_strand(init->structure, all,
-                                                         &at, &strand)) > 0;
+    for (int at = 0, k;
+         n_strand > 0 && (k = next_strand(w->structure, all, &at, &strand)) > 0;
          r.y += STRAND)
         draw_strand(&r, k, strand);
     draw_key(&r, r.y - 12.0);
@@ -699,20 +683,15 @@ static tsr_status check_targets(work *w, tsr_err *err)
         input[k] = c->path[k];
     input[c->n] = w->job->model;
     input[c->n + 1] = c->data->map;
-    tsr_file_target target = {.maker = "init",
-                              .begins = MARK,
-                              .holds = MARK,
-                              .n_input = c->n + 2,
-                              .input = input,
-                              .is_forced = w->job->force};
+    const tsr_file_target target = {.maker = "init",
+                                    .n_input = c->n + 2,
+                                    .input = input,
+                                    .is_forced = w->job->force};
     if (output != NULL && output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
-    if (output != NULL)
-        TSR_TRY(tsr_file_check_target(&target, output, err));
-    target.begins = "<svg";
-    target.holds = TSR_SVG_MARK;
-    return w->picture == NULL ? TSR_OK
-                              : tsr_file_check_target(&target, w->picture, err);
+    TSR_TRY(tsr_file_check_target(&target, output, MARK, NULL, err));
+    return tsr_file_check_target(&target, w->picture, "<svg", TSR_SVG_MARK,
+                                 err);
 }
 
 /* The curves; and the map, so that what cannot be read is told now. */
@@ -807,7 +786,7 @@ static const tsr_field fields[] = {
                      "3; without it those that lie beside the model are used"),
     TSR_FIELD(STRING, "picture", options, picture, .argument = "SVG",
               .doc = "where the picture goes, also without --output"),
-    TSR_OPTIONS_DATA(options, data),
+    TSR_OPTIONS_DATA(options),
     TSR_OPTION_FORCE(options),
     {0}};
 

@@ -107,28 +107,37 @@ static const tsr_field fields[] = {
 typedef struct {
     const char *name;
     tsr_status (*run)(tsr_map_job *job, tsr_err *err);
-    const char *only[6]; /* options that are of this verb alone */
-    const char *map;     /* the option that names its map; NULL: none */
-    int is_of_models;    /* models are compared with the map: a resolution and
-                            an engine are needed */
+    const char *map;  /* the option that names its map; NULL: there is none */
+    int is_of_models; /* models are compared with the map: a resolution and an
+                         engine are needed */
 } verb;
 
-static const verb verbs[] = {
-    {"cc",
-     tsr_map_correlate,
-     {"difference", "spatial", "trajectory", "json", NULL},
-     "map",
-     1},
-    {"simulate", tsr_map_simulate, {"like", NULL}, "like", 1},
-    {"timeline",
-     tsr_map_timeline,
-     {"by", "select", "trajectory", NULL},
-     "map",
-     1},
-    {"dock", tsr_map_dock, {"poses", "laplacian", "json", NULL}, "map", 1},
-    {"fsc", tsr_map_fsc, {"svg", "json", NULL}, NULL, 0},
-    {"mask", tsr_map_mask, {NULL}, "map", 0},
-    {0}};
+static const verb verbs[] = {{"cc", tsr_map_correlate, "map", 1},
+                             {"simulate", tsr_map_simulate, "like", 1},
+                             {"timeline", tsr_map_timeline, "map", 1},
+                             {"dock", tsr_map_dock, "map", 1},
+                             {"fsc", tsr_map_fsc, NULL, 0},
+                             {"mask", tsr_map_mask, "map", 0},
+                             {0}};
+
+/* Options that are not of every verb, by those they are of. */
+static const struct {
+    const char *option, *verbs, *note;
+} own[] = {{"difference", "cc", ""},
+           {"spatial", "cc", ""},
+           {"trajectory", "cc timeline", ""},
+           {"json", "cc dock fsc", ""},
+           {"like", "simulate", ""},
+           {"by", "timeline", ""},
+           {"select", "timeline", ""},
+           {"poses", "dock", ""},
+           {"laplacian", "dock", ""},
+           {"svg", "fsc", ""},
+           {"map", "cc timeline dock mask",
+            ": simulate takes --like; fsc compares two maps, name them without "
+            "--map"},
+           {"output", "simulate timeline dock mask",
+            ": cc writes its files with --difference and --spatial"}};
 
 /* ---- options ---- */
 
@@ -143,45 +152,23 @@ static tsr_status find_verb(const char *name, const verb **out, tsr_err *err)
                     tsr_text_excerpt(name, shown));
 }
 
-static int takes(const verb *v, const char *option)
-{
-    for (int k = 0; v->only[k] != NULL; k++)
-        if (strcmp(v->only[k], option) == 0)
-            return 1;
-    return 0;
-}
-
 /* What would be left unused is refused: who gives it expects something of it.
  */
 static tsr_status check_unused(const tsr_args *args, const verb *v,
                                tsr_err *err)
 {
-    for (const verb *other = verbs; other->name != NULL; other++)
-        for (int k = 0; other != v && other->only[k] != NULL; k++)
-            if (tsr_args_given(args, other->only[k]) > 0 &&
-                !takes(v, other->only[k]))
-                return tsr_fail(err, TSR_E_USAGE,
-                                "--%s belongs to 'map %s', not to 'map %s'",
-                                other->only[k], other->name, v->name);
-    if (v->map == NULL &&
-        (tsr_args_given(args, "map") > 0 || tsr_args_given(args, "like") > 0))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'map %s' compares two maps: name them without --map",
-                        v->name);
-    if (v->map == NULL)
-        return TSR_OK;
-    const char *wrong = strcmp(v->map, "map") == 0 ? "like" : "map";
-    if (tsr_args_given(args, wrong) > 0)
-        return tsr_fail(err, TSR_E_USAGE, "'map %s' takes --%s, not --%s",
-                        v->name, v->map, wrong);
-    if (tsr_args_given(args, v->map) == 0)
-        return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a density map: --%s",
-                        v->name, v->map);
-    if (strcmp(v->name, "cc") == 0 && tsr_args_given(args, "output") > 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "'map cc' writes its files with --difference and "
-                        "--spatial");
-    return TSR_OK;
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        if (tsr_args_given(args, own[k].option) > 0 &&
+            strstr(own[k].verbs, v->name) == NULL)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--%s belongs to 'map %.*s', not to 'map %s'%s",
+                            own[k].option, (int)strcspn(own[k].verbs, " "),
+                            own[k].verbs, v->name, own[k].note);
+    return v->map == NULL || tsr_args_given(args, v->map) > 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_USAGE,
+                          "'map %s' needs a density map: --%s", v->name,
+                          v->map);
 }
 
 static tsr_status read_threshold(tsr_map_job *job, tsr_err *err)
@@ -318,15 +305,13 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
         job->map != NULL ? job->map->path : NULL, job->words->mask,
         job->n_model > 0 ? job->model[0] : NULL, job->trajectory};
     const tsr_file_target target = {.maker = "map",
-                                    .begins = begins,
-                                    .holds = holds,
                                     .n_input = 4,
                                     .input = input,
                                     .is_forced = job->words->force};
     for (int k = 1; k < job->n_model; k++)
         if (strcmp(job->model[k], path) == 0)
             return tsr_fail(err, TSR_E_USAGE, "'%s' is an input", path);
-    return tsr_file_check_target(&target, path, err);
+    return tsr_file_check_target(&target, path, begins, holds, err);
 }
 
 static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
@@ -350,7 +335,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     if (v->map != NULL)
         status = tsr_map_read(o->map != NULL ? o->map : o->like, job.origin,
                               log, &job.pool, &job.map, err);
-    if (v->map != NULL && strcmp(v->map, "map") == 0)
+    if (o->map != NULL)
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
     if (status == TSR_OK && v->is_of_models && job.map != NULL)
         status = open_engine(&job, err);

@@ -794,7 +794,7 @@ static void put_ensemble(tsr_json *j, const ensemble *e)
                                                "maximum_entropy"};
     tsr_table t = {.json = j};
     tsr_json_object(j, "ensemble");
-    for (int k = 0; k < e->n_way; k++) {
+    for (int k = 0; k < e->n_way && k < N_WEIGHTS; k++) {
         put_result(&t, key[k], &e->mean[k], "", 0);
         if (k == ENTROPY)
             tsr_json_number(j, "theta", e->point[k].theta);
@@ -900,20 +900,18 @@ static tsr_status check_names(const char *output, int n,
 /* n: of a folder, else 1. */
 static tsr_status check_targets(const char *output, int n,
                                 const char *const *structure, int is_fit,
-                                tsr_file_target target, tsr_pool *pool,
+                                const tsr_file_target *target, tsr_pool *pool,
                                 tsr_err *err)
 {
     for (int i = 0; i < n; i++) {
         char *name, *picture;
         TSR_TRY(name_files(output, structure[i], is_fit, pool, &name, &picture,
                            err));
-        target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
-        target.holds = is_fit ? FIT_FILE_MARK : " profile:";
-        TSR_TRY(tsr_file_check_target(&target, name, err));
-        target.begins = "<svg";
-        target.holds = TSR_SVG_MARK;
-        if (is_fit)
-            TSR_TRY(tsr_file_check_target(&target, picture, err));
+        TSR_TRY(tsr_file_check_target(
+            target, name, is_fit ? "# SAXS profile:" : "# tessera ",
+            is_fit ? FIT_FILE_MARK : " profile:", err));
+        TSR_TRY(tsr_file_check_target(target, is_fit ? picture : NULL, "<svg",
+                                      TSR_SVG_MARK, err));
     }
     return TSR_OK;
 }
@@ -940,7 +938,7 @@ tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
                                     .is_forced = is_forced};
     tsr_status status = each ? check_names(output, n, structure, err) : TSR_OK;
     TSR_THEN(status, check_targets(output, each ? n : 1, structure,
-                                   data != NULL, target, &pool, err));
+                                   data != NULL, &target, &pool, err));
     tsr_pool_clear(&pool);
     return status;
 }

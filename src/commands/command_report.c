@@ -3,7 +3,7 @@
  * else. */
 #include "answer/verdict.h"
 #include "commands/command.h"
-#include "commands/map_models.h"
+#include "commands/map_job.h"
 #include "commands/solve.h"
 #include "likelihood/term_saxs.h"
 #include "maps/map_source.h"
@@ -295,23 +295,21 @@ static const struct {
  * model in its folder that is not from there may have the name of one that
  * comes, which only the numbers will tell: it is in the way. */
 static tsr_status check_file(const char *folder, const char *name,
-                             tsr_file_target target, tsr_err *err)
+                             const tsr_file_target *target, tsr_err *err)
 {
     const size_t n = strlen(name);
-    tsr_status status = TSR_OK;
-    target.begins = NULL;
+    int kind = -1;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const size_t m = strlen(kinds[k].ending);
-        if (n < m || strcmp(name + n - m, kinds[k].ending) != 0)
-            continue;
-        target.begins = kinds[k].begins;
-        target.holds = kinds[k].holds;
+        if (n >= m && strcmp(name + n - m, kinds[k].ending) == 0)
+            kind = (int)k;
     }
-    if (target.begins == NULL)
+    if (kind < 0)
         return TSR_OK;
     char *path = tsr_run_directory_file(folder, name);
-    status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_file_check_target(&target, path, err));
+    tsr_status status = tsr_allocated(path, err);
+    TSR_THEN(status, tsr_file_check_target(target, path, kinds[kind].begins,
+                                           kinds[kind].holds, err));
     free(path);
     return status;
 }
@@ -319,17 +317,16 @@ static tsr_status check_file(const char *folder, const char *name,
 static tsr_status check_targets(const char *page, const char *folder,
                                 int is_forced, tsr_err *err)
 {
-    const tsr_file_target target = {.maker = "report",
-                                    .begins = "<!doctype html>",
-                                    .holds = "\"tessera report\"",
-                                    .is_forced = is_forced};
-    tsr_status status = tsr_file_check_target(&target, page, err);
-    DIR *list = status == TSR_OK ? opendir(folder) : NULL;
+    const tsr_file_target target = {.maker = "report", .is_forced = is_forced};
+    TSR_TRY(tsr_file_check_target(&target, page, "<!doctype html>",
+                                  "\"tessera report\"", err));
+    tsr_status status = TSR_OK;
+    DIR *list = opendir(folder);
     if (list == NULL)
-        return status; /* there is none yet */
+        return TSR_OK; /* there is none yet */
     for (const struct dirent *item;
          status == TSR_OK && (item = readdir(list)) != NULL;)
-        status = check_file(folder, item->d_name, target, err);
+        status = check_file(folder, item->d_name, &target, err);
     closedir(list);
     return status;
 }

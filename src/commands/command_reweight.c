@@ -47,29 +47,41 @@ static const tsr_field fields[] = {
     TSR_OPTION_FORCE(options),
     {0}};
 
-/* What was asked for. */
+/* A variable of the posterior before and after the new weights, so that the
+ * reader sees what the new data changed. */
 typedef struct {
-    const options *asked;
-    const char *file; /* of it */
-    long number;      /* of it: the data set */
-    int is_smeared;   /* the run's curves, by their instrument */
+    char *name;
+    int has_before;    /* 0: the run had no such variable */
+    int is_drawn_anew; /* scale, background, noise: not the draws' own */
+    tsr_weighted before, after;
+} row;
+
+typedef struct {
+    const options *o;
+    tsr_log *log;
+    tsr_past_run run;
+    tsr_stored_curve stored; /* the curves of the run that are weighed */
+    int is_smeared;          /* by their instrument */
     tsr_data_set before, after;
-    tsr_saxs *read; /* of a file */
-    tsr_saxs part;  /* of the run's own points */
-} request;
+    tsr_saxs *read;           /* the new data: of a file, */
+    tsr_saxs part;            /* or of the run's own points */
+    tsr_reweight *importance; /* either */
+    tsr_maxent *entropy;
+    const double *log_weight; /* of it */
+    tsr_psis psis;
+    double worth; /* independent draws; of importance weights */
+    double interpolation;
+    tsr_pool pool; /* of the rows */
+    int n;
+    row *row; /* [n] */
+} work;
 
-static void request_clear(request *r)
-{
-    tsr_saxs_free(r->read);
-    tsr_pool_clear(&r->part.pool);
-}
+enum { NAME = 64 };
 
-static tsr_status parse(const options *o, const tsr_past_run *run, request *r,
-                        tsr_err *err)
+static tsr_status parse(work *r, tsr_err *err)
 {
-    r->asked = o;
-    r->file = o->data;
-    r->number = o->set_number;
+    const options *o = r->o;
+    const tsr_past_run *run = &r->run;
     if (o->theta > 0.0 && !o->maxent)
         return tsr_fail(err, TSR_E_USAGE, "--theta belongs to --maxent");
     if (o->noise != NULL && o->maxent)
@@ -85,17 +97,18 @@ static tsr_status parse(const options *o, const tsr_past_run *run, request *r,
         return tsr_fail(err, TSR_E_NOINPUT,
                         "config.yaml of the run is needed to know its noise "
                         "model; name the run's folder, not the trace alone");
-    if (r->number > run->config.data.n)
-        return tsr_fail(
-            err, TSR_E_USAGE, "--set-number %ld: the run has %d data set%s",
-            r->number, run->config.data.n, run->config.data.n == 1 ? "" : "s");
+    if (r->o->set_number > run->config.data.n)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--set-number %ld: the run has %d data set%s",
+                        r->o->set_number, run->config.data.n,
+                        run->config.data.n == 1 ? "" : "s");
     const tsr_term_options *data = run->config.data.item;
-    const tsr_saxs_options *d = (const void *)&data[r->number - 1];
+    const tsr_saxs_options *d = (const void *)&data[r->o->set_number - 1];
     if (!tsr_term_registry[d->kind]->is_curve)
         return tsr_fail(err, TSR_E_USAGE,
                         "--set-number %ld: that entry is of kind %s; curves "
                         "alone can be replaced",
-                        r->number, tsr_term_registry[d->kind]->name);
+                        r->o->set_number, tsr_term_registry[d->kind]->name);
     r->is_smeared = tsr_resolution_is_asked(&d->resolution);
     r->before = (tsr_data_set){.noise = d->noise,
                                .background = d->background,
@@ -110,10 +123,11 @@ static tsr_status parse(const options *o, const tsr_past_run *run, request *r,
 }
 
 /* The run's points inside the range. */
-static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
+static tsr_status cut(work *r, tsr_err *err)
 {
+    const tsr_saxs *run = &r->stored.saxs;
     enum { LEAST = 5 };
-    const double *range = r->asked->q_range;
+    const double *range = r->o->q_range;
     const int has_range = range[1] > 0.0;
     tsr_saxs *p = &r->part;
     *p = (tsr_saxs){.path = run->path};
@@ -137,56 +151,20 @@ static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
                     p->n, run->q[0], run->q[run->n - 1], LEAST);
 }
 
-static tsr_status find_points(const tsr_stored_curve *stored, request *r,
-                              tsr_log *log, tsr_err *err)
+static tsr_status find_points(work *r, tsr_err *err)
 {
-    if (r->file == NULL)
-        return cut(&stored->saxs, r, err);
+    if (r->o->data == NULL)
+        return cut(r, err);
     if (r->is_smeared)
-        tsr_warn(log,
+        tsr_warn(r->log,
                  "the run's curves are smeared as its own data were; '%s' is "
                  "taken to be of the same instrument",
-                 r->file);
-    tsr_status status =
-        tsr_saxs_read(r->file, TSR_Q_AUTO,
-                      r->asked->q_range[1] > 0.0 ? r->asked->q_range : NULL,
-                      log, &r->read, err);
+                 r->o->data);
+    tsr_status status = tsr_saxs_read(
+        r->o->data, TSR_Q_AUTO, r->o->q_range[1] > 0.0 ? r->o->q_range : NULL,
+        r->log, &r->read, err);
     r->after.saxs = r->read;
     return status;
-}
-
-/* A variable of the posterior before and after the new weights, so that the
- * reader sees what the new data changed. */
-typedef struct {
-    char *name;
-    int has_before;    /* 0: the run had no such variable */
-    int is_drawn_anew; /* scale, background, noise: not the draws' own */
-    tsr_weighted before, after;
-} row;
-
-typedef struct {
-    const tsr_stored_curve *stored;
-    const tsr_saxs *saxs; /* the new data */
-    const char *noise;
-    tsr_reweight *importance; /* either; owned */
-    tsr_maxent *entropy;
-    const double *log_weight; /* of it */
-    tsr_psis psis;
-    double worth; /* independent draws; of importance weights */
-    double interpolation;
-    int n;
-    row *row; /* [n] */
-} report;
-
-enum { NAME = 64 };
-
-static void report_clear(report *r)
-{
-    for (int i = 0; i < r->n; i++)
-        free(r->row[i].name);
-    free(r->row);
-    tsr_reweight_free(r->importance);
-    tsr_maxent_free(r->entropy);
 }
 
 /* ---- rows ---- */
@@ -214,19 +192,16 @@ static int belongs_to_data(const char *name, int data)
 }
 
 /* A row of values before and after; either may be NULL. */
-static tsr_status add_row(report *r, const char *name, const double *before,
+static tsr_status add_row(work *r, const char *name, const double *before,
                           const double *after, tsr_err *err)
 {
-    const tsr_stored_curve *s = r->stored;
+    const tsr_stored_curve *s = &r->stored;
     const long n = (long)s->n_chain * s->n_draw;
-    row *more = realloc(r->row, (size_t)(r->n + 1) * sizeof *more);
-    char *copy = strdup(name);
-    if (more != NULL)
-        r->row = more;
-    if (more == NULL || copy == NULL) {
-        free(copy);
-        return tsr_no_memory(err);
-    }
+    row *more =
+        tsr_pool_resize(&r->pool, r->row, (size_t)r->n + 1, sizeof *more);
+    char *copy = tsr_pool_text(&r->pool, name);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
+    r->row = more;
     row *item = &r->row[r->n++];
     *item = (row){.name = copy,
                   .has_before = before != NULL,
@@ -236,15 +211,15 @@ static tsr_status add_row(report *r, const char *name, const double *before,
     return tsr_weighted_make(n, after, r->log_weight, &item->after, err);
 }
 
-static tsr_status add_data_row(report *r, const char *name, const double *after,
+static tsr_status add_data_row(work *r, const char *name, const double *after,
                                tsr_err *err)
 {
     char full[NAME];
     double *before;
     if (name == NULL || after == NULL)
         return TSR_OK;
-    tsr_stored_curve_name(name, r->stored->data, sizeof full, full);
-    tsr_status status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+    tsr_stored_curve_name(name, r->stored.data, sizeof full, full);
+    tsr_status status = tsr_stored_curve_scalar(&r->stored, TSR_TRACE_POSTERIOR,
                                                 full, &before, err);
     TSR_THEN(status, add_row(r, full, before, after, err));
     free(before);
@@ -252,21 +227,21 @@ static tsr_status add_data_row(report *r, const char *name, const double *after,
 }
 
 /* Fills the rows: every scalar of the posterior, one in memory at a time. */
-static tsr_status make_rows(report *r, tsr_err *err)
+static tsr_status make_rows(work *r, tsr_err *err)
 {
     const char *const *name;
     tsr_status status = TSR_OK;
     const int n =
-        tsr_trace_variables(r->stored->trace, TSR_TRACE_POSTERIOR, &name);
+        tsr_trace_variables(r->stored.trace, TSR_TRACE_POSTERIOR, &name);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         int n_chain, n_draw, n_each;
         double *value;
-        if (belongs_to_data(name[i], r->stored->data) ||
-            tsr_trace_shape(r->stored->trace, TSR_TRACE_POSTERIOR, name[i],
+        if (belongs_to_data(name[i], r->stored.data) ||
+            tsr_trace_shape(r->stored.trace, TSR_TRACE_POSTERIOR, name[i],
                             &n_chain, &n_draw, &n_each, NULL) != TSR_OK ||
             n_each != 1)
             continue;
-        status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+        status = tsr_stored_curve_scalar(&r->stored, TSR_TRACE_POSTERIOR,
                                          name[i], &value, err);
         TSR_THEN(status, add_row(r, name[i], value, value, err));
         free(value);
@@ -332,7 +307,7 @@ static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
         tsr_json_close(t->json);
 }
 
-static void put_rows(const report *r, tsr_table *t)
+static void put_rows(const work *r, tsr_table *t)
 {
     const tsr_weighted none = {.mean = (double)NAN, .sd = (double)NAN};
     for (int i = 0; i < r->n; i++) {
@@ -365,13 +340,15 @@ static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
                 most_chi2(n_data), n_data);
 }
 
-static void print(const report *r, FILE *out)
+static void print(const work *r, FILE *out)
 {
-    const long n = (long)r->stored->n_chain * r->stored->n_draw;
-    fprintf(out, "data: %s, %d points, q = %.4g to %.4g 1/A", r->saxs->path,
-            r->saxs->n, r->saxs->q[0], r->saxs->q[r->saxs->n - 1]);
+    const long n = (long)r->stored.n_chain * r->stored.n_draw;
+    fprintf(out, "data: %s, %d points, q = %.4g to %.4g 1/A",
+            r->after.saxs->path, r->after.saxs->n, r->after.saxs->q[0],
+            r->after.saxs->q[r->after.saxs->n - 1]);
     if (r->importance != NULL)
-        fprintf(out, "; noise model %s", r->noise);
+        fprintf(out, "; noise model %s",
+                tsr_noise_registry[r->after.noise.model]->name);
     fputc('\n', out);
     if (r->interpolation > 0.0)
         fprintf(out,
@@ -379,7 +356,7 @@ static void print(const report *r, FILE *out)
                 "some %.1g sigma at most\n",
                 r->interpolation);
     if (r->entropy != NULL)
-        print_curve(r->entropy, r->saxs->n, out);
+        print_curve(r->entropy, r->after.saxs->n, out);
     fprintf(out, "effective draws: %.1f of %ld (%.1f %%)", r->psis.ess, n,
             100.0 * r->psis.ess / (double)n);
     if (r->importance != NULL && isfinite(r->psis.pareto_k))
@@ -392,15 +369,15 @@ static void print(const report *r, FILE *out)
     put_rows(r, &(tsr_table){.out = out});
 }
 
-static void print_json(const report *r, FILE *out)
+static void print_json(const work *r, FILE *out)
 {
     const tsr_maxent *m = r->entropy;
     tsr_json j = {.out = out};
     tsr_table t = {.json = &j};
     tsr_json_object(&j, NULL);
     tsr_json_members(&j, "draws %ld points %d ess %g",
-                     (long)r->stored->n_chain * r->stored->n_draw, r->saxs->n,
-                     r->psis.ess);
+                     (long)r->stored.n_chain * r->stored.n_draw,
+                     r->after.saxs->n, r->psis.ess);
     if (r->importance != NULL)
         tsr_json_members(&j, "worth %g pareto_k %g recovered %g", r->worth,
                          r->psis.pareto_k, r->importance->recovered);
@@ -408,7 +385,7 @@ static void print_json(const report *r, FILE *out)
     if (m != NULL) {
         tsr_json_members(&j, "theta %g equal_weights_fit %i",
                          m->point[m->chosen].theta,
-                         m->start.chi2 <= most_chi2(r->saxs->n));
+                         m->start.chi2 <= most_chi2(r->after.saxs->n));
         put_curve(&t, m);
     }
     tsr_json_object(&j, "variables");
@@ -418,9 +395,9 @@ static void print_json(const report *r, FILE *out)
 }
 
 /* chain, draw, weight (the sum is 1), log_weight. */
-static tsr_status write_csv(const report *r, const char *path, tsr_err *err)
+static tsr_status write_csv(const work *r, const char *path, tsr_err *err)
 {
-    const tsr_stored_curve *s = r->stored;
+    const tsr_stored_curve *s = &r->stored;
     tsr_file_writer to;
     tsr_status status = tsr_file_begin(&to, path, err);
     FILE *out = to.out;
@@ -440,12 +417,11 @@ static tsr_status write_csv(const report *r, const char *path, tsr_err *err)
 /* ---- the two kinds of weights ---- */
 
 /* Weights that rest on few draws say nothing: exit status 1. */
-static tsr_status refuse(const report *told, long n, const request *r,
-                         tsr_err *err)
+static tsr_status refuse(const work *r, long n, tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
-    const tsr_psis *psis = &told->psis;
-    const char *file = r->file != NULL ? r->file : "that";
+    const tsr_psis *psis = &r->psis;
+    const char *file = r->o->data != NULL ? r->o->data : "that";
     const double share = psis->ess / (double)n;
     const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
     char k[48] = "";
@@ -459,13 +435,13 @@ static tsr_status refuse(const report *told, long n, const request *r,
             "needed)%s: what was drawn is too far from what %s asks for; run "
             "with that instead (tessera run CONFIG --set data.%ld...), or, for "
             "the least change that fits, --maxent",
-            psis->ess, n, 100.0 * share, k, file, r->number - 1);
-    if (!(told->worth >= least_worth))
+            psis->ess, n, 100.0 * share, k, file, r->o->set_number - 1);
+    if (!(r->worth >= least_worth))
         return tsr_fail(err, TSR_E_NO,
                         "the weights rest on %.1f of %ld draws, which are "
                         "worth %.1f independent ones (%.0f are needed): let "
                         "the run make more draws, or run with %s",
-                        psis->ess, n, told->worth, least_worth, file);
+                        psis->ess, n, r->worth, least_worth, file);
     if (psis->pareto_k > most_k)
         return tsr_fail(err, TSR_E_NO,
                         "%ld draws are too few to tell what their largest "
@@ -479,12 +455,11 @@ static tsr_status refuse(const report *told, long n, const request *r,
  * not made, which neither the effective number nor k sees in time. Of normal
  * posteriors the estimate is 3 % too narrow at this ratio, and 11 % at twice
  * the width (8000 draws). */
-static tsr_status refuse_wider(const report *told, const request *r,
-                               tsr_err *err)
+static tsr_status refuse_wider(const work *r, tsr_err *err)
 {
     const double most = 1.5, rounding = 1e-12;
-    for (int i = 0; i < told->n; i++) {
-        const row *item = &told->row[i];
+    for (int i = 0; i < r->n; i++) {
+        const row *item = &r->row[i];
         const double least = rounding * fabs(item->before.mean);
         if (item->is_drawn_anew ||
             !(item->after.sd > most * fmax(item->before.sd, least)))
@@ -495,106 +470,91 @@ static tsr_status refuse_wider(const report *told, const request *r,
                         "would make it narrower than it is; run with that data "
                         "instead (tessera run CONFIG --set data.%ld...)",
                         item->name, item->after.sd / item->before.sd, most,
-                        r->number - 1);
+                        r->o->set_number - 1);
     }
     return TSR_OK;
 }
 
-static tsr_status by_importance(const request *r,
-                                const tsr_stored_curve *stored,
-                                const tsr_past_run *run, report *told,
-                                tsr_log *log, tsr_err *err)
+static tsr_status by_importance(work *r, tsr_err *err)
 {
+    const tsr_stored_curve *stored = &r->stored;
     const tsr_reweight_options o = {.stored = stored,
                                     .before = r->before,
                                     .after = r->after,
-                                    .n_data = run->config.data.n,
-                                    .seed = run->config.seed};
-    TSR_TRY(tsr_reweight_make(&o, &told->importance, err));
-    tsr_reweight *made = told->importance;
-    told->log_weight = made->log_weight;
-    told->interpolation = made->interpolation;
-    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &told->psis, err));
+                                    .n_data = r->run.config.data.n,
+                                    .seed = r->run.config.seed};
+    TSR_TRY(tsr_reweight_make(&o, &r->importance, err));
+    const tsr_reweight *made = r->importance;
+    r->log_weight = made->log_weight;
+    r->interpolation = made->interpolation;
+    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &r->psis, err));
     TSR_TRY(tsr_psis_worth(stored->n_chain, stored->n_draw, made->log_weight,
-                           &told->worth, err));
-    TSR_TRY(refuse(told, made->n, r, err));
+                           &r->worth, err));
+    TSR_TRY(refuse(r, made->n, err));
     if (!isnan(made->recovered))
-        tsr_debug(log,
+        tsr_debug(r->log,
                   "the stored curves give back the log likelihood to %.2g nat",
                   made->recovered);
-    return TSR_OK;
+    TSR_TRY(make_rows(r, err));
+    return refuse_wider(r, err);
 }
 
-static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
-                             report *told, tsr_err *err)
+static tsr_status by_entropy(work *r, tsr_err *err)
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
-    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->asked->theta,
-                            &told->entropy, err));
-    told->log_weight = told->entropy->log_weight;
-    told->interpolation = told->entropy->interpolation;
-    told->psis.ess = tsr_psis_ess(told->entropy->n, told->log_weight);
-    return TSR_OK;
+    TSR_TRY(tsr_maxent_make(&r->stored, r->after.saxs, &linear, r->o->theta,
+                            &r->entropy, err));
+    r->log_weight = r->entropy->log_weight;
+    r->interpolation = r->entropy->interpolation;
+    r->psis.ess = tsr_psis_ess(r->entropy->n, r->log_weight);
+    return make_rows(r, err);
 }
 
-static tsr_status check_target(const options *o, const char *trace,
-                               tsr_err *err)
+static tsr_status make(work *r, const char *directory, tsr_err *err)
 {
-    const char *const input[] = {trace, o->data};
+    const options *o = r->o;
+    TSR_TRY(tsr_past_run_open(directory, &r->run, r->log, err));
+    TSR_TRY(parse(r, err));
+    const char *const input[] = {r->run.trace_path, o->data};
     const tsr_file_target target = {.maker = "reweight",
-                                    .begins = "chain,draw,weight,log_weight\n",
-                                    .holds = "",
                                     .n_input = 2,
                                     .input = input,
                                     .is_forced = o->force};
-    return tsr_file_check_target(&target, o->output, err);
+    TSR_TRY(tsr_file_check_target(&target, o->output,
+                                  "chain,draw,weight,log_weight\n", NULL, err));
+    const tsr_linear linear =
+        tsr_linear_make(r->before.intensity_scale, r->before.background);
+    const tsr_term_options *data = r->run.config.data.item;
+    const int at = (int)o->set_number - 1;
+    int ordinal = 0; /* of the curve among the curves */
+    for (int d = 0; d < at; d++)
+        ordinal += tsr_term_registry[data[d].kind]->is_curve;
+    TSR_TRY(tsr_stored_curve_open(r->run.trace, ordinal,
+                                  *tsr_config_data_file(&r->run.config, at),
+                                  &linear, &r->stored, err));
+    r->stored.log = r->log;
+    TSR_TRY(find_points(r, err));
+    TSR_TRY(o->maxent ? by_entropy(r, err) : by_importance(r, err));
+    return o->output != NULL ? write_csv(r, o->output, err) : TSR_OK;
 }
 
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const options *o = args->options;
-    tsr_past_run run = {.trace = NULL};
-    tsr_stored_curve stored = {.trace = NULL};
-    request r = {.file = NULL};
-    report told = {.stored = &stored};
-    tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
-    TSR_THEN(status, parse(o, &run, &r, err));
-    if (o->output != NULL)
-        TSR_THEN(status, check_target(o, run.trace_path, err));
-    if (status == TSR_OK) {
-        const tsr_linear linear =
-            tsr_linear_make(r.before.intensity_scale, r.before.background);
-        const tsr_term_options *data = run.config.data.item;
-        int ordinal = 0; /* of the curve among the curves */
-        for (long d = 0; d < r.number - 1; d++)
-            ordinal += tsr_term_registry[data[d].kind]->is_curve;
-        status = tsr_stored_curve_open(
-            run.trace, ordinal,
-            *tsr_config_data_file(&run.config, (int)r.number - 1), &linear,
-            &stored, err);
-    }
-    stored.log = log;
-    TSR_THEN(status, find_points(&stored, &r, log, err));
-    told.saxs = r.after.saxs;
-    told.noise = tsr_noise_registry[r.after.noise.model]->name;
-    TSR_THEN(status, o->maxent
-                         ? by_entropy(&r, &stored, &told, err)
-                         : by_importance(&r, &stored, &run, &told, log, err));
-    TSR_THEN(status, make_rows(&told, err));
-    if (status == TSR_OK && told.importance != NULL)
-        status = refuse_wider(&told, &r, err);
-    if (o->output != NULL)
-        TSR_THEN(status, write_csv(&told, o->output, err));
-    if (status == TSR_OK && o->json)
-        print_json(&told, out);
+    work r = {.o = args->options, .log = log};
+    tsr_status status = make(&r, args->argument[0], err);
+    if (status == TSR_OK && r.o->json)
+        print_json(&r, out);
     else if (status == TSR_OK)
-        print(&told, out);
-    report_clear(&told);
-    request_clear(&r);
-    tsr_stored_curve_clear(&stored);
-    tsr_past_run_clear(&run);
+        print(&r, out);
+    tsr_reweight_free(r.importance);
+    tsr_maxent_free(r.entropy);
+    tsr_saxs_free(r.read);
+    tsr_pool_clear(&r.part.pool);
+    tsr_pool_clear(&r.pool);
+    tsr_stored_curve_clear(&r.stored);
+    tsr_past_run_clear(&r.run);
     return status;
 }
 

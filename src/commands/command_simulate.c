@@ -42,6 +42,7 @@ typedef struct {
     tsr_log *log;
     tsr_config config;
     tsr_setup setup;
+    tsr_neutron neutron;
     tsr_conformation *truth;
     tsr_pool pool;    /* of what follows */
     char *path, *pdb; /* the files */
@@ -91,10 +92,10 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
 }
 
 /* What is said of neutrons has to be of them. */
-static tsr_status check_neutrons(const tsr_config *config, tsr_err *err)
+static tsr_status read_neutrons(work *w, tsr_err *err)
 {
+    const tsr_config *config = &w->config;
     const tsr_simulate_config *s = &config->simulate;
-    tsr_neutron neutron;
     tsr_status status = TSR_OK;
     const int has_d2o = s->neutron.d2o.word < 0 && s->neutron.d2o.number > 0.0;
     if (!s->radiation && (has_d2o || s->neutron.deuterated.n > 0))
@@ -108,69 +109,60 @@ static tsr_status check_neutrons(const tsr_config *config, tsr_err *err)
                           "simulate.radiation: neutrons need the atoms of a "
                           "structure.file");
     else if (s->radiation &&
-             tsr_neutron_make(&s->neutron, &neutron, err) != TSR_OK)
+             tsr_neutron_make(&s->neutron, &w->neutron, err) != TSR_OK)
         status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
     return tsr_config_blame(config, status, err);
 }
 
-/* I(q) on the grid as neutrons see all atoms, or the bodies that these make,
- * double precision, in fm^2: intensity [grid->n_q] out. */
-static tsr_status of_neutrons(const work *w, tsr_atom_curves *curves,
-                              const tsr_q_grid *grid, double *partial,
-                              double *intensity, tsr_err *err)
-{
-    const size_t n_q = (size_t)grid->n_q;
-    tsr_neutron neutron;
-    TSR_TRY(tsr_neutron_make(&w->config.simulate.neutron, &neutron, err));
-    const tsr_neutron_basis basis = {.origin = neutron.d2o};
-    tsr_scattering bodies = {.contrast = w->setup.tables.contrast};
-    tsr_neutron_bodies *own = NULL;
-    double match;
-    if (w->is_atoms) {
-        TSR_TRY(tsr_atom_curves_partial(curves, w->truth, &neutron,
-                                        basis.origin, partial, &match, err));
-        /* c2 is fixed: one component is left */
-        tsr_neutron_fold(&basis, w->setup.tables.contrast, grid->n_q, partial);
-        memcpy(intensity, partial, n_q * sizeof *intensity);
-        return TSR_OK;
-    }
-    tsr_status status = tsr_atom_curves_bodies(curves, w->truth, &neutron, 1,
-                                               &neutron.d2o, &match, &own, err);
-    bodies.neutron = own;
-    for (int k = 0; k < grid->n_q && status == TSR_OK; k++)
-        status = tsr_scattering_intensity(&bodies, w->setup.molecule.topology,
-                                          w->truth, NULL, k * grid->dq_inv_ang,
-                                          &intensity[k], err);
-    tsr_neutron_bodies_free(own);
-    return status;
-}
-
-/* The same for X-rays, in electrons squared. */
+/* I(q) of all atoms on the grid, double precision, in electrons squared, or
+ * fm^2 of neutrons: intensity [grid->n_q] out. */
 static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
                            const tsr_q_grid *grid, double *partial,
                            double *intensity, tsr_err *err)
 {
-    double radius;
-    TSR_TRY(tsr_atom_curves_partial(curves, w->truth, NULL, 0.0, partial,
-                                    &radius, err));
+    const tsr_parameter *contrast = w->setup.tables.contrast;
+    const int is_neutron = w->config.simulate.radiation;
+    const tsr_neutron_basis basis = {.origin = w->neutron.d2o};
+    double number; /* the mean radius; of neutrons the match point */
+    TSR_TRY(tsr_atom_curves_partial(curves, w->truth,
+                                    is_neutron ? &w->neutron : NULL,
+                                    basis.origin, partial, &number, err));
+    if (is_neutron) /* c2 is fixed: one component is left */
+        tsr_neutron_fold(&basis, contrast, grid->n_q, partial);
     for (int j = 0; j < grid->n_q; j++)
-        intensity[j] = tsr_component_intensity(
-            partial + j, (size_t)grid->n_q,
-            tsr_component_scale(w->setup.tables.contrast[TSR_C1].start, radius,
-                                j * grid->dq_inv_ang),
-            w->setup.tables.contrast[TSR_C2].start);
+        intensity[j] =
+            is_neutron ? partial[j]
+                       : tsr_component_intensity(
+                             partial + j, (size_t)grid->n_q,
+                             tsr_component_scale(contrast[TSR_C1].start, number,
+                                                 j * grid->dq_inv_ang),
+                             contrast[TSR_C2].start);
     return TSR_OK;
 }
 
-/* The same of the bodies with S(q), at n values of q; q NULL: on the grid. */
-static tsr_status of_bodies(const work *w, const tsr_q_grid *grid, int n,
-                            const double *q, double *intensity, tsr_err *err)
+/* The same of the bodies with S(q), of neutrons as the atoms make them, at n
+ * values of q; q NULL: on the grid. */
+static tsr_status of_bodies(const work *w, tsr_atom_curves *curves,
+                            const tsr_q_grid *grid, int n, const double *q,
+                            double *intensity, tsr_err *err)
 {
-    for (int k = 0; k < n; k++)
-        TSR_TRY(tsr_scattering_intensity(
-            w->setup.data.scattering, w->setup.molecule.topology, w->truth,
-            NULL, q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
-    return TSR_OK;
+    tsr_scattering own = {.contrast = w->setup.tables.contrast};
+    const tsr_scattering *scattering = w->setup.data.scattering;
+    tsr_neutron_bodies *bodies = NULL;
+    tsr_status status = TSR_OK;
+    double match;
+    if (w->config.simulate.radiation) {
+        status = tsr_atom_curves_bodies(curves, w->truth, &w->neutron, 1,
+                                        &w->neutron.d2o, &match, &bodies, err);
+        own.neutron = bodies;
+        scattering = &own;
+    }
+    for (int k = 0; k < n && status == TSR_OK; k++)
+        status = tsr_scattering_intensity(
+            scattering, w->setup.molecule.topology, w->truth, NULL,
+            q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err);
+    tsr_neutron_bodies_free(bodies);
+    return status;
 }
 
 /* The atoms of the file, where the configuration wants them and there are any:
@@ -230,7 +222,6 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
 {
     const tsr_resolution ideal = {.sigma = NULL};
     const int n = (int)w->config.simulate.points;
-    const int is_neutron = w->config.simulate.radiation;
     const tsr_q_grid grid =
         tsr_q_grid_make(w->setup.molecule.d_bound_ang,
                         fmax(0.2, tsr_resolution_q_max(&w->resolution, n, q)));
@@ -241,12 +232,12 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     TSR_TRY(tsr_pool_check(&w->pool, err));
     TSR_TRY(open_atoms(w, &grid, &curves, err));
     w->is_atoms = curves != NULL && tsr_config_no_atoms(&w->config) == NULL;
-    if (!is_neutron && !w->is_atoms && tsr_resolution_is_ideal(&w->resolution))
-        return of_bodies(w, &grid, n + 3, q, intensity, err);
+    if (!w->config.simulate.radiation && !w->is_atoms &&
+        tsr_resolution_is_ideal(&w->resolution))
+        return of_bodies(w, curves, &grid, n + 3, q, intensity, err);
     tsr_status status =
-        is_neutron    ? of_neutrons(w, curves, &grid, partial, on_grid, err)
-        : w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
-                      : of_bodies(w, &grid, grid.n_q, NULL, on_grid, err);
+        w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
+                    : of_bodies(w, curves, &grid, grid.n_q, NULL, on_grid, err);
     TSR_THEN(status,
              carry(&grid, &w->resolution, n, q, on_grid, intensity, err));
     TSR_THEN(status,
@@ -298,12 +289,10 @@ static tsr_status name_files(work *w, tsr_err *err)
 {
     const char *const input[] = {w->config.path, w->config.structure.file,
                                  w->config.structure.form_factors};
-    tsr_file_target target = {.maker = "simulate",
-                              .begins = "# tessera ",
-                              .holds = " simulate:",
-                              .n_input = 3,
-                              .input = input,
-                              .is_forced = w->o->force};
+    const tsr_file_target target = {.maker = "simulate",
+                                    .n_input = 3,
+                                    .input = input,
+                                    .is_forced = w->o->force};
     w->path = w->o->output != NULL
                   ? tsr_pool_text(&w->pool, w->o->output)
                   : tsr_pool_print(&w->pool, "%s.dat", w->config.name);
@@ -319,10 +308,10 @@ static tsr_status name_files(work *w, tsr_err *err)
                         "--output %s: curve and structure would be one file; "
                         "name the curve .dat",
                         w->path);
-    TSR_TRY(tsr_file_check_target(&target, w->path, err));
-    target.begins = "REMARK 999 tessera simulate:";
-    target.holds = "";
-    return tsr_file_check_target(&target, w->pdb, err);
+    TSR_TRY(tsr_file_check_target(&target, w->path, "# tessera ",
+                                  " simulate:", err));
+    return tsr_file_check_target(&target, w->pdb,
+                                 "REMARK 999 tessera simulate:", NULL, err);
 }
 
 /* The curve, and then the structure, which waits under another name for it. */
@@ -387,7 +376,7 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
 static tsr_status make(work *w, FILE *out, tsr_err *err)
 {
     TSR_TRY(name_files(w, err));
-    TSR_TRY(check_neutrons(&w->config, err));
+    TSR_TRY(read_neutrons(w, err));
     TSR_TRY(set_contrast(&w->config, err));
     TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
     TSR_TRY(walk(w, err));

@@ -50,7 +50,7 @@ static const tsr_field fields[] = {
               .doc = "instead of device.use, as of run"),
     TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
               .max = 4096, .doc = "instead of device.threads"),
-    TSR_OPTIONS_DATA(options, data),
+    TSR_OPTIONS_DATA(options),
     TSR_FIELD(BOOL, "sample", options, sample,
               .doc = "also where the model fits as it is and tails alone are "
                      "flexible"),
@@ -731,12 +731,12 @@ static tsr_status keep_verdict(work *w, tsr_err *err)
     static const char *const begins[] = {"{\n \"verdict\": [", TSR_SOLVE_MARK};
     tsr_status status = TSR_OK;
     for (int i = 0; i < 2 && status == TSR_OK; i++) {
-        const tsr_file_target target = {
-            .maker = "solve", .begins = begins[i], .holds = begins[i]};
+        const tsr_file_target target = {.maker = "solve"};
         tsr_file_writer to = {.out = NULL};
         const char *path = file_in(w, name[i]);
         status = tsr_pool_check(&w->pool, err);
-        TSR_THEN(status, tsr_file_check_target(&target, path, err));
+        TSR_THEN(status,
+                 tsr_file_check_target(&target, path, begins[i], NULL, err));
         TSR_THEN(status, tsr_file_begin(&to, path, err));
         TSR_THEN(status, print[i](&w->solve, to.out, err));
         status = tsr_file_end(&to, status, err);

@@ -1,17 +1,40 @@
-/* What the verbs of `tessera map` share: a map, an engine that holds it, and
- * how models are blurred. commands/command_map.c has the
- * options.
- */
+/* What the verbs of `tessera map` share: the models, a map, an engine that
+ * holds it, and how models are blurred. commands/command_map.c has the
+ * options. */
 #ifndef TSR_COMMANDS_MAP_JOB_H
 #define TSR_COMMANDS_MAP_JOB_H
 
 #include "commands/command.h"
-#include "commands/map_models.h"
 #include "core/log.h"
 #include "gpu/device.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
+#include "maps/map_view.h"
+
+/* ---- models: those of a structure file, one or many, or the draws of a run
+ * (map_models.c) ---- */
+
+/* A file, all of whose models are read, or the folder of a run: at most `most`
+ * of its stored conformations, evenly chosen, with all heavy atoms. With a
+ * trajectory, NULL for none, at most as many of its frames instead, of which
+ * `path` says the atoms. Errors: those of the readers; TSR_E_USAGE (a
+ * trajectory of a run); TSR_E_DATA (a run whose input structure is gone, a
+ * trajectory of other atoms). The caller clears it, also after an error. */
+tsr_status tsr_map_models_read(const char *path, const char *trajectory,
+                               int most, tsr_log *log, tsr_map_models *out,
+                               tsr_err *err);
+void tsr_map_models_clear(tsr_map_models *models);
+
+/* Coordinates of model k, [n_atom][3]. */
+const double (*tsr_map_models_xyz(const tsr_map_models *models, int k))[3];
+
+/* "adk.pdb", "adk.pdb, model 3", "runs/adk, chain 2, draw 400", "adk.pdb, frame
+ * 12". */
+void tsr_map_models_label(const tsr_map_models *models, int k, char *text,
+                          unsigned long size);
+
+/* ---- the job ---- */
 
 enum { TSR_MAP_MOST_POSES = 20 };
 

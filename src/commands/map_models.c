@@ -1,6 +1,6 @@
 /* The models of `tessera map`: from a structure file (one model, or many as
  * frames), from the draws of a run, or from a trajectory beside a structure. */
-#include "commands/map_models.h"
+#include "commands/map_job.h"
 
 #include "analysis/export.h"
 #include "core/vec3.h"

@@ -27,20 +27,10 @@ struct tsr_log {
     int progress_width; /* columns of the progress line shown, 0 for none */
 };
 
-static const char *level_name(tsr_log_level level)
-{
-    switch (level) {
-    case TSR_LOG_ERROR:
-        return "error";
-    case TSR_LOG_WARNING:
-        return "warning";
-    case TSR_LOG_INFO:
-        return "info";
-    case TSR_LOG_DEBUG:
-        return "debug";
-    }
-    return "info";
-}
+static const char *const level_name[] = {[TSR_LOG_ERROR] = "error",
+                                         [TSR_LOG_WARNING] = "warning",
+                                         [TSR_LOG_INFO] = "info",
+                                         [TSR_LOG_DEBUG] = "debug"};
 
 tsr_log *tsr_log_new(FILE *stream, tsr_log_level level)
 {
@@ -146,7 +136,7 @@ static void write_stream(tsr_log *log, tsr_log_level level, const char *text)
     if (level == TSR_LOG_INFO)
         fprintf(log->stream, "%s\n", text);
     else
-        fprintf(log->stream, "%s: %s\n", level_name(level), text);
+        fprintf(log->stream, "%s: %s\n", level_name[level], text);
     fflush(log->stream);
 }
 
@@ -157,7 +147,7 @@ static void write_file(tsr_log *log, tsr_log_level level, const char *text)
         return;
     char when[40];
     tsr_clock_utc(when);
-    fprintf(file, "%.19sZ %s: %s\n", when, level_name(level), text);
+    fprintf(file, "%.19sZ %s: %s\n", when, level_name[level], text);
     fflush(file);
 }
 

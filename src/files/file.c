@@ -329,15 +329,19 @@ static int file_is_foreign(const char *path, const char *begins,
 }
 
 tsr_status tsr_file_check_target(const tsr_file_target *t, const char *path,
+                                 const char *begins, const char *holds,
                                  tsr_err *err)
 {
+    if (path == NULL)
+        return TSR_OK;
     for (int i = 0; i < t->n_input; i++)
         if (tsr_file_is_same(path, t->input[i]))
             return tsr_fail(err, TSR_E_USAGE,
                             "'%s' would take the place of the input '%s'; "
                             "choose another name with --output",
                             path, t->input[i]);
-    if (!t->is_forced && file_is_foreign(path, t->begins, t->holds))
+    if (!t->is_forced && file_is_foreign(path, begins != NULL ? begins : "",
+                                         holds != NULL ? holds : ""))
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s' is there and not from tessera %s; choose another "
                         "name with --output, take that file away, or replace "

@@ -78,17 +78,18 @@ int tsr_file_open_new(const char *path);
  * file is known by how it begins, so that a command can be repeated, and a
  * mistyped name does not cost a measured curve. */
 typedef struct {
-    const char *maker;  /* the command, for messages: "profile" */
-    const char *begins; /* the first bytes of such a file by tessera */
-    const char *holds;  /* and what is in its first 500 */
+    const char *maker; /* the command, for messages: "profile" */
     int n_input;
     const char *const *input; /* [n_input], NULL for one that is not there */
     int is_forced;
 } tsr_file_target;
 
-/* May `path` be written? Errors: TSR_E_USAGE, with the remedy. */
+/* May `path` (NULL: no file is written) be written? A file of tessera's begins
+ * with `begins` and has `holds` in its first 500 bytes (NULL: anything).
+ * Errors: TSR_E_USAGE, with the remedy. */
 tsr_status tsr_file_check_target(const tsr_file_target *target,
-                                 const char *path, tsr_err *err);
+                                 const char *path, const char *begins,
+                                 const char *holds, tsr_err *err);
 
 /* *out (caller frees) = `path` where it is absolute, else the current folder's
  * path, '/', `path`; the current folder alone for an empty one. Errors:

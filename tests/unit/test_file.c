@@ -129,28 +129,30 @@ static void test_stale_file_beside(void **state)
     assert_link_is_not_followed();
 }
 
+static tsr_status check_target(const tsr_file_target *target, const char *name,
+                               tsr_err *err)
+{
+    return tsr_file_check_target(target, name, "# tessera ", " test:", err);
+}
+
 static void test_target(void **state)
 {
     (void)state;
     const char *const input[] = {NULL, victim};
     tsr_err err;
-    tsr_file_target target = {.maker = "test",
-                              .begins = "# tessera ",
-                              .holds = " test:",
-                              .n_input = 2,
-                              .input = input};
-    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    tsr_file_target target = {.maker = "test", .n_input = 2, .input = input};
+    assert_int_equal(check_target(&target, path, &err), TSR_OK);
     put(path, "");
-    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    assert_int_equal(check_target(&target, path, &err), TSR_OK);
     put(path, "# tessera 1 test: x\n1 2\n");
-    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
+    assert_int_equal(check_target(&target, path, &err), TSR_OK);
     put(path, "# tessera 1 other: x\n1 2\n");
-    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_E_USAGE);
+    assert_int_equal(check_target(&target, path, &err), TSR_E_USAGE);
     assert_non_null(strstr(err.message, path));
     assert_non_null(strstr(err.message, "--force"));
     target.is_forced = 1;
-    assert_int_equal(tsr_file_check_target(&target, path, &err), TSR_OK);
-    assert_int_equal(tsr_file_check_target(&target, victim, &err), TSR_E_USAGE);
+    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    assert_int_equal(check_target(&target, victim, &err), TSR_E_USAGE);
     assert_null(strstr(err.message, "--force"));
 }
 

@@ -281,15 +281,13 @@ static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
     const options *o = args->options;
     evaluation e = {0};
     const tsr_file_target target = {.maker = "train",
-                                    .begins = "q_inv_ang,",
-                                    .holds = "",
                                     .n_input = o->table.n,
                                     .input = (const char *const *)o->table.item,
                                     .is_forced = o->force};
     const int has_output = tsr_args_given(args, "output") > 0;
     tsr_status s = TSR_OK;
     if (has_output)
-        s = tsr_file_check_target(&target, o->output, err);
+        s = tsr_file_check_target(&target, o->output, "q_inv_ang,", NULL, err);
     TSR_THEN(s, read_tables(&e, o, err));
     if (s == TSR_OK) {
         make_rows(&e);
@@ -365,10 +363,7 @@ static tsr_status train_tables(const tsr_args *args, int n,
     const int n_folder = args->n - 1, n_thread = (int)o->threads;
     const int components = is(args->argument[0], "components");
     const int has_slash = o->output[strlen(o->output) - 1] == '/';
-    const tsr_file_target target = {.maker = "train",
-                                    .begins = "#: tessera ",
-                                    .holds = "",
-                                    .is_forced = o->force};
+    const tsr_file_target target = {.maker = "train", .is_forced = o->force};
     tsr_pool pool = {0};
     char *path[2];
     struct stat info;
@@ -396,7 +391,8 @@ static tsr_status train_tables(const tsr_args *args, int n,
     tsr_status s = tsr_pool_check(&pool, err);
     TSR_THEN(s, tsr_allocated(command, err));
     for (int i = 0; i < n; i++)
-        TSR_THEN(s, tsr_file_check_target(&target, path[i], err));
+        TSR_THEN(s, tsr_file_check_target(&target, path[i], "#: tessera ", NULL,
+                                          err));
     for (int i = 0; i < n && s == TSR_OK; i++) {
         const tsr_form_factor_order order = {
             model[i],         components ? TSR_N_COMP : 1,
