@@ -92,48 +92,29 @@ static int arrays_make(arrays *a, size_t n_chain, size_t n_draw)
 
 /* ---- order ---- */
 
-/* The bits of a double as a number of the same order. */
-static uint64_t key_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-}
-
 typedef struct {
-    uint64_t key;
+    double value;
     size_t at;
 } place;
 
-/* a->order: where the numbers x [a->n] stand, ascending; equal ones as they
- * come. A radix sort: DIGIT bits of the keys at a time, from the last; digits
- * that all keys share are left out. 0: out of memory. */
+static int by_value(const void *left, const void *right)
+{
+    const place *a = left, *b = right;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+/* a->order: where the numbers x [a->n] stand, ascending. 0: out of memory. */
 static int put_in_order(arrays *a, const double *x)
 {
-    enum { DIGIT = 11, SIZE = 1 << DIGIT };
-    place *room = malloc(2 * a->n * sizeof *room);
-    if (room == NULL)
+    place *sorted = malloc(a->n * sizeof *sorted);
+    if (sorted == NULL)
         return 0;
-    place *from = room, *to = room + a->n;
     for (size_t i = 0; i < a->n; i++)
-        from[i] = (place){key_of(x[i]), i};
-    for (int shift = 0; shift < 64; shift += DIGIT) {
-        size_t first[SIZE + 1] = {0};
-        for (size_t i = 0; i < a->n; i++)
-            first[(from[i].key >> shift) % SIZE + 1]++;
-        if (first[(from[0].key >> shift) % SIZE + 1] == a->n)
-            continue;
-        for (int d = 0; d < SIZE; d++)
-            first[d + 1] += first[d];
-        for (size_t i = 0; i < a->n; i++)
-            to[first[(from[i].key >> shift) % SIZE]++] = from[i];
-        place *swap = from;
-        from = to;
-        to = swap;
-    }
+        sorted[i] = (place){x[i], i};
+    qsort(sorted, a->n, sizeof *sorted, by_value);
     for (size_t i = 0; i < a->n; i++)
-        a->order[i] = from[i].at;
-    free(room);
+        a->order[i] = sorted[i].at;
+    free(sorted);
     return 1;
 }
 

@@ -3,6 +3,8 @@
  * time is in memory, so frames are best asked for in the order of the list. */
 #include "analysis/frames.h"
 
+#include "analysis/summary.h"
+
 #include "core/pool.h"
 #include "store/trajectory.h"
 
@@ -275,20 +277,19 @@ static int fill_state(const tsr_drawn_frame *frame, int n, int state,
                       tsr_trace_reader *trace, double *weight)
 {
     char name[32];
-    int n_chain, n_draw, n_each;
+    int n_chain, n_draw;
     double *value;
     snprintf(name, sizeof name, "weight_%d", state);
-    if (tsr_trace_get(trace, TSR_TRACE_POSTERIOR, name, &n_chain, &n_draw,
-                      &n_each, &value, NULL) != TSR_OK)
-        return 0;
-    for (int i = 0; i < n && n_each == 1; i++) {
+    (void)tsr_summary_draws(trace, name, &n_chain, &n_draw, &value, NULL);
+    for (int i = 0; i < n && value != NULL; i++) {
         const tsr_drawn_frame *f = &frame[i];
         if (f->state == state && f->chain < n_chain && f->draw < n_draw)
             weight[i] =
                 value[(size_t)f->chain * (size_t)n_draw + (size_t)f->draw];
     }
+    const int is_there = value != NULL;
     free(value);
-    return n_each == 1;
+    return is_there;
 }
 
 tsr_status tsr_frames_weights(const tsr_frames *frames, tsr_trace_reader *trace,

@@ -597,20 +597,17 @@ int tsr_summary_decimals(const tsr_convergence *value)
     return decimals < 0 ? 0 : decimals > 12 ? 12 : decimals;
 }
 
-/* A number that is missing. */
-static const char *reason(tsr_summary_flaw flaw)
-{
-    switch (flaw) {
-    case TSR_FLAW_FEW_DRAWS:
-        return "few";
-    case TSR_FLAW_NOT_FINITE:
-        return "nan";
-    case TSR_FLAW_UNREADABLE:
-        return "damaged";
-    default:
-        return "-";
-    }
-}
+/* What a missing number says in the table and, where the item has no words of
+ * its own, in JSON. */
+static const struct {
+    const char *cell, *note;
+} flaws[] = {
+    [TSR_FLAW_NONE] = {"-", NULL},
+    [TSR_FLAW_FEW_DRAWS] = {"few", "fewer than 4 draws a chain"},
+    [TSR_FLAW_CONSTANT] = {"-", "does not vary"},
+    [TSR_FLAW_NOT_FINITE] = {"nan", NULL},
+    [TSR_FLAW_UNREADABLE] = {"damaged", NULL},
+};
 
 void tsr_summary_number(char text[CELL], double x, int decimals)
 {
@@ -640,7 +637,8 @@ static void format_cell(char text[CELL], const tsr_summary_item *item, int c)
 {
     if (c < N_COLUMN) {
         format_number(text, column(&item->value, c), columns[c].style,
-                      tsr_summary_decimals(&item->value), reason(item->flaw));
+                      tsr_summary_decimals(&item->value),
+                      flaws[item->flaw].cell);
         return;
     }
     const int of = prior_column[c - N_COLUMN];
@@ -753,16 +751,11 @@ static void put_columns(tsr_json *j, const tsr_convergence *value)
 
 static const char *note_of(const tsr_summary_item *item)
 {
-    switch (item->flaw) {
-    case TSR_FLAW_FEW_DRAWS:
-        return "fewer than 4 draws a chain";
-    case TSR_FLAW_CONSTANT:
-        return "does not vary";
-    default:
-        return isinf(item->value.rhat)
-                   ? "rhat is infinite: chains stand still, each elsewhere"
-                   : item->flaw_text;
-    }
+    const char *note = flaws[item->flaw].note;
+    return note != NULL ? note
+           : isinf(item->value.rhat)
+               ? "rhat is infinite: chains stand still, each elsewhere"
+               : item->flaw_text;
 }
 
 void tsr_summary_put(const tsr_summary *summary, tsr_json *json)

@@ -1,3 +1,5 @@
+/* Axes of small symmetric matrices: those of GSL, whose workspace is on the
+ * stack. */
 #include "core/vec3.h"
 
 #include <gsl/gsl_eigen.h>

@@ -1,5 +1,5 @@
 /* The trained numbers of the prior (tools/train makes them: what of the
- * structures, tools/train/priors.h; the fits, mixtures.h).
+ * structures, tools/train/train.h; the fits, mixtures.c).
  *
  * (phi, psi): a mixture for each of six classes of residues (those of the
  * Top8000 set, Lovell et al. 2003, Williams et al. 2018). Side-chain centres

@@ -199,15 +199,9 @@ typedef struct {
     double *weight;   /* [n] w, zeroes at first */
 } pair_points;
 
-/* Number of the pair of kinds, in either order: of n kinds n (n + 1) / 2. */
-static size_t pair_index(int t, int s)
-{
-    return (size_t)(t >= s ? t * (t + 1) / 2 + s : s * (s + 1) / 2 + t);
-}
-
 static size_t pairs_of(int n)
 {
-    return pair_index(n, 0);
+    return tsr_pair_index(n, 0);
 }
 
 /* Curves of the sums of n kinds that have `wet` weights. */
@@ -266,7 +260,7 @@ static void fill_bins(const pair_points *p, size_t n_bin, double *const bin[3])
             double at = tsr_vec3_distance(p->xyz[i], p->xyz[j]) / bin_width;
             double wi = p->weight[i], wj = p->weight[j];
             int ki = p->kind[i], kj = p->kind[j];
-            size_t b = (size_t)at, pair = pair_index(ki, kj) * n_bin;
+            size_t b = (size_t)at, pair = tsr_pair_index(ki, kj) * n_bin;
             double share = at - (double)b;
             into(bin[0] + pair, b, share, 1.0);
             if (wj != 0.0)
@@ -353,7 +347,7 @@ tsr_target_layout tsr_target_layout_of(const tsr_target_grid *grid)
 
 size_t tsr_target_pair_at(const tsr_target_grid *grid, int t, int s)
 {
-    return pair_index(t, s) * (size_t)grid->n_q;
+    return tsr_pair_index(t, s) * (size_t)grid->n_q;
 }
 
 static int kind_of(placed *p, const tsr_amino_atom *atom)
@@ -466,7 +460,7 @@ static void combine_kind(const kinds *c, int t, int a, int b, double *partial)
     }
     for (int s = 0; s <= t && wet != 1; s++) {
         const double *as = fa + s * n_q, *bs = fb + s * n_q;
-        const double *both = c->sum[wet] + pair_index(t, s) * (size_t)n_q;
+        const double *both = c->sum[wet] + tsr_pair_index(t, s) * (size_t)n_q;
         for (int k = 0; k < n_q; k++)
             partial[k] += (at[k] * bs[k] + bt[k] * as[k]) * both[k];
     }
@@ -1494,9 +1488,8 @@ static tsr_status visit_evaluated(const tsr_structure *structure,
             free(target);
             target =
                 malloc(tsr_target_layout_of(&grid).length * sizeof *target);
-            s = target == NULL ? tsr_fail(err, TSR_E_NOMEM,
-                                          "no memory for '%s'", structure->path)
-                               : tsr_target_fill(&grid, structure, target, err);
+            s = tsr_allocated(target, err);
+            TSR_THEN(s, tsr_target_fill(&grid, structure, target, err));
         }
         if (s == TSR_OK)
             one_row(p, i, &grid, target, (double *)part + (size_t)i * N_Q);

@@ -224,11 +224,6 @@ typedef struct {
     uint64_t bin[2][N_PAIR][N_BIN]; /* one-body, two-body */
 } contact_sum;
 
-static int pair_index(int t, int u)
-{
-    return t >= u ? t * (t + 1) / 2 + u : u * (u + 1) / 2 + t;
-}
-
 typedef struct {
     double x[3];
     int type, chain, position;
@@ -277,7 +272,7 @@ static void visit_contacts(const placed_body *body, int n,
             int k = (int)(sqrt(d2) * (N_BIN / reach));
             if (k >= N_BIN)
                 k = N_BIN - 1;
-            bin[pair_index(body[i].type, body[j].type)][k]++;
+            bin[tsr_pair_index(body[i].type, body[j].type)][k]++;
         }
 }
 
@@ -286,9 +281,7 @@ static tsr_status visit_bodies(const tsr_structure *structure, contact_sum *sum,
 {
     placed_body *body =
         malloc((2 * (size_t)structure->n_residue + 1) * sizeof *body);
-    if (body == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for the bodies of '%s'",
-                        structure->path);
+    TSR_TRY(tsr_allocated(body, err));
     for (int m = 0; m < 2; m++)
         visit_contacts(body, place_bodies(structure, models[m], body),
                        sum->bin[m]);
@@ -325,52 +318,35 @@ static double quantile_of(const uint64_t bin[N_BIN])
     return reach;
 }
 
-/* Fills one table; returns how many pairs were too rare, -1 where a type has
- * too few partners altogether (*rare is the type). */
-static int take_contacts(const contact_sum *sum, int m, tsr_prior_table *table,
-                         int *rare)
+/* Fills one table. Pairs of types seen too rarely, *n_rare of them, are filled
+ * from their types. */
+static tsr_status take_contacts(const contact_sum *sum, int m,
+                                tsr_prior_table *table, int *n_rare,
+                                tsr_err *err)
 {
-    int n = tsr_body_n_type(models[m]), n_rare = 0;
+    int n = tsr_body_n_type(models[m]);
     double own[TSR_MAX_TYPE];
     for (int t = 0; t < n; t++) {
         uint64_t all[N_BIN] = {0};
         for (int u = 0; u < n; u++)
             for (int k = 0; k < N_BIN; k++)
-                all[k] += sum->bin[m][pair_index(t, u)][k];
+                all[k] += sum->bin[m][tsr_pair_index(t, u)][k];
         own[t] = quantile_of(all);
-        if (total_of(all) < MIN_PAIRS) {
-            *rare = t;
-            return -1;
-        }
-    }
-    for (int t = 0; t < n; t++)
-        for (int u = 0; u <= t; u++) {
-            const uint64_t *bin = sum->bin[m][pair_index(t, u)];
-            double d = quantile_of(bin);
-            if (total_of(bin) < MIN_PAIRS) {
-                d = 0.5 * (own[t] + own[u]);
-                n_rare++;
-            }
-            table->contact[models[m]][t][u] = d;
-            table->contact[models[m]][u][t] = d;
-        }
-    return n_rare;
-}
-
-/* Fills the contacts of the table; n_rare [2] out: pairs of types seen too
- * rarely, which were filled from their types. */
-static tsr_status take_both(const contact_sum *sum, tsr_prior_table *table,
-                            int n_rare[2], tsr_err *err)
-{
-    for (int m = 0; m < 2; m++) {
-        int rare = 0;
-        n_rare[m] = take_contacts(sum, m, table, &rare);
-        if (n_rare[m] < 0)
+        if (total_of(all) < MIN_PAIRS)
             return tsr_fail(err, TSR_E_DATA,
                             "%s has fewer than %d contacts in the training "
                             "structures; give more of them",
-                            tsr_body_type_name(models[m], rare), MIN_PAIRS);
+                            tsr_body_type_name(models[m], t), MIN_PAIRS);
     }
+    *n_rare = 0;
+    for (int t = 0; t < n; t++)
+        for (int u = 0; u <= t; u++) {
+            const uint64_t *bin = sum->bin[m][tsr_pair_index(t, u)];
+            const int is_rare = total_of(bin) < MIN_PAIRS;
+            *n_rare += is_rare;
+            table->contact[models[m]][t][u] = table->contact[models[m]][u][t] =
+                is_rare ? 0.5 * (own[t] + own[u]) : quantile_of(bin);
+        }
     return TSR_OK;
 }
 
@@ -528,7 +504,8 @@ static tsr_status take_all(const prior_sum *sum, int n_path,
     int n_rare[2], n_task = 0;
     tsr_mixture_task task[N_TASK];
     TSR_TRY(list_tasks(&sum->sample, table, task, &n_task, err));
-    TSR_TRY(take_both(&sum->contact, table, n_rare, err));
+    for (int m = 0; m < 2; m++)
+        TSR_TRY(take_contacts(&sum->contact, m, table, &n_rare[m], err));
     TSR_TRY(take_angles(&sum->sample, table, err));
     TSR_TRY(tsr_mixture_train(n_task, task, n_thread, log, err));
     return take_source(sum, n_path, path, n_rare, n_task, task, table, err);

@@ -40,6 +40,12 @@ int tsr_body_centre(tsr_body_model model, const tsr_residue_atoms *atoms,
 /* The same for the atoms beyond CB, in any body model; -1 for ALA and GLY. */
 int tsr_side_chain_centre(const tsr_residue_atoms *atoms, double centre[3]);
 
+/* Number of the pair of types, in either order: of n types n (n + 1) / 2. */
+static inline size_t tsr_pair_index(int t, int s)
+{
+    return (size_t)(t >= s ? t * (t + 1) / 2 + s : s * (s + 1) / 2 + t);
+}
+
 /* ---- structure files ---- */
 
 /* One pass over many structure files: every file gives a part, the parts are
