@@ -488,7 +488,6 @@ static void all_models(void **state)
         TSR_OK);
     assert_int_equal(n, 1);
     tsr_atoms_free(a);
-    free(xyz);
 }
 
 /* At q = 0 the model displaces the solvent's density times its volume, and a
