@@ -17,7 +17,7 @@ enum { MOST_TOKENS = 20000, NAME_SIZE = 32 };
 /* Numbers of a list in which lists may lie. */
 typedef struct {
     double *value;
-    size_t n, room;
+    size_t n;
     int n_row; /* lists in the list */
 } numbers;
 
@@ -31,14 +31,12 @@ typedef struct {
 
 static void add_number(tsr_pool *pool, numbers *list, double value)
 {
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 1024;
+    if ((list->n & (list->n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
         double *bigger =
-            tsr_pool_resize(pool, list->value, room, sizeof *bigger);
+            tsr_pool_resize(pool, list->value, 2 * list->n + 1, sizeof *bigger);
         if (bigger == NULL)
             return;
         list->value = bigger;
-        list->room = room;
     }
     list->value[list->n++] = value;
 }
@@ -62,15 +60,13 @@ static void read_numbers(tsr_json_reader *r, tsr_pool *pool, numbers *list,
 
 static void read_chains(tsr_json_reader *r, content *c)
 {
-    size_t room = 0;
     if (!tsr_json_open(r, '['))
         tsr_json_skip(r);
     else
         while (tsr_json_entry(r)) {
-            if (c->n_chain == room) {
-                room = 2 * room + 256;
-                char(*bigger)[8] =
-                    tsr_pool_resize(&c->pool, c->chain, room, sizeof *bigger);
+            if ((c->n_chain & (c->n_chain - 1)) == 0) {
+                char(*bigger)[8] = tsr_pool_resize(
+                    &c->pool, c->chain, 2 * c->n_chain + 1, sizeof *bigger);
                 if (bigger == NULL)
                     return;
                 c->chain = bigger;

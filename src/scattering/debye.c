@@ -106,10 +106,9 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
             }
         }
         add_row(s, i, field, profile);
-        if (progress != NULL && progress->tell != NULL &&
-            (i + 1) % ROWS_A_REPORT == 0)
-            status = progress->tell(
-                progress->context,
+        if ((i + 1) % ROWS_A_REPORT == 0)
+            status = tsr_debye_tell(
+                progress,
                 (double)(i + 1) * (i + 2) / ((double)s->n * (s->n + 1)), err);
     }
     free(row);

@@ -46,6 +46,14 @@ typedef struct {
     void *context;
 } tsr_debye_progress;
 
+static inline tsr_status tsr_debye_tell(const tsr_debye_progress *progress,
+                                        double done, tsr_err *err)
+{
+    return progress != NULL && progress->tell != NULL
+               ? progress->tell(progress->context, done, err)
+               : TSR_OK;
+}
+
 /* Refuses what nobody can compute: TSR_E_INTERNAL for the shape,
  * TSR_E_NUMERIC for a position or weight that is not finite. */
 tsr_status tsr_debye_check(const tsr_debye_spec *spec, tsr_err *err);

@@ -661,6 +661,19 @@ void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
         }
 }
 
+void tsr_coarse_spec_set(tsr_coarse_spec *spec, int n_body, int n_type,
+                         int n_comp, int n_q, double dq_inv_ang)
+{
+    spec->spec = (tsr_engine_spec){.n_body = n_body,
+                                   .n_type = n_type,
+                                   .n_comp = n_comp,
+                                   .n_q = n_q,
+                                   .dq_inv_ang = dq_inv_ang,
+                                   .n_system = 1,
+                                   .type = spec->type,
+                                   .form_factor = spec->form_factor};
+}
+
 tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               const int *type, const double *exposure, int n_q,
                               double dq_inv_ang, tsr_pool *pool,
@@ -684,21 +697,14 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
     TSR_THEN(
         s, tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err));
     if (s == TSR_OK) {
-        out->spec = (tsr_engine_spec){
-            .n_body = n_body,
-            .n_type =
-                number_types(n_body, type, table->n_type, exposure, out, body),
-            .n_comp = TSR_N_COMP,
-            .n_q = n_q,
-            .dq_inv_ang = dq_inv_ang,
-            .n_system = 1,
-            .type = out->type};
+        const int n_type =
+            number_types(n_body, type, table->n_type, exposure, out, body);
         tsr_pool_array(pool, out->form_factor,
-                       TSR_N_COMP * (size_t)out->spec.n_type * row);
+                       TSR_N_COMP * (size_t)n_type * row);
+        tsr_coarse_spec_set(out, n_body, n_type, TSR_N_COMP, n_q, dq_inv_ang);
         s = tsr_pool_check(pool, err);
     }
     if (s == TSR_OK) {
-        out->spec.form_factor = out->form_factor;
         fill_factors(table, type, body, exposure, amplitude, out);
         tsr_coarse_add_self(table, n_body, type, exposure, n_q, excess,
                             out->self);

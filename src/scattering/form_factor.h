@@ -184,6 +184,10 @@ typedef struct {
     double radius_ang;    /* r_m of G */
 } tsr_coarse_spec;
 
+/* Sets spec, of which type and form_factor are there. */
+void tsr_coarse_spec_set(tsr_coarse_spec *spec, int n_body, int n_type,
+                         int n_comp, int n_q, double dq_inv_ang);
+
 /* Of bodies with those exposures [n_body]; its memory is of the pool. Errors:
  * TSR_E_RANGE (the table ends before), TSR_E_NOMEM. */
 tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,

@@ -1061,26 +1061,18 @@ static void finish(const work *w, double *profile)
     }
 }
 
-static tsr_status tell(const tsr_debye_progress *progress, double done,
-                       tsr_err *err)
-{
-    return progress != NULL && progress->tell != NULL
-               ? progress->tell(progress->context, done, err)
-               : TSR_OK;
-}
-
 static tsr_status run(work *w, const tsr_debye_progress *progress,
                       double *profile, tsr_err *err)
 {
     TSR_TRY(sort_particles(w, err));
     tsr_parallel_run(w->n_part, w->n_thread, spread_part, w);
-    TSR_TRY(tell(progress, 0.4, err));
+    TSR_TRY(tsr_debye_tell(progress, 0.4, err));
     tsr_parallel_run(w->plan.n[1], w->n_thread, column_part, w);
-    TSR_TRY(tell(progress, 0.8, err));
+    TSR_TRY(tsr_debye_tell(progress, 0.8, err));
     tsr_parallel_run(N_BLOCK, w->n_thread, plane_part, w);
     tsr_parallel_run(N_BLOCK, w->n_thread, shell_part, w);
     finish(w, profile);
-    return tell(progress, 1.0, err);
+    return tsr_debye_tell(progress, 1.0, err);
 }
 
 static tsr_status check(const tsr_debye_spec *spec, tsr_err *err)

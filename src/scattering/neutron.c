@@ -458,14 +458,7 @@ tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", b->n);
     TSR_TRY(tsr_neutron_factors(b->model, b->basis.origin, n_q, dq_inv_ang,
                                 factor, err));
-    out->spec = (tsr_engine_spec){.n_body = b->n,
-                                  .n_type = b->n,
-                                  .n_comp = n_comp,
-                                  .n_q = n_q,
-                                  .dq_inv_ang = dq_inv_ang,
-                                  .n_system = 1,
-                                  .type = out->type,
-                                  .form_factor = out->form_factor};
+    tsr_coarse_spec_set(out, b->n, b->n, n_comp, n_q, dq_inv_ang);
     for (int i = 0; i < b->n; i++) {
         out->type[i] = i;
         for (int k = 0; k < n_q; k++)

@@ -390,8 +390,7 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
                     profile[(size_t)p * n_q + (size_t)(low + k)] +=
                         w.unit[u].part[p][k];
         }
-        if (progress != NULL && progress->tell != NULL)
-            status = progress->tell(progress->context, 1.0, err);
+        status = tsr_debye_tell(progress, 1.0, err);
     }
     tsr_pool_clear(&w.pool);
     return status;

@@ -45,23 +45,20 @@ static const double least_count = 0.2;
  * noticed by the pool. */
 typedef struct {
     tsr_pool *pool;
-    int n, room;
+    int n;
     double *x, *w;
 } rule;
 
 static void add_node(rule *r, double x, double w)
 {
-    if (r->n == r->room) {
-        const int room = r->room > 0 ? 2 * r->room : 64;
-        double *more_x =
-            tsr_pool_resize(r->pool, r->x, (size_t)room, sizeof *more_x);
-        double *more_w =
-            tsr_pool_resize(r->pool, r->w, (size_t)room, sizeof *more_w);
+    if ((r->n & (r->n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
+        const size_t room = 2 * (size_t)r->n + 1;
+        double *more_x = tsr_pool_resize(r->pool, r->x, room, sizeof *more_x);
         r->x = more_x != NULL ? more_x : r->x;
+        double *more_w = tsr_pool_resize(r->pool, r->w, room, sizeof *more_w);
         r->w = more_w != NULL ? more_w : r->w;
         if (more_x == NULL || more_w == NULL)
             return;
-        r->room = room;
     }
     r->x[r->n] = x;
     r->w[r->n++] = w;

@@ -16,7 +16,7 @@ typedef enum { LINE_TEXT, LINE_ROW, LINE_BROKEN } line_kind;
 
 typedef struct {
     tsr_saxs_row *row;
-    int n, room;
+    int n;
 } row_list;
 
 static const char separators[] = " \t\r\v\f,;\"\x1a";
@@ -113,14 +113,12 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
 
 static void add_row(tsr_pool *pool, row_list *list, const tsr_saxs_row *row)
 {
-    if (list->n == list->room) {
-        const int room = 2 * list->room + 512;
-        tsr_saxs_row *more =
-            tsr_pool_resize(pool, list->row, (size_t)room, sizeof *more);
+    if ((list->n & (list->n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
+        tsr_saxs_row *more = tsr_pool_resize(
+            pool, list->row, 2 * (size_t)list->n + 1, sizeof *more);
         if (more == NULL)
             return;
         list->row = more;
-        list->room = room;
     }
     list->row[list->n++] = *row;
 }

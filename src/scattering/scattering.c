@@ -26,14 +26,7 @@ static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
         for (size_t k = 0; k < row; k++)
             out->self[k] += excess[(size_t)type[b] * row + k];
     tsr_pool_drop(pool, excess);
-    out->spec = (tsr_engine_spec){.n_body = n,
-                                  .n_type = table->n_type,
-                                  .n_comp = 1,
-                                  .n_q = n_q,
-                                  .dq_inv_ang = dq_inv_ang,
-                                  .n_system = 1,
-                                  .type = out->type,
-                                  .form_factor = out->form_factor};
+    tsr_coarse_spec_set(out, n, table->n_type, 1, n_q, dq_inv_ang);
     return TSR_OK;
 }
 

@@ -295,6 +295,18 @@ static void finish(int n, const scratch *s, double *fraction, double *vector)
         vector[c] = -s->vector[c] / (4.0 * pi);
 }
 
+/* Do n caps cover all of a sphere? */
+static int is_buried(int n, scratch *s)
+{
+    fill_row(n, s);
+    for (int j = 0; j < n; j++) {
+        const circle p = plane_of(&s->caps[j]);
+        if (!is_covered(&p, j, s))
+            return 0;
+    }
+    return n > 0;
+}
+
 /* What n caps leave of a sphere: its share, and the integral of the unit vector
  * over it, over 4 pi. */
 static void find_rest(int n, scratch *s, double *fraction, double vector[3])
@@ -350,20 +362,22 @@ static int insert(const cap *c, cap *list, int n)
     return n_left;
 }
 
-/* Caps of the spheres that cut sphere i, of those within `reach`; returns how
- * many, or -1 where one holds all of it: of two that are the same the first
- * holds the other. */
-static int find_caps(const surface *f, int i, double reach, scratch *s)
+/* Adds to n caps those of the spheres that cut sphere i from `inner` to `reach`
+ * from its centre; returns how many are then, or -1 where a sphere holds all of
+ * it: of two that are the same the first holds the other. */
+static int find_caps(const surface *f, int i, double inner, double reach, int n,
+                     scratch *s)
 {
     const double *at = f->xyz[i], own = f->radius[i] + f->probe;
     const int found = tsr_cell_list_near(f->cells, at, reach, f->n, s->near);
-    int n = 0;
     for (int k = 0; k < found; k++) {
         const int j = s->near[k];
         const double other = f->radius[j] + f->probe;
         cap c;
         tsr_vec3_sub(c.axis, f->xyz[j], at);
         const double d2 = tsr_vec3_dot(c.axis, c.axis), d = sqrt(d2);
+        if (d2 <= inner * inner && inner > 0.0)
+            continue;
         if (d2 == 0.0 && j != i &&
             (other > own || (f->radius[j] == f->radius[i] && j < i)))
             return -1;
@@ -404,14 +418,15 @@ static void expose_part(void *context, int part, int thread)
     const surface *f = context;
     scratch *s = &f->scratch[thread];
     for (int i = part * PART; i < f->n && i < (part + 1) * PART; i++) {
-        double vector[3] = {0.0, 0.0, 0.0}, rest = 1.0;
-        for (int pass = 0; pass < 2 && rest > 0.0; pass++) {
-            const double share = pass == 0 ? near_share : 1.0;
-            const int n = find_caps(f, i, share * f->reach, s);
-            rest = 0.0;
-            if (n >= 0)
-                find_rest(n, s, &rest, vector);
-        }
+        const double nearby = near_share * f->reach;
+        double vector[3] = {0.0, 0.0, 0.0}, rest = 0.0;
+        int n = find_caps(f, i, 0.0, nearby, 0, s);
+        if (n >= 0 && !is_buried(n, s))
+            n = find_caps(f, i, nearby, f->reach, n, s);
+        else
+            n = -1;
+        if (n >= 0)
+            find_rest(n, s, &rest, vector);
         f->fraction[i] = rest;
         if (f->vector != NULL)
             tsr_vec3_copy(f->vector[i], vector);
