@@ -428,14 +428,12 @@ char *tsr_data_rigid_text(const tsr_data *data)
         const tsr_profile_fit *fit = &data->rigid[d];
         if (!l->term[d]->type->is_curve)
             continue;
-        tsr_json_object(&j, NULL);
-        tsr_json_members(&j,
-                         "n_point %d n_parameter %d scale %g background %g c1 "
-                         "%g c2 %g c1_at %d c2_at %d chi2 %g cormap_p %g",
-                         fit->n_point, fit->n_parameter, fit->scale,
-                         fit->background, fit->c1, fit->c2, fit->c1_at,
-                         fit->c2_at, fit->chi2, fit->cormap_p);
-        tsr_json_close(&j);
+        tsr_json_members(
+            &j,
+            "{ n_point %d n_parameter %d scale %g background %g c1 "
+            "%g c2 %g c1_at %d c2_at %d chi2 %g cormap_p %g }",
+            fit->n_point, fit->n_parameter, fit->scale, fit->background,
+            fit->c1, fit->c2, fit->c1_at, fit->c2_at, fit->chi2, fit->cormap_p);
     }
     tsr_json_close(&j);
     return fclose(out) == 0 ? text : NULL;

@@ -662,17 +662,6 @@ static void name_of(const measurement *m, const char *what, char name[NAME])
     tsr_term_variable(m->type, m->ordinal, what, NAME, name);
 }
 
-static int is_in(tsr_trace_reader *trace, tsr_trace_group group,
-                 const char *name)
-{
-    const char *const *there;
-    const int n = tsr_trace_variables(trace, group, &there);
-    for (int i = 0; i < n; i++)
-        if (strcmp(there[i], name) == 0)
-            return 1;
-    return 0;
-}
-
 static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
 {
     char name[NAME];
@@ -700,10 +689,11 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
     snprintf(plain, sizeof plain, "%s_mean", m->type->observable);
     name_of(m, plain, m->mean_name);
     name_of(m, m->type->observable, name);
-    *is_there = is_in(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
-                is_in(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
-                is_in(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name) &&
-                tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
+    *is_there =
+        tsr_trace_has(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
+        tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
+        tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name) &&
+        tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
     if (!*is_there)
         return TSR_OK;
     TSR_TRY(get_data(r, m, err));

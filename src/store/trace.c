@@ -1332,24 +1332,28 @@ int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
     return reader->group[group].n;
 }
 
+int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
+                  const char *name)
+{
+    const name_list *list = &reader->group[group];
+    for (int i = 0; i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return 1;
+    return 0;
+}
+
 /* ---- values ---- */
 
 /* The variable, or < 0 where there is none of that name. */
 static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name)
 {
-    const name_list *list = &reader->group[group];
-
-    for (int i = 0; i < list->n; i++) {
-        if (strcmp(list->name[i], name) != 0)
-            continue;
-        hid_t parent =
-            H5Gopen2(reader->input.file, group_name(group), H5P_DEFAULT);
-        hid_t data = parent >= 0 ? H5Dopen2(parent, name, H5P_DEFAULT) : -1;
-        tsr_hdf5_close(parent);
-        return data;
-    }
-    return -1;
+    if (!tsr_trace_has(reader, group, name))
+        return -1;
+    hid_t parent = H5Gopen2(reader->input.file, group_name(group), H5P_DEFAULT);
+    hid_t data = parent >= 0 ? H5Dopen2(parent, name, H5P_DEFAULT) : -1;
+    tsr_hdf5_close(parent);
+    return data;
 }
 
 /* Sizes of the variable as (chain, draw, rest); 0 where it has no such shape.

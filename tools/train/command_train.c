@@ -329,17 +329,16 @@ static const tsr_field fields[] = {
     {0}};
 
 /* "tessera train form-factors --bodies two DIR...", for the heading: what
- * decides the numbers, not where they go. Both bodies are the default, which
- * leaves the command as it was given. Caller frees. */
-static char *command_text(const tsr_args *args)
+ * decides the numbers, not where they go. Caller frees. */
+static char *command_text(const tsr_args *args, const char *bodies)
 {
     const options *o = args->options;
     char shown[TSR_SHELL_SIZE];
     tsr_words text;
     tsr_words_begin(&text);
     tsr_words_say(&text, "tessera train %s", args->argument[0]);
-    if (o->bodies != BODIES_BOTH)
-        tsr_words_say(&text, " --bodies %s", bodies_words[o->bodies]);
+    if (bodies[0] != '\0')
+        tsr_words_say(&text, " --bodies %s", bodies);
     if (tsr_args_given(args, "hold-out") > 0)
         tsr_words_say(&text, " --hold-out %ld", o->hold_out);
     for (int i = 1; i < args->n; i++)
@@ -347,78 +346,78 @@ static char *command_text(const tsr_args *args)
     return tsr_words_end(&text);
 }
 
-/* The file to write, --output itself, or `name` in it where that is a folder:
- * of the pool. */
-static char *output_path(const char *output, const char *name, tsr_pool *pool)
-{
-    struct stat info;
-    const int has_slash = output[strlen(output) - 1] == '/';
-    return has_slash || (stat(output, &info) == 0 && S_ISDIR(info.st_mode))
-               ? tsr_pool_print(pool, "%s%s%s", output, has_slash ? "" : "/",
-                                name)
-               : tsr_pool_text(pool, output);
-}
-
-enum { PRIORS, ONE_BODY, TWO_BODY };
-static const char *const table_name[][3] = {
-    {"prior.dat", "form_factors_one_body.dat", "form_factors_two_body.dat"},
-    {"prior.dat", "components_one_body.dat", "components_two_body.dat"}};
-
-/* kind [n]: the tables to make, of priors or of bodies with so many
- * components. Where all may go is checked before the first is made. */
-static tsr_status make_tables(const tsr_args *args, int n, const int *kind,
-                              int n_comp, const char *command, FILE *out,
-                              tsr_log *log, tsr_pool *pool, tsr_err *err)
-{
-    const options *o = args->options;
-    const tsr_file_target target = {.maker = "train", .is_forced = o->force};
-    const char *const *folder = args->argument + 1;
-    const int n_folder = args->n - 1, n_thread = (int)o->threads;
-    char *path[2];
-    for (int i = 0; i < n; i++) {
-        path[i] = output_path(o->output, table_name[n_comp > 1][kind[i]], pool);
-        TSR_TRY(tsr_pool_check(pool, err));
-        TSR_TRY(
-            tsr_file_check_target(&target, path[i], "#: tessera ", NULL, err));
-    }
-    if (n == 2 && strcmp(path[0], path[1]) == 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--output '%s' is not a folder, and there are two "
-                        "tables; make it, or give --bodies",
-                        o->output);
-    for (int i = 0; i < n; i++) {
-        const tsr_form_factor_order order = {
-            kind[i] == TWO_BODY ? TSR_BODIES_TWO : TSR_BODIES_ONE,
-            n_comp,
-            (int)o->hold_out,
-            n_thread,
-            command,
-            path[i]};
-        TSR_TRY(kind[i] == PRIORS ? tsr_train_priors(n_folder, folder, n_thread,
-                                                     command, path[i], log, err)
-                                  : tsr_train_form_factors(n_folder, folder,
-                                                           &order, log, err));
-        fprintf(out, "%s\n", path[i]);
-    }
-    return TSR_OK;
-}
-
 static int is(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
 }
 
+/* Makes the tables of the models [n]; model 0: the priors. `bodies` is what the
+ * command says of them. All files are looked at before the first is made. */
+static tsr_status train_tables(const tsr_args *args, int n,
+                               const tsr_body_model *model, const char *bodies,
+                               FILE *out, tsr_log *log, tsr_err *err)
+{
+    const options *o = args->options;
+    const char *const *folder = args->argument + 1;
+    const int n_folder = args->n - 1, n_thread = (int)o->threads;
+    const int components = is(args->argument[0], "components");
+    const int has_slash = o->output[strlen(o->output) - 1] == '/';
+    const tsr_file_target target = {.maker = "train", .is_forced = o->force};
+    tsr_pool pool = {0};
+    char *path[2];
+    struct stat info;
+    const int is_folder =
+        has_slash || (stat(o->output, &info) == 0 && S_ISDIR(info.st_mode));
+    if (n > 1 && !is_folder)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--output '%s' is not a folder, and there are two "
+                        "tables; make it, or give --bodies",
+                        o->output);
+    if (o->hold_out == 1)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--hold-out 1 leaves none to train on");
+    for (int i = 0; i < n; i++) {
+        char name[64] = "prior.dat";
+        if (model[i] != 0)
+            snprintf(name, sizeof name, "%s_%s_body.dat",
+                     components ? "components" : "form_factors",
+                     model[i] == TSR_BODIES_TWO ? "two" : "one");
+        path[i] = tsr_pool_print(&pool, "%s%s%s", o->output,
+                                 is_folder && !has_slash ? "/" : "",
+                                 is_folder ? name : "");
+    }
+    char *command = command_text(args, bodies);
+    tsr_status s = tsr_pool_check(&pool, err);
+    TSR_THEN(s, tsr_allocated(command, err));
+    for (int i = 0; i < n; i++)
+        TSR_THEN(s, tsr_file_check_target(&target, path[i], "#: tessera ", NULL,
+                                          err));
+    for (int i = 0; i < n && s == TSR_OK; i++) {
+        const tsr_form_factor_order order = {
+            model[i],         components ? TSR_N_COMP : 1,
+            (int)o->hold_out, n_thread,
+            command,          path[i]};
+        s = model[i] == 0
+                ? tsr_train_priors(n_folder, folder, n_thread, command, path[i],
+                                   log, err)
+                : tsr_train_form_factors(n_folder, folder, &order, log, err);
+        if (s == TSR_OK)
+            fprintf(out, "%s\n", path[i]);
+    }
+    free(command);
+    tsr_pool_clear(&pool);
+    return s;
+}
+
 static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
+    static const tsr_body_model both[] = {TSR_BODIES_TWO, TSR_BODIES_ONE};
+    static const tsr_body_model priors[] = {(tsr_body_model)0};
     const options *o = args->options;
-    const char *what = args->argument[0];
-    const int form_factors = is(what, "form-factors");
-    const int components = is(what, "components"), priors = is(what, "priors");
-    int n = 0, kind[2];
-    tsr_pool pool = {0};
     if (o->output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty");
+    int form_factors = is(args->argument[0], "form-factors");
     if (!o->evaluate && (o->table.n > 0 || o->json))
         return tsr_fail(err, TSR_E_USAGE,
                         "--table and --json are for --evaluate");
@@ -426,32 +425,23 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
         return evaluate_tables(args, out, log, err);
     if (o->evaluate)
         return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
-    if (!form_factors && !components && !priors)
+    if (form_factors || is(args->argument[0], "components"))
+        /* Both are the default, which leaves the command as it was given. */
+        return o->bodies == BODIES_BOTH
+                   ? train_tables(args, 2, both, "", out, log, err)
+                   : train_tables(args, 1, &both[o->bodies == BODIES_ONE],
+                                  bodies_words[o->bodies], out, log, err);
+    if (!is(args->argument[0], "priors"))
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s': expected form-factors, components or priors",
-                        what);
-    if (priors && tsr_args_given(args, "hold-out") > 0)
+                        args->argument[0]);
+    if (tsr_args_given(args, "hold-out") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--hold-out is for form-factors; priors are of all");
-    if (priors && tsr_args_given(args, "bodies") > 0)
+    if (tsr_args_given(args, "bodies") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies is for form-factors; priors are for both");
-    if (o->hold_out == 1)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--hold-out 1 leaves none to train on");
-    if (priors)
-        kind[n++] = PRIORS;
-    if (!priors && o->bodies != BODIES_ONE)
-        kind[n++] = TWO_BODY;
-    if (!priors && o->bodies != BODIES_TWO)
-        kind[n++] = ONE_BODY;
-    char *command = command_text(args);
-    tsr_status status = tsr_allocated(command, err);
-    TSR_THEN(status, make_tables(args, n, kind, components ? TSR_N_COMP : 1,
-                                 command, out, log, &pool, err));
-    free(command);
-    tsr_pool_clear(&pool);
-    return status;
+    return train_tables(args, 1, priors, "", out, log, err);
 }
 
 static const tsr_command command = {
