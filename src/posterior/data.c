@@ -283,8 +283,8 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
         TSR_THEN(status, read_terms(config, m, log, &n, term, err));
     TSR_THEN(status, place_starts(m, n, term, log, err));
     /* what model.pdb cannot hold is said before anything is computed */
-    TSR_THEN(status, tsr_structure_letter_chains(m->model, log, err));
-    TSR_THEN(status, tsr_structure_check_pdb(m->model, err));
+    TSR_THEN(status, tsr_model_atoms_letter_chains(m->model, log, err));
+    TSR_THEN(status, tsr_model_atoms_write(m->model, NULL, NULL, err));
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
     TSR_THEN(status, find_scattering(n, term, log, d, m, err));

@@ -373,7 +373,7 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
 tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                                   tsr_err *err)
 {
-    return tsr_structure_write_pdb(
+    return tsr_model_atoms_write(
         setup->molecule.model, tsr_path_in(directory, "model.pdb").text,
         "tessera: the start; SC is the centre of a side chain", err);
 }

@@ -285,8 +285,9 @@ static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
                                     .input = (const char *const *)o->table.item,
                                     .is_forced = o->force};
     const int has_output = tsr_args_given(args, "output") > 0;
-    tsr_status s = tsr_file_check_target(&target, has_output ? o->output : NULL,
-                                         "q_inv_ang,", NULL, err);
+    tsr_status s = TSR_OK;
+    if (has_output)
+        s = tsr_file_check_target(&target, o->output, "q_inv_ang,", NULL, err);
     TSR_THEN(s, read_tables(&e, o, err));
     if (s == TSR_OK) {
         make_rows(&e);
