@@ -151,7 +151,7 @@ tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
 
 /* ---- members and tables ---- */
 
-/* n letters, a blank for '~', one '%' for two. */
+/* Copies n characters: '~' becomes a blank, two '%' become one. */
 static void copy(char *to, size_t size, const char *from, size_t n)
 {
     size_t used = 0;
@@ -170,14 +170,15 @@ static void add_cell(char *line, size_t size, size_t *n, int width,
     *n = *n < size ? *n : size - 1;
 }
 
-/* One value: its member of the JSON, or its cell of the line. It is told as
- * "key|heading %8.3f", what follows the conversion being printed behind it. */
-static const char *put_value(tsr_table *t, const char *told, va_list *list)
+/* Writes the first value of `values`, "key|heading %8.3f ...", as a member of
+ * the JSON or as a cell of the line. Characters behind the conversion are
+ * printed behind a number. Returns the rest of `values`. */
+static const char *put_value(tsr_table *t, const char *values, va_list *list)
 {
-    const int is_entry = *told == '%'; /* of an array */
-    const size_t n_name = is_entry ? 0 : strcspn(told, " "),
-                 n_key = is_entry ? 0 : strcspn(told, " |");
-    const char *kind = told + n_name + (is_entry ? 1 : 2); /* behind '%' */
+    const int is_entry = *values == '%'; /* of an array */
+    const size_t n_name = is_entry ? 0 : strcspn(values, " "),
+                 n_key = is_entry ? 0 : strcspn(values, " |");
+    const char *kind = values + n_name + (is_entry ? 1 : 2); /* behind '%' */
     const size_t n_kind = strcspn(kind, " ");
     const int is_left = *kind == '-';
     char name[64], heading[64], after[16], text[256] = "-", *end;
@@ -190,8 +191,8 @@ static const char *put_value(tsr_table *t, const char *told, va_list *list)
     if (*end == '.')
         digits = (int)strtol(end + 1, &end, 10);
     const char conversion = end[*end == 'l'];
-    snprintf(name, sizeof name, "%.*s", (int)n_key, told);
-    copy(heading, sizeof heading, told + n_key + 1,
+    snprintf(name, sizeof name, "%.*s", (int)n_key, values);
+    copy(heading, sizeof heading, values + n_key + 1,
          n_name > n_key ? n_name - n_key - 1 : 0);
     copy(after, sizeof after, end + 1 + (*end == 'l'),
          (size_t)(kind + n_kind - end) - 1 - (*end == 'l'));
@@ -231,21 +232,21 @@ static const char *put_value(tsr_table *t, const char *told, va_list *list)
 }
 
 /* "key{" and "key[", without a key in an array; "}" and "]". NULL: none. */
-static const char *put_bracket(tsr_json *j, const char *told)
+static const char *put_bracket(tsr_json *j, const char *values)
 {
-    const size_t n = strcspn(told, "{}[]|% ");
+    const size_t n = strcspn(values, "{}[]|% ");
     char key[64];
     const char *of = n > 0 ? key : NULL;
-    snprintf(key, sizeof key, "%.*s", (int)n, told);
-    if (told[n] == '{')
+    snprintf(key, sizeof key, "%.*s", (int)n, values);
+    if (values[n] == '{')
         tsr_json_object(j, of);
-    else if (told[n] == '[')
+    else if (values[n] == '[')
         tsr_json_array(j, of);
-    else if (told[n] == '}' || told[n] == ']')
+    else if (values[n] == '}' || values[n] == ']')
         tsr_json_close(j);
     else
         return NULL;
-    return told + n + 1 + (told[n + 1] == ' ');
+    return values + n + 1 + (values[n + 1] == ' ');
 }
 
 static void put_values(tsr_table *t, const char *values, va_list list)

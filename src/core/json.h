@@ -68,10 +68,10 @@ void tsr_json_members(tsr_json *json, const char *members, ...)
 
 /* ---- tables ----
  *
- * Rows of values, as objects of JSON or as lines of text under a heading, from
- * one list: what stands before '|' is the key of a member, behind it the
- * heading of a column, in which '~' is a blank. A value without a key is not in
- * the JSON, one without a heading not in the text.
+ * Rows of values, written as JSON objects or as lines of text under a heading.
+ * One list describes both: the word before '|' is the key of a member, the word
+ * behind it the heading of a column, in which '~' stands for a blank. A value
+ * without a key is left out of the JSON, one without a heading out of the text.
  *
  *     tsr_table t = {.out = out, .json = is_json ? &j : NULL};
  *     for (int i = 0; i < n; i++) {
@@ -81,9 +81,9 @@ void tsr_json_members(tsr_json *json, const char *members, ...)
  *         tsr_table_end(&t);
  *     }
  *
- * Numbers that are NaN are "-"; what follows a conversion is printed behind the
- * number, as in %6.1f~%%. The first row prints the headings. Every row is
- * flushed. */
+ * A number that is NaN is printed as "-". Characters behind a conversion are
+ * printed behind the number, as in %6.1f~%%. The first row prints the headings.
+ * Every row is flushed. */
 typedef struct {
     FILE *out;
     tsr_json *json; /* NULL: text */
