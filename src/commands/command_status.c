@@ -8,7 +8,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "files/lock.h"
-#include "store/hdf5_store.h"
 #include "store/trace.h"
 
 #include <math.h>
@@ -70,21 +69,6 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     return status;
 }
 
-/* What a kill interrupted, so that other programs can read the files too. */
-static void finish_commits(const char *directory, tsr_log *log)
-{
-    tsr_recovery found;
-    tsr_err why = {0};
-    if (tsr_recover(directory, &found, &why) != TSR_OK)
-        tsr_warn(log, "%s", why.message);
-    else if (found.n_pending > 0)
-        tsr_warn(log,
-                 "'%s/%s': the last write was interrupted and cannot be "
-                 "finished without the right to write; tessera reads the file, "
-                 "other programs may not",
-                 directory, found.pending);
-}
-
 /* The trace is ahead of the checkpoint: at the same pace. */
 static void catch_up(run_status *s)
 {
@@ -97,8 +81,7 @@ static void catch_up(run_status *s)
     now->seconds *= (double)now->steps / (double)then->steps;
 }
 
-static tsr_status look(const char *directory, run_status *s, tsr_log *log,
-                       tsr_err *err)
+static tsr_status look(const char *directory, run_status *s, tsr_err *err)
 {
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
@@ -106,8 +89,6 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
     tsr_status status = tsr_allocated(path, err);
     TSR_THEN(status, tsr_run_directory_expect(directory, err));
     TSR_THEN(status, tsr_lock_query(directory, &s->holder, err));
-    if (status == TSR_OK && !s->holder.is_held)
-        finish_commits(directory, log);
     TSR_THEN(status, tsr_config_read(path, 0, NULL, &s->config, err));
     if (status == TSR_OK) {
         s->has_checkpoint =
@@ -245,8 +226,9 @@ static void print_json(const run_status *s, FILE *out)
 static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
+    (void)log;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
-    tsr_status status = look(tsr_args_argument(args), &s, log, err);
+    tsr_status status = look(tsr_args_argument(args), &s, err);
     if (status == TSR_OK && tsr_args_count(args, "json") > 0)
         print_json(&s, out);
     else if (status == TSR_OK)
@@ -265,5 +247,5 @@ const tsr_command tsr_command_status = {
               .options = options,
               .about = "The run may be going on, here or on another machine "
                        "that shares the folder; it is not disturbed. After a "
-                       "kill, writes that it interrupted are finished."},
+                       "kill, draws in draws.log are put into trace.h5."},
     .run = status_of};

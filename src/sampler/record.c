@@ -573,7 +573,7 @@ struct tsr_record {
     double **value; /* [n] [n_chain][capacity][n]; NULL: constant */
     tsr_trace_variable *variable; /* [n] */
     scratch *own;                 /* [n_chain] */
-    double *packed;               /* for writing part of a block */
+    double *packed;               /* the draws of a block as the log has them */
 };
 
 static int n_term(const tsr_target *target)
@@ -673,18 +673,19 @@ static void open_columns(tsr_record *r)
 {
     const size_t n = (size_t)r->columns.n;
     const size_t n_draw = (size_t)r->n_chain * (size_t)r->capacity;
-    size_t widest = 1;
+    size_t total = 1;
     tsr_pool_array(&r->pool, r->value, n);
     tsr_pool_array(&r->pool, r->variable, n);
     for (size_t v = 0; v < n && !r->pool.failed; v++) {
         const tsr_column *c = &r->columns.item[v];
         const size_t width = (size_t)c->axis.n;
         describe(c, &r->variable[v]);
-        widest = width > widest ? width : widest;
-        if (c->constant == NULL)
+        if (c->constant == NULL) {
             tsr_pool_array(&r->pool, r->value[v], n_draw * width);
+            total += width;
+        }
     }
-    tsr_pool_array(&r->pool, r->packed, n_draw * widest);
+    tsr_pool_array(&r->pool, r->packed, n_draw * total);
 }
 
 static void open_scratch(tsr_record *r)
@@ -804,23 +805,32 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     }
 }
 
-tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
-                            int n_draw, tsr_err *err)
+tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
+                            long first, int n_draw, tsr_err *err)
 {
     tsr_record *r = record;
-    for (int v = 0; v < r->columns.n && n_draw > 0; v++) {
-        const tsr_column *c = &r->columns.item[v];
-        if (c->get == NULL || is_warm(c->group) != warm)
-            continue;
-        size_t row = (size_t)n_draw * (size_t)c->axis.n;
-        for (int k = 0; k < r->n_chain; k++)
-            memcpy(r->packed + (size_t)k * row, cell(r, v, k, 0),
-                   row * sizeof *r->packed);
-        tsr_status status = tsr_trace_append(trace, v, n_draw, r->packed, err);
-        if (status != TSR_OK)
-            return status;
-    }
-    return TSR_OK;
+    double *to = r->packed;
+    if (n_draw == 0)
+        return TSR_OK;
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        for (int v = 0; v < r->columns.n; v++) {
+            const tsr_column *c = &r->columns.item[v];
+            const size_t row = (size_t)n_draw * (size_t)c->axis.n;
+            if ((int)c->group != g || c->get == NULL ||
+                is_warm(c->group) != warm)
+                continue;
+            for (int k = 0; k < r->n_chain; k++, to += row)
+                memcpy(to, cell(r, v, k, 0), row * sizeof *to);
+        }
+    const tsr_draw_record one = {.kind =
+                                     warm ? TSR_DRAWN_WARMUP : TSR_DRAWN_KEPT,
+                                 .first = first,
+                                 .n = n_draw,
+                                 .n_chain = 1,
+                                 .n_state = 1,
+                                 .size = (size_t)(to - r->packed) * sizeof *to};
+    TSR_TRY(tsr_draw_log_begin(log, &one, err));
+    return tsr_draw_log_part(log, r->packed, err);
 }
 
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,

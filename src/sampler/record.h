@@ -35,12 +35,12 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       int chain_number, int draw, int warm,
                       double acceptance_rate);
 
-/* Appends the first n_draw draws of the block to the trace; tsr_trace_flush
- * brings them to the disk. */
-tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
-                            int n_draw, tsr_err *err);
+/* Appends the first n_draw draws of the block to the log, as draws of the run
+ * from number `first` on. Errors: TSR_E_IO. */
+tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
+                            long first, int n_draw, tsr_err *err);
 
-/* Writes observed and constant data; once. */
+/* Writes observed and constant data into a trace that is made. */
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
                                  tsr_err *err);
 

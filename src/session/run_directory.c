@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "files/file.h"
 #include "files/yaml.h"
+#include "store/draw_log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,6 +42,7 @@ static const struct {
                {"trace.h5*", 1},
                {"checkpoint.h5*", 1},
                {"trajectory-[0-9]*.h5*", 1},
+               {TSR_DRAW_LOG_NAME, 1},
                {"model.pdb", 0},
                {"run.log", 0},
                {"input", 0}};
@@ -223,37 +225,44 @@ void tsr_run_directory_remove(const char *path)
     rmdir(path);
 }
 
-/* Is it NAME.PID.tmp, of a process that is no more? */
-static int is_stale(const char *file, const char *name)
+/* Is it NAME.PID.tmp, NAME a run's own file, of a process that is no more?
+ * Other commands write into the folder, too. */
+static int is_stale(const char *file)
 {
-    const size_t n = strlen(name);
-    char *end;
-    if (strncmp(file, name, n) != 0 || file[n] != '.' || file[n + 1] < '1' ||
-        file[n + 1] > '9')
+    char name[256], *end;
+    snprintf(name, sizeof name, "%s", file);
+    char *tmp = strrchr(name, '.');
+    if (tmp == NULL || strcmp(tmp, ".tmp") != 0)
         return 0;
+    *tmp = '\0';
+    char *number = strrchr(name, '.');
+    if (number == NULL || number[1] < '1' || number[1] > '9')
+        return 0;
+    *number++ = '\0';
     errno = 0;
-    const long pid = strtol(file + n + 1, &end, 10);
-    return errno == 0 && strcmp(end, ".tmp") == 0 && (long)(pid_t)pid == pid &&
-           (pid == (long)getpid() ||
-            (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
+    const long pid = strtol(number, &end, 10);
+    if (errno != 0 || *end != '\0' || (long)(pid_t)pid != pid ||
+        (pid != (long)getpid() && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
+        return 0;
+    for (int k = 0; k < N_WRITTEN; k++)
+        if (fnmatch(written[k].pattern, name, 0) == 0)
+            return 1;
+    return 0;
 }
 
-/* A run's own files alone: other commands write into its folder, too. */
 static void sweep(const char *directory)
 {
-    static const char *const name[] = {"config.yaml", "model.pdb", "input"};
     DIR *list = opendir(directory);
     if (list == NULL)
         return;
-    for (const struct dirent *item; (item = readdir(list)) != NULL;)
-        for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
-            if (!is_stale(item->d_name, name[k]))
-                continue;
-            char *path = tsr_run_directory_file(directory, item->d_name);
-            if (path != NULL && unlink(path) != 0)
-                tsr_run_directory_remove(path);
-            free(path);
-        }
+    for (const struct dirent *item; (item = readdir(list)) != NULL;) {
+        if (!is_stale(item->d_name))
+            continue;
+        char *path = tsr_run_directory_file(directory, item->d_name);
+        if (path != NULL && unlink(path) != 0)
+            tsr_run_directory_remove(path);
+        free(path);
+    }
     closedir(list);
 }
 
@@ -274,9 +283,9 @@ static char *find_waiting(const char *directory)
 /* Links are refused here, before anything is cut back to the checkpoint. */
 static tsr_status look(const char *directory, int *is_new, tsr_err *err)
 {
-    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5",
-                                          "checkpoint.h5.[!t]*",
-                                          "trajectory-[0-9]*.h5*"};
+    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5*",
+                                          "trajectory-[0-9]*.h5*",
+                                          TSR_DRAW_LOG_NAME};
     tsr_status status = TSR_OK;
     struct stat info;
     DIR *list = opendir(directory);
@@ -284,7 +293,8 @@ static tsr_status look(const char *directory, int *is_new, tsr_err *err)
     for (const struct dirent *item;
          list != NULL && (item = readdir(list)) != NULL;)
         for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++) {
-            if (fnmatch(pattern[k], item->d_name, 0) != 0)
+            if (fnmatch(pattern[k], item->d_name, 0) != 0 ||
+                fnmatch("*.tmp", item->d_name, 0) == 0)
                 continue;
             *is_new = 0;
             if (fstatat(dirfd(list), item->d_name, &info,

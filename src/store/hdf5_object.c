@@ -1,20 +1,12 @@
-/* Small pieces of HDF5's interface with its errors as ours. A file that
- * somebody writes may be opened in the moment of a commit, so opening tries
- * again for a while. */
+/* Small pieces of HDF5's interface with its errors as ours. */
 #include "store/hdf5_object.h"
-
-#include "store/journal.h"
 
 #include <hdf5_hl.h>
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 void tsr_hdf5_quiet(void)
 {

@@ -13,7 +13,7 @@
  * (Debian's is one) keeps this setting for each thread, so every entry point
  * that calls HDF5 begins with it. Cheap. The first call also keeps HDF5 from
  * closing what is open when the process exits: HDF5 1.10 crashes there after a
- * failed write, and what a commit has not written is to be lost. */
+ * failed write. */
 void tsr_hdf5_quiet(void);
 
 /* As tsr_fail, with the innermost reason that HDF5 gives put behind the

@@ -1,5 +1,5 @@
-/* Makes the groups of H5MD, or finds them in a file and checks that they are
- * those of this run; appends frames, and reads them. */
+/* Makes the groups of H5MD, puts the frames of draws.log into them, and reads
+ * frames. */
 #include "store/trajectory.h"
 
 #include "store/hdf5_object.h"
@@ -13,15 +13,16 @@
 
 /* ---- the groups and data sets of a trajectory ---- */
 
-enum { ATOMS, BODIES, N_KIND };
+enum { ATOMS, BODIES, N_KIND, MOST_OBSERVABLES = 16 };
 
 /* Open data sets; < 0 where there is none. */
 typedef struct {
     hid_t position[N_KIND];
     hid_t step, time;
-    int n_observable;
-    hid_t *observable; /* [n_observable] */
+    hid_t observable[MOST_OBSERVABLES];
 } data_sets;
+
+static const data_sets no_sets = {.position = {-1, -1}, .step = -1, .time = -1};
 
 /* A chunk holds whole frames, so that a reader of one frame unpacks little. */
 static const size_t position_chunk = (size_t)64 << 10;
@@ -33,36 +34,6 @@ static const char *const kind_name[N_KIND] = {"atoms", "bodies"};
 static int n_particle(const tsr_trajectory_spec *spec, int kind)
 {
     return kind == ATOMS ? spec->n_atom : spec->n_body;
-}
-
-static tsr_status sets_init(data_sets *sets, int n_observable, tsr_err *err)
-{
-    *sets = (data_sets){.position = {-1, -1}, .step = -1, .time = -1};
-    sets->observable = malloc(((size_t)n_observable + 1) * sizeof(hid_t));
-    if (sets->observable == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a trajectory");
-    sets->n_observable = n_observable;
-    for (int i = 0; i < n_observable; i++)
-        sets->observable[i] = -1;
-    return TSR_OK;
-}
-
-static void close_set(hid_t *data)
-{
-    tsr_hdf5_close(*data);
-    *data = -1;
-}
-
-static void close_sets(data_sets *sets)
-{
-    for (int kind = 0; kind < N_KIND; kind++)
-        close_set(&sets->position[kind]);
-    close_set(&sets->step);
-    close_set(&sets->time);
-    for (int i = 0; i < sets->n_observable; i++)
-        close_set(&sets->observable[i]);
-    free(sets->observable);
-    *sets = (data_sets){.position = {-1, -1}, .step = -1, .time = -1};
 }
 
 /* ---- making ---- */
@@ -225,14 +196,12 @@ static tsr_status make_parameters(hid_t file, const tsr_trajectory_spec *spec,
     return status;
 }
 
-/* Both leave *sets to be closed, also on failure. */
 static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
                               data_sets *sets, tsr_err *err)
 {
     hid_t particles = -1;
-    tsr_status status = sets_init(sets, spec->n_observable, err);
+    tsr_status status = make_h5md(file, spec, err);
 
-    TSR_THEN(status, make_h5md(file, spec, err));
     TSR_THEN(status, make_parameters(file, spec, err));
     TSR_THEN(status, make_group(file, "particles", &particles, err));
     for (int kind = 0; kind < N_KIND && status == TSR_OK; kind++)
@@ -287,114 +256,6 @@ static long long find_parameter(hid_t file, const char *name)
     return value;
 }
 
-static tsr_status check_parameter(hid_t file, const char *name, int wanted,
-                                  tsr_err *err)
-{
-    const long long found = find_parameter(file, name);
-    if (found != wanted)
-        return tsr_fail(err, TSR_E_DATA, "%s is %lld, not %d", name, found,
-                        wanted);
-    return TSR_OK;
-}
-
-static tsr_status open_positions(hid_t file, const tsr_trajectory_spec *spec,
-                                 int kind, data_sets *sets, tsr_err *err)
-{
-    hsize_t size[H5S_MAX_RANK];
-    const int n = n_particle(spec, kind);
-    const char *name = kind_name[kind];
-    hid_t data = position_set(file, kind, "value");
-
-    sets->position[kind] = data;
-    if (n == 0 && data >= 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "has %s, which this run does not "
-                        "write",
-                        name);
-    if (n == 0)
-        return TSR_OK;
-    if (data < 0)
-        return tsr_fail(err, TSR_E_DATA, "has no %s", name);
-    if (tsr_hdf5_shape(data, size) != 3 || size[1] != (hsize_t)n ||
-        size[2] != 3)
-        return tsr_fail(err, TSR_E_DATA, "has not %d %s", n, name);
-    if (sets->step < 0) {
-        sets->step = position_set(file, kind, "step");
-        sets->time = position_set(file, kind, "time");
-        if (sets->step < 0 || sets->time < 0)
-            return tsr_fail(err, TSR_E_DATA, "lacks step or time of %s", name);
-    }
-    return TSR_OK;
-}
-
-static hsize_t count_members(hid_t file, const char *path)
-{
-    H5G_info_t info;
-    if (!tsr_hdf5_has(file, path) ||
-        H5Gget_info_by_name(file, path, &info, H5P_DEFAULT) < 0)
-        return 0;
-    return info.nlinks;
-}
-
-static tsr_status open_observables(hid_t file, const tsr_trajectory_spec *spec,
-                                   data_sets *sets, tsr_err *err)
-{
-    for (int i = 0; i < spec->n_observable; i++) {
-        const tsr_trajectory_observable *one = &spec->observable[i];
-        sets->observable[i] = observable_set(file, one->name);
-        if (sets->observable[i] < 0)
-            return tsr_fail(err, TSR_E_DATA, "has no '%s'", one->name);
-        if (!tsr_hdf5_text_is(sets->observable[i], "unit", one->unit))
-            return tsr_fail(err, TSR_E_DATA, "'%s' is not in unit '%s'",
-                            one->name, one->unit != NULL ? one->unit : "none");
-    }
-    if (count_members(file, "observables") != (hsize_t)spec->n_observable)
-        return tsr_fail(err, TSR_E_DATA,
-                        "has observables that this run does not write");
-    return TSR_OK;
-}
-
-static int has_frames(hid_t data, hsize_t n)
-{
-    hsize_t size[H5S_MAX_RANK];
-    return data < 0 || (tsr_hdf5_shape(data, size) >= 1 && size[0] == n);
-}
-
-static tsr_status count_frames(const data_sets *sets, int *n_frame,
-                               tsr_err *err)
-{
-    hsize_t size[H5S_MAX_RANK];
-
-    if (tsr_hdf5_shape(sets->step, size) != 1 || size[0] > INT_MAX)
-        return tsr_fail(err, TSR_E_DATA, "step is no list of frames");
-    int even = has_frames(sets->time, size[0]);
-    for (int kind = 0; kind < N_KIND; kind++)
-        even = even && has_frames(sets->position[kind], size[0]);
-    for (int i = 0; i < sets->n_observable; i++)
-        even = even && has_frames(sets->observable[i], size[0]);
-    if (!even)
-        return tsr_fail(err, TSR_E_DATA,
-                        "its data sets differ in the number of frames");
-    *n_frame = (int)size[0];
-    return TSR_OK;
-}
-
-/* TSR_E_DATA with the first difference between file and spec. *n_frame: in the
- * file. */
-static tsr_status open_layout(hid_t file, const tsr_trajectory_spec *spec,
-                              data_sets *sets, int *n_frame, tsr_err *err)
-{
-    TSR_TRY(sets_init(sets, spec->n_observable, err));
-
-    TSR_TRY(check_parameter(file, "chain", spec->chain, err));
-    TSR_TRY(check_parameter(file, "state", spec->state, err));
-    TSR_TRY(check_parameter(file, "stride", spec->stride, err));
-    for (int kind = 0; kind < N_KIND; kind++)
-        TSR_TRY(open_positions(file, spec, kind, sets, err));
-    TSR_TRY(open_observables(file, spec, sets, err));
-    return count_frames(sets, n_frame, err);
-}
-
 void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,
                           double *expected, double *most)
 {
@@ -409,31 +270,35 @@ void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,
     *expected = fixed / 2 + n_frame * (0.84 * raw + 0.8 * scalar + chunk / 2);
 }
 
-/* ---- the writer ----
- *
- * Appends frames to the data sets and commits when asked or when much is
- * waiting. Frames beyond the number that a run resumes from are cut off when it
- * is opened again. */
-
-/* What may wait in memory before it is committed without being asked. */
-static const size_t hold_bytes = (size_t)1 << 20;
-enum { MOST_AT_ONCE = 64 };
+/* ---- the writer ---- */
 
 struct tsr_trajectory {
     tsr_hdf5_output output;
-    int n_frame;   /* written */
-    int n_waiting; /* of these, not committed */
+    char *path; /* for messages */
+    int n_frame, n_observable;
     int n[N_KIND];
-    float *single; /* room for the positions of either kind */
     data_sets sets;
 };
 
-/* Closes the file and frees. */
+static tsr_status trajectory_new(const char *path, tsr_trajectory **out,
+                                 tsr_err *err)
+{
+    tsr_trajectory *t = calloc(1, sizeof *t);
+
+    *out = t;
+    TSR_TRY(tsr_allocated(t, err));
+    t->sets = no_sets;
+    t->path = strdup(path);
+    return tsr_allocated(t->path, err);
+}
+
+/* Puts the file in its place, or takes it away; frees. NULL is fine. */
 static tsr_status end(tsr_trajectory *t, tsr_status status, tsr_err *err)
 {
-    close_sets(&t->sets);
+    if (t == NULL)
+        return status;
     status = tsr_hdf5_output_end(&t->output, status, err);
-    free(t->single);
+    free(t->path);
     free(t);
     return status;
 }
@@ -442,111 +307,12 @@ static tsr_status check_spec(const tsr_trajectory_spec *spec, tsr_err *err)
 {
     if (spec->n_atom < 0 || spec->n_body < 0 ||
         spec->n_atom + spec->n_body == 0 || spec->stride < 1 ||
-        spec->n_observable < 0)
+        spec->n_observable < 0 || spec->n_observable > MOST_OBSERVABLES)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "a trajectory of %d atoms, %d bodies, %d observables, "
                         "stride %d",
                         spec->n_atom, spec->n_body, spec->n_observable,
                         spec->stride);
-    for (int i = 0; i < spec->n_observable; i++) {
-        const char *name = spec->observable[i].name;
-        if (name == NULL || name[0] == '\0' || name[0] == '.' ||
-            strchr(name, '/') != NULL || strlen(name) > 200)
-            return tsr_fail(err, TSR_E_INTERNAL, "'%s' names no observable",
-                            name != NULL ? name : "(null)");
-        for (int k = 0; k < i; k++)
-            if (strcmp(name, spec->observable[k].name) == 0)
-                return tsr_fail(err, TSR_E_INTERNAL,
-                                "observable '%s' is declared twice", name);
-    }
-    return TSR_OK;
-}
-
-static tsr_status commit(tsr_trajectory *t, tsr_err *err)
-{
-    TSR_TRY(tsr_hdf5_output_commit(&t->output, err));
-    t->n_waiting = 0;
-    return TSR_OK;
-}
-
-/* ---- data sets ---- */
-
-static tsr_status set_frames(hid_t data, int n_frame, tsr_err *err)
-{
-    hsize_t size[H5S_MAX_RANK];
-
-    if (data < 0)
-        return TSR_OK;
-    if (tsr_hdf5_shape(data, size) < 1)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot look at a data set");
-    size[0] = (hsize_t)n_frame;
-    if (H5Dset_extent(data, size) < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot set the number of frames");
-    return TSR_OK;
-}
-
-static tsr_status set_all_frames(tsr_trajectory *t, int n_frame, tsr_err *err)
-{
-    data_sets *sets = &t->sets;
-    TSR_TRY(set_frames(sets->step, n_frame, err));
-
-    TSR_TRY(set_frames(sets->time, n_frame, err));
-    for (int kind = 0; kind < N_KIND; kind++)
-        TSR_TRY(set_frames(sets->position[kind], n_frame, err));
-    for (int i = 0; i < sets->n_observable; i++)
-        TSR_TRY(set_frames(sets->observable[i], n_frame, err));
-    return TSR_OK;
-}
-
-/* The layout of a new file, or that of an old one, cut back to n_keep. */
-static tsr_status lay_out(tsr_trajectory *t, const tsr_trajectory_spec *spec,
-                          const int *n_keep, tsr_err *err)
-{
-    if (n_keep == NULL)
-        return make_layout(t->output.file, spec, &t->sets, err);
-    TSR_TRY(open_layout(t->output.file, spec, &t->sets, &t->n_frame, err));
-    if (*n_keep < 0 || *n_keep > t->n_frame)
-        return tsr_fail(err, TSR_E_DATA,
-                        "has %d frames, and the checkpoint counts %d",
-                        t->n_frame, *n_keep);
-    if (*n_keep < t->n_frame)
-        TSR_TRY(set_all_frames(t, *n_keep, err));
-    t->n_frame = *n_keep;
-    return TSR_OK;
-}
-
-/* n_keep NULL: a new file. */
-static tsr_status start(const char *path, const tsr_trajectory_spec *spec,
-                        const int *n_keep, tsr_trajectory **out, tsr_err *err)
-{
-    const int most = spec->n_atom > spec->n_body ? spec->n_atom : spec->n_body;
-    tsr_status status = check_spec(spec, err);
-
-    *out = NULL;
-    if (status != TSR_OK)
-        return tsr_wrap(err, status, "'%s'", path);
-    tsr_trajectory *t = calloc(1, sizeof *t);
-    float *single = malloc(3 * (size_t)most * sizeof *single);
-    if (t == NULL || single == NULL) {
-        free(t);
-        free(single);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", path);
-    }
-    *t = (tsr_trajectory){
-        .single = single,
-        .n = {[ATOMS] = spec->n_atom, [BODIES] = spec->n_body},
-        .sets = {.position = {-1, -1}, .step = -1, .time = -1}};
-    status = tsr_hdf5_output_start(path, n_keep == NULL, &t->output, err);
-    if (status == TSR_OK) {
-        status = lay_out(t, spec, n_keep, err);
-        if (status != TSR_OK)
-            tsr_hdf5_output_wrap(&t->output, status, err);
-    }
-    TSR_THEN(status, commit(t, err));
-    if (status != TSR_OK)
-        return end(t, status, err);
-    tsr_hdf5_output_keep(&t->output);
-    *out = t;
     return TSR_OK;
 }
 
@@ -554,134 +320,198 @@ tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
                                  tsr_trajectory **out, tsr_err *err)
 {
-    return start(path, spec, NULL, out, err);
+    tsr_trajectory *t;
+    tsr_status status = check_spec(spec, err);
+
+    *out = NULL;
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "'%s'", path);
+    status = trajectory_new(path, &t, err);
+    TSR_THEN(status, tsr_hdf5_output_start(path, NULL, &t->output, err));
+    if (status == TSR_OK) {
+        t->n[ATOMS] = spec->n_atom;
+        t->n[BODIES] = spec->n_body;
+        t->n_observable = spec->n_observable;
+        status = make_layout(t->output.file, spec, &t->sets, err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "cannot write '%s'", path);
+    }
+    if (status != TSR_OK)
+        return end(t, status, err);
+    *out = t;
+    return TSR_OK;
 }
 
-tsr_status tsr_trajectory_reopen(const char *path,
-                                 const tsr_trajectory_spec *spec, int n_keep,
-                                 tsr_trajectory **out, tsr_err *err)
-{
-    return start(path, spec, &n_keep, out, err);
-}
-
-/* One frame, the last, of a data set that is long enough. */
-static tsr_status write_last(const tsr_trajectory *t, hid_t data, hid_t type,
-                             const void *value, tsr_err *err)
+/* Changes the number of frames of a data set, and writes the last n of them
+ * where there are values. */
+static tsr_status put_frames(const tsr_trajectory *t, hid_t data, hid_t type,
+                             int n, const void *value, tsr_err *err)
 {
     hsize_t size[H5S_MAX_RANK], offset[H5S_MAX_RANK] = {0};
-    const int rank = tsr_hdf5_shape(data, size);
 
-    size[0] = 1;
-    offset[0] = (hsize_t)t->n_frame;
-    if (rank < 1 ||
-        !tsr_hdf5_block(data, type, rank, offset, size, NULL, value))
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'",
-                             t->output.path);
-    return TSR_OK;
-}
-
-static tsr_status write_position(tsr_trajectory *t, int kind,
-                                 const double *value, tsr_err *err)
-{
-    if (t->n[kind] == 0)
+    if (data < 0)
         return TSR_OK;
-    for (size_t i = 0; i < 3 * (size_t)t->n[kind]; i++)
-        t->single[i] = (float)value[i];
-    return write_last(t, t->sets.position[kind], H5T_NATIVE_FLOAT, t->single,
-                      err);
+    const int rank = tsr_hdf5_shape(data, size);
+    offset[0] = (hsize_t)t->n_frame;
+    size[0] = (hsize_t)(t->n_frame + n);
+    int ready = rank >= 1 && H5Dset_extent(data, size) >= 0;
+    size[0] = (hsize_t)n;
+    if (n > 0)
+        ready = ready &&
+                tsr_hdf5_block(data, type, rank, offset, size, NULL, value);
+    return ready ? TSR_OK
+                 : tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", t->path);
 }
 
-static tsr_status write_frame(tsr_trajectory *t, int64_t step,
-                              const double *atom, const double *body,
-                              const double *observable, tsr_err *err)
-{
-    const double time = (double)step;
-    TSR_TRY(set_all_frames(t, t->n_frame + 1, err));
-
-    TSR_TRY(write_last(t, t->sets.step, H5T_NATIVE_INT64, &step, err));
-    TSR_TRY(write_last(t, t->sets.time, H5T_NATIVE_DOUBLE, &time, err));
-    TSR_TRY(write_position(t, ATOMS, atom, err));
-    TSR_TRY(write_position(t, BODIES, body, err));
-    for (int i = 0; i < t->sets.n_observable; i++)
-        TSR_TRY(write_last(t, t->sets.observable[i], H5T_NATIVE_DOUBLE,
-                           &observable[i], err));
-    return TSR_OK;
-}
-
-tsr_status tsr_trajectory_append(tsr_trajectory *t, int64_t step,
-                                 const double *atom, const double *body,
+tsr_status tsr_trajectory_append(tsr_trajectory *t, int n, const int64_t *step,
+                                 const float *atom, const float *body,
                                  const double *observable, tsr_err *err)
 {
-    TSR_TRY(tsr_hdf5_output_check(&t->output, err));
+    const size_t room = (size_t)n + 1;
+    double *column = calloc(room, sizeof *column);
+    tsr_status status = tsr_allocated(column, err);
+
     tsr_hdf5_quiet();
-    tsr_status status = write_frame(t, step, atom, body, observable, err);
-    if (status != TSR_OK) {
-        t->output.is_broken = 1;
-        return status;
+    TSR_THEN(status,
+             put_frames(t, t->sets.step, H5T_NATIVE_INT64, n, step, err));
+    for (int f = 0; f < n && status == TSR_OK; f++)
+        column[f] = (double)step[f];
+    TSR_THEN(status,
+             put_frames(t, t->sets.time, H5T_NATIVE_DOUBLE, n, column, err));
+    TSR_THEN(status, put_frames(t, t->sets.position[ATOMS], H5T_NATIVE_FLOAT, n,
+                                atom, err));
+    TSR_THEN(status, put_frames(t, t->sets.position[BODIES], H5T_NATIVE_FLOAT,
+                                n, body, err));
+    for (int i = 0; i < t->n_observable && status == TSR_OK; i++) {
+        for (int f = 0; f < n; f++)
+            column[f] = observable[f * t->n_observable + i];
+        status = put_frames(t, t->sets.observable[i], H5T_NATIVE_DOUBLE, n,
+                            column, err);
     }
-    t->n_frame++;
-    t->n_waiting++;
-    if (tsr_hdf5_store_pending(t->output.store) > hold_bytes)
-        return commit(t, err);
-    return TSR_OK;
-}
-
-tsr_status tsr_trajectory_flush(tsr_trajectory *t, tsr_err *err)
-{
-    TSR_TRY(tsr_hdf5_output_check(&t->output, err));
-    if (t->n_waiting == 0)
-        return TSR_OK;
-    tsr_hdf5_quiet();
-    return commit(t, err);
-}
-
-/* HDF5's part of a flush. 1: the store is to be committed. */
-static int flush_hdf5(tsr_trajectory *t, tsr_status *status, tsr_err *err)
-{
-    tsr_err *why = *status == TSR_OK ? err : NULL;
-    tsr_status one = tsr_hdf5_output_check(&t->output, why);
-
-    if (one == TSR_OK && t->n_waiting > 0 &&
-        H5Fflush(t->output.file, H5F_SCOPE_GLOBAL) < 0)
-        one = tsr_hdf5_fail(why, TSR_E_IO, "cannot write '%s'", t->output.path);
-    if (one != TSR_OK)
-        t->output.is_broken = 1;
-    if (*status == TSR_OK)
-        *status = one;
-    return one == TSR_OK && t->n_waiting > 0;
-}
-
-tsr_status tsr_trajectory_flush_all(tsr_trajectory *const *trajectory, int n,
-                                    tsr_err *err)
-{
-    tsr_hdf5_store *store[MOST_AT_ONCE];
-    tsr_status status = TSR_OK;
-
-    tsr_hdf5_quiet();
-    for (int first = 0; first < n; first += MOST_AT_ONCE) {
-        const int end = n - first < MOST_AT_ONCE ? n : first + MOST_AT_ONCE;
-        int n_store = 0;
-        for (int i = first; i < end; i++)
-            if (flush_hdf5(trajectory[i], &status, err))
-                store[n_store++] = trajectory[i]->output.store;
-        tsr_status one = tsr_hdf5_store_commit_all(
-            store, n_store, status == TSR_OK ? err : NULL);
-        TSR_THEN(status, one);
-        for (int i = first; i < end; i++) {
-            if (tsr_hdf5_store_has_failed(trajectory[i]->output.store))
-                trajectory[i]->output.is_broken = 1;
-            else
-                trajectory[i]->n_waiting = 0;
-        }
-    }
+    free(column);
+    t->n_frame += n;
     return status;
 }
 
 tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)
 {
-    if (t == NULL)
+    return end(t, TSR_OK, err);
+}
+
+void tsr_trajectory_discard(tsr_trajectory *t)
+{
+    (void)end(t, TSR_E_IO, NULL);
+}
+
+/* ---- a file that is there ---- */
+
+/* H5Literate calls it with the observables, by name. */
+static herr_t open_observable(hid_t group, const char *name,
+                              const H5L_info_t *info, void *context)
+{
+    tsr_trajectory *t = context;
+    (void)group, (void)info;
+    if (t->n_observable == MOST_OBSERVABLES)
+        return -1;
+    const hid_t data = observable_set(t->output.file, name);
+    t->sets.observable[t->n_observable++] = data;
+    return data < 0 ? -1 : 0;
+}
+
+static tsr_status open_sets(tsr_trajectory *t, const tsr_trajectory_info *info,
+                            tsr_err *err)
+{
+    const hid_t file = t->output.file;
+    hid_t group = tsr_hdf5_has(file, "observables")
+                      ? H5Gopen2(file, "observables", H5P_DEFAULT)
+                      : H5I_INVALID_HID;
+    const int kind = info->n_atom > 0 ? ATOMS : BODIES;
+
+    t->n_frame = info->n_frame;
+    t->n[ATOMS] = info->n_atom;
+    t->n[BODIES] = info->n_body;
+    for (int k = 0; k < N_KIND; k++)
+        t->sets.position[k] = position_set(file, k, "value");
+    t->sets.step = position_set(file, kind, "step");
+    t->sets.time = position_set(file, kind, "time");
+    if (t->sets.step < 0 || t->sets.time < 0 ||
+        (group >= 0 && H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL,
+                                  open_observable, t) < 0))
+        return tsr_hdf5_fail(err, TSR_E_DATA,
+                             "'%s' lacks step, time or an observable", t->path);
+    return TSR_OK;
+}
+
+static tsr_status cut_back(tsr_trajectory *t, long n_frame, tsr_err *err)
+{
+    if (n_frame >= t->n_frame)
         return TSR_OK;
-    return end(t, tsr_trajectory_flush(t, err), err);
+    t->n_frame = (int)n_frame;
+    return tsr_trajectory_append(t, 0, NULL, NULL, NULL, NULL, err);
+}
+
+/* The frames of a record behind those of the file. */
+static tsr_status put_record(tsr_trajectory *t, const tsr_trajectory_info *info,
+                             const tsr_draw_records *log, size_t i,
+                             tsr_err *err)
+{
+    const tsr_draw_record *r = &log->record[i];
+    const size_t n = (size_t)r->n;
+    const size_t n_atom = n * 3 * (size_t)t->n[ATOMS],
+                 n_body = n * 3 * (size_t)t->n[BODIES],
+                 n_value = n * (size_t)t->n_observable;
+    const int part =
+        info->chain * r->n_state + (info->state > 0 ? info->state - 1 : 0);
+    void *bytes;
+
+    if (info->chain < 0 || part >= r->n_chain * r->n_state ||
+        r->size != (n_atom + n_body) * sizeof(float) + n_value * sizeof(double))
+        return tsr_fail(err, TSR_E_DATA, "'%s' and '%s' are not of one run",
+                        t->path, log->path);
+    TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
+    const float *position = bytes;
+    double *value = calloc(n_value + 1, sizeof *value);
+    int64_t *step = calloc(n + 1, sizeof *step);
+    tsr_status status = value == NULL || step == NULL
+                            ? tsr_no_memory(err)
+                            : cut_back(t, r->first, err);
+    if (status == TSR_OK) {
+        memcpy(value, position + n_atom + n_body, n_value * sizeof *value);
+        for (size_t f = 0; f < n; f++)
+            step[f] = (r->first + (long)f) * info->stride;
+        status = tsr_trajectory_append(t, (int)n, step, position,
+                                       position + n_atom, value, err);
+    }
+    free(value);
+    free(step);
+    free(bytes);
+    return status;
+}
+
+/* What the log has more, or as much as is kept. */
+static tsr_status put_all(tsr_trajectory *t, const tsr_trajectory_info *info,
+                          const tsr_draw_records *log, const long *keep,
+                          tsr_err *err)
+{
+    for (size_t i = 0; i < log->n; i++) {
+        const tsr_draw_record *r = &log->record[i];
+        if (r->kind != TSR_DRAWN_FRAMES ||
+            (keep != NULL && r->first + r->n > keep[TSR_DRAWN_FRAMES]))
+            continue;
+        if (r->first > t->n_frame)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s' has %d frames, and '%s' those from %ld on: "
+                            "restore both from a copy",
+                            t->path, t->n_frame, log->path, r->first);
+        TSR_TRY(put_record(t, info, log, i, err));
+    }
+    if (keep == NULL)
+        return TSR_OK;
+    if (t->n_frame < keep[TSR_DRAWN_FRAMES])
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %d frames, and the checkpoint counts %ld",
+                        t->path, t->n_frame, keep[TSR_DRAWN_FRAMES]);
+    return cut_back(t, keep[TSR_DRAWN_FRAMES], err);
 }
 
 /* ---- the reader ----
@@ -695,10 +525,10 @@ struct tsr_trajectory_reader {
     tsr_trajectory_info info;
 };
 
-/* What every frame has; a writer may be about to change it. */
-static tsr_status look(hid_t file, void *context, tsr_err *err)
+/* What every frame has. */
+static tsr_status look(tsr_trajectory_reader *reader, tsr_err *err)
 {
-    tsr_trajectory_reader *reader = context;
+    const hid_t file = reader->input.file;
     int n_kind = 0;
 
     for (int kind = 0; kind < N_KIND; kind++) {
@@ -735,22 +565,87 @@ static tsr_status look(hid_t file, void *context, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
-                               tsr_err *err)
+static tsr_status open_reader(const char *path, tsr_trajectory_reader **out,
+                              tsr_err *err)
 {
     tsr_trajectory_reader *reader = calloc(1, sizeof *reader);
 
     *out = NULL;
     TSR_TRY(tsr_allocated(reader, err));
-    reader->input.file = -1;
-    tsr_status status =
-        tsr_hdf5_input_open(path, look, reader, &reader->input, err);
+    tsr_status status = tsr_hdf5_input_open(path, &reader->input, err);
+    if (status == TSR_OK) {
+        status = look(reader, err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "'%s'", path);
+    }
     if (status != TSR_OK) {
         tsr_trajectory_reader_free(reader);
         return status;
     }
     *out = reader;
     return TSR_OK;
+}
+
+static tsr_status rewrite(const char *path, const char *to,
+                          const tsr_draw_records *log, const long *keep,
+                          tsr_err *err)
+{
+    tsr_trajectory_reader *reader = NULL;
+    tsr_trajectory *t = NULL;
+    tsr_status status = open_reader(path, &reader, err);
+
+    TSR_THEN(status, trajectory_new(path, &t, err));
+    TSR_THEN(status, tsr_hdf5_output_start(to, path, &t->output, err));
+    TSR_THEN(status, open_sets(t, &reader->info, err));
+    TSR_THEN(status, put_all(t, &reader->info, log, keep, err));
+    tsr_trajectory_reader_free(reader);
+    return end(t, status, err);
+}
+
+/* Has the log frames that the file lacks? Where some are kept: does the file
+ * have others than these? */
+static int is_other(const tsr_trajectory_reader *reader,
+                    const tsr_draw_records *log, const long *keep)
+{
+    if (keep != NULL)
+        return reader->info.n_frame != keep[TSR_DRAWN_FRAMES];
+    for (size_t i = 0; i < log->n; i++)
+        if (log->record[i].kind == TSR_DRAWN_FRAMES &&
+            log->record[i].first + log->record[i].n > reader->info.n_frame)
+            return 1;
+    return 0;
+}
+
+tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
+                               tsr_err *err)
+{
+    tsr_trajectory_reader *reader = NULL;
+    tsr_draw_records log;
+    tsr_status status = tsr_draw_records_open(path, &log, err);
+
+    *out = NULL;
+    TSR_THEN(status, open_reader(path, &reader, err));
+    if (status == TSR_OK && is_other(reader, &log, NULL)) {
+        status = tsr_hdf5_input_renew(&reader->input, rewrite, &log, err);
+        TSR_THEN(status, look(reader, err));
+    }
+    tsr_draw_records_close(&log);
+    if (status != TSR_OK)
+        tsr_trajectory_reader_free(reader);
+    else
+        *out = reader;
+    return status;
+}
+
+tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
+                                 const long keep[TSR_DRAWN_N_KIND],
+                                 tsr_err *err)
+{
+    tsr_trajectory_reader *reader;
+    TSR_TRY(open_reader(path, &reader, err));
+    const int is_old = is_other(reader, log, keep);
+    tsr_trajectory_reader_free(reader);
+    return is_old ? rewrite(path, path, log, keep, err) : TSR_OK;
 }
 
 void tsr_trajectory_reader_free(tsr_trajectory_reader *reader)
