@@ -1291,14 +1291,24 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
                     tsr_text_shell(s->directory, word));
 }
 
+/* The last checkpoint first, as files take long where they are large. A run is
+ * finished when they have all of its draws. */
+static tsr_status close_files(tsr_session *s, tsr_err *err)
+{
+    const int is_finished = s->place.is_finished;
+    s->place.is_finished = 0;
+    TSR_TRY(write_checkpoint(s, err));
+    TSR_TRY(write_files(s, err));
+    s->place.is_finished = is_finished;
+    return is_finished ? write_checkpoint(s, err) : TSR_OK;
+}
+
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_status status = draw_all(s, err), closed = TSR_OK;
-    if (!s->is_broken) {
-        closed = write_checkpoint(s, status == TSR_OK ? err : NULL);
-        TSR_THEN(closed, write_files(s, status == TSR_OK ? err : NULL));
-    }
+    if (!s->is_broken)
+        closed = close_files(s, status == TSR_OK ? err : NULL);
     TSR_THEN(status, closed);
     if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];

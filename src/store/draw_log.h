@@ -84,8 +84,8 @@ tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
                                  tsr_err *err);
 void tsr_draw_records_close(tsr_draw_records *log);
 
-/* A part of record i; caller frees. Errors: TSR_E_DATA (its checksum does not
- * fit), TSR_E_NOMEM. */
+/* A part of record i; caller frees. *bytes is NULL where its checksum does not
+ * fit, as after a power cut: there the log ends. Errors: TSR_E_NOMEM. */
 tsr_status tsr_draw_records_part(const tsr_draw_records *log, size_t i,
                                  int part, void **bytes, tsr_err *err);
 

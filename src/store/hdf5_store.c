@@ -2,6 +2,10 @@
 #define _GNU_SOURCE /* mkostemp */
 #include "store/hdf5_store.h"
 
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
 #include "core/text.h"
 #include "files/checksum.h"
 #include "files/lock.h"
@@ -40,10 +44,10 @@ static hid_t access_list(void)
     return access;
 }
 
-static hid_t open_hdf5(const char *path, unsigned flags)
+static hid_t open_hdf5(const char *path)
 {
     hid_t access = access_list();
-    hid_t file = access >= 0 ? H5Fopen(path, flags, access) : access;
+    hid_t file = access >= 0 ? H5Fopen(path, H5F_ACC_RDONLY, access) : access;
 
     tsr_hdf5_close(access);
     return file;
@@ -203,7 +207,7 @@ static tsr_status try_in_child(const char *path, tsr_err *err)
 
     if (child == 0) {
         die_silently();
-        const hid_t file = open_hdf5(path, H5F_ACC_RDONLY);
+        const hid_t file = open_hdf5(path);
         _exit(file < 0 || H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC,
                                     try_object, NULL, H5O_INFO_BASIC) < 0);
     }
@@ -264,7 +268,7 @@ tsr_status tsr_hdf5_input_open(const char *path, tsr_hdf5_input *input,
     close(fd);
     if (status == TSR_OK && (input->path = strdup(path)) == NULL)
         status = tsr_no_memory(err);
-    if (status == TSR_OK && (input->file = open_hdf5(path, H5F_ACC_RDONLY)) < 0)
+    if (status == TSR_OK && (input->file = open_hdf5(path)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot open it as HDF5",
                                path);
     if (status != TSR_OK)
@@ -341,6 +345,180 @@ tsr_status tsr_hdf5_input_renew(tsr_hdf5_input *input,
     return status;
 }
 
+/* ---- the driver, as HDF5 calls it ---- */
+
+struct tsr_hdf5_kept {
+    size_t at, n;
+    unsigned char *bytes;
+};
+
+typedef struct {
+    H5FD_t base; /* HDF5's; must be first */
+    tsr_hdf5_output *output;
+    haddr_t end, size; /* of the space that HDF5 has given out; of the file */
+} handle;
+
+typedef struct {
+    tsr_hdf5_output *output;
+} driver_info;
+
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access,
+                           haddr_t max)
+{
+    const driver_info *info = H5Pget_driver_info(access);
+    struct stat now;
+    handle *file = calloc(1, sizeof *file);
+
+    (void)name, (void)flags, (void)max;
+    if (info == NULL || file == NULL ||
+        fstat(fileno(info->output->writer.out), &now) != 0) {
+        free(file);
+        return NULL;
+    }
+    file->output = info->output;
+    file->size = (haddr_t)now.st_size;
+    return &file->base;
+}
+
+static herr_t driver_close(H5FD_t *base)
+{
+    free((handle *)base);
+    return 0;
+}
+
+static int driver_compare(const H5FD_t *a, const H5FD_t *b)
+{
+    return strcmp(((const handle *)a)->output->writer.beside,
+                  ((const handle *)b)->output->writer.beside);
+}
+
+static herr_t driver_query(const H5FD_t *base, unsigned long *flags)
+{
+    (void)base;
+    if (flags != NULL)
+        *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
+                 H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
+    return 0;
+}
+
+static haddr_t driver_get_eoa(const H5FD_t *base, H5FD_mem_t type)
+{
+    (void)type;
+    return ((const handle *)base)->end;
+}
+
+static herr_t driver_set_eoa(H5FD_t *base, H5FD_mem_t type, haddr_t end)
+{
+    (void)type;
+    ((handle *)base)->end = end;
+    return 0;
+}
+
+static haddr_t driver_get_eof(const H5FD_t *base, H5FD_mem_t type)
+{
+    (void)type;
+    return ((const handle *)base)->size;
+}
+
+/* What was never written is 0. */
+static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
+                          haddr_t from, size_t n, void *buffer)
+{
+    const tsr_hdf5_output *o = ((handle *)base)->output;
+    const int fd = fileno(o->writer.out);
+    const size_t at = (size_t)from;
+    struct stat now;
+
+    (void)type, (void)transfer;
+    memset(buffer, 0, n);
+    if (fstat(fd, &now) != 0)
+        return -1;
+    const size_t size = (size_t)now.st_size;
+    const size_t known = at >= size ? 0 : size - at < n ? size - at : n;
+    if (tsr_file_read_at(fd, buffer, known, at) != 0)
+        return -1;
+    for (size_t i = 0; i < o->n_kept; i++) {
+        const struct tsr_hdf5_kept *k = &o->kept[i];
+        const size_t first = k->at > at ? k->at : at;
+        const size_t last = k->at + k->n < at + n ? k->at + k->n : at + n;
+        if (first < last)
+            memcpy((char *)buffer + (first - at), k->bytes + (first - k->at),
+                   last - first);
+    }
+    return 0;
+}
+
+static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
+                           haddr_t at, size_t n, const void *buffer)
+{
+    handle *file = (handle *)base;
+    tsr_hdf5_output *o = file->output;
+
+    (void)type, (void)transfer;
+    if (at + n > file->size)
+        file->size = at + n;
+    if (o->failed == 0)
+        o->failed =
+            tsr_file_write_at(fileno(o->writer.out), buffer, n, (size_t)at);
+    if (o->failed == 0)
+        return 0;
+    struct tsr_hdf5_kept *more =
+        realloc(o->kept, (o->n_kept + 1) * sizeof *o->kept);
+    if (more == NULL)
+        return -1;
+    o->kept = more;
+    unsigned char *bytes = malloc(n + 1);
+    if (bytes == NULL)
+        return -1;
+    memcpy(bytes, buffer, n);
+    more[o->n_kept++] = (struct tsr_hdf5_kept){(size_t)at, n, bytes};
+    return 0;
+}
+
+/* The file ends where the space given out ends: HDF5 refuses a shorter one. */
+static herr_t driver_truncate(H5FD_t *base, hid_t transfer, hbool_t closing)
+{
+    handle *file = (handle *)base;
+    tsr_hdf5_output *o = file->output;
+
+    (void)transfer, (void)closing;
+    file->size = file->end;
+    if (o->failed == 0 &&
+        ftruncate(fileno(o->writer.out), (off_t)file->end) != 0)
+        o->failed = errno;
+    return 0;
+}
+
+static herr_t use_driver(tsr_hdf5_output *output, hid_t access)
+{
+    const H5FD_class_t driver = {
+#ifdef H5FD_CLASS_VERSION
+        .version = H5FD_CLASS_VERSION,
+        .value = 600, /* 512 and above: not registered with the HDF Group */
+#endif
+        .name = "tessera output",
+        .maxaddr = (haddr_t)1 << 62,
+        .fc_degree = H5F_CLOSE_STRONG,
+        .fapl_size = sizeof(driver_info),
+        .open = driver_open,
+        .close = driver_close,
+        .cmp = driver_compare,
+        .query = driver_query,
+        .get_eoa = driver_get_eoa,
+        .set_eoa = driver_set_eoa,
+        .get_eof = driver_get_eof,
+        .read = driver_read,
+        .write = driver_write,
+        .truncate = driver_truncate,
+        .fl_map = H5FD_FLMAP_DICHOTOMY,
+    };
+    const driver_info info = {output};
+
+    output->driver = H5FDregister(&driver);
+    return output->driver < 0 ? -1
+                              : H5Pset_driver(access, output->driver, &info);
+}
+
 /* ---- a file that is written ---- */
 
 /* The content of the file `from` becomes that of the one that is begun. */
@@ -383,19 +561,29 @@ tsr_status tsr_hdf5_output_start(const char *path, const char *from,
     if (beside == NULL)
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': it is no file",
                         path);
-    if (from != NULL) {
+    if (from != NULL)
         TSR_TRY(copy(from, output, err));
-        output->file = open_hdf5(beside, H5F_ACC_RDWR);
-    } else {
-        hid_t create = H5Pcreate(H5P_FILE_CREATE), access = access_list();
-        if (create >= 0 && access >= 0 && tsr_hdf5_track_order(create))
-            output->file = H5Fcreate(beside, H5F_ACC_TRUNC, create, access);
-        tsr_hdf5_close(access);
-        tsr_hdf5_close(create);
-    }
-    return output->file >= 0
+    hid_t create = H5Pcreate(H5P_FILE_CREATE), access = access_list();
+    if (create >= 0 && access >= 0 && tsr_hdf5_track_order(create) &&
+        use_driver(output, access) >= 0)
+        output->file = from != NULL
+                           ? H5Fopen(beside, H5F_ACC_RDWR, access)
+                           : H5Fcreate(beside, H5F_ACC_TRUNC, create, access);
+    const tsr_status status =
+        output->file >= 0
+            ? tsr_hdf5_output_check(output, err)
+            : tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", path);
+    tsr_hdf5_close(access);
+    tsr_hdf5_close(create);
+    return status;
+}
+
+tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err)
+{
+    return output->failed == 0
                ? TSR_OK
-               : tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", path);
+               : tsr_fail(err, TSR_E_IO, "cannot write '%s': %s",
+                          output->writer.path, strerror(output->failed));
 }
 
 /* A second name for the present file, so that the first stays in use. It takes
@@ -440,30 +628,27 @@ static int add_seal(int fd)
     return failed != 0 ? failed : tsr_file_write_at(fd, seal, SEAL, size);
 }
 
-/* HDF5 1.10 can crash when a file is closed to which a write failed. So the
- * file is flushed first, and stays open where that, or anything before it,
- * failed: it is gone with the process (tsr_hdf5_quiet). */
 tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
                                tsr_err *err)
 {
-    const char *path = output->writer.path;
-    int failed = 0;
+    tsr_hdf5_output *o = output;
+    const char *path = o->writer.path;
 
     tsr_hdf5_quiet();
-    if (output->writer.out == NULL)
+    if (o->writer.out == NULL)
         return status;
-    if (status == TSR_OK && (H5Fflush(output->file, H5F_SCOPE_GLOBAL) < 0 ||
-                             H5Fclose(output->file) < 0))
+    if (o->file >= 0 && H5Fclose(o->file) < 0 && status == TSR_OK)
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", path);
-    if (status == TSR_OK) {
-        failed = add_seal(fileno(output->writer.out));
-        if (failed == 0 && output->keeps_previous) {
-            failed = fsync(fileno(output->writer.out)) != 0 ? errno : 0;
-            failed = failed == 0 ? keep_previous(path) : failed;
-        }
-    }
-    if (failed != 0)
-        status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", path,
-                          strerror(failed));
-    return tsr_file_end(&output->writer, status, err);
+    if (o->driver > 0)
+        H5FDunregister(o->driver);
+    for (size_t i = 0; i < o->n_kept; i++)
+        free(o->kept[i].bytes);
+    free(o->kept);
+    const int fd = fileno(o->writer.out);
+    if (status == TSR_OK && o->failed == 0)
+        o->failed = add_seal(fd);
+    if (status == TSR_OK && o->failed == 0 && o->keeps_previous)
+        o->failed = fsync(fd) != 0 ? errno : keep_previous(path);
+    TSR_THEN(status, tsr_hdf5_output_check(o, err));
+    return tsr_file_end(&o->writer, status, err);
 }

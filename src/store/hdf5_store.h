@@ -48,19 +48,31 @@ tsr_status tsr_hdf5_input_renew(tsr_hdf5_input *input,
                                 tsr_hdf5_rewrite *rewrite,
                                 const tsr_draw_records *log, tsr_err *err);
 
-/* ---- a file that is written ---- */
+/* ---- a file that is written ----
+ *
+ * HDF5 1.10 does not survive a failed write: it crashes later, when an object
+ * or the file is closed. So it writes through a file driver of our own that
+ * never fails: behind the first write that the system refuses, what HDF5 writes
+ * is kept in memory, and the file is given up as soon as the call is over. */
 
 typedef struct {
     tsr_file_writer writer;
-    hid_t file;
+    hid_t file;    /* < 0: closed */
+    hid_t driver;  /* HDF5's number of ours */
+    int failed;    /* errno of the first write that failed */
+    size_t n_kept; /* writes behind it */
+    struct tsr_hdf5_kept *kept;
     int keeps_previous; /* 1: the file before stays, as PATH.previous */
 } tsr_hdf5_output;
 
 /* Begins the file `path`: empty, or as a copy of `from`, whose seal has been
- * verified (NULL: empty). tsr_hdf5_output_end follows, whatever comes of it.
- * Errors: TSR_E_IO, TSR_E_NOMEM. */
+ * verified (NULL: empty). tsr_hdf5_output_end follows, whatever comes of it;
+ * the output keeps its place in memory until then. Errors: TSR_E_IO. */
 tsr_status tsr_hdf5_output_start(const char *path, const char *from,
                                  tsr_hdf5_output *output, tsr_err *err);
+
+/* TSR_E_IO where a write has failed. */
+tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err);
 
 /* Puts the file in its place where `status` is TSR_OK, else takes it away and
  * returns `status`. Errors: TSR_E_IO; the file that was there still is. */

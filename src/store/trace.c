@@ -733,53 +733,56 @@ static long count(const tsr_trace *t, tsr_drawn kind)
     return 0;
 }
 
-/* The draws of a record behind those of the file. */
-static tsr_status put_record(tsr_trace *t, const tsr_draw_records *log,
-                             size_t i, tsr_err *err)
+/* The draws of a record behind those of the file that came before them. */
+static tsr_status put_record(tsr_trace *t, const tsr_draw_record *r,
+                             const double *value, tsr_err *err)
 {
-    const tsr_draw_record *r = &log->record[i];
     size_t row = 0;
-    void *bytes;
 
     for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == r->kind)
             row += t->n_chain * t->variable[v].n * sizeof(double);
     if (r->size != row * (size_t)r->n)
-        return tsr_fail(err, TSR_E_DATA, "'%s' and '%s' are not of one run",
-                        t->path, log->path);
-    TSR_TRY(tsr_draw_records_part(log, i, 0, &bytes, err));
-    tsr_status status = cut_back(t, r->kind, r->first, err);
-    const double *at = bytes;
-    for (int v = 0; v < t->n_variable && status == TSR_OK; v++)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' and the draws.log beside it are not of one run",
+                        t->path);
+    if (r->first > count(t, r->kind))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %ld draws, and the draws.log beside it those "
+                        "from %ld on: restore both from a copy",
+                        t->path, count(t, r->kind), r->first);
+    TSR_TRY(cut_back(t, r->kind, r->first, err));
+    for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == r->kind) {
-            status = tsr_trace_append(t, v, (int)r->n, at, err);
-            at += (size_t)r->n * t->n_chain * t->variable[v].n;
+            TSR_TRY(tsr_trace_append(t, v, (int)r->n, value, err));
+            value += (size_t)r->n * t->n_chain * t->variable[v].n;
         }
-    free(bytes);
-    return status;
+    return TSR_OK;
 }
 
 /* What the log has more, or as much as is kept. */
 static tsr_status put_draws(tsr_trace *t, const tsr_draw_records *log,
                             const long *keep, tsr_err *err)
 {
+    void *bytes = NULL;
+
     for (size_t i = 0; i < log->n; i++) {
         const tsr_draw_record *r = &log->record[i];
         if (r->kind > TSR_DRAWN_KEPT ||
             (keep != NULL && r->first + r->n > keep[r->kind]))
             continue;
-        if (r->first > count(t, r->kind))
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has %ld draws, and '%s' those from %ld on: "
-                            "restore both from a copy",
-                            t->path, count(t, r->kind), log->path, r->first);
-        TSR_TRY(put_record(t, log, i, err));
+        TSR_TRY(tsr_draw_records_part(log, i, 0, &bytes, err));
+        if (bytes == NULL)
+            break;
+        const tsr_status status = put_record(t, r, bytes, err);
+        free(bytes);
+        TSR_TRY(status);
     }
     for (int kind = 0; kind <= TSR_DRAWN_KEPT && keep != NULL; kind++) {
         if (count(t, (tsr_drawn)kind) < keep[kind])
             return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has %ld draws%s, and the checkpoint counts "
-                            "%ld",
+                            "'%s', with draws.log, has %ld draws%s, and the "
+                            "checkpoint counts %ld",
                             t->path, count(t, (tsr_drawn)kind),
                             kind == TSR_DRAWN_WARMUP ? " of warm-up" : "",
                             keep[kind]);
@@ -836,7 +839,7 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
                         NULL, value))
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s': %s",
                              trace->path, var->name);
-    return TSR_OK;
+    return tsr_hdf5_output_check(&trace->output, err);
 }
 
 tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,

@@ -390,7 +390,7 @@ tsr_status tsr_trajectory_append(tsr_trajectory *t, int n, const int64_t *step,
     }
     free(column);
     t->n_frame += n;
-    return status;
+    return status == TSR_OK ? tsr_hdf5_output_check(&t->output, err) : status;
 }
 
 tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)
@@ -450,26 +450,24 @@ static tsr_status cut_back(tsr_trajectory *t, long n_frame, tsr_err *err)
     return tsr_trajectory_append(t, 0, NULL, NULL, NULL, NULL, err);
 }
 
-/* The frames of a record behind those of the file. */
-static tsr_status put_record(tsr_trajectory *t, const tsr_trajectory_info *info,
-                             const tsr_draw_records *log, size_t i,
-                             tsr_err *err)
+/* The frames of a record behind those of the file that came before them. */
+static tsr_status put_record(tsr_trajectory *t, const tsr_draw_record *r,
+                             int stride, const float *position, tsr_err *err)
 {
-    const tsr_draw_record *r = &log->record[i];
     const size_t n = (size_t)r->n;
     const size_t n_atom = n * 3 * (size_t)t->n[ATOMS],
                  n_body = n * 3 * (size_t)t->n[BODIES],
                  n_value = n * (size_t)t->n_observable;
-    const int part =
-        info->chain * r->n_state + (info->state > 0 ? info->state - 1 : 0);
-    void *bytes;
 
-    if (info->chain < 0 || part >= r->n_chain * r->n_state ||
-        r->size != (n_atom + n_body) * sizeof(float) + n_value * sizeof(double))
-        return tsr_fail(err, TSR_E_DATA, "'%s' and '%s' are not of one run",
-                        t->path, log->path);
-    TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
-    const float *position = bytes;
+    if (r->size != (n_atom + n_body) * sizeof(float) + n_value * sizeof(double))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' and the draws.log beside it are not of one run",
+                        t->path);
+    if (r->first > t->n_frame)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' has %d frames, and the draws.log beside it those "
+                        "from %ld on: restore both from a copy",
+                        t->path, t->n_frame, r->first);
     double *value = calloc(n_value + 1, sizeof *value);
     int64_t *step = calloc(n + 1, sizeof *step);
     tsr_status status = value == NULL || step == NULL
@@ -478,13 +476,12 @@ static tsr_status put_record(tsr_trajectory *t, const tsr_trajectory_info *info,
     if (status == TSR_OK) {
         memcpy(value, position + n_atom + n_body, n_value * sizeof *value);
         for (size_t f = 0; f < n; f++)
-            step[f] = (r->first + (long)f) * info->stride;
+            step[f] = (r->first + (long)f) * stride;
         status = tsr_trajectory_append(t, (int)n, step, position,
                                        position + n_atom, value, err);
     }
     free(value);
     free(step);
-    free(bytes);
     return status;
 }
 
@@ -493,23 +490,29 @@ static tsr_status put_all(tsr_trajectory *t, const tsr_trajectory_info *info,
                           const tsr_draw_records *log, const long *keep,
                           tsr_err *err)
 {
+    void *bytes = NULL;
+
     for (size_t i = 0; i < log->n; i++) {
         const tsr_draw_record *r = &log->record[i];
-        if (r->kind != TSR_DRAWN_FRAMES ||
+        const int part =
+            info->chain * r->n_state + (info->state > 0 ? info->state - 1 : 0);
+        if (r->kind != TSR_DRAWN_FRAMES || part < 0 ||
+            part >= r->n_chain * r->n_state ||
             (keep != NULL && r->first + r->n > keep[TSR_DRAWN_FRAMES]))
             continue;
-        if (r->first > t->n_frame)
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s' has %d frames, and '%s' those from %ld on: "
-                            "restore both from a copy",
-                            t->path, t->n_frame, log->path, r->first);
-        TSR_TRY(put_record(t, info, log, i, err));
+        TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
+        if (bytes == NULL)
+            break;
+        const tsr_status status = put_record(t, r, info->stride, bytes, err);
+        free(bytes);
+        TSR_TRY(status);
     }
     if (keep == NULL)
         return TSR_OK;
     if (t->n_frame < keep[TSR_DRAWN_FRAMES])
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has %d frames, and the checkpoint counts %ld",
+                        "'%s', with draws.log, has %d frames, and the "
+                        "checkpoint counts %ld",
                         t->path, t->n_frame, keep[TSR_DRAWN_FRAMES]);
     return cut_back(t, keep[TSR_DRAWN_FRAMES], err);
 }

@@ -5,6 +5,7 @@
 #include "core/vec3.h"
 #include "io_files.h"
 #include "store/trajectory.h"
+#include "tests/frame.h"
 
 #include <math.h>
 
@@ -174,7 +175,7 @@ static tsr_frames *make_frames(int apart)
             for (int i = 0; i < N_RESIDUE; i++)
                 tsr_motion_apply(&tumble, x[i]);
             assert_int_equal(
-                tsr_trajectory_append(t, k, x[0], NULL, NULL, &err), TSR_OK);
+                frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);

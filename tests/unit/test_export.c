@@ -3,6 +3,7 @@
 #include "analysis/shape.h"
 #include "io_files.h"
 #include "store/trajectory.h"
+#include "tests/frame.h"
 
 #include <math.h>
 
@@ -111,7 +112,7 @@ static void make(fixture *f)
             memcpy(x, f->model, sizeof x);
             for (int i = 0; i < N_MODEL_ATOM; i++)
                 turn(x[i], 0.3 * k + c);
-            if (tsr_trajectory_append(t, 10 * k, x[0], NULL, NULL, &err) !=
+            if (frame_append(t, 10 * k, N_MODEL_ATOM, x[0], &err) !=
                 TSR_OK)
                 fail_msg("%s", err.message);
         }

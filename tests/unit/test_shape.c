@@ -4,6 +4,7 @@
 #include "core/vec3.h"
 #include "io_files.h"
 #include "store/trajectory.h"
+#include "tests/frame.h"
 
 #include <gsl/gsl_randist.h>
 
@@ -70,7 +71,7 @@ static tsr_frames *frames_of_states(int n_chain, int n_state,
                 tsr_motion_apply(&tumble, x[i]);
             }
             assert_int_equal(
-                tsr_trajectory_append(t, k, x[0], NULL, NULL, &err), TSR_OK);
+                frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);
