@@ -33,9 +33,9 @@ static inline tsr_draw_log *record_begin(const char *path, int n_chain,
     tsr_err err;
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path),
              path);
-    record_must(tsr_trace_create(path, n_chain, n, variable, 0, NULL, &trace,
-                                 &err),
-                &err);
+    record_must(
+        tsr_trace_create(path, n_chain, n, variable, 0, NULL, &trace, &err),
+        &err);
     record_must(tsr_record_write_data(record, trace, &err), &err);
     record_must(tsr_trace_close(trace, &err), &err);
     record_must(tsr_draw_log_new(folder, &log, &err), &err);

@@ -150,10 +150,9 @@ run,run_missing,run_empty,run_noise,run_cut 0 0 0 1 0 0 0 0 0 0 |
 run_folder,run_loop 74 0 0 1 0 0 0 0 0 0 | cannot open log file
 checkpoint_missing                66 0  0  1  0  0  0  0  0 0 | no checkpoint
 checkpoint_empty,checkpoint_noise,checkpoint_cut,checkpoint_flip0,checkpoint_flip5 65 0 0 1 0 0 0 0 0 0 | damaged
-checkpoint_folder 65 0 0  1  0  0  0  0  0  0 | Is a directory
+checkpoint_folder 65 0 0  1  0  0  0  0  0  0 | damaged
 checkpoint_loop 74 0 0  1  0  0  0  0  0  0 | is a symbolic link
 trace_empty,trace_noise,trace_cut,trace_folder,trace_flip0,trace_flip5,trace_flip8,status_segv,scales_crash 65 65 65 65 65 65 0 65 65 65 | trace.h5': the file is damaged
-journal_at_2e42                   65 65 65 65 65 65 0  65 65 65 | trace.h5.journal.*damaged
 trace_missing 66 0 66 66 66 66 66 66 66 66 | missing|without a trace
 trace_loop 74 0 66 66 66 66 66 66 66 66 | symbolic link|cannot open|without a trace
 trajectory-000_empty,trajectory-000_noise,trajectory-000_cut,trajectory-000_flip0,trajectory-000_flip5 65 0 0 1 0 0 0 0 0 0 | trajectory-000.h5': the file is damaged

@@ -174,8 +174,7 @@ static tsr_frames *make_frames(int apart)
             tsr_motion_about(&tumble, zero, axis, 6.0 * gsl_rng_uniform(rng));
             for (int i = 0; i < N_RESIDUE; i++)
                 tsr_motion_apply(&tumble, x[i]);
-            assert_int_equal(
-                frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
+            assert_int_equal(frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);

@@ -112,8 +112,7 @@ static void make(fixture *f)
             memcpy(x, f->model, sizeof x);
             for (int i = 0; i < N_MODEL_ATOM; i++)
                 turn(x[i], 0.3 * k + c);
-            if (frame_append(t, 10 * k, N_MODEL_ATOM, x[0], &err) !=
-                TSR_OK)
+            if (frame_append(t, 10 * k, N_MODEL_ATOM, x[0], &err) != TSR_OK)
                 fail_msg("%s", err.message);
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);

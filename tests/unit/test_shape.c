@@ -70,8 +70,7 @@ static tsr_frames *frames_of_states(int n_chain, int n_state,
                     x[i][d] += gsl_ran_gaussian(rng, 0.3);
                 tsr_motion_apply(&tumble, x[i]);
             }
-            assert_int_equal(
-                frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
+            assert_int_equal(frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);
