@@ -132,16 +132,16 @@ $(BUILD)/%.o: %.cc
 # for errno or for the processor's floating-point exceptions.
 VECTOR_O := $(BUILD)/src/engine/engine_reference.o \
     $(BUILD)/src/surrogate/redraw.o \
-    $(BUILD)/src/maps/overlap.o \
+    $(BUILD)/src/maps/term_map.o \
     $(addprefix $(BUILD)/src/scattering/,\
     surface.o grid_sum.o plane_wave.o)
 $(VECTOR_O): TSR_CFLAGS += -ftree-vectorize -fno-math-errno -fno-trapping-math
 
 # The one file that knows where data lie. It follows PREFIX: make, then make
 # install PREFIX=X.
-$(BUILD)/src/posterior/setup_tables.o $(BUILD)/tidy/src/posterior/setup_tables.ok: TSR_CPPFLAGS += \
+$(BUILD)/src/posterior/molecule.o $(BUILD)/tidy/src/posterior/molecule.ok: TSR_CPPFLAGS += \
     -DTSR_DATA_SOURCE='"$(CURDIR)"' -DTSR_DATA_PREFIX='"$(PREFIX)"'
-$(BUILD)/src/posterior/setup_tables.o: $(BUILD)/gen/prefix
+$(BUILD)/src/posterior/molecule.o: $(BUILD)/gen/prefix
 $(BUILD)/gen/prefix: force
 	@mkdir -p $(@D)
 	@echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' >$@

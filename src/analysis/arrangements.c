@@ -6,7 +6,6 @@
 #include "analysis/frames.h"
 #include "analysis/shape.h"
 
-#include <gsl/gsl_eigen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,14 +90,10 @@ static double settle(two_clouds *j)
 }
 
 /* Into the axes of inertia, the longest first, which form a right-handed frame.
- * 0: out of memory. */
-static int turn_to_axes(int n, double (*x)[3])
+ */
+static void turn_to_axes(int n, double (*x)[3])
 {
-    double centre[3] = {0.0}, square[9] = {0.0}, axis[3][3];
-    gsl_vector *value = gsl_vector_alloc(3);
-    gsl_matrix *vector = gsl_matrix_alloc(3, 3);
-    gsl_eigen_symmv_workspace *w = gsl_eigen_symmv_alloc(3);
-    const int is_good = value != NULL && vector != NULL && w != NULL;
+    double centre[3] = {0.0}, square[9] = {0.0}, value[3], axis[3][3];
     for (int i = 0; i < n; i++)
         for (int d = 0; d < 3; d++)
             centre[d] += x[i][d] / n;
@@ -106,24 +101,14 @@ static int turn_to_axes(int n, double (*x)[3])
         for (int d = 0; d < 9; d++)
             square[d] +=
                 (x[i][d / 3] - centre[d / 3]) * (x[i][d % 3] - centre[d % 3]);
-    if (is_good) {
-        gsl_matrix_view m = gsl_matrix_view_array(square, 3, 3);
-        gsl_eigen_symmv(&m.matrix, value, vector, w);
-        gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
-        for (size_t d = 0; d < 6; d++)
-            axis[d / 3][d % 3] = gsl_matrix_get(vector, d % 3, d / 3);
-        tsr_vec3_cross(axis[2], axis[0], axis[1]);
-        for (int i = 0; i < n; i++) {
-            double from[3];
-            tsr_vec3_sub(from, x[i], centre);
-            for (int d = 0; d < 3; d++)
-                x[i][d] = tsr_vec3_dot(from, axis[d]);
-        }
+    tsr_eigen(3, square, value, axis[0]);
+    tsr_vec3_cross(axis[2], axis[0], axis[1]);
+    for (int i = 0; i < n; i++) {
+        double from[3];
+        tsr_vec3_sub(from, x[i], centre);
+        for (int d = 0; d < 3; d++)
+            x[i][d] = tsr_vec3_dot(from, axis[d]);
     }
-    gsl_vector_free(value);
-    gsl_matrix_free(vector);
-    gsl_eigen_symmv_free(w);
-    return is_good;
 }
 
 /* The best of the four places where the axes of both lie on each other. */
@@ -168,8 +153,9 @@ double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
         if (is_mirror)
             j.home[i][0] = -j.home[i][0];
     }
-    if (turn_to_axes(n, own) && turn_to_axes(m, j.home))
-        answer = nearest_fit(&j);
+    turn_to_axes(n, own);
+    turn_to_axes(m, j.home);
+    answer = nearest_fit(&j);
     free(room);
     return answer;
 }
@@ -191,47 +177,38 @@ void tsr_arrangements_free(tsr_arrangements *arrangements)
     if (arrangements == NULL)
         return;
     tsr_domains_free(arrangements->domains);
-    free(arrangements->moves);
-    free(arrangements->item);
+    tsr_pool_clear(&arrangements->pool);
     free(arrangements);
 }
 
 typedef struct {
+    tsr_pool pool;
     tsr_arrangements *out;
     const tsr_drawn_frame *frame;
     int n, n_residue;
-    int *at;          /* [n] numbers of frames, by state */
-    float *ca;        /* [n][n_residue][3] superposed */
-    int n_point;      /* of a conformation */
-    int *point;       /* [n_point] residues */
-    double *distance; /* [most][most] of the frames of a state */
-    int *group;       /* [n] */
+    int *at;            /* [n] numbers of frames, by state */
+    float *ca;          /* [n][n_residue][3] superposed */
+    double (*start)[3]; /* [n_residue] */
+    double (*room)[3];  /* [3 n_residue] scratch */
+    int n_point;        /* of a conformation */
+    int *point;         /* [n_point] residues */
+    double *distance;   /* [most][most] of the frames of a state */
+    int *group;         /* [n] */
     int n_chain, n_draw;
     const double *chi2; /* [n_chain][n_draw]; NULL */
     int last_chain;     /* of the run */
 } job;
 
-static tsr_status no_memory(tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_NOMEM, "no memory to compare conformations");
-}
-
 /* ---- superposing ---- */
 
-static void start_of(const tsr_model_atoms *model, double (*start)[3])
-{
-    for (int r = 0; r < model->n_residue; r++)
-        tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
-}
-
-/* All conformations onto the start by the fixed domain. room [3 n_residue]. */
-static void superpose(job *j, const double (*start)[3], double (*room)[3])
+/* All conformations onto the start by the fixed domain. */
+static void superpose(job *j)
 {
     const tsr_domain *d = &j->out->domains->domain[j->out->fixed];
-    double(*fixed)[3] = room, (*moving)[3] = room + j->n_residue;
-    double(*all)[3] = room + 2 * (size_t)j->n_residue;
+    double(*fixed)[3] = j->room, (*moving)[3] = j->room + j->n_residue;
+    double(*all)[3] = j->room + 2 * (size_t)j->n_residue;
     for (int i = 0; i < d->n_residue; i++)
-        tsr_vec3_copy(fixed[i], start[d->residue[i]]);
+        tsr_vec3_copy(fixed[i], j->start[d->residue[i]]);
     for (int i = 0; i < j->n; i++) {
         tsr_motion motion;
         float *to = j->ca + (size_t)i * 3 * (size_t)j->n_residue;
@@ -476,8 +453,8 @@ static void add_group(job *j, int first, int n, int g, const int *count,
     item->discrepancy = (double)NAN;
 }
 
-/* Frames first to first + n, of one state. Returns 0 when out of memory. */
-static int group_state(job *j, int first, int n)
+/* Frames first to first + n, of one state. */
+static tsr_status group_state(job *j, int first, int n, tsr_err *err)
 {
     tsr_arrangements *o = j->out;
     const int s = o->n_state++;
@@ -502,7 +479,7 @@ static int group_state(job *j, int first, int n)
         o->overlap[s] +=
             fmin((double)count[0] / n_half[0], (double)count[1] / n_half[1]);
     }
-    return o->n_group[s] > 0;
+    return o->n_group[s] > 0 ? TSR_OK : tsr_no_memory(err);
 }
 
 /* ---- which of them a curve cannot tell apart ---- */
@@ -561,28 +538,20 @@ static void compare_all(const job *j)
 
 /* ---- all of it ---- */
 
-static void clear(job *j)
-{
-    free(j->at);
-    free(j->ca);
-    free(j->point);
-    free(j->distance);
-    free(j->group);
-}
-
-/* The frames that are looked at, state by state. */
+/* The frames that are looked at, state by state, and their CA. */
 static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
 {
-    int n_draw;
+    int n_draw, n, *draw, *spread;
     const int fits = tsr_frames_that_fit(j->n_residue);
     const int total = tsr_frames_list(frames, &j->frame);
     const int most = fits < MOST_FRAMES ? fits : MOST_FRAMES;
-    int *draw = malloc(((size_t)most + 1) * sizeof *draw);
-    int *spread = malloc(((size_t)most + 1) * sizeof *spread);
-    j->at = malloc(((size_t)most + 1) * sizeof *j->at);
-    int n = 0;
-    if (draw != NULL && spread != NULL && j->at != NULL && total > 0)
-        n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
+    tsr_pool_array(&j->pool, draw, most);
+    tsr_pool_array(&j->pool, spread, most);
+    tsr_pool_array(&j->pool, j->at, most);
+    tsr_pool_array(&j->pool, j->start, j->n_residue);
+    tsr_pool_array(&j->pool, j->room, 3 * j->n_residue);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
     for (int i = 0; i < total; i++)
         if (j->frame[i].chain > j->last_chain)
             j->last_chain = j->frame[i].chain;
@@ -590,25 +559,10 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
         for (int i = 0; i < n; i++)
             if (j->frame[spread[i]].state == s)
                 j->at[j->n++] = spread[i];
-    free(draw);
-    free(spread);
-    return j->n > 0 ? TSR_OK : no_memory(err);
-}
-
-static tsr_status allocate(job *j, tsr_err *err)
-{
-    tsr_arrangements *o = j->out;
-    const size_t n = (size_t)j->n, k = (size_t)o->domains->n_domain;
-    j->point = calloc(k * N_POINT, sizeof *j->point);
-    j->distance = calloc(n * n, sizeof *j->distance);
-    j->group = calloc(n, sizeof *j->group);
-    o->moves = calloc(k * MOST_STATES, sizeof *o->moves);
-    o->item =
-        calloc((size_t)MOST_STATES * TSR_MOST_ARRANGEMENTS, sizeof *o->item);
-    return j->point == NULL || j->distance == NULL || j->group == NULL ||
-                   o->moves == NULL || o->item == NULL
-               ? no_memory(err)
-               : TSR_OK;
+    if (j->n == 0)
+        return tsr_no_memory(err);
+    tsr_start_of(tsr_frames_atoms(frames), j->start);
+    return tsr_frames_gather_ca(frames, j->n, j->at, &j->pool, &j->ca, err);
 }
 
 static int largest(const tsr_domains *d)
@@ -620,27 +574,27 @@ static int largest(const tsr_domains *d)
     return best;
 }
 
-static tsr_status find(job *j, const double (*start)[3], tsr_err *err)
+static tsr_status find(job *j, tsr_err *err)
 {
     tsr_arrangements *o = j->out;
-    double(*room)[3] = malloc(3 * (size_t)j->n_residue * sizeof *room);
-    tsr_status status = room == NULL ? no_memory(err) : allocate(j, err);
-    if (status == TSR_OK) {
-        choose_points(j);
-        superpose(j, start, room);
-    }
-    for (int from = 0, to;
-         from < j->n && status == TSR_OK && o->n_state < MOST_STATES;
-         from = to) {
+    const int n_domain = o->domains->n_domain;
+    tsr_pool_array(&j->pool, j->point, n_domain * N_POINT);
+    tsr_pool_array(&j->pool, j->distance, j->n * j->n);
+    tsr_pool_array(&j->pool, j->group, j->n);
+    tsr_pool_array(&o->pool, o->moves, n_domain * MOST_STATES);
+    tsr_pool_array(&o->pool, o->item, MOST_STATES * TSR_MOST_ARRANGEMENTS);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    TSR_TRY(tsr_pool_check(&o->pool, err));
+    choose_points(j);
+    superpose(j);
+    for (int from = 0, to; from < j->n && o->n_state < MOST_STATES; from = to) {
         for (to = from; to < j->n && j->frame[j->at[to]].state ==
                                          j->frame[j->at[from]].state;)
             to++;
-        status = group_state(j, from, to - from) ? TSR_OK : no_memory(err);
+        TSR_TRY(group_state(j, from, to - from, err));
     }
-    if (status == TSR_OK)
-        compare_all(j);
-    free(room);
-    return status;
+    compare_all(j);
+    return TSR_OK;
 }
 
 tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
@@ -648,23 +602,18 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
                                  const double *chi2, tsr_arrangements **out,
                                  tsr_err *err)
 {
-    const tsr_model_atoms *model = tsr_frames_atoms(frames);
-    job j = {.n_residue = model->n_residue,
+    job j = {.n_residue = tsr_frames_atoms(frames)->n_residue,
              .n_chain = n_chain,
              .n_draw = n_draw,
              .chi2 = chi2,
              .out = calloc(1, sizeof *j.out)};
     tsr_arrangements *o = j.out;
     *out = NULL;
-    double(*start)[3] = malloc((size_t)j.n_residue * sizeof *start);
-    tsr_status status =
-        o == NULL || start == NULL ? no_memory(err) : choose(&j, frames, err);
-    TSR_THEN(status, tsr_frames_gather_ca(frames, j.n, j.at, &j.ca, err));
-    if (status == TSR_OK) {
-        start_of(model, start);
-        status = tsr_domains_of(j.n, j.n_residue, j.ca,
-                                (const double(*)[3])start, &o->domains, err);
-    }
+    TSR_TRY(tsr_allocated(o, err));
+    tsr_status status = choose(&j, frames, err);
+    TSR_THEN(status,
+             tsr_domains_of(j.n, j.n_residue, j.ca, (const double(*)[3])j.start,
+                            &o->domains, err));
     const int n_domain = status == TSR_OK ? o->domains->n_domain : 0;
     if (status == TSR_OK && fixed >= n_domain && fixed > 0)
         status = tsr_fail(err, TSR_E_USAGE,
@@ -675,10 +624,9 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
         o->n_frame = j.n;
         o->threshold_ang = threshold_ang;
         o->fixed = fixed >= 0 ? fixed : largest(o->domains);
-        status = find(&j, (const double(*)[3])start, err);
+        status = find(&j, err);
     }
-    free(start);
-    clear(&j);
+    tsr_pool_clear(&j.pool);
     if (status == TSR_OK && n_domain > 1)
         *out = o;
     else

@@ -36,6 +36,7 @@ typedef struct {
 } tsr_arrangement;
 
 typedef struct {
+    tsr_pool pool;
     int n_frame;          /* conformations that were looked at */
     double threshold_ang; /* of the groups */
     int fixed;            /* domain that all are superposed on */

@@ -4,6 +4,7 @@
 
 #include "analysis/shape.h"
 #include "analysis/summary.h"
+#include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
 
@@ -33,16 +34,10 @@ typedef struct {
     const char *path;
     long line;
     size_t n, room;
-    row *row;
+    row *row; /* [n] */
     int n_chain;
     long n_draw;
 } weight_table;
-
-static tsr_status bad_row(const weight_table *t, const char *what, tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_DATA, "'%s', line %ld: %s", t->path, t->line,
-                    what);
-}
 
 static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
 {
@@ -58,16 +53,15 @@ static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
     r.weight = is_good ? strtod(third, &end) : -1.0;
     if (!is_good || end == third || !isfinite(r.weight) || r.weight < 0.0 ||
         strchr(",\r\n", *end) == NULL)
-        return bad_row(
-            t, "expected chain, draw and a weight that is not below 0", err);
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s', line %ld: expected chain, draw and a weight "
+                        "that is not below 0",
+                        t->path, t->line);
     if (t->n == t->room) {
-        const size_t room = 2 * t->room + 1024;
-        row *more = realloc(t->row, room * sizeof *more);
-        if (more == NULL)
-            return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights",
-                            room);
+        t->room = 2 * t->room + 1024;
+        row *more = realloc(t->row, t->room * sizeof *more);
+        TSR_TRY(tsr_allocated(more, err));
         t->row = more;
-        t->room = room;
     }
     t->row[t->n++] = r;
     t->n_chain = r.chain >= t->n_chain ? r.chain + 1 : t->n_chain;
@@ -107,8 +101,7 @@ static tsr_status fill(const weight_table *t, tsr_draw_weights *out,
     const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
     *out = (tsr_draw_weights){t->n_chain, t->n_draw,
                               malloc((n + 1) * sizeof(double))};
-    if (out->weight == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights", n);
+    TSR_TRY(tsr_allocated(out->weight, err));
     for (size_t i = 0; i < n; i++)
         out->weight[i] = -1.0;
     for (size_t i = 0; i < t->n; i++) {
@@ -359,36 +352,30 @@ static tsr_status add_group(draw_table *t, tsr_trace_reader *trace,
 }
 
 static tsr_status choose_rows(const draw_table *t,
-                              const tsr_draw_choice *choice, char **is_chosen,
-                              long *n_row, tsr_err *err)
+                              const tsr_draw_choice *choice, tsr_pool *pool,
+                              char **is_chosen, long *n_row, tsr_err *err)
 {
     const size_t n = (size_t)t->n_chain * (size_t)t->n_draw;
-    int *chain = malloc((n + 1) * sizeof *chain);
-    long *draw = malloc((n + 1) * sizeof *draw);
     const double *lp = NULL;
-    tsr_status status = TSR_OK;
-    *is_chosen = malloc(n + 1);
-    if (chain == NULL || draw == NULL || *is_chosen == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu draws", n);
-    } else {
-        for (size_t i = 0; i < n; i++) {
-            chain[i] = (int)(i / (size_t)t->n_draw);
-            draw[i] = (long)(i % (size_t)t->n_draw);
-        }
-        for (int i = 0; i < t->n; i++)
-            if (strcmp(t->column[i].name, "lp") == 0)
-                lp = t->column[i].value;
-        *n_row =
-            tsr_draw_choice_apply(choice, (int)n, chain, draw, lp, *is_chosen);
-        if (*n_row == 0)
-            status = tsr_fail(err, TSR_E_DATA,
-                              "--draws: none of the %d draws of %d chains is "
-                              "meant",
-                              t->n_draw, t->n_chain);
+    int *chain;
+    long *draw;
+    tsr_pool_array(pool, chain, n);
+    tsr_pool_array(pool, draw, n);
+    tsr_pool_array(pool, *is_chosen, n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (size_t i = 0; i < n; i++) {
+        chain[i] = (int)(i / (size_t)t->n_draw);
+        draw[i] = (long)(i % (size_t)t->n_draw);
     }
-    free(chain);
-    free(draw);
-    return status;
+    for (int i = 0; i < t->n; i++)
+        if (strcmp(t->column[i].name, "lp") == 0)
+            lp = t->column[i].value;
+    *n_row = tsr_draw_choice_apply(choice, (int)n, chain, draw, lp, *is_chosen);
+    return *n_row > 0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "--draws: none of the %d draws of %d chains is meant",
+                          t->n_draw, t->n_chain);
 }
 
 tsr_status tsr_export_csv(tsr_trace_reader *trace,
@@ -396,10 +383,11 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
                           tsr_err *err)
 {
     draw_table t = {.n = 0};
-    char *is_chosen = NULL;
+    tsr_pool pool = {0};
+    char *is_chosen;
     tsr_status status = add_group(&t, trace, TSR_TRACE_POSTERIOR, err);
     TSR_THEN(status, add_group(&t, trace, TSR_TRACE_SAMPLE_STATS, err));
-    TSR_THEN(status, choose_rows(&t, choice, &is_chosen, n_row, err));
+    TSR_THEN(status, choose_rows(&t, choice, &pool, &is_chosen, n_row, err));
     if (status == TSR_OK) {
         fputs("chain,draw", out);
         for (int i = 0; i < t.n; i++)
@@ -419,7 +407,7 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
                 fputc('\n', out);
             }
     }
-    free(is_chosen);
+    tsr_pool_clear(&pool);
     table_clear(&t);
     return status;
 }
@@ -433,11 +421,12 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
 
 /* What passes over the frames share. */
 typedef struct {
+    tsr_pool pool;
     tsr_frames *frames;
     const tsr_model_atoms *model, *shown;
     const tsr_export_options *options;
     int n;                  /* chosen */
-    int *at;                /* [n] numbers of the frames */
+    const int *at;          /* [n] numbers of the frames */
     double (*model_xyz)[3]; /* [model n_atom] of one frame */
     double (*xyz)[3];       /* [shown n_atom] */
     double (*ca)[3];        /* [n_residue] of one frame */
@@ -447,18 +436,6 @@ typedef struct {
     double *b;         /* [shown n_atom] */
 } job;
 
-static void job_clear(job *j)
-{
-    free(j->at);
-    free(j->model_xyz);
-    free(j->xyz);
-    free(j->ca);
-    free(j->held);
-    free(j->mean);
-    free(j->square);
-    free(j->b);
-}
-
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,
                       long draw)
 {
@@ -467,22 +444,20 @@ static double at_draw(const double *value, int n_chain, int n_draw, int chain,
                : (double)NAN;
 }
 
-/* Log densities of draws; NULL where the trace has none. */
-static double *lp_of(const job *j, int n, const int *chain, const long *draw)
+/* Log densities of draws, lp [n] out. Returns 0 where the trace has none. */
+static int lp_of(const job *j, int n, const int *chain, const long *draw,
+                 double *lp)
 {
     int n_chain, n_draw;
-    double *lp = calloc((size_t)n + 1, sizeof *lp), *value = NULL;
+    double *value = NULL;
     if (j->options->trace != NULL)
         tsr_summary_draws(j->options->trace, "lp", &n_chain, &n_draw, &value,
                           NULL);
-    for (int i = 0; lp != NULL && value != NULL && i < n; i++)
+    for (int i = 0; value != NULL && i < n; i++)
         lp[i] = at_draw(value, n_chain, n_draw, chain[i], draw[i]);
-    if (value == NULL) {
-        free(lp);
-        lp = NULL;
-    }
+    const int is_there = value != NULL;
     free(value);
-    return lp;
+    return is_there;
 }
 
 typedef struct {
@@ -500,137 +475,130 @@ static int by_draw(const void *left, const void *right)
     return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-static tsr_status none_chosen(const job *j, int n, const candidate *in,
-                              tsr_err *err)
+static int by_number(const void *left, const void *right)
 {
-    const tsr_drawn_frame *frame;
-    const int n_frame = tsr_frames_list(j->frames, &frame);
-    int last = 0;
-    for (int i = 0; i < n_frame; i++)
-        last = frame[i].state > last ? frame[i].state : last;
-    if (n == 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        last > 0 ? "--state %d: the states are 1 to %d"
-                                 : "--state %d: the run has one state",
-                        j->options->state, last);
-    return tsr_fail(err, TSR_E_DATA,
-                    "--draws: none of the %d conformations is meant; they are "
-                    "of draws %ld to %ld",
-                    n, in[0].draw, in[n - 1].draw);
+    const int a = *(const int *)left, b = *(const int *)right;
+    return (a > b) - (a < b);
 }
 
-/* As many draws as `even` asks for, by weight, each with all its states: in
- * [n_in] is sorted, chain and draw [n_draw] are those in it. */
-static tsr_status choose_weighted(job *j, const tsr_draw_choice *choice,
-                                  int n_in, const candidate *in, int n_draw,
-                                  const int *chain, const long *draw,
-                                  tsr_err *err)
+/* Draws that conformations are stored of. */
+typedef struct {
+    int n;
+    int *chain;       /* [n] */
+    long *draw;       /* [n] */
+    int *first;       /* [n + 1] in `frame`: a draw's states */
+    candidate *frame; /* [n_frame] by draw */
+    int n_frame;
+} stored_draws;
+
+static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
 {
-    const size_t count = (size_t)choice->even;
-    double *weight = malloc(((size_t)n_draw + 1) * sizeof *weight);
-    int *first = calloc((size_t)n_draw + 1, sizeof *first);
-    int *pick = calloc(count + 1, sizeof *pick);
-    size_t room = 0;
-    tsr_status status = TSR_OK;
-    free(j->at);
-    j->at = NULL;
-    if (weight == NULL || first == NULL || pick == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu draws", count);
-        goto done;
+    const tsr_drawn_frame *frame;
+    const int n = tsr_frames_list(j->frames, &frame);
+    *d = (stored_draws){.n = 0};
+    tsr_pool_array(&j->pool, d->chain, n);
+    tsr_pool_array(&j->pool, d->draw, n);
+    tsr_pool_array(&j->pool, d->first, n + 1);
+    tsr_pool_array(&j->pool, d->frame, n);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    for (int i = 0; i < n; i++)
+        if (j->options->state < 0 || frame[i].state == j->options->state)
+            d->frame[d->n_frame++] =
+                (candidate){frame[i].chain, i, frame[i].draw};
+    qsort(d->frame, (size_t)d->n_frame, sizeof *d->frame, by_draw);
+    for (int i = 0; i < d->n_frame; i++) {
+        const candidate *f = &d->frame[i];
+        if (d->n == 0 || d->chain[d->n - 1] != f->chain ||
+            d->draw[d->n - 1] != f->draw) {
+            d->chain[d->n] = f->chain;
+            d->draw[d->n++] = f->draw;
+        }
+        d->first[d->n] = i + 1;
     }
-    for (int k = 0, i = 0; k < n_draw; k++) {
-        weight[k] = tsr_draw_weights_at(j->options->weights, chain[k], draw[k]);
-        while (i < n_in && in[i].chain == chain[k] && in[i].draw == draw[k])
-            i++;
-        first[k + 1] = i;
-    }
-    if (!tsr_weighted_pick(n_draw, weight, choice->even, pick)) {
-        status = tsr_fail(err, TSR_E_DATA,
+    const int last = tsr_frames_last_state(j->frames);
+    return d->n > 0 ? TSR_OK
+                    : tsr_fail(err, TSR_E_USAGE,
+                               last > 0 ? "--state %d: the states are 1 to %d"
+                                        : "--state %d: the run has one state",
+                               j->options->state, last);
+}
+
+/* As many draws as `even` asks for, by weight: *pick [*n], some of them several
+ * times. */
+static tsr_status pick_weighted(job *j, const tsr_draw_choice *choice,
+                                const stored_draws *d, int **pick, int *n,
+                                tsr_err *err)
+{
+    double *weight;
+    tsr_pool_array(&j->pool, weight, d->n);
+    tsr_pool_array(&j->pool, *pick, choice->even);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    for (int k = 0; k < d->n; k++)
+        weight[k] =
+            tsr_draw_weights_at(j->options->weights, d->chain[k], d->draw[k]);
+    *n = (int)choice->even;
+    return tsr_weighted_pick(d->n, weight, choice->even, *pick)
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
                           "--weights: none of the %d draws with a conformation "
                           "has a weight above 0",
-                          n_draw);
-        goto done;
-    }
-    for (size_t p = 0; p < count; p++)
-        room += (size_t)(first[pick[p] + 1] - first[pick[p]]);
-    j->at = malloc((room + 1) * sizeof *j->at);
-    if (j->at == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %zu models", room);
-    for (size_t p = 0; p < count && j->at != NULL; p++)
-        for (int i = first[pick[p]]; i < first[pick[p] + 1]; i++)
-            j->at[j->n++] = in[i].frame;
-done:
-    free(weight);
-    free(first);
-    free(pick);
-    return status;
+                          d->n);
+}
+
+/* Those that the choice means. */
+static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
+                              const stored_draws *d, int **pick, int *n,
+                              tsr_err *err)
+{
+    double *lp;
+    char *is_chosen;
+    tsr_pool_array(&j->pool, lp, d->n);
+    tsr_pool_array(&j->pool, is_chosen, d->n);
+    tsr_pool_array(&j->pool, *pick, d->n);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    if (choice->is_best && !lp_of(j, d->n, d->chain, d->draw, lp))
+        return tsr_fail(err, TSR_E_DATA,
+                        "--draws best: there is no trace with lp to judge "
+                        "by; choose others");
+    if (tsr_draw_choice_apply(choice, d->n, d->chain, d->draw,
+                              choice->is_best ? lp : NULL, is_chosen) == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "--draws: none of the %d conformations is meant; they "
+                        "are of draws %ld to %ld",
+                        d->n_frame, d->draw[0], d->draw[d->n - 1]);
+    for (int k = 0; k < d->n; k++)
+        if (is_chosen[k])
+            (*pick)[(*n)++] = k;
+    return TSR_OK;
 }
 
 /* Draws are chosen, and with a draw all its states: numbers of the frames that
  * are wanted, in j->at. */
 static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
 {
-    const tsr_drawn_frame *frame;
-    const int n = tsr_frames_list(j->frames, &frame);
-    const size_t room = (size_t)n + 1;
-    int n_in = 0, n_draw = 0;
-    candidate *in = malloc(room * sizeof *in);
-    int *chain = malloc(room * sizeof *chain);
-    long *draw = malloc(room * sizeof *draw);
-    char *is_chosen = malloc(room), *is_wanted = calloc(room, 1);
-    double *lp = NULL;
-    tsr_status status = TSR_OK;
-    j->at = malloc(room * sizeof *j->at);
-    if (in == NULL || chain == NULL || draw == NULL || is_chosen == NULL ||
-        is_wanted == NULL || j->at == NULL) {
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for %d frames", n);
-        goto done;
+    const tsr_export_options *o = j->options;
+    stored_draws d;
+    int n = 0, *pick = NULL;
+    size_t room = 0;
+    if (o->pick != NULL) {
+        j->at = o->pick;
+        j->n = o->n_pick;
+        return TSR_OK;
     }
-    for (int i = 0; j->options->pick != NULL && i < j->options->n_pick; i++)
-        j->at[j->n++] = j->options->pick[i];
-    if (j->options->pick != NULL)
-        goto done;
-    for (int i = 0; i < n; i++)
-        if (j->options->state < 0 || frame[i].state == j->options->state)
-            in[n_in++] = (candidate){frame[i].chain, i, frame[i].draw};
-    qsort(in, (size_t)n_in, sizeof *in, by_draw);
-    for (int i = 0; i < n_in; i++)
-        if (n_draw == 0 || chain[n_draw - 1] != in[i].chain ||
-            draw[n_draw - 1] != in[i].draw) {
-            chain[n_draw] = in[i].chain;
-            draw[n_draw++] = in[i].draw;
-        }
-    if (j->options->weights != NULL && n_draw > 0) {
-        status = choose_weighted(j, choice, n_in, in, n_draw, chain, draw, err);
-        goto done;
-    }
-    if (choice->is_best)
-        lp = lp_of(j, n_draw, chain, draw);
-    if (choice->is_best && lp == NULL) {
-        status = tsr_fail(err, TSR_E_DATA,
-                          "--draws best: there is no trace with lp to judge "
-                          "by; choose others");
-        goto done;
-    }
-    tsr_draw_choice_apply(choice, n_draw, chain, draw, lp, is_chosen);
-    for (int i = 0, k = 0; i < n_in; i++) {
-        while (chain[k] != in[i].chain || draw[k] != in[i].draw)
-            k++;
-        is_wanted[in[i].frame] = is_chosen[k];
-    }
-    for (int i = 0; i < n; i++) /* in the order in which they are stored */
-        if (is_wanted[i])
-            j->at[j->n++] = i;
-    if (j->n == 0)
-        status = none_chosen(j, n_in, in, err);
-done:
-    free(in);
-    free(chain);
-    free(draw);
-    free(is_chosen);
-    free(is_wanted);
-    free(lp);
-    return status;
+    TSR_TRY(list_draws(j, &d, err));
+    TSR_TRY(o->weights != NULL ? pick_weighted(j, choice, &d, &pick, &n, err)
+                               : pick_chosen(j, choice, &d, &pick, &n, err));
+    for (int p = 0; p < n; p++)
+        room += (size_t)(d.first[pick[p] + 1] - d.first[pick[p]]);
+    int *at = tsr_pool_new(&j->pool, room, sizeof *at);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    for (int p = 0; p < n; p++)
+        for (int i = d.first[pick[p]]; i < d.first[pick[p] + 1]; i++)
+            at[j->n++] = d.frame[i].frame;
+    if (o->weights == NULL) /* in the order in which they are stored */
+        qsort(at, room, sizeof *at, by_number);
+    j->at = at;
+    return TSR_OK;
 }
 
 /* The weight of each draw's state `state`, for the models' labels. */
@@ -732,16 +700,17 @@ static tsr_status make_mean(job *j, tsr_err *err)
 {
     const int fits = tsr_frames_that_fit(j->model->n_residue);
     const int n = j->n < fits ? j->n : fits;
-    int *at = malloc((size_t)n * sizeof *at);
-    float *all = NULL;
-    TSR_TRY(tsr_allocated(at, err));
-    for (int i = 0; i < n; i++)
+    tsr_pool pool = {0};
+    float *all;
+    int *at;
+    tsr_pool_array(&pool, at, n);
+    tsr_status status = tsr_pool_check(&pool, err);
+    for (int i = 0; i < n && status == TSR_OK; i++)
         at[i] = j->at[(long)i * j->n / n];
-    tsr_status status = tsr_frames_gather_ca(j->frames, n, at, &all, err);
+    TSR_THEN(status, tsr_frames_gather_ca(j->frames, n, at, &pool, &all, err));
     TSR_THEN(status, tsr_mean_shape_make(n, j->model->n_residue, all, j->mean,
                                          j->square, err));
-    free(all);
-    free(at);
+    tsr_pool_clear(&pool);
     return status;
 }
 
@@ -812,26 +781,20 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
              .shown = options->all != NULL ? tsr_all_atoms_list(options->all)
                                            : model,
              .options = options};
-    const size_t n_model_atom = (size_t)model->n_atom;
-    const size_t n_shown = (size_t)j.shown->n_atom;
-    const size_t n_residue = (size_t)model->n_residue;
-    tsr_status status = choose(&j, choice, err);
-    if (status == TSR_OK) {
-        j.model_xyz = calloc(n_model_atom, sizeof *j.model_xyz);
-        j.xyz = calloc(n_shown, sizeof *j.xyz);
-        j.ca = calloc(n_residue, sizeof *j.ca);
-        j.held = calloc(2 * n_residue, sizeof *j.held);
-        j.mean = calloc(n_residue, sizeof *j.mean);
-        j.square = calloc(n_residue, sizeof *j.square);
-        j.b = calloc(n_shown, sizeof *j.b);
-        if (j.model_xyz == NULL || j.xyz == NULL || j.ca == NULL ||
-            j.held == NULL || j.mean == NULL || j.square == NULL || j.b == NULL)
-            status = tsr_no_memory(err);
-    }
+    const int n_residue = model->n_residue;
+    tsr_pool_array(&j.pool, j.model_xyz, model->n_atom);
+    tsr_pool_array(&j.pool, j.xyz, j.shown->n_atom);
+    tsr_pool_array(&j.pool, j.ca, n_residue);
+    tsr_pool_array(&j.pool, j.held, 2 * n_residue);
+    tsr_pool_array(&j.pool, j.mean, n_residue);
+    tsr_pool_array(&j.pool, j.square, n_residue);
+    tsr_pool_array(&j.pool, j.b, j.shown->n_atom);
+    tsr_status status = tsr_pool_check(&j.pool, err);
+    TSR_THEN(status, choose(&j, choice, err));
     TSR_THEN(status, options->align != NULL ? make_aligned_mean(&j, err)
                                             : make_mean(&j, err));
     TSR_THEN(status, write_models(&j, out, err));
     *n_model = j.n;
-    job_clear(&j);
+    tsr_pool_clear(&j.pool);
     return status;
 }

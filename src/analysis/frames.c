@@ -3,7 +3,7 @@
  * time is in memory, so frames are best asked for in the order of the list. */
 #include "analysis/frames.h"
 
-#include "core/text.h"
+#include "core/pool.h"
 #include "store/trajectory.h"
 
 #include <dirent.h>
@@ -16,6 +16,7 @@
 static const size_t block_bytes = (size_t)8 << 20;
 
 struct tsr_frames {
+    tsr_pool pool;
     tsr_model_atoms *atoms;
     int n_file;
     char **path; /* [n_file] */
@@ -32,58 +33,40 @@ void tsr_frames_free(tsr_frames *frames)
 {
     if (frames == NULL)
         return;
-    for (int i = 0; i < frames->n_file; i++)
-        free(frames->path[i]);
-    free(frames->path);
-    free(frames->frame);
-    free(frames->block);
     tsr_trajectory_reader_free(frames->reader);
     tsr_model_atoms_free(frames->atoms);
+    tsr_pool_clear(&frames->pool);
     free(frames);
 }
 
-static int is_trajectory(const char *name)
+static int is_trajectory(const struct dirent *entry)
 {
+    const char *name = entry->d_name;
     const size_t n = strlen(name);
     return strncmp(name, "trajectory-", 11) == 0 && n > 14 &&
            strcmp(name + n - 3, ".h5") == 0;
 }
 
-static int by_name(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
 static tsr_status find_files(tsr_frames *f, const char *directory, tsr_err *err)
 {
-    DIR *folder = opendir(directory);
-    tsr_status status = TSR_OK;
-    if (folder == NULL)
+    struct dirent **entry;
+    const int n = scandir(directory, &entry, is_trajectory, alphasort);
+    if (n < 0)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot look into '%s'", directory);
-    for (struct dirent *entry;
-         status == TSR_OK && (entry = readdir(folder)) != NULL;) {
-        if (!is_trajectory(entry->d_name))
-            continue;
-        const size_t n = (size_t)f->n_file + 1;
-        char **more = realloc(f->path, n * sizeof *more);
-        if (more != NULL)
-            f->path = more;
-        if (more == NULL || (more[n - 1] = tsr_words_of("%s/%s", directory,
-                                                        entry->d_name)) == NULL)
-            status = tsr_no_memory(err);
-        else
-            f->n_file++;
+    tsr_pool_array(&f->pool, f->path, n);
+    for (int i = 0; i < n; i++) {
+        if (f->path != NULL)
+            f->path[f->n_file++] =
+                tsr_pool_print(&f->pool, "%s/%s", directory, entry[i]->d_name);
+        free(entry[i]);
     }
-    closedir(folder);
-    if (f->n_file > 1)
-        qsort(f->path, (size_t)f->n_file, sizeof *f->path, by_name);
-    if (status == TSR_OK && f->n_file == 0)
-        status = tsr_fail(err, TSR_E_NOINPUT,
-                          "'%s' has no trajectory-NNN.h5: the run stored no "
-                          "conformations; run it with --set "
-                          "output.trajectory_every=10",
-                          directory);
-    return status;
+    free(entry);
+    return n > 0 ? tsr_pool_check(&f->pool, err)
+                 : tsr_fail(err, TSR_E_NOINPUT,
+                            "'%s' has no trajectory-NNN.h5: the run stored no "
+                            "conformations; run it with --set "
+                            "output.trajectory_every=10",
+                            directory);
 }
 
 static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
@@ -99,14 +82,13 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' has %d atoms, and model.pdb beside it %d",
                           f->path[file], info->n_atom, f->atoms->n_atom);
-    tsr_drawn_frame *more = NULL;
     if (status == TSR_OK && n > 0) {
-        more = realloc(f->frame, (size_t)(f->n + n) * sizeof *more);
+        tsr_drawn_frame *more = tsr_pool_resize(
+            &f->pool, f->frame, (size_t)(f->n + n), sizeof *more);
         step = malloc((size_t)n * sizeof *step);
-        if (more != NULL)
-            f->frame = more;
+        f->frame = more != NULL ? more : f->frame;
         status = more == NULL || step == NULL
-                     ? tsr_fail(err, TSR_E_NOMEM, "no memory for %d frames", n)
+                     ? tsr_no_memory(err)
                      : tsr_trajectory_read(reader, 0, n, step, NULL, NULL, err);
     }
     for (int i = 0; i < n && status == TSR_OK; i++)
@@ -126,11 +108,14 @@ tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
     *out = NULL;
     *n_bad = 0;
     tsr_frames *f = calloc(1, sizeof *f);
-    char *model = tsr_words_of("%s/%s", directory, "model.pdb");
-    tsr_status status = f != NULL && model != NULL
-                            ? find_files(f, directory, err)
-                            : tsr_no_memory(err);
-    TSR_THEN(status, tsr_model_atoms_read(model, &f->atoms, err));
+    TSR_TRY(tsr_allocated(f, err));
+    tsr_status status = find_files(f, directory, err);
+    if (status == TSR_OK) {
+        const char *model =
+            tsr_pool_print(&f->pool, "%s/%s", directory, "model.pdb");
+        status = tsr_pool_check(&f->pool, err);
+        TSR_THEN(status, tsr_model_atoms_read(model, &f->atoms, err));
+    }
     for (int i = 0; status == TSR_OK && i < f->n_file; i++) {
         tsr_err local;
         tsr_status read = list_file(f, i, &local);
@@ -148,11 +133,9 @@ tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
     if (status == TSR_OK) {
         const size_t one = 3 * sizeof(float) * (size_t)f->atoms->n_atom;
         f->room = block_bytes > one ? (int)(block_bytes / one) : 1;
-        f->block = malloc((size_t)f->room * one);
-        if (f->block == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "no memory for frames");
+        f->block = tsr_pool_new(&f->pool, (size_t)f->room, one);
+        status = tsr_pool_check(&f->pool, err);
     }
-    free(model);
     if (status != TSR_OK) {
         tsr_frames_free(f);
         f = NULL;
@@ -206,30 +189,21 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     return status;
 }
 
-/* The first frame's number that is not before chain, state, draw. */
-static int lower_bound(const tsr_drawn_frame *frame, int n, int chain,
-                       int state, long draw)
+static int by_place(const void *left, const void *right)
 {
-    int low = 0, high = n;
-    while (low < high) {
-        const int middle = low + (high - low) / 2;
-        const tsr_drawn_frame *f = &frame[middle];
-        const int is_before = f->chain != chain   ? f->chain < chain
-                              : f->state != state ? f->state < state
-                                                  : f->draw < draw;
-        if (is_before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const tsr_drawn_frame *a = left, *b = right;
+    return a->chain != b->chain ? (a->chain > b->chain) - (a->chain < b->chain)
+           : a->state != b->state
+               ? (a->state > b->state) - (a->state < b->state)
+               : (a->draw > b->draw) - (a->draw < b->draw);
 }
 
-static int last_state(const tsr_drawn_frame *frame, int n)
+int tsr_frames_last_state(const tsr_frames *frames)
 {
     int last = 0;
-    for (int i = 0; i < n; i++)
-        last = frame[i].state > last ? frame[i].state : last;
+    for (int i = 0; i < frames->n; i++)
+        if (frames->frame[i].state > last)
+            last = frames->frame[i].state;
     return last;
 }
 
@@ -252,9 +226,8 @@ static int even_place(int n, int m, int k)
 int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
                       int *n_draw)
 {
-    const tsr_drawn_frame *frame;
-    const int n = tsr_frames_list(frames, &frame);
-    const int n_state = last_state(frame, n);
+    const tsr_drawn_frame *frame = frames->frame;
+    const int n = frames->n, n_state = tsr_frames_last_state(frames);
     *n_draw = n < most ? n : most;
     if (n_state < 2) {
         for (int i = 0; i < *n_draw; i++) {
@@ -264,20 +237,23 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
         return *n_draw;
     }
     /* the draws are those that the first state was stored of */
-    int *first = malloc((size_t)n * sizeof *first), n_first = 0, count = 0;
-    pick *chosen = malloc((size_t)most * sizeof *chosen);
-    for (int i = 0; first != NULL && i < n; i++)
+    tsr_pool pool = {0};
+    int *first, n_first = 0, count = 0;
+    pick *chosen;
+    tsr_pool_array(&pool, first, n);
+    tsr_pool_array(&pool, chosen, most);
+    for (int i = 0; !pool.failed && i < n; i++)
         if (frame[i].state == frame[0].state)
             first[n_first++] = i;
     *n_draw = n_first < most / n_state ? n_first : most / n_state;
-    for (int k = 0; first != NULL && chosen != NULL && k < *n_draw; k++) {
-        const tsr_drawn_frame *f =
-            &frame[first[even_place(n_first, *n_draw, k)]];
-        for (int s = 1; s <= n_state && count < most; s++) {
-            const int i = lower_bound(frame, n, f->chain, s, f->draw);
-            if (i < n && frame[i].chain == f->chain && frame[i].state == s &&
-                frame[i].draw == f->draw)
-                chosen[count++] = (pick){i, k};
+    for (int k = 0; !pool.failed && k < *n_draw; k++) {
+        tsr_drawn_frame want = frame[first[even_place(n_first, *n_draw, k)]];
+        for (want.state = 1; want.state <= n_state && count < most;
+             want.state++) {
+            const tsr_drawn_frame *f =
+                bsearch(&want, frame, (size_t)n, sizeof want, by_place);
+            if (f != NULL)
+                chosen[count++] = (pick){(int)(f - frame), k};
         }
     }
     if (count > 0)
@@ -286,8 +262,7 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
         at[i] = chosen[i].at;
         draw[i] = chosen[i].draw;
     }
-    free(first);
-    free(chosen);
+    tsr_pool_clear(&pool);
     return count;
 }
 
@@ -315,16 +290,14 @@ static int fill_state(const tsr_drawn_frame *frame, int n, int state,
 tsr_status tsr_frames_weights(const tsr_frames *frames, tsr_trace_reader *trace,
                               double **weight, tsr_err *err)
 {
-    const tsr_drawn_frame *frame;
-    const int n = tsr_frames_list(frames, &frame);
-    const int n_state = last_state(frame, n);
+    const tsr_drawn_frame *frame = frames->frame;
+    const int n = frames->n, n_state = tsr_frames_last_state(frames);
     int is_there = trace != NULL && n_state > 1;
     *weight = NULL;
     if (!is_there)
         return TSR_OK;
     double *w = malloc((size_t)n * sizeof *w);
-    if (w == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d weights", n);
+    TSR_TRY(tsr_allocated(w, err));
     for (int i = 0; i < n; i++) /* beyond the trace: as the others on average */
         w[i] = 1.0 / n_state;
     for (int s = 1; s <= n_state && is_there; s++)

@@ -29,6 +29,9 @@ const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames);
 /* All frames, by chain, state and draw: *frame [n], returns n. */
 int tsr_frames_list(const tsr_frames *frames, const tsr_drawn_frame **frame);
 
+/* The last state of an ensemble; 0: there is only one. */
+int tsr_frames_last_state(const tsr_frames *frames);
+
 /* Frame i: *xyz [n_atom][3] Angstrom, valid until the next call. Cheap in the
  * order of the list. Errors: TSR_E_DATA, TSR_E_IO. */
 tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,

@@ -1,11 +1,11 @@
-/* The draws' curves are taken to the few dimensions that they span (principal
- * components of I / sigma); there the weights at a given scale and background
- * are those of maxent_dual.c. Around that, Newton's method finds scale and
- * background, and a walk from large theta to small ones the L-curve: every
- * theta begins where the one before, a little larger, has ended. */
+/* Weights of curves that fit data. Maximum entropy: the draws' curves are taken
+ * to the few dimensions that they span (principal components of I / sigma);
+ * there the weights at a given scale and background minimise a convex function.
+ * Around that, Newton's method finds scale and background, and a walk from
+ * large theta to small ones the L-curve: every theta begins where the one
+ * before, a little larger, has ended. Least squares: an active set of models.
+ */
 #include "analysis/maxent.h"
-
-#include "analysis/reweight.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_eigen.h>
@@ -15,7 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- maxent_dual ----
+enum { DIM = 64 }; /* dimensions of the data, at most */
+
+/* Curves by sigma, their weights, and the unknowns at one theta. */
+typedef struct {
+    tsr_pool pool;
+    const tsr_stored_curve *stored;
+    const tsr_saxs *saxs;
+    const tsr_linear *linear;
+    double theta;
+    long n;             /* draws */
+    int n_point, n_dim; /* of the data; that the draws span */
+    double *matrix;     /* [n_point][stored->n] to the data's q */
+    double *mean_curve; /* [stored->n] at the run's q, of equal weights */
+    long n_seen;
+    double *curve, *mean; /* [n_point] I / sigma */
+    double *covariance;   /* [n_point][n_point], its lower half */
+    double *axis;         /* [n_dim][n_point] */
+    double *score;        /* [n][n_dim] */
+    /* the weights ~ exp(-lambda . score) */
+    double lambda[DIM];
+    double *log_weight;          /* [n] normalised */
+    double score_mean[DIM];      /* under the weights */
+    double score_cov[DIM * DIM]; /* its lower half */
+    double kl;
+    double *model, *rest; /* [n_point] weighted mean and residuals, by sigma */
+} solver;
+
+/* ---- weights at a given scale and background ----
  *
  * Newton's method with halved steps on a smooth convex function: log sum exp of
  * the scores. The largest exponent is taken out of the sum, so that nothing
@@ -23,7 +50,7 @@
 
 /* Weights at lambda: log sum exp(-lambda . s) / n is returned. With moments 1
  * also mean and covariance. */
-static double weigh(tsr_maxent_dual *d, const double *lambda, int moments)
+static double weigh(solver *d, const double *lambda, int moments)
 {
     const int m = d->n_dim;
     double top = -HUGE_VAL, sum = 0.0, kl = 0.0;
@@ -40,78 +67,48 @@ static double weigh(tsr_maxent_dual *d, const double *lambda, int moments)
     const double log_sum = top + log(sum);
     if (!moments)
         return log_sum - log((double)d->n);
-    memset(d->mean, 0, sizeof d->mean);
-    memset(d->covariance, 0, sizeof d->covariance);
+    memset(d->score_mean, 0, sizeof d->score_mean);
+    memset(d->score_cov, 0, sizeof d->score_cov);
     for (long i = 0; i < d->n; i++) {
         const double *s = d->score + (size_t)i * (size_t)m;
         d->log_weight[i] -= log_sum;
         const double w = exp(d->log_weight[i]);
         kl += w > 0.0 ? w * (d->log_weight[i] + log((double)d->n)) : 0.0;
         for (int k = 0; k < m; k++) {
-            d->mean[k] += w * s[k];
+            d->score_mean[k] += w * s[k];
             for (int l = 0; l <= k; l++)
-                d->covariance[k * m + l] += w * s[k] * s[l];
+                d->score_cov[k * m + l] += w * s[k] * s[l];
         }
     }
     for (int k = 0; k < m; k++)
         for (int l = 0; l <= k; l++)
-            d->covariance[k * m + l] -= d->mean[k] * d->mean[l];
+            d->score_cov[k * m + l] -= d->score_mean[k] * d->score_mean[l];
     d->kl = fmax(kl, 0.0);
     return log_sum - log((double)d->n);
-}
-
-static void dual_free(tsr_maxent_dual *dual)
-{
-    if (dual == NULL)
-        return;
-    free(dual->log_weight);
-    free(dual);
-}
-
-/* Begins with equal weights. Errors: TSR_E_NOMEM. */
-static tsr_status dual_new(long n, int n_dim, const double *score,
-                           tsr_maxent_dual **out, tsr_err *err)
-{
-    *out = calloc(1, sizeof **out);
-    TSR_TRY(tsr_allocated(*out, err));
-    (*out)->n = n;
-    (*out)->n_dim = n_dim;
-    (*out)->score = score;
-    (*out)->log_weight = malloc((size_t)n * sizeof *(*out)->log_weight);
-    if ((*out)->log_weight == NULL) {
-        dual_free(*out);
-        *out = NULL;
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld weights", n);
-    }
-    weigh(*out, (*out)->lambda, 1);
-    return TSR_OK;
 }
 
 /* With lambda = c mu / theta in units of the weights' exponent, the dual is
  *     log mean exp(-lambda . s) + lambda . t / c + theta |lambda|^2 / (2 c^2);
  * its gradient is -mean(s) + t / c + theta lambda / c^2. */
-static double dual_at(tsr_maxent_dual *d, const double *lambda, double c,
-                      const double *target, double theta)
+static double dual_at(solver *d, const double *lambda, double c,
+                      const double *target)
 {
     double sum = weigh(d, lambda, 0);
     for (int k = 0; k < d->n_dim; k++)
         sum += lambda[k] * target[k] / c +
-               0.5 * theta * lambda[k] * lambda[k] / (c * c);
+               0.5 * d->theta * lambda[k] * lambda[k] / (c * c);
     return sum;
 }
 
 /* x with (C + theta / c^2) x = y, the dual's second derivatives; 0: they are
  * not positive. */
-static int divide(const tsr_maxent_dual *d, double c, double theta, double *y,
-                  double *x)
+static int divide(const solver *d, double c, double *y, double *x)
 {
     const size_t m = (size_t)d->n_dim;
-    double h[TSR_MAXENT_DIM * TSR_MAXENT_DIM];
-    for (size_t k = 0; k < m; k++) {
-        for (size_t l = 0; l <= k; l++)
-            h[k * m + l] = h[l * m + k] = d->covariance[k * m + l];
-        h[k * m + k] += theta / (c * c);
-    }
+    double h[DIM * DIM];
+    memcpy(h, d->score_cov, m * m * sizeof *h);
+    for (size_t k = 0; k < m; k++)
+        h[k * m + k] += d->theta / (c * c);
     gsl_matrix_view a = gsl_matrix_view_array(h, m, m);
     gsl_vector_view from = gsl_vector_view_array(y, m);
     gsl_vector_view to = gsl_vector_view_array(x, m);
@@ -122,14 +119,14 @@ static int divide(const tsr_maxent_dual *d, double c, double theta, double *y,
 }
 
 /* The step by Newton's method; *slope: how much the dual falls along it. */
-static int newton_step(const tsr_maxent_dual *d, double c, const double *target,
-                       double theta, double *step, double *slope)
+static int newton_step(const solver *d, double c, const double *target,
+                       double *step, double *slope)
 {
-    double gradient[TSR_MAXENT_DIM];
+    double gradient[DIM];
     for (int k = 0; k < d->n_dim; k++)
-        gradient[k] =
-            target[k] / c - d->mean[k] + theta * d->lambda[k] / (c * c);
-    if (!divide(d, c, theta, gradient, step))
+        gradient[k] = target[k] / c - d->score_mean[k] +
+                      d->theta * d->lambda[k] / (c * c);
+    if (!divide(d, c, gradient, step))
         return 0;
     *slope = 0.0;
     for (int k = 0; k < d->n_dim; k++)
@@ -139,41 +136,40 @@ static int newton_step(const tsr_maxent_dual *d, double c, const double *target,
 
 /* How the mean of the scores follows target / c after a solution:
  * out = (theta + c^2 C)^-1 C x, C their covariance; 0 where that fails. */
-static void dual_answer(const tsr_maxent_dual *d, double c, double theta,
-                        const double *x, double *out)
+static void dual_answer(const solver *d, double c, const double *x, double *out)
 {
-    double y[TSR_MAXENT_DIM];
-    for (int k = 0; k < d->n_dim; k++) {
+    const int m = d->n_dim;
+    double y[DIM];
+    for (int k = 0; k < m; k++) {
         y[k] = 0.0;
-        for (int l = 0; l < d->n_dim; l++)
-            y[k] += d->covariance[k > l ? k * d->n_dim + l : l * d->n_dim + k] *
-                    x[l] / (c * c);
+        for (int l = 0; l < m; l++)
+            y[k] +=
+                d->score_cov[k > l ? k * m + l : l * m + k] * x[l] / (c * c);
     }
-    if (!divide(d, c, theta, y, out))
-        memset(out, 0, (size_t)d->n_dim * sizeof *out);
+    if (!divide(d, c, y, out))
+        memset(out, 0, (size_t)m * sizeof *out);
 }
 
 /* target [n_dim]. Cost: O(n n_dim^2) a step, some 10 steps. Errors:
  * TSR_E_NUMERIC. */
-static tsr_status dual_solve(tsr_maxent_dual *d, double c, const double *target,
-                             double theta, tsr_err *err)
+static tsr_status dual_solve(solver *d, double c, const double *target,
+                             tsr_err *err)
 {
     enum { MOST_STEPS = 200 };
     const double enough = 1e-12; /* of the dual, and rounding stays below */
     for (int round = 0; round < MOST_STEPS; round++) {
-        double step[TSR_MAXENT_DIM], trial[TSR_MAXENT_DIM] = {0.0}, slope;
+        double step[DIM], trial[DIM] = {0.0}, slope;
         double size = 1.0;
-        double here = dual_at(d, d->lambda, c, target, theta);
+        double here = dual_at(d, d->lambda, c, target);
         weigh(d, d->lambda, 1);
-        if (!newton_step(d, c, target, theta, step, &slope))
+        if (!newton_step(d, c, target, step, &slope))
             break;
         if (slope < enough * (1.0 + fabs(here)))
             return TSR_OK;
         for (int half = 0; half < 60; half++, size *= 0.5) {
             for (int k = 0; k < d->n_dim; k++)
                 trial[k] = d->lambda[k] - size * step[k];
-            if (dual_at(d, trial, c, target, theta) <=
-                here - 1e-4 * size * slope)
+            if (dual_at(d, trial, c, target) <= here - 1e-4 * size * slope)
                 break;
         }
         if (size < 1e-12) { /* rounding: as good as it gets */
@@ -187,36 +183,20 @@ static tsr_status dual_solve(tsr_maxent_dual *d, double c, const double *target,
     return tsr_fail(err, TSR_E_NUMERIC,
                     "the weights at theta = %g were not found; ask for a "
                     "larger theta",
-                    theta);
+                    d->theta);
 }
-
-static const double least_first = 1e4, theta_range = 1e-8;
 
 /* ---- the curves in the dimensions that they span ---- */
 
-/* Curves by sigma, in two passes: mean and covariance, then the components. */
-typedef struct {
-    const tsr_stored_curve *stored;
-    const tsr_saxs *saxs;
-    double *matrix; /* [n][stored->n] to the data's q */
-    int n, n_dim, n_seen;
-    double *curve, *mean; /* [n] I / sigma */
-    gsl_matrix *covariance;
-    double *axis;  /* [n_dim][n] */
-    double *score; /* [n_draw][n_dim] */
-} curves;
-
-static const double left_out = 1e-12; /* of the variance */
-
-static void take(curves *e, const double *curve)
+static void take(solver *d, const double *curve)
 {
-    const int n_run = e->stored->n;
-    for (int k = 0; k < e->n; k++) {
-        const double *row = e->matrix + (size_t)k * (size_t)n_run;
+    const int n_run = d->stored->n;
+    for (int k = 0; k < d->n_point; k++) {
+        const double *row = d->matrix + (size_t)k * (size_t)n_run;
         double sum = 0.0;
         for (int j = 0; j < n_run; j++)
             sum += row[j] * curve[j];
-        e->curve[k] = sum / e->saxs->sigma[k];
+        d->curve[k] = sum / d->saxs->sigma[k];
     }
 }
 
@@ -224,159 +204,158 @@ static void take(curves *e, const double *curve)
 static tsr_status visit_moments(void *context, size_t at, const double *curve,
                                 tsr_err *err)
 {
-    curves *e = context;
+    solver *d = context;
+    const size_t n = (size_t)d->n_point;
     (void)at, (void)err;
-    take(e, curve);
-    const double part = 1.0 / ++e->n_seen;
-    for (int k = 0; k < e->n; k++)
-        e->curve[k] -= e->mean[k];
-    gsl_vector_view x = gsl_vector_view_array(e->curve, (size_t)e->n);
-    gsl_blas_dsyr(CblasLower, 1.0 - part, &x.vector, e->covariance);
-    for (int k = 0; k < e->n; k++)
-        e->mean[k] += part * e->curve[k];
+    for (int k = 0; k < d->stored->n; k++)
+        d->mean_curve[k] += curve[k] / (double)d->n;
+    take(d, curve);
+    const double part = 1.0 / (double)++d->n_seen;
+    for (size_t k = 0; k < n; k++)
+        d->curve[k] -= d->mean[k];
+    gsl_vector_view x = gsl_vector_view_array(d->curve, n);
+    gsl_matrix_view products = gsl_matrix_view_array(d->covariance, n, n);
+    gsl_blas_dsyr(CblasLower, 1.0 - part, &x.vector, &products.matrix);
+    for (size_t k = 0; k < n; k++)
+        d->mean[k] += part * d->curve[k];
     return TSR_OK;
 }
 
 static tsr_status visit_scores(void *context, size_t at, const double *curve,
                                tsr_err *err)
 {
-    curves *e = context;
+    solver *d = context;
     (void)err;
-    take(e, curve);
-    for (int d = 0; d < e->n_dim; d++) {
-        const double *axis = e->axis + (size_t)d * (size_t)e->n;
+    take(d, curve);
+    for (int i = 0; i < d->n_dim; i++) {
+        const double *axis = d->axis + (size_t)i * (size_t)d->n_point;
         double sum = 0.0;
-        for (int k = 0; k < e->n; k++)
-            sum += axis[k] * (e->curve[k] - e->mean[k]);
-        e->score[at * (size_t)e->n_dim + (size_t)d] = sum;
+        for (int k = 0; k < d->n_point; k++)
+            sum += axis[k] * (d->curve[k] - d->mean[k]);
+        d->score[at * (size_t)d->n_dim + (size_t)i] = sum;
     }
     return TSR_OK;
 }
 
-static void clear_curves(curves *e)
-{
-    free(e->matrix);
-    free(e->curve);
-    free(e->mean);
-    gsl_matrix_free(e->covariance);
-    free(e->axis);
-    free(e->score);
-}
-
 /* The components that carry the variance, the largest first. */
-static tsr_status find_axes(curves *e, tsr_err *err)
+static tsr_status find_axes(solver *d, tsr_err *err)
 {
-    const size_t n = (size_t)e->n;
-    tsr_status status = TSR_OK;
+    const double left_out = 1e-12; /* of the variance */
+    const size_t n = (size_t)d->n_point;
     gsl_vector *value = gsl_vector_alloc(n);
     gsl_matrix *vector = gsl_matrix_alloc(n, n);
     gsl_eigen_symmv_workspace *w = gsl_eigen_symmv_alloc(n);
-    if (value == NULL || vector == NULL || w == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
+    tsr_status status = value == NULL || vector == NULL || w == NULL
+                            ? tsr_no_memory(err)
+                            : TSR_OK;
+    if (status == TSR_OK) {
+        gsl_matrix_view a = gsl_matrix_view_array(d->covariance, n, n);
+        gsl_eigen_symmv(&a.matrix, value, vector, w);
+        gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
+        const double largest = gsl_vector_get(value, 0);
+        while (d->n_dim < d->n_point && d->n_dim < DIM && largest > 0.0 &&
+               gsl_vector_get(value, (size_t)d->n_dim) > left_out * largest)
+            d->n_dim++;
+        tsr_pool_array(&d->pool, d->axis, (size_t)d->n_dim * n);
+        tsr_pool_array(&d->pool, d->score, d->n * d->n_dim);
+        status = d->n_dim > 0 ? tsr_pool_check(&d->pool, err)
+                              : tsr_fail(err, TSR_E_DATA,
+                                         "all curves are the same: there is "
+                                         "nothing to weigh");
     }
-    gsl_eigen_symmv(e->covariance, value, vector, w);
-    gsl_eigen_symmv_sort(value, vector, GSL_EIGEN_SORT_VAL_DESC);
-    const double largest = gsl_vector_get(value, 0);
-    while (e->n_dim < e->n && e->n_dim < TSR_MAXENT_DIM && largest > 0.0 &&
-           gsl_vector_get(value, (size_t)e->n_dim) > left_out * largest)
-        e->n_dim++;
-    if (e->n_dim == 0) {
-        status = tsr_fail(err, TSR_E_DATA,
-                          "all curves are the same: there is nothing to weigh");
-        goto done;
-    }
-    e->axis = malloc((size_t)e->n_dim * n * sizeof *e->axis);
-    e->score = malloc((size_t)e->n_seen * (size_t)e->n_dim * sizeof *e->score);
-    if (e->axis == NULL || e->score == NULL) {
-        status =
-            tsr_fail(err, TSR_E_NOMEM, "no memory for %d draws", e->n_seen);
-        goto done;
-    }
-    for (size_t d = 0; d < (size_t)e->n_dim; d++)
+    for (size_t i = 0; i < (size_t)d->n_dim && status == TSR_OK; i++)
         for (size_t k = 0; k < n; k++)
-            e->axis[d * n + k] = gsl_matrix_get(vector, k, d);
-done:
+            d->axis[i * n + k] = gsl_matrix_get(vector, k, i);
     gsl_eigen_symmv_free(w);
     gsl_vector_free(value);
     gsl_matrix_free(vector);
     return status;
 }
 
-/* At the q of saxs; score [n_seen][n_dim]. To be cleared also after an error.
- */
-static tsr_status make_curves(const tsr_stored_curve *stored,
-                              const tsr_saxs *saxs, curves *e, tsr_err *err)
+/* Curves and scores, with equal weights. To be cleared also after an error. */
+static tsr_status open_solver(solver *d, tsr_err *err)
 {
-    const size_t n = (size_t)saxs->n;
-    *e = (curves){.stored = stored, .saxs = saxs, .n = saxs->n};
-    TSR_TRY(tsr_curve_operator(&stored->saxs, saxs, &e->matrix, err));
-    e->curve = calloc(n, sizeof *e->curve);
-    e->mean = calloc(n, sizeof *e->mean);
-    e->covariance = gsl_matrix_calloc(n, n);
-    if (e->curve == NULL || e->mean == NULL || e->covariance == NULL)
-        return tsr_no_memory(err);
-    TSR_TRY(tsr_stored_curve_each(stored, visit_moments, e, err));
-    TSR_TRY(find_axes(e, err));
-    return tsr_stored_curve_each(stored, visit_scores, e, err);
+    const size_t n = (size_t)d->n_point;
+    TSR_TRY(tsr_curve_operator(&d->stored->saxs, d->saxs, &d->matrix, err));
+    tsr_pool_array(&d->pool, d->mean_curve, d->stored->n);
+    tsr_pool_array(&d->pool, d->curve, n);
+    tsr_pool_array(&d->pool, d->mean, n);
+    tsr_pool_array(&d->pool, d->model, n);
+    tsr_pool_array(&d->pool, d->rest, n);
+    tsr_pool_array(&d->pool, d->covariance, n * n);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
+    TSR_TRY(tsr_stored_curve_each(d->stored, visit_moments, d, err));
+    TSR_TRY(find_axes(d, err));
+    TSR_TRY(tsr_stored_curve_each(d->stored, visit_scores, d, err));
+    weigh(d, d->lambda, 1);
+    return TSR_OK;
 }
 
 /* ---- scale and background ---- */
 
-/* Best c and b for the mean of equal weights. */
-static tsr_status fit_equal(const curves *e, const tsr_linear *linear,
-                            double *scratch, tsr_maxent_point *point,
-                            tsr_err *err)
+/* The point of a mean curve [n] at the data's q with the best c and b. */
+static tsr_status fit_curve(const tsr_saxs *saxs, const tsr_linear *linear,
+                            const double *curve, double kl,
+                            tsr_maxent_point *point, tsr_err *err)
 {
-    const tsr_saxs *saxs = e->saxs;
-    double *model = scratch, *weight = scratch + e->n;
     tsr_fit fit = {.scale = 0.0};
-    for (int k = 0; k < e->n; k++) {
-        model[k] = e->mean[k] * saxs->sigma[k];
+    double *weight = malloc((size_t)saxs->n * sizeof *weight);
+    TSR_TRY(tsr_allocated(weight, err));
+    for (int k = 0; k < saxs->n; k++)
         weight[k] = 1.0 / (saxs->sigma[k] * saxs->sigma[k]);
-    }
-    tsr_linear_fit(linear, e->n, model, saxs->intensity, weight, &fit);
-    if (!(fit.scale > 0.0))
-        return tsr_fail(err, TSR_E_NUMERIC,
-                        "no positive scale takes the mean curve to the "
-                        "data (it is %g)",
-                        fit.scale);
-    *point =
-        (tsr_maxent_point){(double)INFINITY, fit.square_sum / e->n, 0.0, 1.0,
-                           fit.scale,        fit.background};
+    tsr_linear_fit(linear, saxs->n, curve, saxs->intensity, weight, &fit);
+    free(weight);
+    *point = (tsr_maxent_point){.chi2 = fit.square_sum / saxs->n,
+                                .kl = kl,
+                                .effective = exp(-kl),
+                                .scale = fit.scale,
+                                .background = fit.background};
     return TSR_OK;
+}
+
+/* Best c and b for the mean of equal weights. */
+static tsr_status fit_equal(solver *d, tsr_maxent_point *point, tsr_err *err)
+{
+    for (int k = 0; k < d->n_point; k++)
+        d->model[k] = d->mean[k] * d->saxs->sigma[k];
+    TSR_TRY(fit_curve(d->saxs, d->linear, d->model, 0.0, point, err));
+    point->theta = (double)INFINITY;
+    return point->scale > 0.0
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_NUMERIC,
+                          "no positive scale takes the mean curve to the "
+                          "data (it is %g)",
+                          point->scale);
 }
 
 /* c and b, with the best weights there. */
 typedef struct {
     double at[2]; /* c, b */
     double chi2, total;
-    double *model, *rest; /* [n] mean curve and residuals, by sigma */
 } place;
 
-static tsr_status weigh_there(const curves *e, tsr_maxent_dual *dual,
-                              double theta, place *p, tsr_err *err)
+static tsr_status weigh_there(solver *d, place *p, tsr_err *err)
 {
-    const size_t n = (size_t)e->n;
-    const tsr_saxs *saxs = e->saxs;
-    double target[TSR_MAXENT_DIM] = {0.0};
+    const size_t n = (size_t)d->n_point;
+    const tsr_saxs *saxs = d->saxs;
+    double target[DIM] = {0.0};
     for (size_t k = 0; k < n; k++)
-        p->rest[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
-                     p->at[0] * e->mean[k];
-    for (int d = 0; d < e->n_dim; d++)
+        d->rest[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
+                     p->at[0] * d->mean[k];
+    for (int i = 0; i < d->n_dim; i++)
         for (size_t k = 0; k < n; k++)
-            target[d] += e->axis[(size_t)d * n + k] * p->rest[k];
-    TSR_TRY(dual_solve(dual, p->at[0], target, theta, err));
+            target[i] += d->axis[(size_t)i * n + k] * d->rest[k];
+    TSR_TRY(dual_solve(d, p->at[0], target, err));
     p->chi2 = 0.0;
     for (size_t k = 0; k < n; k++) {
         double off = 0.0;
-        for (int d = 0; d < e->n_dim; d++)
-            off += e->axis[(size_t)d * n + k] * dual->mean[d];
-        p->model[k] = e->mean[k] + off;
-        p->rest[k] -= p->at[0] * off;
-        p->chi2 += p->rest[k] * p->rest[k];
+        for (int i = 0; i < d->n_dim; i++)
+            off += d->axis[(size_t)i * n + k] * d->score_mean[i];
+        d->model[k] = d->mean[k] + off;
+        d->rest[k] -= p->at[0] * off;
+        p->chi2 += d->rest[k] * d->rest[k];
     }
-    p->total = 0.5 * p->chi2 + theta * dual->kl;
+    p->total = 0.5 * p->chi2 + d->theta * d->kl;
     return TSR_OK;
 }
 
@@ -385,38 +364,35 @@ static tsr_status weigh_there(const curves *e, tsr_maxent_dual *dual,
  * K = (theta + c^2 C)^-1 C, C the covariance of the scores, u and v the slopes
  * in c and b of their target. Where that is not convex, it stays with the least
  * squares. *fall: what it promises. */
-static void newton(const curves *e, const tsr_linear *linear,
-                   tsr_maxent_dual *dual, double theta, const place *p,
-                   double step[2], double *fall)
+static void newton(const solver *d, double c, double step[2], double *fall)
 {
-    const size_t n = (size_t)e->n;
-    const double c = p->at[0];
+    const size_t n = (size_t)d->n_point;
     double g[2] = {0.0}, h[3] = {0.0}, full[3];
-    double u[2][TSR_MAXENT_DIM] = {{0.0}}, ku[2][TSR_MAXENT_DIM];
+    double u[2][DIM] = {{0.0}}, ku[2][DIM];
     for (size_t k = 0; k < n; k++) {
-        const double m = p->model[k], one = 1.0 / e->saxs->sigma[k];
-        g[0] -= p->rest[k] * m, g[1] -= p->rest[k] * one;
+        const double m = d->model[k], one = 1.0 / d->saxs->sigma[k];
+        g[0] -= d->rest[k] * m, g[1] -= d->rest[k] * one;
         h[0] += m * m, h[1] += m * one, h[2] += one * one;
-        for (int d = 0; d < e->n_dim; d++) {
-            const double a = e->axis[(size_t)d * n + k];
-            u[0][d] += a * (p->rest[k] - c * m);
-            u[1][d] -= a * c * one;
+        for (int i = 0; i < d->n_dim; i++) {
+            const double a = d->axis[(size_t)i * n + k];
+            u[0][i] += a * (d->rest[k] - c * m);
+            u[1][i] -= a * c * one;
         }
     }
     memcpy(full, h, sizeof full);
     for (int i = 0; i < 2; i++)
-        dual_answer(dual, c, theta, u[i], ku[i]);
-    for (int d = 0; d < e->n_dim; d++) {
-        full[0] -= u[0][d] * ku[0][d];
-        full[1] -= u[0][d] * ku[1][d];
-        full[2] -= u[1][d] * ku[1][d];
+        dual_answer(d, c, u[i], ku[i]);
+    for (int i = 0; i < d->n_dim; i++) {
+        full[0] -= u[0][i] * ku[0][i];
+        full[1] -= u[0][i] * ku[1][i];
+        full[2] -= u[1][i] * ku[1][i];
     }
     if (full[0] > 1e-9 * h[0] && full[2] > 1e-9 * h[2] &&
         full[1] * full[1] < (1.0 - 1e-9) * full[0] * full[2])
         memcpy(h, full, sizeof h);
-    if (!linear->infer_scale)
+    if (!d->linear->infer_scale)
         g[0] = h[1] = 0.0;
-    if (!linear->infer_background)
+    if (!d->linear->infer_background)
         g[1] = h[1] = 0.0;
     const double det = h[0] * h[2] - h[1] * h[1];
     step[0] = -(h[2] * g[0] - h[1] * g[1]) / det;
@@ -424,22 +400,19 @@ static void newton(const curves *e, const tsr_linear *linear,
     *fall = -0.5 * (g[0] * step[0] + g[1] * step[1]);
 }
 
-/* Weights, c and b at one theta, from those of `from` and of the dual on. */
-static tsr_status solve(const curves *e, const tsr_linear *linear,
-                        tsr_maxent_dual *dual, double theta, double *scratch,
-                        const tsr_maxent_point *from, tsr_maxent_point *point,
+/* Weights, c and b at one theta, from those of `point` and of the dual on. */
+static tsr_status solve(solver *d, double theta, tsr_maxent_point *point,
                         tsr_err *err)
 {
     enum { MOST_ROUNDS = 100, MOST_HALVES = 30 };
     const double enough = 1e-9; /* nat */
-    place p = {.at = {from->scale, from->background},
-               .model = scratch,
-               .rest = scratch + e->n};
-    tsr_status status = weigh_there(e, dual, theta, &p, err);
+    place p = {.at = {point->scale, point->background}};
+    d->theta = theta;
+    tsr_status status = weigh_there(d, &p, err);
     for (int round = 0; round < MOST_ROUNDS && status == TSR_OK; round++) {
         const place before = p;
         double step[2], fall, size = 1.0;
-        newton(e, linear, dual, theta, &p, step, &fall);
+        newton(d, p.at[0], step, &fall);
         if (!(fall > enough * (1.0 + p.total)))
             break;
         for (int half = 0; half < MOST_HALVES; half++, size *= 0.5) {
@@ -447,19 +420,19 @@ static tsr_status solve(const curves *e, const tsr_linear *linear,
             p.at[1] = before.at[1] + size * step[1];
             if (!(p.at[0] > 0.0))
                 continue;
-            status = weigh_there(e, dual, theta, &p, err);
+            status = weigh_there(d, &p, err);
             if (status != TSR_OK || p.total < before.total)
                 break;
         }
         if (status == TSR_OK && !(p.total < before.total)) { /* rounding */
             memcpy(p.at, before.at, sizeof p.at);
-            status = weigh_there(e, dual, theta, &p, err);
+            status = weigh_there(d, &p, err);
             break;
         }
     }
     if (status == TSR_OK)
-        *point = (tsr_maxent_point){theta,          p.chi2 / e->n, dual->kl,
-                                    exp(-dual->kl), p.at[0],       p.at[1]};
+        *point = (tsr_maxent_point){
+            theta, p.chi2 / d->n_point, d->kl, exp(-d->kl), p.at[0], p.at[1]};
     return status;
 }
 
@@ -482,27 +455,27 @@ static int elbow(const tsr_maxent *m)
     return best;
 }
 
+static const double least_first = 1e4, theta_range = 1e-8;
+
 /* A power of ten where the weights are all but equal: for large theta lambda is
- * c A^T r / theta, r the residuals, and KL half its square by C. dual: with
- * equal weights. */
-static double find_first(const curves *e, const tsr_maxent_dual *dual,
-                         const tsr_maxent_point *start)
+ * c A^T r / theta, r the residuals, and KL half its square by C. The weights
+ * are equal. */
+static double find_first(const solver *d, const tsr_maxent_point *start)
 {
     const double small = 0.001; /* nat */
-    const size_t n = (size_t)e->n;
-    const int m = e->n_dim;
+    const size_t n = (size_t)d->n_point;
+    const int m = d->n_dim;
     const double c = start->scale;
-    double u[TSR_MAXENT_DIM] = {0.0}, sum = 0.0;
-    for (int d = 0; d < m; d++)
+    double u[DIM] = {0.0}, sum = 0.0;
+    for (int i = 0; i < m; i++)
         for (size_t k = 0; k < n; k++)
-            u[d] += c * e->axis[(size_t)d * n + k] *
-                    ((e->saxs->intensity[k] - start->background) /
-                         e->saxs->sigma[k] -
-                     c * e->mean[k]);
-    for (int d = 0; d < m; d++)
-        for (int l = 0; l <= d; l++)
-            sum +=
-                (l < d ? 2.0 : 1.0) * u[d] * dual->covariance[d * m + l] * u[l];
+            u[i] += c * d->axis[(size_t)i * n + k] *
+                    ((d->saxs->intensity[k] - start->background) /
+                         d->saxs->sigma[k] -
+                     c * d->mean[k]);
+    for (int i = 0; i < m; i++)
+        for (int l = 0; l <= i; l++)
+            sum += (l < i ? 2.0 : 1.0) * u[i] * d->score_cov[i * m + l] * u[l];
     const double theta = sqrt(0.5 * sum / small);
     return theta > least_first ? pow(10.0, ceil(log10(theta))) : least_first;
 }
@@ -514,75 +487,30 @@ static double theta_of(double first, int i)
 
 /* Every theta begins where the one before, a little larger, has ended: the
  * weights of a small one are not found from equal ones. */
-static tsr_status descend(const curves *e, const tsr_linear *linear,
-                          tsr_maxent_dual *dual, double theta, double *scratch,
-                          tsr_maxent *m, tsr_err *err)
+static tsr_status descend(solver *d, double theta, tsr_maxent *m, tsr_err *err)
 {
-    double lambda[TSR_MAXENT_POINTS][TSR_MAXENT_DIM];
-    const double first = find_first(e, dual, &m->start);
+    double lambda[TSR_MAXENT_POINTS][DIM];
+    const double first = find_first(d, &m->start);
     tsr_maxent_point at = m->start;
-    tsr_status status = TSR_OK;
-    if (theta > 0.0) {
-        for (int i = 0; theta_of(first, i) > theta && status == TSR_OK; i++)
-            status = solve(e, linear, dual, theta_of(first, i), scratch, &at,
-                           &at, err);
-        m->n_point = 1;
-        return status == TSR_OK ? solve(e, linear, dual, theta, scratch, &at,
-                                        &m->point[0], err)
-                                : status;
-    }
-    m->n_point = TSR_MAXENT_POINTS;
-    for (int i = 0; i < m->n_point && status == TSR_OK; i++) {
-        status =
-            solve(e, linear, dual, theta_of(first, i), scratch, &at, &at, err);
+    m->n_point = theta > 0.0 ? 1 : TSR_MAXENT_POINTS;
+    for (int i = 0; theta > 0.0 && theta_of(first, i) > theta; i++)
+        TSR_TRY(solve(d, theta_of(first, i), &at, err));
+    for (int i = 0; i < m->n_point; i++) {
+        TSR_TRY(solve(d, theta > 0.0 ? theta : theta_of(first, i), &at, err));
         m->point[i] = at;
-        memcpy(lambda[i], dual->lambda, sizeof lambda[i]);
+        memcpy(lambda[i], d->lambda, sizeof lambda[i]);
     }
-    if (status != TSR_OK)
-        return status;
+    if (theta > 0.0)
+        return TSR_OK;
     m->chosen = elbow(m);
-    at = m->point[m->chosen];
-    memcpy(dual->lambda, lambda[m->chosen], sizeof dual->lambda);
-    return solve(e, linear, dual, at.theta, scratch, &at, &m->point[m->chosen],
-                 err);
-}
-
-static tsr_status scan(const curves *e, const tsr_linear *linear, double theta,
-                       tsr_maxent *m, tsr_err *err)
-{
-    tsr_maxent_dual *dual;
-    double *scratch = malloc(2 * (size_t)e->n * sizeof *scratch);
-    tsr_status status = dual_new(m->n, e->n_dim, e->score, &dual, err);
-    TSR_THEN(status, tsr_allocated(scratch, err));
-    TSR_THEN(status, fit_equal(e, linear, scratch, &m->start, err));
-    TSR_THEN(status,
-             tsr_curve_operator_check(&e->stored->saxs, e->saxs, m->mean_curve,
-                                      m->start.scale, &m->interpolation, err));
-    TSR_THEN(status, descend(e, linear, dual, theta, scratch, m, err));
-    if (status == TSR_OK)
-        memcpy(m->log_weight, dual->log_weight,
-               (size_t)m->n * sizeof *m->log_weight);
-    dual_free(dual);
-    free(scratch);
-    return status;
-}
-
-static tsr_status visit_mean(void *context, size_t at, const double *curve,
-                             tsr_err *err)
-{
-    tsr_maxent *m = context;
-    (void)at, (void)err;
-    for (int k = 0; k < m->n_curve; k++)
-        m->mean_curve[k] += curve[k] / (double)m->n;
-    return TSR_OK;
+    memcpy(d->lambda, lambda[m->chosen], sizeof d->lambda);
+    return solve(d, m->point[m->chosen].theta, &m->point[m->chosen], err);
 }
 
 void tsr_maxent_free(tsr_maxent *m)
 {
-    if (m == NULL)
-        return;
-    free(m->log_weight);
-    free(m->mean_curve);
+    if (m != NULL)
+        free(m->log_weight);
     free(m);
 }
 
@@ -590,25 +518,274 @@ tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
                            const tsr_linear *linear, double theta,
                            tsr_maxent **out, tsr_err *err)
 {
-    curves e = {.n = 0};
     tsr_maxent *m = calloc(1, sizeof *m);
     *out = NULL;
     TSR_TRY(tsr_allocated(m, err));
     m->n = (long)stored->n_chain * stored->n_draw;
-    m->n_curve = stored->n;
     m->log_weight = malloc((size_t)m->n * sizeof *m->log_weight);
-    m->mean_curve = calloc((size_t)stored->n, sizeof *m->mean_curve);
-    tsr_status status = m->log_weight != NULL && m->mean_curve != NULL
-                            ? tsr_stored_curve_each(stored, visit_mean, m, err)
-                            : tsr_no_memory(err);
-    TSR_THEN(status, make_curves(stored, saxs, &e, err));
-    m->n_dim = e.n_dim;
-    TSR_THEN(status, scan(&e, linear, theta, m, err));
-    clear_curves(&e);
+    solver d = {.stored = stored,
+                .saxs = saxs,
+                .linear = linear,
+                .n = m->n,
+                .n_point = saxs->n,
+                .log_weight = m->log_weight};
+    tsr_status status = tsr_allocated(m->log_weight, err);
+    TSR_THEN(status, open_solver(&d, err));
+    m->n_dim = d.n_dim;
+    TSR_THEN(status, fit_equal(&d, &m->start, err));
+    TSR_THEN(status,
+             tsr_curve_operator_check(&stored->saxs, saxs, d.mean_curve,
+                                      m->start.scale, &m->interpolation, err));
+    TSR_THEN(status, descend(&d, theta, m, err));
+    free(d.matrix);
+    tsr_pool_clear(&d.pool);
     if (status != TSR_OK) {
         tsr_maxent_free(m);
         m = NULL;
     }
     *out = m;
+    return status;
+}
+
+tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
+                               const tsr_linear *linear, double theta,
+                               double *weight, tsr_maxent_point *point,
+                               tsr_err *err)
+{
+    const tsr_stored_curve stored = {.n_chain = 1,
+                                     .n_draw = n,
+                                     .n = saxs->n,
+                                     .saxs = *saxs,
+                                     .in_memory = curve};
+    tsr_maxent *m;
+    tsr_status status = tsr_maxent_make(&stored, saxs, linear, theta, &m, err);
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        weight[i] = exp(m->log_weight[i]);
+    if (status == TSR_OK)
+        *point = m->point[m->chosen];
+    tsr_maxent_free(m);
+    return status;
+}
+
+/* ---- least squares ----
+ *
+ * An active set: models come in one by one, the one along which chi2 falls
+ * fastest first, and those whose weight would become negative go out again.
+ * Scale is the sum of the weights before they are normalised; a free background
+ * is projected out of curves and data. */
+
+typedef struct {
+    tsr_pool pool;
+    int n, n_point; /* models; points */
+    double *curve;  /* [n][n_point] by sigma, background projected out */
+    double *size;   /* [n] length of each curve, before it was made 1 */
+    double *data;   /* [n_point] by sigma, background projected out */
+    double *rest;   /* [n_point] data less the weighted sum */
+    double *weight; /* [n] of the curves of length 1 */
+    int *in;        /* [n_in] models that carry weight */
+    int n_in;
+    double *best;    /* [n_in] least squares of those */
+    char *is_barred; /* [n] */
+    /* of the least squares: QR decomposition and scratch */
+    double *qr, *tau, *norm, *off; /* [n_point][n], [n], [n], [n_point] */
+    size_t *order;                 /* [n] */
+} problem;
+
+static gsl_vector_view curve_of(const problem *p, int i)
+{
+    return gsl_vector_view_array(p->curve + (size_t)i * (size_t)p->n_point,
+                                 (size_t)p->n_point);
+}
+
+/* Takes what is along `one` out of x; one has the length 1. */
+static void project(int n, const double *one, double *x)
+{
+    double along = 0.0;
+    for (int k = 0; k < n; k++)
+        along += one[k] * x[k];
+    for (int k = 0; k < n; k++)
+        x[k] -= along * one[k];
+}
+
+static tsr_status set_up(problem *p, const double *curve, const tsr_saxs *saxs,
+                         const tsr_linear *linear, tsr_err *err)
+{
+    const int n = p->n, n_point = p->n_point;
+    double *one, norm = 0.0;
+    tsr_pool_array(&p->pool, one, n_point);
+    tsr_pool_array(&p->pool, p->curve, (size_t)n * (size_t)n_point);
+    tsr_pool_array(&p->pool, p->qr, (size_t)n * (size_t)n_point);
+    tsr_pool_array(&p->pool, p->data, n_point);
+    tsr_pool_array(&p->pool, p->rest, n_point);
+    tsr_pool_array(&p->pool, p->off, n_point);
+    tsr_pool_array(&p->pool, p->size, n);
+    tsr_pool_array(&p->pool, p->weight, n);
+    tsr_pool_array(&p->pool, p->best, n);
+    tsr_pool_array(&p->pool, p->tau, n);
+    tsr_pool_array(&p->pool, p->norm, n);
+    tsr_pool_array(&p->pool, p->order, n);
+    tsr_pool_array(&p->pool, p->in, n);
+    tsr_pool_array(&p->pool, p->is_barred, n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
+    const double b = linear->infer_background ? 0.0 : linear->background;
+    for (int k = 0; k < n_point; k++) {
+        one[k] = 1.0 / saxs->sigma[k];
+        norm += one[k] * one[k];
+        p->data[k] = (saxs->intensity[k] - b) / saxs->sigma[k];
+    }
+    for (int k = 0; k < n_point; k++)
+        one[k] /= sqrt(norm);
+    if (linear->infer_background)
+        project(n_point, one, p->data);
+    for (int i = 0; i < n; i++) {
+        gsl_vector_view row = curve_of(p, i);
+        for (int k = 0; k < n_point; k++)
+            row.vector.data[k] = *curve++ / saxs->sigma[k];
+        if (linear->infer_background)
+            project(n_point, one, row.vector.data);
+        p->size[i] = gsl_blas_dnrm2(&row.vector);
+        gsl_vector_scale(&row.vector, 1.0 / p->size[i]);
+    }
+    return TSR_OK;
+}
+
+/* Least squares of the models that are in, by QR with pivots, as curves are
+ * much alike. */
+static void fit_those(problem *p)
+{
+    const size_t n = (size_t)p->n_point, m = (size_t)p->n_in;
+    gsl_matrix_view a = gsl_matrix_view_array(p->qr, n, m);
+    gsl_vector_view tau = gsl_vector_view_array(p->tau, m);
+    gsl_vector_view norm = gsl_vector_view_array(p->norm, m);
+    gsl_vector_view off = gsl_vector_view_array(p->off, n);
+    gsl_vector_view y = gsl_vector_view_array(p->data, n);
+    gsl_vector_view x = gsl_vector_view_array(p->best, m);
+    gsl_permutation order = {m, p->order};
+    int sign;
+    for (size_t i = 0; i < m; i++) {
+        gsl_vector_view row = curve_of(p, p->in[i]);
+        gsl_matrix_set_col(&a.matrix, i, &row.vector);
+    }
+    gsl_linalg_QRPT_decomp(&a.matrix, &tau.vector, &order, &sign, &norm.vector);
+    gsl_linalg_QRPT_lssolve(&a.matrix, &tau.vector, &order, &y.vector,
+                            &x.vector, &off.vector);
+}
+
+/* Where chi2 falls fastest, among models that have no weight and are not
+ * barred; -1: nowhere. */
+static int steepest(const problem *p)
+{
+    const double enough = 1e-9; /* of the length of what is left */
+    gsl_vector_view rest = gsl_vector_view_array(p->rest, (size_t)p->n_point);
+    double best = enough * gsl_blas_dnrm2(&rest.vector);
+    int found = -1;
+    for (int i = 0; i < p->n; i++) {
+        double fall;
+        gsl_vector_view row = curve_of(p, i);
+        gsl_blas_ddot(&row.vector, &rest.vector, &fall);
+        if (p->weight[i] == 0.0 && !p->is_barred[i] && fall > best) {
+            best = fall;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* Goes towards the least squares of those that are in as far as no weight is
+ * negative, and takes out those that are 0 there. Returns 1 where it arrived.
+ */
+static int go_there(problem *p)
+{
+    double part = 1.0;
+    for (int i = 0; i < p->n_in; i++) {
+        const double now = p->weight[p->in[i]], to = p->best[i];
+        if (to <= 0.0)
+            part = fmin(part, now / (now - to));
+    }
+    int left = 0;
+    for (int i = 0; i < p->n_in; i++) {
+        double *now = &p->weight[p->in[i]];
+        const double to = p->best[i], next = *now + part * (to - *now);
+        *now = to <= 0.0 && next < 1e-12 * fmax(1.0, -to) ? 0.0 : next;
+        if (*now > 0.0)
+            p->in[left++] = p->in[i];
+    }
+    p->n_in = left;
+    return part == 1.0;
+}
+
+static void find_rest(problem *p)
+{
+    memcpy(p->rest, p->data, (size_t)p->n_point * sizeof *p->rest);
+    gsl_vector_view rest = gsl_vector_view_array(p->rest, (size_t)p->n_point);
+    for (int i = 0; i < p->n; i++) {
+        gsl_vector_view row = curve_of(p, i);
+        if (p->weight[i] > 0.0)
+            gsl_blas_daxpy(-p->weight[i], &row.vector, &rest.vector);
+    }
+}
+
+static void iterate(problem *p)
+{
+    find_rest(p);
+    for (int turn = 0; turn < 3 * p->n; turn++) {
+        const int next = steepest(p);
+        if (next < 0 || p->n_in >= p->n_point)
+            break;
+        p->in[p->n_in++] = next;
+        fit_those(p);
+        if (p->best[p->n_in - 1] <= 0.0) {
+            p->is_barred[next] = 1; /* rounding: it does not help after all */
+            p->n_in--;
+            continue;
+        }
+        while (!go_there(p))
+            fit_those(p);
+        find_rest(p);
+        memset(p->is_barred, 0, (size_t)p->n);
+    }
+}
+
+/* chi2, scale and background of weights that add up to 1. */
+static tsr_status judge(int n, const double *curve, const tsr_saxs *saxs,
+                        const tsr_linear *linear, const double *weight,
+                        tsr_maxent_point *point, tsr_err *err)
+{
+    const size_t n_point = (size_t)saxs->n;
+    double *model = calloc(n_point, sizeof *model), kl = 0.0;
+    TSR_TRY(tsr_allocated(model, err));
+    for (int i = 0; i < n; i++) {
+        if (weight[i] > 0.0)
+            kl += weight[i] * log(weight[i] * n);
+        for (size_t k = 0; k < n_point; k++)
+            model[k] += weight[i] * curve[(size_t)i * n_point + k];
+    }
+    const tsr_status status = fit_curve(saxs, linear, model, kl, point, err);
+    free(model);
+    return status;
+}
+
+tsr_status tsr_ensemble_least_squares(int n, const double *curve,
+                                      const tsr_saxs *saxs,
+                                      const tsr_linear *linear, double *weight,
+                                      tsr_maxent_point *point, tsr_err *err)
+{
+    problem p = {.n = n, .n_point = saxs->n};
+    double sum = 0.0;
+    tsr_status status = set_up(&p, curve, saxs, linear, err);
+    if (status == TSR_OK)
+        iterate(&p);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        weight[i] = p.weight[i] / p.size[i];
+        sum += weight[i];
+    }
+    if (status == TSR_OK && !(sum > 0.0))
+        status = tsr_fail(err, TSR_E_NUMERIC,
+                          "no positive weight brings any model nearer to the "
+                          "data");
+    for (int i = 0; i < n && status == TSR_OK; i++)
+        weight[i] /= sum;
+    tsr_pool_clear(&p.pool);
+    TSR_THEN(status, judge(n, curve, saxs, linear, weight, point, err));
     return status;
 }

@@ -18,26 +18,6 @@
 #include "analysis/reweight.h"
 #include "core/status.h"
 
-/* Weights of draws nearest to equal ones whose mean comes near a target: the
- * least of |target - c sum_i w_i s_i|^2 / 2 + theta KL(w || 1 / n), by its dual
- * in as many unknowns as a score has. */
-
-enum { TSR_MAXENT_DIM = 64 };
-
-typedef struct {
-    long n;
-    int n_dim;
-    const double *score;           /* [n][n_dim], borrowed */
-    double lambda[TSR_MAXENT_DIM]; /* of the last solution; where the next
-                                      begins */
-    double *log_weight;            /* [n] normalised */
-    double mean[TSR_MAXENT_DIM];   /* of the scores under the weights */
-    double covariance[TSR_MAXENT_DIM * TSR_MAXENT_DIM];
-    double kl;
-} tsr_maxent_dual;
-
-/* Begins with equal weights. Errors: TSR_E_NOMEM. */
-
 typedef struct {
     double theta;
     double chi2; /* a point, of the weighted mean curve at the best c and b */
@@ -54,10 +34,8 @@ typedef struct {
     tsr_maxent_point start; /* with equal weights; theta infinite */
     int n_point;
     tsr_maxent_point point[TSR_MAXENT_POINTS]; /* theta falling */
-    int chosen;         /* of point; the elbow of the L-curve, or as asked */
-    double *log_weight; /* [n] there; exponentials have the sum 1 */
-    int n_curve;
-    double *mean_curve;   /* [n_curve] at the run's q, equal weights */
+    int chosen;           /* of point; the elbow of the L-curve, or as asked */
+    double *log_weight;   /* [n] there; exponentials have the sum 1 */
     double interpolation; /* as in tsr_reweight */
 } tsr_maxent;
 
@@ -69,5 +47,29 @@ tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
                            const tsr_linear *linear, double theta,
                            tsr_maxent **out, tsr_err *err);
 void tsr_maxent_free(tsr_maxent *maxent);
+
+/* ---- a given set of conformations ----
+ *
+ * Weights of models of other programs, of NMR, of a simulation whose mean curve
+ * is to meet data. Least squares finds the few models that fit best together
+ * and leaves the others out; maximum entropy changes equal weights no more than
+ * the data ask for. The first fits noise as readily as signal and is seldom
+ * unique: models with like curves stand for each other. */
+
+/* weight [n] >= 0 with the sum 1 that minimise chi2 of c sum_i w_i I_i(q) + b;
+ * curve [n][saxs->n] at the data's q. The point's theta is 0. Source: Lawson &
+ * Hanson 1974, Solving Least Squares Problems, chapter 23. Errors:
+ * TSR_E_NUMERIC (no weight above 0 comes nearer to the data), TSR_E_NOMEM. */
+tsr_status tsr_ensemble_least_squares(int n, const double *curve,
+                                      const tsr_saxs *saxs,
+                                      const tsr_linear *linear, double *weight,
+                                      tsr_maxent_point *point, tsr_err *err);
+
+/* The same by maximum entropy; theta 0: the elbow. Errors: those of
+ * tsr_maxent_make. */
+tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
+                               const tsr_linear *linear, double theta,
+                               double *weight, tsr_maxent_point *point,
+                               tsr_err *err);
 
 #endif

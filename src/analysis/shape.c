@@ -17,54 +17,6 @@
  * eigenvector of the largest eigenvalue of a 4 x 4 matrix. The mean of many
  * conformations and their superpositions on it are found in turns. */
 
-enum { N = 4, SWEEPS = 50 };
-
-/* The eigenvector of the largest eigenvalue of a symmetric matrix, by Jacobi's
- * rotations; a is destroyed. Returns the eigenvalue. */
-static double largest_eigenvector(double a[N][N], double out[N])
-{
-    double v[N][N] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
-    for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        double off = 0.0;
-        for (int p = 0; p < N; p++)
-            for (int q = p + 1; q < N; q++)
-                off += a[p][q] * a[p][q];
-        if (off == 0.0)
-            break;
-        for (int p = 0; p < N; p++)
-            for (int q = p + 1; q < N; q++) {
-                if (a[p][q] == 0.0)
-                    continue;
-                const double theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-                const double t = (theta >= 0.0 ? 1.0 : -1.0) /
-                                 (fabs(theta) + sqrt(theta * theta + 1.0));
-                const double c = 1.0 / sqrt(t * t + 1.0), s = t * c;
-                for (int k = 0; k < N; k++) {
-                    const double kp = a[k][p], kq = a[k][q];
-                    a[k][p] = c * kp - s * kq;
-                    a[k][q] = s * kp + c * kq;
-                }
-                for (int k = 0; k < N; k++) {
-                    const double pk = a[p][k], qk = a[q][k];
-                    a[p][k] = c * pk - s * qk;
-                    a[q][k] = s * pk + c * qk;
-                }
-                for (int k = 0; k < N; k++) {
-                    const double kp = v[k][p], kq = v[k][q];
-                    v[k][p] = c * kp - s * kq;
-                    v[k][q] = s * kp + c * kq;
-                }
-            }
-    }
-    int best = 0;
-    for (int i = 1; i < N; i++)
-        if (a[i][i] > a[best][best])
-            best = i;
-    for (int k = 0; k < N; k++)
-        out[k] = v[k][best];
-    return a[best][best];
-}
-
 static void centre_of(int n, const double (*x)[3], double out[3])
 {
     out[0] = out[1] = out[2] = 0.0;
@@ -78,7 +30,8 @@ static void centre_of(int n, const double (*x)[3], double out[3])
 double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
                      tsr_motion *motion)
 {
-    double to[3], from[3], s[3][3] = {{0.0}}, squares = 0.0, q[N];
+    double to[3], from[3], s[3][3] = {{0.0}}, squares = 0.0;
+    double value[4], q[4][4];
     centre_of(n, fixed, to);
     centre_of(n, moving, from);
     for (int i = 0; i < n; i++) {
@@ -91,17 +44,17 @@ double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
                 s[k][l] += a[k] * b[l];
     }
     /* Horn's matrix */
-    double m[N][N] = {
+    double m[4][4] = {
         {s[0][0] + s[1][1] + s[2][2], s[1][2] - s[2][1], s[2][0] - s[0][2],
          s[0][1] - s[1][0]},
         {0, s[0][0] - s[1][1] - s[2][2], s[0][1] + s[1][0], s[2][0] + s[0][2]},
         {0, 0, s[1][1] - s[0][0] - s[2][2], s[1][2] + s[2][1]},
         {0, 0, 0, s[2][2] - s[0][0] - s[1][1]}};
-    for (int k = 0; k < N; k++)
+    for (int k = 0; k < 4; k++)
         for (int l = 0; l < k; l++)
             m[k][l] = m[l][k];
-    const double value = largest_eigenvector(m, q);
-    const double w = q[0], x = q[1], y = q[2], z = q[3];
+    tsr_eigen(4, m[0], value, q[0]);
+    const double w = q[0][0], x = q[0][1], y = q[0][2], z = q[0][3];
     const double r[3][3] = {{w * w + x * x - y * y - z * z, 2 * (x * y - w * z),
                              2 * (x * z + w * y)},
                             {2 * (x * y + w * z), w * w - x * x + y * y - z * z,
@@ -111,7 +64,7 @@ double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
     memcpy(motion->rotation, r, sizeof r);
     for (int d = 0; d < 3; d++)
         motion->shift[d] = to[d] - tsr_vec3_dot(r[d], from);
-    return sqrt(fmax(0.0, (squares - 2.0 * value) / n));
+    return sqrt(fmax(0.0, (squares - 2.0 * value[0]) / n));
 }
 
 int tsr_frames_that_fit(int n_residue)
@@ -122,26 +75,26 @@ int tsr_frames_that_fit(int n_residue)
 }
 
 tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
-                                float **ca, tsr_err *err)
+                                tsr_pool *pool, float **ca, tsr_err *err)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(frames);
     const size_t one = 3 * (size_t)model->n_residue;
-    tsr_status status = TSR_OK;
-    *ca = malloc(((size_t)n * one + 1) * sizeof **ca);
-    if (*ca == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d conformations", n);
-    for (int i = 0; i < n && status == TSR_OK; i++) {
+    tsr_pool_array(pool, *ca, (size_t)n * one);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < n; i++) {
         const float *xyz;
-        status = tsr_frames_read(frames, at[i], &xyz, err);
-        for (int r = 0; status == TSR_OK && r < model->n_residue; r++)
+        TSR_TRY(tsr_frames_read(frames, at[i], &xyz, err));
+        for (int r = 0; r < model->n_residue; r++)
             memcpy(*ca + (size_t)i * one + 3 * (size_t)r,
                    xyz + 3 * (size_t)model->ca[r], 3 * sizeof **ca);
     }
-    if (status != TSR_OK) {
-        free(*ca);
-        *ca = NULL;
-    }
-    return status;
+    return TSR_OK;
+}
+
+void tsr_start_of(const tsr_model_atoms *model, double (*start)[3])
+{
+    for (int r = 0; r < model->n_residue; r++)
+        tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
 }
 
 void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
@@ -159,13 +112,8 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
 {
     enum { PASSES = 3 };
     const size_t room = (size_t)n_residue;
-    double(*ca)[3] = calloc(room, sizeof *ca);
-    double(*sum)[3] = calloc(room, sizeof *sum);
-    if (ca == NULL || sum == NULL) {
-        free(ca);
-        free(sum);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for the mean");
-    }
+    double(*ca)[3] = calloc(2 * room, sizeof *ca), (*sum)[3] = ca + room;
+    TSR_TRY(tsr_allocated(ca, err));
     memset(square, 0, room * sizeof *square);
     tsr_ca_of(all, n_residue, 0, mean);
     for (int pass = 0; pass <= PASSES; pass++) {
@@ -187,7 +135,6 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
             memcpy(mean, sum, room * sizeof *sum);
     }
     free(ca);
-    free(sum);
     return TSR_OK;
 }
 
@@ -201,17 +148,7 @@ void tsr_shape_free(tsr_shape *shape)
 {
     if (shape == NULL)
         return;
-    free(shape->at);
-    free(shape->rmsf);
-    free(shape->row);
-    free(shape->distance);
-    free(shape->distance_sd);
-    free(shape->column);
-    free(shape->rg);
-    free(shape->change);
-    free(shape->contacts);
-    free(shape->mobility);
-    free(shape->before);
+    tsr_pool_clear(&shape->pool);
     free(shape);
 }
 
@@ -224,65 +161,49 @@ static void spread_evenly(int n, int m, int *out)
 
 /* What the passes need beside the result. */
 typedef struct {
+    tsr_pool pool;
     tsr_shape *shape;
-    float *all;         /* [n][n_residue][3] */
-    double (*ca)[3];    /* [n_residue] of one frame */
-    double (*start)[3]; /* [n_residue] of model.pdb */
-    double (*mean)[3];  /* [n_residue] */
-    double *square;     /* [n_residue] */
-    float *pairs;       /* [n_pair_draw][TSR_N_PAIR_BIN] */
+    float *all;          /* [n][n_residue][3] */
+    double (*ca)[3];     /* [n_residue] of one frame */
+    double (*start)[3];  /* [n_residue] of model.pdb */
+    double (*mean)[3];   /* [n_residue] */
+    double (*before)[3]; /* [n_residue] of the last column */
+    double *square;      /* [n_residue] */
+    float *pairs;        /* [n_pair_draw][TSR_N_PAIR_BIN] */
     int n_draw, n_pair_draw;
     int *draw;      /* [n] that each frame is of */
     int *pair_row;  /* [n_draw] in pairs; -1: not in it */
     double *weight; /* [n] within its draw, of sum 1 */
 } job;
 
-static void job_clear(job *j)
-{
-    free(j->all);
-    free(j->ca);
-    free(j->start);
-    free(j->mean);
-    free(j->square);
-    free(j->pairs);
-    free(j->draw);
-    free(j->pair_row);
-    free(j->weight);
-}
-
-static int allocate(job *j)
+static tsr_status allocate(job *j, tsr_err *err)
 {
     tsr_shape *s = j->shape;
-    const size_t n_residue = (size_t)s->n_residue, n = (size_t)s->n;
-    const size_t row = (size_t)s->n_row, column = (size_t)s->n_column;
-    j->n_pair_draw = s->n < MOST_PAIR_FRAMES ? s->n : MOST_PAIR_FRAMES;
-    j->ca = calloc(n_residue, sizeof *j->ca);
-    j->start = calloc(n_residue, sizeof *j->start);
-    j->mean = calloc(n_residue, sizeof *j->mean);
-    j->square = calloc(n_residue, sizeof *j->square);
-    j->pairs =
-        calloc((size_t)j->n_pair_draw * TSR_N_PAIR_BIN, sizeof *j->pairs);
-    j->draw = calloc(n, sizeof *j->draw);
-    j->pair_row = calloc(n, sizeof *j->pair_row);
-    j->weight = calloc(n, sizeof *j->weight);
-    s->at = calloc(n, sizeof *s->at);
-    s->rmsf = calloc(n_residue, sizeof *s->rmsf);
-    s->row = calloc(row, sizeof *s->row);
-    s->distance = calloc(row * row, sizeof *s->distance);
-    s->distance_sd = calloc(row * row, sizeof *s->distance_sd);
-    s->column = calloc(column, sizeof *s->column);
-    s->rg = calloc(column, sizeof *s->rg);
-    s->change = calloc(column * row, sizeof *s->change);
-    s->contacts = calloc(column * row, sizeof *s->contacts);
-    s->mobility = calloc(column * row, sizeof *s->mobility);
-    s->before = calloc((size_t)s->n_residue + 1, sizeof *s->before);
-    return j->ca != NULL && j->start != NULL && j->mean != NULL &&
-           j->square != NULL && j->pairs != NULL && j->draw != NULL &&
-           j->pair_row != NULL && j->weight != NULL && s->at != NULL &&
-           s->rmsf != NULL && s->row != NULL && s->distance != NULL &&
-           s->distance_sd != NULL && s->column != NULL && s->rg != NULL &&
-           s->change != NULL && s->contacts != NULL && s->mobility != NULL &&
-           s->before != NULL;
+    const int n_residue = s->n_residue, n = s->n, row = s->n_row;
+    const int column = s->n_column;
+    tsr_pool *own = &j->pool, *out = &s->pool;
+    j->n_pair_draw = n < MOST_PAIR_FRAMES ? n : MOST_PAIR_FRAMES;
+    tsr_pool_array(own, j->ca, n_residue);
+    tsr_pool_array(own, j->start, n_residue);
+    tsr_pool_array(own, j->mean, n_residue);
+    tsr_pool_array(own, j->square, n_residue);
+    tsr_pool_array(own, j->before, n_residue);
+    tsr_pool_array(own, j->pairs, j->n_pair_draw * TSR_N_PAIR_BIN);
+    tsr_pool_array(own, j->draw, n);
+    tsr_pool_array(own, j->pair_row, n);
+    tsr_pool_array(own, j->weight, n);
+    tsr_pool_array(out, s->at, n);
+    tsr_pool_array(out, s->rmsf, n_residue);
+    tsr_pool_array(out, s->row, row);
+    tsr_pool_array(out, s->distance, row * row);
+    tsr_pool_array(out, s->distance_sd, row * row);
+    tsr_pool_array(out, s->column, column);
+    tsr_pool_array(out, s->rg, column);
+    tsr_pool_array(out, s->change, column * row);
+    tsr_pool_array(out, s->contacts, column * row);
+    tsr_pool_array(out, s->mobility, column * row);
+    TSR_TRY(tsr_pool_check(own, err));
+    return tsr_pool_check(out, err);
 }
 
 /* ---- one frame ---- */
@@ -358,7 +279,7 @@ static void add_column(job *j, int column)
     const double most = contact_ang * contact_ang;
     tsr_motion motion;
     if (column == 0)
-        memcpy(s->before, j->start, (size_t)s->n_residue * sizeof *s->before);
+        memcpy(j->before, j->start, (size_t)s->n_residue * sizeof *j->before);
     s->rg[column] = gyration(s->n_residue, (const double(*)[3])j->ca);
     tsr_superpose(s->n_residue, (const double(*)[3])j->start,
                   (const double(*)[3])j->ca, &motion);
@@ -376,9 +297,9 @@ static void add_column(job *j, int column)
         s->contacts[at] = n;
         s->mobility[at] =
             local_change(s->n_residue, r, (const double(*)[3])j->ca,
-                         (const double(*)[3])s->before);
+                         (const double(*)[3])j->before);
     }
-    memcpy(s->before, j->ca, (size_t)s->n_residue * sizeof *s->before);
+    memcpy(j->before, j->ca, (size_t)s->n_residue * sizeof *j->before);
 }
 
 /* ---- all of them ---- */
@@ -454,8 +375,7 @@ static tsr_status weigh(job *j, const double *weight, tsr_err *err)
 {
     const tsr_shape *s = j->shape;
     double *sum = calloc((size_t)j->n_draw + 1, sizeof *sum);
-    if (sum == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for conformations");
+    TSR_TRY(tsr_allocated(sum, err));
     for (int i = 0; i < s->n; i++) {
         j->weight[i] = weight != NULL ? weight[s->at[i]] : 1.0;
         sum[j->draw[i]] += j->weight[i];
@@ -474,7 +394,7 @@ static tsr_status choose(job *j, tsr_frames *frames, const double *weight,
     tsr_shape *s = j->shape;
     s->n = tsr_frames_spread(frames, s->n, s->at, j->draw, &j->n_draw);
     if (s->n == 0)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for conformations");
+        return tsr_no_memory(err);
     s->n_column = s->n < s->n_column ? s->n : s->n_column;
     if (j->n_pair_draw > j->n_draw)
         j->n_pair_draw = j->n_draw;
@@ -493,8 +413,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     job j = {.shape = calloc(1, sizeof *j.shape)};
     tsr_shape *s = j.shape;
     *out = NULL;
-    if (s == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for conformations");
+    TSR_TRY(tsr_allocated(s, err));
     s->n_frame = tsr_frames_list(frames, &frame);
     s->n_residue = model->n_residue;
     const int fits = tsr_frames_that_fit(s->n_residue);
@@ -502,17 +421,14 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     s->n = s->n < fits ? s->n : fits;
     s->n_row = s->n_residue < TSR_MOST_ROWS ? s->n_residue : TSR_MOST_ROWS;
     s->n_column = s->n < TSR_MOST_COLUMNS ? s->n : TSR_MOST_COLUMNS;
-    tsr_status status = allocate(&j)
-                            ? TSR_OK
-                            : tsr_fail(err, TSR_E_NOMEM,
-                                       "no memory for %d conformations", s->n);
+    tsr_status status = allocate(&j, err);
     TSR_THEN(status, choose(&j, frames, weight, err));
     if (status == TSR_OK) {
         spread_evenly(s->n_residue, s->n_row, s->row);
         spread_evenly(s->n, s->n_column, s->column);
-        for (int r = 0; r < s->n_residue; r++)
-            tsr_vec3_copy(j.start[r], &model->xyz[3 * model->ca[r]]);
-        status = tsr_frames_gather_ca(frames, s->n, s->at, &j.all, err);
+        tsr_start_of(model, j.start);
+        status =
+            tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
     }
     TSR_THEN(status, tsr_mean_shape_make(s->n, s->n_residue, j.all, j.mean,
                                          j.square, err));
@@ -521,7 +437,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
         look_at_each(&j);
         finish(&j);
     }
-    job_clear(&j);
+    tsr_pool_clear(&j.pool);
     if (status != TSR_OK) {
         tsr_shape_free(s);
         s = NULL;
@@ -543,12 +459,7 @@ void tsr_domains_free(tsr_domains *d)
 {
     if (d == NULL)
         return;
-    for (int i = 0; i < d->n_domain; i++)
-        free(d->domain[i].residue);
-    for (int i = 0; i < d->n_pair; i++) {
-        free(d->pair[i].distance);
-        free(d->pair[i].turn);
-    }
+    tsr_pool_clear(&d->pool);
     free(d);
 }
 
@@ -611,39 +522,26 @@ static int find_units(const draws *s, int *unit)
     return n_unit;
 }
 
-static int count(const int *unit, int n_residue, int u)
+/* The largest units, in their order; size [n_unit] scratch. */
+static void take_largest(tsr_domains *d, const int *unit, int n_unit,
+                         int n_residue, int *size)
 {
-    int n = 0;
+    memset(size, 0, (size_t)n_unit * sizeof *size);
     for (int r = 0; r < n_residue; r++)
-        n += unit[r] == u;
-    return n;
-}
-
-/* The largest units, in their order. Returns 0 when out of memory. */
-static int take_largest(tsr_domains *d, const int *unit, int n_unit,
-                        int n_residue)
-{
-    int *size = calloc((size_t)n_unit + 1, sizeof *size), is_good = 1;
-    if (size == NULL)
-        return 0;
-    for (int u = 0; u < n_unit; u++)
-        size[u] = count(unit, n_residue, u);
-    for (int u = 0; u < n_unit && is_good; u++) {
+        if (unit[r] >= 0)
+            size[unit[r]]++;
+    for (int u = 0; u < n_unit; u++) {
         int n_larger = 0;
         for (int v = 0; v < n_unit; v++)
             n_larger += size[v] > size[u] || (size[v] == size[u] && v < u);
         if (size[u] < TSR_LEAST_DOMAIN || n_larger >= TSR_MOST_DOMAINS)
             continue;
-        tsr_domain *domain = &d->domain[d->n_domain];
-        domain->residue = malloc((size_t)size[u] * sizeof(int));
-        is_good = domain->residue != NULL;
-        for (int r = 0; r < n_residue && is_good; r++)
+        tsr_domain *domain = &d->domain[d->n_domain++];
+        tsr_pool_array(&d->pool, domain->residue, size[u]);
+        for (int r = 0; r < n_residue && domain->residue != NULL; r++)
             if (unit[r] == u)
                 domain->residue[domain->n_residue++] = r;
-        d->n_domain += is_good;
     }
-    free(size);
-    return is_good;
 }
 
 /* ---- how they lie ---- */
@@ -688,7 +586,7 @@ static double relative_angle(double a[3][3], double b[3][3])
     return atan2(tsr_vec3_norm(v), m[0][0] + m[1][1] + m[2][2] - 1.0);
 }
 
-static int make_pairs(tsr_domains *d, const double (*start)[3])
+static void make_pairs(tsr_domains *d, const double (*start)[3])
 {
     for (int a = 0; a < d->n_domain; a++)
         for (int b = a + 1; b < d->n_domain; b++) {
@@ -699,12 +597,9 @@ static int make_pairs(tsr_domains *d, const double (*start)[3])
             centre(&d->domain[a], start, x);
             centre(&d->domain[b], start, y);
             p->start_ang = tsr_vec3_distance(x, y);
-            p->distance = malloc((size_t)d->n * sizeof *p->distance);
-            p->turn = malloc((size_t)d->n * sizeof *p->turn);
-            if (p->distance == NULL || p->turn == NULL)
-                return 0;
+            tsr_pool_array(&d->pool, p->distance, d->n);
+            tsr_pool_array(&d->pool, p->turn, d->n);
         }
-    return 1;
 }
 
 static void look(tsr_domains *d, int i, const double (*start)[3],
@@ -727,47 +622,51 @@ tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
                           tsr_err *err)
 {
     const draws s = {n, n_residue, ca};
-    const size_t room = (size_t)n_residue;
     tsr_domains *d = calloc(1, sizeof *d);
-    int *unit = malloc((room + 1) * sizeof *unit);
-    double(*now)[3] = malloc((room + 1) * sizeof *now);
-    double(*scratch)[3] = malloc((2 * room + 1) * sizeof *scratch);
-    int is_good = d != NULL && unit != NULL && now != NULL && scratch != NULL;
-    if (is_good) {
+    tsr_pool pool = {0};
+    int *unit, *size;
+    double(*now)[3], (*room)[3];
+    *out = NULL;
+    tsr_pool_array(&pool, unit, n_residue);
+    tsr_pool_array(&pool, size, n_residue);
+    tsr_pool_array(&pool, now, n_residue);
+    tsr_pool_array(&pool, room, 2 * n_residue);
+    tsr_status status = tsr_pool_check(&pool, err);
+    TSR_THEN(status, tsr_allocated(d, err));
+    if (status == TSR_OK) {
         d->n = n;
-        is_good = take_largest(d, unit, find_units(&s, unit), n_residue) &&
-                  make_pairs(d, start);
+        take_largest(d, unit, find_units(&s, unit), n_residue, size);
+        make_pairs(d, start);
+        status = tsr_pool_check(&d->pool, err);
     }
-    for (int i = 0; i < n && is_good && d->n_pair > 0; i++) {
+    for (int i = 0; i < n && status == TSR_OK && d->n_pair > 0; i++) {
         tsr_ca_of(ca, n_residue, i, now);
-        look(d, i, start, (const double(*)[3])now, scratch);
+        look(d, i, start, (const double(*)[3])now, room);
     }
-    free(unit);
-    free(now);
-    free(scratch);
-    *out = is_good ? d : NULL;
-    if (is_good)
-        return TSR_OK;
-    tsr_domains_free(d);
-    return tsr_fail(err, TSR_E_NOMEM, "no memory for the domains");
+    tsr_pool_clear(&pool);
+    if (status == TSR_OK)
+        *out = d;
+    else
+        tsr_domains_free(d);
+    return status;
 }
 
 tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
                             tsr_domains **out, tsr_err *err)
 {
     const tsr_model_atoms *model = tsr_frames_atoms(frames);
+    tsr_pool pool = {0};
+    double(*start)[3];
     float *ca;
     *out = NULL;
-    tsr_status status = tsr_frames_gather_ca(frames, n, at, &ca, err);
-    double(*start)[3] = malloc(((size_t)model->n_residue + 1) * sizeof *start);
-    TSR_THEN(status, tsr_allocated(start, err));
-    for (int r = 0; r < model->n_residue && status == TSR_OK; r++)
-        tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
-    TSR_THEN(status, tsr_domains_of(n, model->n_residue, ca,
-                                    (const double(*)[3])start, out, err));
-    free(start);
-    if (ca != NULL)
-        free(ca);
+    tsr_pool_array(&pool, start, model->n_residue);
+    tsr_status status = tsr_frames_gather_ca(frames, n, at, &pool, &ca, err);
+    if (status == TSR_OK) {
+        tsr_start_of(model, start);
+        status = tsr_domains_of(n, model->n_residue, ca,
+                                (const double(*)[3])start, out, err);
+    }
+    tsr_pool_clear(&pool);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #define TSR_ANALYSIS_SHAPE_H
 
 #include "analysis/frames.h"
+#include "core/pool.h"
 #include "core/status.h"
 #include "core/vec3.h"
 
@@ -14,6 +15,7 @@ enum {
 };
 
 typedef struct {
+    tsr_pool pool;
     int n_frame; /* of the run */
     int n;       /* that were looked at, of evenly spread draws */
     int *at;     /* [n] their numbers */
@@ -34,7 +36,6 @@ typedef struct {
     double *mobility; /* [n_column][n_row] root mean square change of distances
                          to 6 residues on either side, since the column before
                          (the first: since the start) */
-    double (*before)[3]; /* [n_residue] of the last column, for it */
     /* P(r): share of pairs per Angstrom; of an ensemble the mean over its
      * states */
     double pair_width; /* of a bin, Angstrom */
@@ -62,10 +63,14 @@ void tsr_shape_free(tsr_shape *shape);
 double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
                      tsr_motion *motion);
 
-/* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, caller
- * frees. Errors: those of tsr_frames_read, TSR_E_NOMEM. */
+/* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, of the
+ * pool. Errors: those of tsr_frames_read, TSR_E_NOMEM, also of what the pool
+ * was asked for before. */
 tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
-                                float **ca, tsr_err *err);
+                                tsr_pool *pool, float **ca, tsr_err *err);
+
+/* Those of the model that the run began with. start [n_residue] out. */
+void tsr_start_of(const tsr_model_atoms *model, double (*start)[3]);
 
 /* How many conformations of that many residues some 200 MB hold. */
 int tsr_frames_that_fit(int n_residue);
@@ -100,6 +105,7 @@ typedef struct {
 } tsr_domain_pair;
 
 typedef struct {
+    tsr_pool pool;
     int n; /* conformations */
     int n_domain;
     tsr_domain domain[TSR_MOST_DOMAINS]; /* the largest, in order of sequence */

@@ -4,7 +4,6 @@
 
 #include "core/text.h"
 #include "sampler/sampler.h"
-#include "session/run_place.h"
 #include "session/until.h"
 
 #include <math.h>
@@ -29,60 +28,41 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-/* The same of what is known already: `done` draws a chain of the run in the
- * folder, after `seconds` for these and the warm-up's `warm`, where it takes
- * `far` times as many. */
-static tsr_status advise(const char *directory, long done, long warm,
-                         double seconds, double far, tsr_advice *advice,
-                         tsr_err *err)
-{
-    advice->draws = (long)tsr_until_draws((double)done, fmax(far, 2.0));
-    advice->seconds = (double)(advice->draws - done) * seconds /
-                      fmax((double)(done + warm), 1.0);
-    return set_command(directory, advice->draws, advice, err);
-}
-
 /* What the run was asked for may do, and may be all that it takes. */
-static tsr_status finish_first(const tsr_past_run *run,
-                               const tsr_run_place *place, tsr_advice *a,
+static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
                                tsr_err *err)
 {
-    const int has_all = place->is_finished || run->asked <= run->n_draw;
-    if (has_all || a->draws > run->asked)
-        return TSR_OK;
+    if (run->place.is_finished || run->asked <= run->n_draw ||
+        a->draws > run->asked)
+        return set_command(run->directory, a->draws, a, err);
     const double each = a->seconds / (double)(a->draws - run->n_draw);
-    const long draws =
-        run->config.sampler.until != NULL ? a->draws : run->asked;
-    tsr_advice_clear(a);
-    a->draws = draws;
-    a->seconds = each * (double)(draws - run->n_draw);
+    if (run->config.sampler.until == NULL)
+        a->draws = run->asked;
+    a->seconds = each * (double)(a->draws - run->n_draw);
     return set_command(run->directory, 0, a, err);
 }
 
 tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
                            tsr_advice *advice, tsr_err *err)
 {
-    tsr_run_checkpoint at = {0};
+    const tsr_run_place *place = &run->place;
     tsr_until until;
     double far;
     const char *asked = run->has_config ? run->config.sampler.until : NULL;
+    if (asked == NULL)
+        asked = tsr_sampler_until;
     *advice = (tsr_advice){.seconds = (double)NAN};
-    TSR_TRY(tsr_until_parse(asked != NULL ? asked : tsr_sampler_until, &until,
-                            err));
+    snprintf(advice->asked, sizeof advice->asked, "%s", asked);
+    TSR_TRY(tsr_until_parse(asked, &until, err));
     TSR_TRY(
         tsr_until_judge(&until, run->trace, summary, &far, advice->worst, err));
     advice->is_converged = far <= 1.0;
-    snprintf(advice->asked, sizeof advice->asked, "%s",
-             asked != NULL ? asked : tsr_sampler_until);
     advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
-    if (run->directory == NULL ||
-        tsr_run_checkpoint_read(run->directory, 0, &at, NULL) != TSR_OK)
+    if (!run->has_place)
         return TSR_OK;
-    tsr_status status = advise(run->directory, run->n_draw, at.place.warmup,
-                               at.place.seconds, far, advice, err);
-    TSR_THEN(status, finish_first(run, &at.place, advice, err));
-    tsr_run_checkpoint_clear(&at);
-    return status;
+    advice->seconds = (double)(advice->draws - run->n_draw) * place->seconds /
+                      fmax((double)(run->n_draw + place->warmup), 1.0);
+    return finish_first(run, advice, err);
 }
 
 const char *tsr_advice_time(double seconds, char text[32])
@@ -113,11 +93,9 @@ char *tsr_advice_text(const tsr_advice *advice)
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json)
 {
     tsr_json_object(json, "advice");
-    tsr_json_truth(json, "converged", advice->is_converged);
-    tsr_json_text(json, "asked", advice->asked);
-    tsr_json_text(json, "worst", advice->worst);
-    tsr_json_text(json, "command", advice->command);
-    tsr_json_integer(json, "draws", advice->draws);
-    tsr_json_number(json, "seconds", advice->seconds);
+    tsr_json_members(
+        json, "converged %i asked %s worst %s command %s draws %ld seconds %g",
+        advice->is_converged, advice->asked, advice->worst, advice->command,
+        advice->draws, advice->seconds);
     tsr_json_close(json);
 }

@@ -87,8 +87,8 @@ static tsr_status add_overlap(tsr_comparison *c, int a, int b, const char *name,
 {
     int n_chain, n_draw, m_chain, m_draw;
     double *x = NULL, *y = NULL;
-    tsr_overlap *more =
-        realloc(c->overlap, (size_t)(c->n_overlap + 1) * sizeof *more);
+    tsr_overlap *more = tsr_pool_resize(&c->pool, c->overlap,
+                                        (size_t)c->n_overlap + 1, sizeof *more);
     TSR_TRY(tsr_allocated(more, err));
     c->overlap = more;
     tsr_status status = tsr_summary_draws(c->run[a].past.trace, name, &n_chain,
@@ -135,8 +135,7 @@ void tsr_comparison_clear(tsr_comparison *comparison)
         tsr_summary_free(comparison->run[i].summary);
         tsr_past_run_clear(&comparison->run[i].past);
     }
-    free(comparison->overlap);
-    comparison->overlap = NULL;
+    tsr_pool_clear(&comparison->pool);
 }
 
 /* ---- differences ---- */
@@ -299,25 +298,22 @@ static void say_convergence(const tsr_comparison *c, tsr_words *w)
                           i + 1);
 }
 
-char *tsr_comparison_say(const tsr_comparison *comparison, int k, tsr_err *err)
+tsr_status tsr_comparison_sentences(const tsr_comparison *comparison, int *n,
+                                    char ***text, tsr_err *err)
 {
     const tsr_comparison *c = comparison;
     tsr_words w;
     tsr_words_begin(&w);
-    if (k == 0)
-        say_conflicts(c, &w);
-    else if (k == 1)
-        say_best(c, tsr_evidence_gain, "log evidence", &w);
-    else if (k == 2)
-        say_best(c, tsr_loo_gain, "expected log predictive density", &w);
-    else if (k == 3)
-        say_overlaps(c, &w);
-    else
-        say_convergence(c, &w);
-    char *text = tsr_words_end(&w);
-    if (text == NULL)
-        (void)tsr_no_memory(err);
-    return text;
+    say_conflicts(c, &w);
+    tsr_words_say(&w, "\n");
+    say_best(c, tsr_evidence_gain, "log evidence", &w);
+    tsr_words_say(&w, "\n");
+    say_best(c, tsr_loo_gain, "expected log predictive density", &w);
+    tsr_words_say(&w, "\n");
+    say_overlaps(c, &w);
+    tsr_words_say(&w, "\n");
+    say_convergence(c, &w);
+    return tsr_words_paragraphs(&w, n, text, err);
 }
 
 /* Parameters that are told side by side: not how the sampler did, and not
@@ -355,21 +351,20 @@ const char *tsr_comparison_parameter(const tsr_comparison *comparison, int k)
 static void put_run(const tsr_comparison *c, int i, tsr_json *j)
 {
     const tsr_compared *r = &c->run[i];
+    const tsr_verdict *v = r->verdict;
     const char *name;
     double gain, error;
     tsr_json_object(j, NULL);
-    tsr_json_text(j, "directory", r->directory);
-    tsr_json_integer(j, "states", r->verdict->n_state);
-    tsr_json_truth(j, "same_data_as_first", is_same_data(c, 0, i));
-    tsr_json_truth(j, "converged", r->verdict->advice.is_converged);
+    tsr_json_members(
+        j, "directory %s states %d same_data_as_first %i converged %i",
+        r->directory, v->n_state, is_same_data(c, 0, i),
+        v->advice.is_converged);
     tsr_evidence_put(&r->summary->evidence, "evidence", j);
     tsr_evidence_gain(c, 0, i, &gain, &error);
-    tsr_json_number(j, "evidence_gain", gain);
-    tsr_json_number(j, "evidence_gain_error", error);
-    tsr_loo_put(&r->verdict->loo, "loo", j);
+    tsr_json_members(j, "evidence_gain %g evidence_gain_error %g", gain, error);
+    tsr_loo_put(&v->loo, "loo", j);
     tsr_loo_gain(c, 0, i, &gain, &error);
-    tsr_json_number(j, "loo_gain", gain);
-    tsr_json_number(j, "loo_gain_error", error);
+    tsr_json_members(j, "loo_gain %g loo_gain_error %g", gain, error);
     tsr_json_object(j, "parameters");
     for (int k = 0; (name = tsr_comparison_parameter(c, k)) != NULL; k++) {
         const tsr_summary_item *item = tsr_summary_find(r->summary, name);
@@ -378,26 +373,38 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
     }
     tsr_json_close(j);
     tsr_json_array(j, "curves");
-    for (int k = 0; k < r->verdict->n_curve; k++) {
-        const tsr_verdict_curve *curve = &r->verdict->curve[k];
+    for (int k = 0; k < v->n_curve; k++) {
+        const tsr_verdict_curve *curve = &v->curve[k];
         tsr_json_object(j, NULL);
-        tsr_json_text(j, "curve", curve->name);
-        tsr_json_number(j, "chi2", curve->chi2);
-        tsr_json_number(j, "cormap_p", curve->cormap_p);
-        tsr_json_number(j, "rg_guinier_data", curve->guinier.rg);
-        tsr_json_number(j, "rg_guinier_data_error", curve->guinier.error);
+        tsr_json_members(j,
+                         "curve %s chi2 %g cormap_p %g rg_guinier_data %g "
+                         "rg_guinier_data_error %g",
+                         curve->name, curve->chi2, curve->cormap_p,
+                         curve->guinier.rg, curve->guinier.error);
         tsr_json_close(j);
     }
     tsr_json_close(j);
     tsr_json_close(j);
 }
 
-static void put_pair(tsr_json *j, int a, int b)
+static void put_overlap(tsr_json *j, const tsr_overlap *overlap)
 {
     tsr_json_object(j, NULL);
-    tsr_json_array(j, "runs");
-    tsr_json_integer(j, NULL, a);
-    tsr_json_integer(j, NULL, b);
+    tsr_verdict_put_pair(j, "runs", overlap->a, overlap->b);
+    tsr_json_members(j, "variable %s overlap %g", overlap->variable,
+                     overlap->overlap);
+    tsr_json_close(j);
+}
+
+static void put_conflict(tsr_json *j, const tsr_comparison *c, int a, int b)
+{
+    int i, k;
+    double sigma;
+    if (!conflicts(c, a, b, &i, &k, &sigma))
+        return;
+    tsr_json_object(j, NULL);
+    tsr_verdict_put_pair(j, "runs", a, b);
+    tsr_json_number(j, "standard_deviations", sigma);
     tsr_json_close(j);
 }
 
@@ -406,41 +413,24 @@ tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
 {
     const tsr_comparison *c = comparison;
     tsr_json *j = json;
-    tsr_status status = TSR_OK;
+    int n;
+    char **text;
+    TSR_TRY(tsr_comparison_sentences(c, &n, &text, err));
     tsr_json_object(j, NULL);
-    tsr_json_array(j, "verdict");
-    for (int k = 0; k < TSR_N_COMPARED_SENTENCE && status == TSR_OK; k++) {
-        char *text = tsr_comparison_say(c, k, err);
-        status = text == NULL ? TSR_E_NOMEM : TSR_OK;
-        if (text != NULL && text[0] != '\0')
-            tsr_json_text(j, NULL, text);
-        free(text);
-    }
-    tsr_json_close(j);
+    tsr_verdict_put_sentences(j, "verdict", n, text);
     tsr_json_array(j, "runs");
     for (int i = 0; i < c->n; i++)
         put_run(c, i, j);
     tsr_json_close(j);
     tsr_json_array(j, "overlaps");
-    for (int i = 0; i < c->n_overlap; i++) {
-        put_pair(j, c->overlap[i].a, c->overlap[i].b);
-        tsr_json_text(j, "variable", c->overlap[i].variable);
-        tsr_json_number(j, "overlap", c->overlap[i].overlap);
-        tsr_json_close(j);
-    }
+    for (int i = 0; i < c->n_overlap; i++)
+        put_overlap(j, &c->overlap[i]);
     tsr_json_close(j);
     tsr_json_array(j, "conflicts");
     for (int b = 0; b < c->n; b++)
-        for (int a = 0; a < b; a++) {
-            int i, k;
-            double sigma;
-            if (!conflicts(c, a, b, &i, &k, &sigma))
-                continue;
-            put_pair(j, a, b);
-            tsr_json_number(j, "standard_deviations", sigma);
-            tsr_json_close(j);
-        }
+        for (int a = 0; a < b; a++)
+            put_conflict(j, c, a, b);
     tsr_json_close(j);
     tsr_json_close(j);
-    return status;
+    return TSR_OK;
 }

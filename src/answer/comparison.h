@@ -5,7 +5,7 @@
 
 #include "answer/verdict.h"
 
-enum { TSR_MOST_COMPARED = 32, TSR_N_COMPARED_SENTENCE = 5 };
+enum { TSR_MOST_COMPARED = 32 };
 
 /* One of the runs. */
 typedef struct {
@@ -26,6 +26,7 @@ typedef struct {
 } tsr_overlap;
 
 typedef struct {
+    tsr_pool pool; /* of the overlaps */
     int n;
     tsr_compared run[TSR_MOST_COMPARED];
     int n_overlap;
@@ -53,9 +54,10 @@ tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
 /* "  2.1 +- 0.4", as a cell of a table; blanks for NaN. */
 void tsr_gain_print(FILE *out, int width, double gain, double error);
 
-/* Sentence k < TSR_N_COMPARED_SENTENCE, "" where it has nothing to say. Caller
- * frees. NULL: TSR_E_NOMEM. */
-char *tsr_comparison_say(const tsr_comparison *comparison, int k, tsr_err *err);
+/* The sentences: paragraphs [*n], which the caller frees with
+ * tsr_paragraphs_free. Errors: TSR_E_NOMEM. */
+tsr_status tsr_comparison_sentences(const tsr_comparison *comparison, int *n,
+                                    char ***text, tsr_err *err);
 
 /* The k-th parameter that is told side by side, of any run, in the order of the
  * first that has it; NULL past the last. */

@@ -85,9 +85,8 @@ static void put_interval(tsr_json *j, const char *name, double start,
     tsr_json_object(j, name);
     if (!isnan(start))
         tsr_json_number(j, "start", start);
-    tsr_json_number(j, "mean", item->value.mean);
-    tsr_json_number(j, "q5", item->value.q5);
-    tsr_json_number(j, "q95", item->value.q95);
+    tsr_json_members(j, "mean %g q5 %g q95 %g", item->value.mean,
+                     item->value.q5, item->value.q95);
     tsr_json_close(j);
 }
 
@@ -97,21 +96,22 @@ static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
     double ess;
     const tsr_summary_item *worst = find_worst(summary);
     const tsr_summary_item *slowest = tsr_summary_slowest(summary, &ess);
-    tsr_json_truth(j, "converged", verdict->advice.is_converged);
-    tsr_json_number(j, "rhat", worst == NULL ? (double)NAN : worst->value.rhat);
-    tsr_json_text(j, "rhat_of", worst == NULL ? NULL : worst->name);
-    tsr_json_number(j, "ess", slowest == NULL ? (double)NAN : ess);
-    tsr_json_text(j, "ess_of", slowest == NULL ? NULL : slowest->name);
+    tsr_json_members(j, "converged %i rhat %g rhat_of %s ess %g ess_of %s",
+                     verdict->advice.is_converged,
+                     worst == NULL ? (double)NAN : worst->value.rhat,
+                     worst == NULL ? NULL : worst->name,
+                     slowest == NULL ? (double)NAN : ess,
+                     slowest == NULL ? NULL : slowest->name);
 }
 
 /* Of the first conformation, all else at its best where that is known: of one
  * curve, the only term. */
 static double start_chi2(const tsr_session *s)
 {
-    const tsr_likelihood *l = s->setup->likelihood;
-    return l != NULL && l->n_term == 1 && s->setup->rigid != NULL &&
-                   s->setup->rigid[0].n_point > 0
-               ? s->setup->rigid[0].chi2
+    const tsr_likelihood *l = s->setup->data.likelihood;
+    return l != NULL && l->n_term == 1 && s->setup->data.rigid != NULL &&
+                   s->setup->data.rigid[0].n_point > 0
+               ? s->setup->data.rigid[0].chi2
                : s->place.start_chi2;
 }
 
@@ -119,17 +119,15 @@ static tsr_status print_json(const tsr_session *s, const tsr_summary *summary,
                              const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
-    const tsr_likelihood *l = s->setup->likelihood;
+    const tsr_likelihood *l = s->setup->data.likelihood;
     tsr_json j = {.out = out};
     char name[64];
     tsr_json_object(&j, NULL);
     put_convergence(&j, verdict, summary);
-    tsr_json_text(&j, "directory", s->config->output.directory);
-    tsr_json_integer(&j, "n_chain",
-                     (long long)s->config->sampler.chains.number);
-    tsr_json_integer(&j, "n_draw", s->place.draws);
-    tsr_json_integer(&j, "steps", s->place.steps);
-    tsr_json_number(&j, "seconds", s->place.seconds);
+    tsr_json_members(
+        &j, "directory %s n_chain %ld n_draw %ld steps %ld seconds %g",
+        s->config->output.directory, (long)s->config->sampler.chains.number,
+        s->place.draws, s->place.steps, s->place.seconds);
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
         tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
@@ -146,7 +144,7 @@ static tsr_status print_table(const tsr_session *s, const tsr_summary *summary,
                               const tsr_verdict *verdict, FILE *out,
                               tsr_err *err)
 {
-    const tsr_likelihood *l = s->setup->likelihood;
+    const tsr_likelihood *l = s->setup->data.likelihood;
     const long chains = (long)s->config->sampler.chains.number;
     fputc('\n', out);
     TSR_TRY(tsr_verdict_print(verdict, out, err));

@@ -10,56 +10,106 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- verdict_measured ----
+static const tsr_convergence unknown = {.mean = (double)NAN,
+                                        .sd = (double)NAN,
+                                        .median = (double)NAN,
+                                        .q5 = (double)NAN,
+                                        .q95 = (double)NAN};
+
+static tsr_convergence value_of(const tsr_summary *summary, const char *name)
+{
+    const tsr_summary_item *item = tsr_summary_find(summary, name);
+    return item != NULL ? item->value : unknown;
+}
+
+/* ---- what terms left in the trace ---- */
+
+/* A term of the run: the ordinal-th of a kind, or of all curves. */
+typedef struct {
+    const tsr_past_run *run;
+    const tsr_term_type *type;
+    int ordinal;
+} source;
+
+/* [*n] of a variable of it without draws, caller frees; NULL: not there. */
+static double *constant(const source *of, tsr_trace_group group,
+                        const char *what, int *n)
+{
+    char name[64];
+    int n_chain, n_draw;
+    double *value = NULL;
+    *n = 0;
+    tsr_term_variable(of->type, of->ordinal, what, sizeof name, name);
+    (void)tsr_trace_get(of->run->trace, group, name, &n_chain, &n_draw, n,
+                        &value, NULL);
+    return value;
+}
+
+/* Evenly chosen draws of a variable of it, `width` entries of each. */
+static tsr_status draws_of(const source *of, tsr_trace_group group,
+                           const char *what, long most, int first, int width,
+                           tsr_thinned *out, tsr_err *err)
+{
+    char name[64];
+    tsr_term_variable(of->type, of->ordinal, what, sizeof name, name);
+    return tsr_thinned_get(of->run->trace, group, name, most, first, width, out,
+                           err);
+}
+
+/* Its entry of `data:`, -1: not known; name [96]: its file without folders, or
+ * what it is between. */
+static int find_entry(const source *of, char name[96])
+{
+    const tsr_past_run *run = of->run;
+    const tsr_term_options *data = run->config.data.item;
+    for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
+        if (tsr_term_is_alike(tsr_term_registry[data[i].kind], of->type) &&
+            seen++ == of->ordinal) {
+            tsr_config_data_name(&run->config, i, 96, name);
+            return i;
+        }
+    return -1;
+}
+
+/* ---- maps and distances ----
  *
- * The part of a verdict that is on maps and distances: numbers, sentences and
- * JSON. What was measured is one number, so that what the draws expect of it
- * and what the start did can be said beside it. */
+ * What was measured is one number, so that what the draws expect of it and what
+ * the start did can be said beside it. */
 
 /* A structure explains a map that leaves less than this of its signal. */
 static const double little = 0.05;
 
-/* ---- numbers ---- */
-
 /* The only number of a variable; NaN: there is none, or several. */
-static double measured_constant(const tsr_past_run *run,
-                                const tsr_verdict_measured *m, int ordinal,
-                                tsr_trace_group group, const char *what)
+static double only(const source *of, tsr_trace_group group, const char *what)
 {
-    char name[64];
-    int n_chain, n_draw, n = 0;
-    double *value = NULL, one = (double)NAN;
-    tsr_term_variable(m->type, ordinal, what, sizeof name, name);
-    if (tsr_trace_get(run->trace, group, name, &n_chain, &n_draw, &n, &value,
-                      NULL) == TSR_OK &&
-        n == 1)
-        one = value[0];
+    int n;
+    double *value = constant(of, group, what, &n);
+    const double one = n == 1 && value != NULL ? value[0] : (double)NAN;
     free(value);
     return one;
 }
 
 /* *is_there 0: the trace has no such measurement. */
-static tsr_status measure(const tsr_past_run *run, int ordinal,
-                          tsr_verdict_measured *m, int *is_there, tsr_err *err)
+static tsr_status measure(const source *of, tsr_verdict_measured *m,
+                          int *is_there, tsr_err *err)
 {
     enum { MOST = 20000 };
-    char mean[40], name[64];
+    char mean[40];
     tsr_thinned draws;
-    snprintf(mean, sizeof mean, "%s_mean", m->type->observable);
-    tsr_term_variable(m->type, ordinal, mean, sizeof name, name);
-    m->value = measured_constant(run, m, ordinal, TSR_TRACE_OBSERVED_DATA,
-                                 m->type->observable);
+    *m = (tsr_verdict_measured){
+        .type = of->type,
+        .value = only(of, TSR_TRACE_OBSERVED_DATA, of->type->observable),
+        .sd = only(of, TSR_TRACE_CONSTANT_DATA, "sigma"),
+        .start = only(of, TSR_TRACE_CONSTANT_DATA, "rigid"),
+        .limit = only(of, TSR_TRACE_CONSTANT_DATA, "limit")};
     *is_there = isfinite(m->value);
     if (!*is_there)
         return TSR_OK;
-    m->sd =
-        measured_constant(run, m, ordinal, TSR_TRACE_CONSTANT_DATA, "sigma");
-    m->start =
-        measured_constant(run, m, ordinal, TSR_TRACE_CONSTANT_DATA, "rigid");
-    m->limit =
-        measured_constant(run, m, ordinal, TSR_TRACE_CONSTANT_DATA, "limit");
-    TSR_TRY(tsr_thinned_get(run->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
-                            MOST, 0, 1, &draws, err));
+    snprintf(m->name, sizeof m->name, "%s %d", m->type->name, of->ordinal + 1);
+    (void)find_entry(of, m->name);
+    snprintf(mean, sizeof mean, "%s_mean", m->type->observable);
+    TSR_TRY(draws_of(of, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
+                     &draws, err));
     *is_there = draws.n_chain * draws.n_kept > 0;
     tsr_status status = *is_there
                             ? tsr_convergence_make(draws.n_chain, draws.n_kept,
@@ -69,32 +119,21 @@ static tsr_status measure(const tsr_past_run *run, int ordinal,
     return status;
 }
 
-static void name_measured(const tsr_past_run *run, int ordinal,
-                          tsr_verdict_measured *m)
+/* All that was measured of one kind. */
+static tsr_status measure_kind(tsr_verdict *v, source of, tsr_err *err)
 {
-    const tsr_term_options *data = run->config.data.item;
-    snprintf(m->name, sizeof m->name, "%s %d", m->type->name, ordinal + 1);
-    for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
-        if (tsr_term_registry[data[i].kind] == m->type && seen++ == ordinal)
-            tsr_config_data_name(&run->config, i, sizeof m->name, m->name);
-}
-
-static tsr_status measure_kind(tsr_verdict *v, const tsr_past_run *run,
-                               const tsr_term_type *type, tsr_err *err)
-{
-    for (int ordinal = 0, is_there = 1; is_there; ordinal++) {
-        tsr_verdict_measured m = {.type = type};
-        TSR_TRY(measure(run, ordinal, &m, &is_there, err));
+    for (;; of.ordinal++) {
+        tsr_verdict_measured m;
+        int is_there;
+        TSR_TRY(measure(&of, &m, &is_there, err));
         if (!is_there)
-            break;
-        name_measured(run, ordinal, &m);
-        tsr_verdict_measured *more =
-            realloc(v->measured, ((size_t)v->n_measured + 1) * sizeof *more);
+            return TSR_OK;
+        void *more = tsr_pool_resize(&v->pool, v->measured,
+                                     (size_t)v->n_measured + 1, sizeof m);
         TSR_TRY(tsr_allocated(more, err));
         v->measured = more;
-        more[v->n_measured++] = m;
+        v->measured[v->n_measured++] = m;
     }
-    return TSR_OK;
 }
 
 /* Does anything that was measured see where domains lie? */
@@ -113,9 +152,10 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
     if (a == NULL || a->n_state > 1 || !has_place(v))
         return TSR_OK;
     const tsr_domains *d = a->domains;
-    double *degrees = calloc((size_t)d->n + 1, sizeof *degrees);
-    tsr_status status = tsr_allocated(degrees, err);
-    for (int k = 0; k < d->n_pair && status == TSR_OK; k++) {
+    double *degrees;
+    tsr_pool_array(&v->pool, degrees, d->n);
+    TSR_TRY(tsr_pool_check(&v->pool, err));
+    for (int k = 0; k < d->n_pair; k++) {
         const tsr_domain_pair *p = &d->pair[k];
         if (p->a != a->fixed && p->b != a->fixed)
             continue;
@@ -124,12 +164,11 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
                                  .start = p->start_ang};
         for (int i = 0; i < d->n; i++)
             degrees[i] = p->turn[i] * 57.29577951308232;
-        status = tsr_convergence_make(1, d->n, p->distance, &m->distance, err);
-        TSR_THEN(status, tsr_convergence_make(1, d->n, degrees, &m->turn, err));
-        v->n_moved += status == TSR_OK;
+        TSR_TRY(tsr_convergence_make(1, d->n, p->distance, &m->distance, err));
+        TSR_TRY(tsr_convergence_make(1, d->n, degrees, &m->turn, err));
+        v->n_moved++;
     }
-    free(degrees);
-    return status;
+    return TSR_OK;
 }
 
 /* Fills measured and moved; arrangements are there. Errors: TSR_E_NOMEM. */
@@ -138,7 +177,8 @@ static tsr_status measure_all(tsr_verdict *verdict, const tsr_past_run *run,
 {
     for (int k = 0; tsr_term_registry[k] != NULL; k++)
         if (!tsr_term_registry[k]->is_curve)
-            TSR_TRY(measure_kind(verdict, run, tsr_term_registry[k], err));
+            TSR_TRY(measure_kind(verdict,
+                                 (source){run, tsr_term_registry[k], 0}, err));
     return find_moved(verdict, err);
 }
 
@@ -265,48 +305,40 @@ static void say_moved(const tsr_verdict *verdict, tsr_words *words)
 
 /* ---- JSON ---- */
 
-static void put_one(const tsr_verdict_measured *m, tsr_json *j)
+static void put_measured(const tsr_verdict *v, tsr_json *j)
 {
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "kind", m->type->name);
-    tsr_json_text(j, "name", m->name);
-    tsr_json_number(j, "measured", m->value);
-    tsr_json_number(j, "sd", m->sd);
-    tsr_json_number(j, "start", m->start);
-    tsr_verdict_put_interval(j, "draws", &m->draws);
-    tsr_json_number(j, "draws_sd", m->draws.sd);
-    tsr_json_number(j, "draws_rhat", m->draws.rhat);
-    if (m->type->is_map) {
-        tsr_json_number(j, "limit", m->limit);
-        tsr_json_number(j, "start_unexplained",
-                        unexplained(m->start, m->limit));
-        tsr_json_number(j, "draws_unexplained",
-                        unexplained(m->draws.mean, m->limit));
-    } else {
-        tsr_json_number(j, "off", (m->draws.mean - m->value) / m->sd);
+    tsr_json_array(j, "measured");
+    for (int k = 0; k < v->n_measured; k++) {
+        const tsr_verdict_measured *m = &v->measured[k];
+        tsr_json_object(j, NULL);
+        tsr_json_members(j, "kind %s name %s measured %g sd %g start %g",
+                         m->type->name, m->name, m->value, m->sd, m->start);
+        tsr_verdict_put_interval(j, "draws", &m->draws);
+        tsr_json_members(j, "draws_sd %g draws_rhat %g", m->draws.sd,
+                         m->draws.rhat);
+        if (m->type->is_map)
+            tsr_json_members(
+                j, "limit %g start_unexplained %g draws_unexplained %g",
+                m->limit, unexplained(m->start, m->limit),
+                unexplained(m->draws.mean, m->limit));
+        else
+            tsr_json_number(j, "off", (m->draws.mean - m->value) / m->sd);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+    tsr_json_array(j, "since_start");
+    for (int k = 0; k < v->n_moved; k++) {
+        const tsr_verdict_moved *m = &v->moved[k];
+        tsr_json_object(j, NULL);
+        tsr_json_members(j, "domain %d distance_start %g", m->domain, m->start);
+        tsr_verdict_put_interval(j, "distance", &m->distance);
+        tsr_verdict_put_interval(j, "turn_degrees", &m->turn);
+        tsr_json_close(j);
     }
     tsr_json_close(j);
 }
 
-static void put_measured(const tsr_verdict *verdict, tsr_json *json)
-{
-    const tsr_verdict *v = verdict;
-    tsr_json_array(json, "measured");
-    for (int k = 0; k < v->n_measured; k++)
-        put_one(&v->measured[k], json);
-    tsr_json_close(json);
-    tsr_json_array(json, "since_start");
-    for (int k = 0; k < v->n_moved; k++) {
-        const tsr_verdict_moved *m = &v->moved[k];
-        tsr_json_object(json, NULL);
-        tsr_json_integer(json, "domain", m->domain); /* of arrangements */
-        tsr_json_number(json, "distance_start", m->start);
-        tsr_verdict_put_interval(json, "distance", &m->distance);
-        tsr_verdict_put_interval(json, "turn_degrees", &m->turn);
-        tsr_json_close(json);
-    }
-    tsr_json_close(json);
-}
+/* ---- the curves ---- */
 
 static const double rare = 0.01, poor = 1.5;
 
@@ -316,115 +348,75 @@ int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise)
     return !(cormap_p < rare) && reduced_chi2 <= poor * level * level;
 }
 
-static const tsr_convergence unknown = {.mean = (double)NAN,
-                                        .sd = (double)NAN,
-                                        .median = (double)NAN,
-                                        .q5 = (double)NAN,
-                                        .q95 = (double)NAN};
-
-static tsr_convergence value_of(const tsr_summary *summary, const char *name)
-{
-    const tsr_summary_item *item = tsr_summary_find(summary, name);
-    return item != NULL ? item->value : unknown;
-}
-
 void tsr_verdict_free(tsr_verdict *verdict)
 {
     if (verdict == NULL)
         return;
+    tsr_pool pool = verdict->pool;
     tsr_arrangements_free(verdict->arrangements);
     tsr_loo_clear(&verdict->loo);
     tsr_advice_clear(&verdict->advice);
     tsr_model_atoms_free(verdict->atoms);
-    free(verdict->curve);
-    free(verdict->measured);
-    free(verdict->directory);
-    free(verdict);
+    tsr_pool_clear(&pool);
 }
 
-/* ---- the curves ---- */
-
 typedef struct {
-    const tsr_past_run *run;
+    source of;
     const tsr_summary *summary;
-    char suffix[16]; /* of the curve's variables: "", "_2" */
     int n;
     double *q, *intensity, *sigma; /* [n] */
     double background;
 } job;
 
-/* [n] of a variable without draws, caller frees; NULL: not there. */
-static double *constant(const job *j, tsr_trace_group group, const char *name,
-                        int *n)
+static tsr_convergence curve_value(const job *j, const char *what)
 {
-    char full[64];
-    int n_chain, n_draw;
-    double *value = NULL;
-    snprintf(full, sizeof full, "%s%s", name, j->suffix);
-    return tsr_trace_get(j->run->trace, group, full, &n_chain, &n_draw, n,
-                         &value, NULL) == TSR_OK
-               ? value
-               : NULL;
+    char name[64];
+    tsr_term_variable(j->of.type, j->of.ordinal, what, sizeof name, name);
+    return value_of(j->summary, name);
 }
 
 /* Reads the measured curve; 0: it is not there. */
 static int read_data(job *j)
 {
-    char full[64];
+    char name[64];
     int n_sigma = 0, n_q = 0;
-    snprintf(full, sizeof full, "intensity%s", j->suffix);
-    j->q = NULL;
-    j->intensity = constant(j, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
-    j->sigma = constant(j, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
+    tsr_term_variable(j->of.type, j->of.ordinal, "intensity", sizeof name,
+                      name);
+    j->intensity =
+        constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
+    j->sigma = constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
     if (j->intensity != NULL)
-        (void)tsr_trace_coordinates(j->run->trace, TSR_TRACE_OBSERVED_DATA,
-                                    full, &n_q, &j->q, NULL);
+        (void)tsr_trace_coordinates(j->of.run->trace, TSR_TRACE_OBSERVED_DATA,
+                                    name, &n_q, &j->q, NULL);
     return j->intensity != NULL && j->sigma != NULL && j->q != NULL &&
            n_sigma == j->n && n_q == j->n;
 }
 
-/* Of evenly chosen draws the curves, `width` points from the point `first` on,
- * and their backgrounds. The caller frees both values; no draws where the trace
- * has no curves. */
-static tsr_status read_draws(const job *j, int first, int width,
-                             tsr_thinned *curve, tsr_thinned *background,
-                             tsr_err *err)
-{
-    enum { MOST = 500 };
-    char name[64];
-    *background = (tsr_thinned){.value = NULL};
-    snprintf(name, sizeof name, "intensity_mean%s", j->suffix);
-    TSR_TRY(tsr_thinned_get(j->run->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
-                            MOST, first, width, curve, err));
-    snprintf(name, sizeof name, "background%s", j->suffix);
-    return tsr_thinned_get(j->run->trace, TSR_TRACE_POSTERIOR, name, MOST, 0, 1,
-                           background, err);
-}
+enum { MOST_DRAWS = 500 }; /* curves that are looked at */
 
 /* The mean curve against the data. */
 static tsr_status judge_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
 {
-    tsr_thinned curve, background;
+    tsr_thinned curve;
     double sum = 0.0;
     c->chi2 = c->cormap_p = (double)NAN;
-    tsr_status status = read_draws(j, 0, j->n, &curve, &background, err);
+    TSR_TRY(draws_of(&j->of, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+                     MOST_DRAWS, 0, j->n, &curve, err));
     const int rows = curve.n_chain * curve.n_kept;
-    for (int k = 0; k < j->n && rows > 0 && status == TSR_OK; k++) {
+    for (int k = 0; k < j->n && rows > 0; k++) {
         double mean = 0.0;
         for (int i = 0; i < rows; i++)
             mean += curve.value[(size_t)i * (size_t)j->n + (size_t)k] / rows;
         curve.value[k] = j->intensity[k] - mean;
         sum += pow(curve.value[k] / j->sigma[k], 2.0);
     }
-    if (rows > 0 && status == TSR_OK) {
+    if (rows > 0)
         c->chi2 = sum / j->n;
-        if (!c->noise.is_shared)
-            c->cormap_p =
-                tsr_cormap_p(j->n, tsr_cormap_longest_run(j->n, curve.value));
-    }
+    if (rows > 0 && !c->noise.is_shared)
+        c->cormap_p =
+            tsr_cormap_p(j->n, tsr_cormap_longest_run(j->n, curve.value));
     free(curve.value);
-    free(background.value);
-    return status;
+    return TSR_OK;
 }
 
 /* Guinier's Rg of each draw's curve, over the points of the data's fit: into
@@ -451,14 +443,18 @@ static int guinier_of_draws(const job *j, const tsr_guinier *g,
 static tsr_status judge_guinier(const job *j, double rg_first,
                                 tsr_verdict_curve *c, tsr_err *err)
 {
-    tsr_thinned curve, background;
+    tsr_thinned curve, background = {.value = NULL};
     c->guinier_draws = unknown;
     TSR_TRY(tsr_guinier_fit(j->n, j->q, j->intensity, j->sigma, j->background,
                             rg_first, &c->guinier, err));
     if (c->guinier.n == 0)
         return TSR_OK;
     const int first = c->guinier.first, width = c->guinier.last + 1 - first;
-    tsr_status status = read_draws(j, first, width, &curve, &background, err);
+    tsr_status status =
+        draws_of(&j->of, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+                 MOST_DRAWS, first, width, &curve, err);
+    TSR_THEN(status, draws_of(&j->of, TSR_TRACE_POSTERIOR, "background",
+                              MOST_DRAWS, 0, 1, &background, err));
     double *rg =
         malloc(((size_t)curve.n_chain * (size_t)curve.n_kept + 1) * sizeof *rg);
     TSR_THEN(status, tsr_allocated(rg, err));
@@ -475,20 +471,15 @@ static tsr_status judge_guinier(const job *j, double rg_first,
 
 static tsr_status judge_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
 {
-    char name[64];
-    const tsr_convergence rg = value_of(j->summary, "rg");
-    snprintf(name, sizeof name, "background%s", j->suffix);
-    const double background = value_of(j->summary, name).mean;
+    const double background = curve_value(j, "background").mean;
     j->background = isfinite(background) ? background : 0.0;
-    snprintf(name, sizeof name, "chi2%s", j->suffix);
-    c->draws = value_of(j->summary, name);
-    snprintf(name, sizeof name, "noise_scale%s", j->suffix);
-    c->noise_scale = value_of(j->summary, name);
+    c->draws = curve_value(j, "chi2");
+    c->noise_scale = curve_value(j, "noise_scale");
     c->n = j->n;
     c->noise = tsr_saxs_noise_make(j->n, j->q, j->intensity, j->sigma);
     tsr_profile_fit_judge(&c->rigid, &c->noise);
     TSR_TRY(judge_mean(j, c, err));
-    return judge_guinier(j, rg.mean, c, err);
+    return judge_guinier(j, value_of(j->summary, "rg").mean, c, err);
 }
 
 /* The k-th object of the attribute that the run's start left. */
@@ -529,24 +520,36 @@ static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
             : (double)NAN;
 }
 
-/* The file of the k-th curve, without folders, and what it is of. */
-static void name_curve(const tsr_past_run *run, int k, tsr_verdict_curve *curve)
-{
-    const tsr_term_options *data = run->config.data.item;
-    snprintf(curve->name, sizeof curve->name, "data set %d", k + 1);
-    for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
-        if (tsr_term_registry[data[i].kind]->is_curve && seen++ == k) {
-            curve->is_neutron = tsr_term_registry[data[i].kind]->is_neutron;
-            tsr_config_data_name(&run->config, i, sizeof curve->name,
-                                 curve->name);
-        }
-}
-
 int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
                          double *sigma)
 {
     return !a->is_neutron && !b->is_neutron &&
            tsr_guinier_conflict(&a->guinier, &b->guinier, sigma);
+}
+
+/* The next curve of the run; *is_there 0: there is none. */
+static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
+                            int *is_there, tsr_err *err)
+{
+    const tsr_past_run *run = j->of.run;
+    const tsr_term_options *data = run->config.data.item;
+    const int k = v->n_curve;
+    *is_there = read_data(j);
+    if (!*is_there)
+        return TSR_OK;
+    tsr_verdict_curve *more =
+        tsr_pool_resize(&v->pool, v->curve, (size_t)k + 1, sizeof *more);
+    TSR_TRY(tsr_allocated(more, err));
+    v->curve = more;
+    tsr_verdict_curve *c = &v->curve[v->n_curve++];
+    *c = (tsr_verdict_curve){.n = 0};
+    snprintf(c->name, sizeof c->name, "data set %d", k + 1);
+    const int entry = find_entry(&j->of, c->name);
+    c->is_neutron =
+        entry >= 0 && tsr_term_registry[data[entry].kind]->is_neutron;
+    if (rigid != NULL)
+        read_rigid(rigid, k, &c->rigid);
+    return judge_curve(j, c, err);
 }
 
 static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
@@ -555,24 +558,8 @@ static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
     tsr_status status = TSR_OK;
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.run = run, .summary = summary};
-        const int k = v->n_curve;
-        if (k > 0)
-            snprintf(j.suffix, sizeof j.suffix, "_%d", k + 1);
-        is_there = read_data(&j);
-        tsr_verdict_curve *more =
-            is_there ? realloc(v->curve, (size_t)(k + 1) * sizeof *more) : NULL;
-        if (is_there && more == NULL)
-            status = tsr_no_memory(err);
-        if (more != NULL) {
-            v->curve = more;
-            v->curve[k] = (tsr_verdict_curve){.n = 0};
-            v->n_curve++;
-            name_curve(run, k, &v->curve[k]);
-            if (rigid != NULL)
-                read_rigid(rigid, k, &v->curve[k].rigid);
-            status = judge_curve(&j, &v->curve[k], err);
-        }
+        job j = {.of = {run, &tsr_term_saxs, v->n_curve}, .summary = summary};
+        status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
         free(j.sigma);
@@ -618,30 +605,17 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                                     int fixed, double threshold_ang,
                                     tsr_err *err)
 {
-    tsr_frames *frames = NULL;
-    tsr_err bad, local = {.status = TSR_OK};
-    int n_bad, n_chain = 0, n_draw = 0;
-    double *chi2 = NULL;
-    if (run->directory == NULL ||
-        tsr_frames_open(run->directory, &frames, &n_bad, &bad, &local) !=
-            TSR_OK)
-        return local.status == TSR_E_NOMEM
-                   ? tsr_fail(err, TSR_E_NOMEM, "%s", local.message)
-                   : TSR_OK;
-    tsr_status status =
-        tsr_summary_draws(run->trace, "chi2", &n_chain, &n_draw, &chi2, &local);
-    TSR_THEN(status,
-             tsr_arrangements_make(frames, fixed, threshold_ang, n_chain,
-                                   n_draw, chi2, &v->arrangements, &local));
-    char *model = tsr_words_of("%s/model.pdb", run->directory);
-    if (status == TSR_OK && v->arrangements != NULL && model != NULL)
-        status = tsr_model_atoms_read(model, &v->atoms, &local);
-    free(model);
-    free(chi2);
-    tsr_frames_free(frames);
-    return status == TSR_E_NOMEM || status == TSR_E_USAGE
-               ? tsr_fail(err, status, "%s", local.message)
-               : TSR_OK;
+    tsr_err why = {.status = TSR_OK};
+    tsr_status status = tsr_past_run_arrangements(run, fixed, threshold_ang,
+                                                  NULL, &v->arrangements, err);
+    if (status != TSR_OK || v->arrangements == NULL)
+        return status;
+    const char *model =
+        tsr_pool_print(&v->pool, "%s/model.pdb", run->directory);
+    TSR_TRY(tsr_allocated(model, err));
+    status = tsr_model_atoms_read(model, &v->atoms, &why);
+    return status == TSR_E_NOMEM ? tsr_fail(err, status, "%s", why.message)
+                                 : TSR_OK;
 }
 
 /* ---- what is left open ---- */
@@ -741,19 +715,19 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
                             tsr_err *err)
 {
     *out = NULL;
-    tsr_verdict *v = calloc(1, sizeof *v);
-    if (v == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a verdict");
+    tsr_pool pool = {0};
+    tsr_verdict *v = tsr_pool_new(&pool, 1, sizeof *v);
+    TSR_TRY(tsr_allocated(v, err));
+    v->pool = pool;
     v->has_data = run->has_data;
     v->n_state = count_states(summary);
     v->rg = value_of(summary, "rg");
     v->d_max = value_of(summary, "d_max");
     v->evidence = summary->evidence;
     (void)tsr_summary_slowest(summary, &v->ess);
-    v->directory = run->directory != NULL ? strdup(run->directory) : NULL;
-    tsr_status status = run->directory != NULL && v->directory == NULL
-                            ? tsr_no_memory(err)
-                            : judge_curves(v, run, summary, err);
+    v->directory = tsr_pool_text(&v->pool, run->directory);
+    tsr_status status = tsr_pool_check(&v->pool, err);
+    TSR_THEN(status, judge_curves(v, run, summary, err));
     find_motions(v, run, summary);
     TSR_THEN(status, judge_loo(v, run, err));
     TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
@@ -777,13 +751,11 @@ tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
                             verdict, err);
 }
 
-/* ---- verdict_text ----
+/* ---- in words ----
  *
- * A verdict in words. Whoever reads it knows proteins and scattering, not
- * sampling: no sentence needs the log or the manual to be understood, and every
- * number in it stands in the JSON object too. */
-
-/* ---- numbers ---- */
+ * Whoever reads a verdict knows proteins and scattering, not sampling: no
+ * sentence needs the log or the manual to be understood, and every number in it
+ * stands in the JSON object too. */
 
 /* Decimals that show the first digit of the spread. */
 static int decimals(double sd)
@@ -800,11 +772,6 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
     snprintf(text, 64, "%.*f [%.*f, %.*f]", n, value->mean, n, value->q5, n,
              value->q95);
     return text;
-}
-
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
 }
 
 /* ---- the sentences, each a function; what has nothing to say says nothing,
@@ -1124,7 +1091,7 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
         tsr_words_say(w,
                       " The latter rests on few draws at %d point%s (Pareto k "
                       "above 0.7).",
-                      v->loo.n_bad, plural(v->loo.n_bad));
+                      v->loo.n_bad, v->loo.n_bad == 1 ? "" : "s");
 }
 
 static void say_convergence(const tsr_verdict *v, tsr_words *w)
@@ -1167,55 +1134,67 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
     return TSR_OK;
 }
 
-/* ---- verdict_json ----
- *
- * The numbers that the sentences of a verdict rest on, as JSON. */
+/* ---- the numbers that the sentences rest on, as JSON ---- */
 
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value)
 {
     tsr_json_object(json, name);
-    tsr_json_number(json, "mean", value->mean);
-    tsr_json_number(json, "q5", value->q5);
-    tsr_json_number(json, "q95", value->q95);
+    tsr_json_members(json, "mean %g q5 %g q95 %g", value->mean, value->q5,
+                     value->q95);
     tsr_json_close(json);
 }
 
 void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit)
 {
-    tsr_json_number(json, "chi2", fit->chi2);
-    tsr_json_number(json, "reduced_chi2", fit->reduced_chi2);
-    tsr_json_number(json, "cormap_p", fit->cormap_p);
-    tsr_json_number(json, "c1", fit->c1);
-    tsr_json_number(json, "c2", fit->c2);
-    tsr_json_number(json, "scale", fit->scale);
-    tsr_json_number(json, "background", fit->background);
+    tsr_json_members(json,
+                     "chi2 %g reduced_chi2 %g cormap_p %g c1 %g c2 %g scale %g "
+                     "background %g",
+                     fit->chi2, fit->reduced_chi2, fit->cormap_p, fit->c1,
+                     fit->c2, fit->scale, fit->background);
 }
 
 static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
 {
     tsr_json_object(j, NULL);
-    tsr_json_text(j, "curve", c->name);
-    tsr_json_integer(j, "n_points", c->n);
+    tsr_json_members(j, "curve %s n_points %d", c->name, c->n);
     if (c->rigid.n_point > 0) {
         tsr_json_object(j, "rigid");
         tsr_verdict_put_fit(j, &c->rigid);
         tsr_json_close(j);
     } else
         tsr_json_text(j, "rigid", NULL);
-    tsr_json_truth(j, "fits",
-                   tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level));
-    tsr_json_number(j, "chi2", c->chi2);
-    tsr_json_number(j, "cormap_p", c->cormap_p);
+    tsr_json_members(j, "fits %i chi2 %g cormap_p %g",
+                     tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level),
+                     c->chi2, c->cormap_p);
     tsr_verdict_put_interval(j, "chi2_of_draws", &c->draws);
     tsr_verdict_put_interval(j, "noise_scale", &c->noise_scale);
-    tsr_json_number(j, "noise_by_neighbours", c->noise.next);
-    tsr_json_truth(j, "neighbours_share_noise", c->noise.is_shared);
-    tsr_json_number(j, "rg_guinier_data", c->guinier.rg);
-    tsr_json_number(j, "rg_guinier_data_error", c->guinier.error);
+    tsr_json_members(j,
+                     "noise_by_neighbours %g neighbours_share_noise %i "
+                     "rg_guinier_data %g rg_guinier_data_error %g",
+                     c->noise.next, c->noise.is_shared, c->guinier.rg,
+                     c->guinier.error);
     tsr_json_numbers(j, "guinier_q_range", 2, c->guinier.q);
     tsr_verdict_put_interval(j, "rg_guinier", &c->guinier_draws);
     tsr_json_close(j);
+}
+
+void tsr_verdict_put_sentences(tsr_json *json, const char *key, int n,
+                               char **text)
+{
+    tsr_json_array(json, key);
+    for (int i = 0; i < n; i++)
+        tsr_json_text(json, NULL, text[i]);
+    tsr_json_close(json);
+    tsr_paragraphs_free(n, text);
+}
+
+void tsr_verdict_put_pair(tsr_json *json, const char *key, int a, int b)
+{
+    tsr_json_array(json, key);
+    tsr_json_integer(json, NULL, a);
+    tsr_json_integer(json, NULL, b);
+    tsr_json_close(json);
 }
 
 /* Which curves cannot be of one structure. */
@@ -1228,10 +1207,7 @@ static void put_conflicts(tsr_json *j, const tsr_verdict *v)
             if (!tsr_verdict_conflict(&v->curve[a], &v->curve[b], &sigma))
                 continue;
             tsr_json_object(j, NULL);
-            tsr_json_array(j, "curves");
-            tsr_json_integer(j, NULL, a);
-            tsr_json_integer(j, NULL, b);
-            tsr_json_close(j);
+            tsr_verdict_put_pair(j, "curves", a, b);
             tsr_json_number(j, "standard_deviations", sigma);
             tsr_json_close(j);
         }
@@ -1244,8 +1220,7 @@ static void put_motion(tsr_json *j, const tsr_verdict *v)
     for (int i = 0; i < v->n_motion; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
         tsr_json_object(j, NULL);
-        tsr_json_text(j, "variable", m->variable);
-        tsr_json_text(j, "where", m->where);
+        tsr_json_members(j, "variable %s where %s", m->variable, m->where);
         if (m->state > 0)
             tsr_json_integer(j, "state", m->state);
         tsr_verdict_put_interval(j, "distance", &m->distance);
@@ -1264,8 +1239,8 @@ static void put_domains(tsr_json *j, const tsr_verdict *v)
             tsr_domain_name(v->atoms, &a->domains->domain[k], sizeof name,
                             name);
         tsr_json_object(j, NULL);
-        tsr_json_text(j, "residues", name);
-        tsr_json_truth(j, "superposed_on", k == a->fixed);
+        tsr_json_members(j, "residues %s superposed_on %i", name,
+                         k == a->fixed);
         tsr_json_array(j, "rms_displacement"); /* of each state */
         for (int s = 0; s < a->n_state; s++)
             tsr_json_number(j, NULL, a->moves[s * a->domains->n_domain + k]);
@@ -1280,11 +1255,9 @@ static void put_arrangement(tsr_json *j, const tsr_arrangement *item)
     tsr_json_object(j, NULL);
     if (item->state > 0)
         tsr_json_integer(j, "state", item->state);
-    tsr_json_number(j, "share", item->share);
-    tsr_json_number(j, "spread", item->spread);
-    tsr_json_number(j, "chi2", item->chi2);
-    tsr_json_integer(j, "chain", item->chain);
-    tsr_json_integer(j, "draw", item->draw);
+    tsr_json_members(j, "share %g spread %g chi2 %g chain %d draw %ld",
+                     item->share, item->spread, item->chi2, item->chain,
+                     item->draw);
     if (item->mirror_of >= 0)
         tsr_json_integer(j, "mirror_of", item->mirror_of);
     if (item->alike >= 0)
@@ -1302,14 +1275,14 @@ static void put_arrangements(tsr_json *j, const tsr_verdict *v)
         return;
     }
     tsr_json_object(j, "arrangements");
-    tsr_json_number(j, "threshold", a->threshold_ang);
-    tsr_json_integer(j, "conformations", a->n_frame);
+    tsr_json_members(j, "threshold %g conformations %d", a->threshold_ang,
+                     a->n_frame);
     put_domains(j, v);
     tsr_json_array(j, "states");
     for (int s = 0; s < a->n_state; s++) {
         tsr_json_object(j, NULL);
-        tsr_json_integer(j, "groups", a->n_group[s]);
-        tsr_json_integer(j, "hold_90_percent", a->n_main[s]);
+        tsr_json_members(j, "groups %d hold_90_percent %d", a->n_group[s],
+                         a->n_main[s]);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -1330,17 +1303,12 @@ static void put_open(tsr_json *j, const tsr_verdict *v)
     for (int i = 0; i < v->n_open; i++) {
         const tsr_verdict_open *o = &v->open[i];
         tsr_json_object(j, NULL);
-        tsr_json_text(j, "kind", kind[o->kind]);
-        tsr_json_text(j, "variable", o->variable);
-        tsr_json_number(j, "value", o->value);
+        tsr_json_members(j, "kind %s variable %s value %g", kind[o->kind],
+                         o->variable, o->value);
         if (o->kind == TSR_OPEN_BOUND)
             tsr_json_text(j, "end", o->is_low ? "lower" : "upper");
-        if (o->kind >= TSR_OPEN_MIRROR) {
-            tsr_json_array(j, "arrangements");
-            tsr_json_integer(j, NULL, o->item[0]);
-            tsr_json_integer(j, NULL, o->item[1]);
-            tsr_json_close(j);
-        }
+        if (o->kind >= TSR_OPEN_MIRROR)
+            tsr_verdict_put_pair(j, "arrangements", o->item[0], o->item[1]);
         tsr_json_close(j);
     }
     tsr_json_close(j);
@@ -1354,11 +1322,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
     char **text;
     TSR_TRY(tsr_verdict_sentences(v, &n, &text, err));
     tsr_json_object(json, name);
-    tsr_json_array(json, "sentences");
-    for (int i = 0; i < n; i++)
-        tsr_json_text(json, NULL, text[i]);
-    tsr_json_close(json);
-    tsr_paragraphs_free(n, text);
+    tsr_verdict_put_sentences(json, "sentences", n, text);
     tsr_json_integer(json, "states", v->n_state);
     tsr_json_array(json, "curves");
     for (int k = 0; k < v->n_curve; k++)

@@ -95,6 +95,7 @@ typedef struct {
 enum { TSR_MOST_OPEN = 40, TSR_MOST_MOTIONS = 64 };
 
 typedef struct {
+    tsr_pool pool; /* of what it holds, and of itself */
     int has_data, n_state;
     char *directory; /* as it was named; NULL: a trace */
     int n_curve;
@@ -148,14 +149,19 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
 tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err);
 
-/* Their sentences, and their members of the JSON object. */
-
 /* "28.4 [28.1, 28.8]"; text [64]. */
 const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
 
 /* {mean, q5, q95} */
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value);
+
+/* An array of the paragraphs text [n], which are freed. */
+void tsr_verdict_put_sentences(tsr_json *json, const char *key, int n,
+                               char **text);
+
+/* [a, b] */
+void tsr_verdict_put_pair(tsr_json *json, const char *key, int a, int b);
 
 /* chi2, reduced_chi2, cormap_p, c1, c2, scale, background */
 void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit);

@@ -23,20 +23,21 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status status =
         tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
     TSR_THEN(status, tsr_setup_read(&config, 1, log, &setup, err));
-    TSR_THEN(status, tsr_setup_doubt(&config, &setup, log, err));
+    TSR_THEN(status, tsr_molecule_doubt(&setup.molecule, log, err));
     TSR_THEN(status, tsr_config_text(&config, &text, err));
     if (status == TSR_OK) {
-        const tsr_topology *t = setup.topology;
+        const tsr_topology *t = setup.molecule.topology;
         fputs(text, out);
         tsr_info(log,
                  "%d residues, %d chains, %d bodies, %d free torsions, %d "
                  "free side chains; d_max %.1f A now, %.0f A at most",
                  tsr_topology_n_monomer(t), t->n_chain, t->n_body, t->n_torsion,
-                 t->n_side, setup.d_max_first_ang, setup.d_bound_ang);
-        if (setup.likelihood != NULL)
+                 t->n_side, setup.molecule.d_max_first_ang,
+                 setup.molecule.d_bound_ang);
+        if (setup.data.likelihood != NULL)
             tsr_info(log, "grid: %d q values, step %.5f 1/A",
-                     setup.likelihood->grid.n_q,
-                     setup.likelihood->grid.dq_inv_ang);
+                     setup.data.likelihood->grid.n_q,
+                     setup.data.likelihood->grid.dq_inv_ang);
         tsr_err why; /* its own: not the check's */
         if (tsr_run_directory_check(config.output.directory, &why) != TSR_OK)
             tsr_warn(log, "tessera run will refuse: %s", why.message);

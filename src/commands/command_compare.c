@@ -68,6 +68,9 @@ static void print_parameters(const tsr_comparison *c, FILE *out)
 
 static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
 {
+    int n;
+    char **text;
+    TSR_TRY(tsr_comparison_sentences(c, &n, &text, err));
     for (int i = 0; i < c->n; i++) {
         fprintf(out, "run %d: %s", i + 1, c->run[i].directory);
         for (int k = 0; k < c->run[i].verdict->n_curve; k++)
@@ -76,14 +79,9 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
         fprintf(out, "%s\n", c->run[i].verdict->n_curve > 0 ? ")" : "");
     }
     fputc('\n', out);
-    for (int k = 0; k < TSR_N_COMPARED_SENTENCE; k++) {
-        char *text = tsr_comparison_say(c, k, err);
-        if (text == NULL)
-            return TSR_E_NOMEM;
-        if (text[0] != '\0')
-            tsr_text_wrap(out, 0, 0, "", text);
-        free(text);
-    }
+    for (int k = 0; k < n; k++)
+        tsr_text_wrap(out, 0, 0, "", text[k]);
+    tsr_paragraphs_free(n, text);
     print_models(c, out);
     print_parameters(c, out);
     return TSR_OK;

@@ -53,7 +53,9 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         o.draws = tsr_sampler_draws(&run.config.sampler);
         o.is_still = run.config.structure.still;
     }
-    TSR_THEN(status, tsr_past_run_arrangements(&run, log, &arrangements, err));
+    TSR_THEN(status,
+             tsr_past_run_arrangements(&run, -1, tsr_arrangements_threshold,
+                                       log, &arrangements, err));
     o.arrangements = arrangements;
     TSR_THEN(status, find_advice(&run, &advice, err));
     o.advice = advice;

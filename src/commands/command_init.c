@@ -221,7 +221,8 @@ static tsr_status read_curves(work *w, tsr_log *log, tsr_err *err)
 /* The map is read, so that what cannot be is told now. */
 static tsr_status read_map(work *w, tsr_log *log, tsr_err *err)
 {
-    tsr_map *map = NULL;
+    tsr_map *map;
+    tsr_pool pool = {0};
     const int has_resolution = tsr_args_count(w->args, "resolution") > 0;
     if ((w->init.map != NULL) != has_resolution)
         return tsr_fail(err, TSR_E_USAGE, "--%s",
@@ -234,9 +235,9 @@ static tsr_status read_map(work *w, tsr_log *log, tsr_err *err)
     TSR_TRY(tsr_args_double(w->args, "resolution", 0.5, 100.0,
                             &w->init.resolution_ang, err));
     tsr_status status =
-        tsr_map_read(w->init.map, TSR_MAP_ORIGIN_AUTO, log, &map, err);
+        tsr_map_read(w->init.map, TSR_MAP_ORIGIN_AUTO, log, &pool, &map, err);
     TSR_THEN(status, tsr_map_check(map, w->init.resolution_ang, log, err));
-    tsr_map_free(map);
+    tsr_pool_clear(&pool);
     return status;
 }
 

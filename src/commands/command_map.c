@@ -262,7 +262,7 @@ static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
                     "--origin '%.40s': expected auto, origin or nstart", given);
 }
 
-tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
+tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err)
 {
     tsr_mask_source source = {
@@ -271,26 +271,27 @@ tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
         .no_start_status = TSR_E_USAGE,
         .no_start = "--mask model: there is no model here; tessera map mask "
                     "makes one around a model, as a file"};
-    tsr_map_models models = {0};
+    tsr_map_models models;
     *value = NULL;
     TSR_TRY(tsr_args_double(job->args, "mask-distance", 0.0, 1000.0,
                             &source.distance_ang, err));
     TSR_TRY(tsr_args_double(job->args, "mask-edge", 0.0, 1000.0,
                             &source.edge_ang, err));
-    tsr_status status = TSR_OK;
-    if (model != NULL && source.mask != NULL &&
-        strcmp(source.mask, "model") == 0) {
-        status = tsr_map_models_read(model, NULL, 1, job->log, &models, err);
-        if (status == TSR_OK)
-            source.start = (tsr_map_start){models.atoms->n_atom,
-                                           tsr_map_models_xyz(&models, 0)};
-    }
-    TSR_THEN(status, tsr_mask_make(&source, map, job->log, value, err));
+    if (model == NULL || source.mask == NULL ||
+        strcmp(source.mask, "model") != 0)
+        return tsr_mask_make(&source, map, job->log, &job->pool, value, err);
+    tsr_status status =
+        tsr_map_models_read(model, NULL, 1, job->log, &models, err);
+    if (status == TSR_OK)
+        source.start = (tsr_map_start){models.atoms->n_atom,
+                                       tsr_map_models_xyz(&models, 0)};
+    TSR_THEN(status,
+             tsr_mask_make(&source, map, job->log, &job->pool, value, err));
     tsr_map_models_clear(&models);
     return status;
 }
 
-static tsr_status apply_mask(const tsr_map_job *job, tsr_err *err)
+static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
 {
     float *mask;
     size_t left = 0;
@@ -304,7 +305,7 @@ static tsr_status apply_mask(const tsr_map_job *job, tsr_err *err)
             map->value[k] = NAN;
         left += isnan(map->value[k]) ? 0 : 1;
     }
-    free(mask);
+    tsr_pool_drop(&job->pool, mask);
     if (left < 2)
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "
@@ -386,7 +387,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_status status = TSR_OK;
     if (v->map != NULL)
         status = tsr_map_read(tsr_args_value(args, v->map), job.origin, log,
-                              &job.map, err);
+                              &job.pool, &job.map, err);
     if (v->map != NULL && strcmp(v->map, "map") == 0)
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
     if (status == TSR_OK && v->is_of_models)
@@ -394,7 +395,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);
     tsr_device_free(job.device);
-    tsr_map_free(job.map);
+    tsr_pool_clear(&job.pool);
     return status;
 }
 

@@ -163,7 +163,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
              "kept; %d threads",
              at->written_at, s->place.warmup, s->place.draws,
              tsr_sampler_n_thread(s->sampler));
-    const char *engine = s->setup->engine_text;
+    const char *engine = s->setup->devices.text;
     if (strcmp(at->engine == NULL ? "" : at->engine,
                engine == NULL ? "" : engine) != 0)
         tsr_warn(s->log,

@@ -53,9 +53,7 @@ typedef struct {
 static void request_clear(request *r)
 {
     tsr_saxs_free(r->read);
-    free(r->part.q);
-    free(r->part.intensity);
-    free(r->part.sigma);
+    tsr_pool_clear(&r->part.pool);
 }
 
 static tsr_status parse_range(const char *text, double range[2], tsr_err *err)
@@ -131,14 +129,12 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
 static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
 {
     enum { LEAST = 5 };
-    const size_t n = (size_t)run->n;
-    r->part = (tsr_saxs){.path = run->path,
-                         .q = malloc(n * sizeof(double)),
-                         .intensity = malloc(n * sizeof(double)),
-                         .sigma = malloc(n * sizeof(double))};
     tsr_saxs *p = &r->part;
-    if (p->q == NULL || p->intensity == NULL || p->sigma == NULL)
-        return tsr_no_memory(err);
+    *p = (tsr_saxs){.path = run->path};
+    tsr_pool_array(&p->pool, p->q, run->n);
+    tsr_pool_array(&p->pool, p->intensity, run->n);
+    tsr_pool_array(&p->pool, p->sigma, run->n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int k = 0; k < run->n; k++) {
         if (r->has_range &&
             (run->q[k] < r->range[0] || run->q[k] > r->range[1]))

@@ -52,8 +52,9 @@ static tsr_status walk(const tsr_setup *setup, long steps,
     if (status == TSR_OK) {
         tsr_chain_view view;
         tsr_chain_look(chain, &view);
-        tsr_conformation_copy(setup->topology, truth, view.conformation, 0,
-                              setup->topology->n_residue);
+        tsr_conformation_copy(setup->molecule.topology, truth,
+                              view.conformation, 0,
+                              setup->molecule.topology->n_residue);
     }
     tsr_chain_free(chain);
     return status;
@@ -107,7 +108,7 @@ static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
     tsr_neutron neutron;
     TSR_TRY(tsr_neutron_make(&config->simulate.neutron, &neutron, err));
     const tsr_neutron_basis basis = {.origin = neutron.d2o};
-    tsr_scattering bodies = {.contrast = setup->contrast};
+    tsr_scattering bodies = {.contrast = setup->tables.contrast};
     tsr_neutron_bodies *own = NULL;
     double match;
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
@@ -115,18 +116,18 @@ static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
     if (partial == NULL)
         status = tsr_no_memory(err);
     else if (is_atoms)
-        status = tsr_atom_curves_neutron(curves, truth, &neutron, basis.origin,
-                                         partial, err);
+        status = tsr_atom_curves_partial(curves, truth, &neutron, basis.origin,
+                                         partial, &match, err);
     else
         status = tsr_atom_curves_bodies(curves, truth, &neutron, 1,
                                         &neutron.d2o, &match, &own, err);
     bodies.neutron = own;
     for (int k = 0; k < grid->n_q && !is_atoms && status == TSR_OK; k++)
-        status =
-            tsr_scattering_intensity(&bodies, setup->topology, truth, NULL,
-                                     k * grid->dq_inv_ang, &partial[k], err);
+        status = tsr_scattering_intensity(&bodies, setup->molecule.topology,
+                                          truth, NULL, k * grid->dq_inv_ang,
+                                          &partial[k], err);
     if (status == TSR_OK && is_atoms) /* c2 is fixed: one component is left */
-        tsr_neutron_fold(&basis, setup->contrast, grid->n_q, partial);
+        tsr_neutron_fold(&basis, setup->tables.contrast, grid->n_q, partial);
     if (status == TSR_OK)
         memcpy(intensity, partial, n_q * sizeof *intensity);
     tsr_neutron_bodies_free(own);
@@ -144,14 +145,14 @@ static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
     double radius;
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_status status = tsr_allocated(partial, err);
-    TSR_THEN(status,
-             tsr_atom_curves_partial(curves, truth, partial, &radius, err));
+    TSR_THEN(status, tsr_atom_curves_partial(curves, truth, NULL, 0.0, partial,
+                                             &radius, err));
     for (int j = 0; j < grid->n_q && status == TSR_OK; j++)
         intensity[j] = tsr_component_intensity(
             partial + j, n_q,
-            tsr_component_scale(setup->contrast[TSR_C1].start, radius,
+            tsr_component_scale(setup->tables.contrast[TSR_C1].start, radius,
                                 j * grid->dq_inv_ang),
-            setup->contrast[TSR_C2].start);
+            setup->tables.contrast[TSR_C2].start);
     free(partial);
     return status;
 }
@@ -163,17 +164,13 @@ static tsr_status open_atoms(const tsr_config *config, const tsr_setup *setup,
                              const tsr_q_grid *grid, tsr_log *log,
                              tsr_atom_curves **curves, tsr_err *err)
 {
-    const tsr_atom_curves_spec spec = {.topology = setup->topology,
-                                       .model = setup->model,
-                                       .file = config->structure.file,
-                                       .density = config->solvent.density,
-                                       .grid = *grid};
+    const tsr_molecule *m = &setup->molecule;
     tsr_err why;
     *curves = NULL;
     if (config->simulate.radiation)
-        return tsr_atom_curves_new(&spec, NULL, curves, err);
+        return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
     if (tsr_config_no_atoms(config) == NULL &&
-        tsr_atom_curves_new(&spec, NULL, curves, &why) != TSR_OK)
+        tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
         tsr_info(log, "the curve is that of the bodies: %s", why.message);
     return TSR_OK;
 }
@@ -185,7 +182,7 @@ static tsr_status of_bodies(const tsr_q_grid *grid, const tsr_setup *setup,
 {
     for (int k = 0; k < n; k++)
         TSR_TRY(tsr_scattering_intensity(
-            setup->scattering, setup->topology, truth, NULL,
+            setup->data.scattering, setup->molecule.topology, truth, NULL,
             q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
     return TSR_OK;
 }
@@ -226,6 +223,7 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
 /* What is written: q, I, sigma [points] each, and the resolution of q. */
 typedef struct {
     double *column; /* [3][points] */
+    tsr_pool pool;  /* of the resolution */
     tsr_resolution resolution;
     int is_atoms; /* the curve's scatterers */
 } simulated;
@@ -240,7 +238,7 @@ static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
     const tsr_resolution ideal = {.sigma = NULL};
     const int n = (int)config->simulate.points;
     const tsr_q_grid grid = tsr_q_grid_make(
-        setup->d_bound_ang,
+        setup->molecule.d_bound_ang,
         fmax(0.2, tsr_resolution_q_max(&out->resolution, n, q)));
     tsr_atom_curves *curves = NULL;
     double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
@@ -281,8 +279,8 @@ static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
     memcpy(q + n, extra_q, sizeof extra_q);
-    tsr_status status =
-        tsr_resolution_make(&s->resolution, n, q, NULL, &out->resolution, err);
+    tsr_status status = tsr_resolution_make(&s->resolution, n, q, NULL,
+                                            &out->pool, &out->resolution, err);
     if (status != TSR_OK) {
         free(q);
         return tsr_wrap(err, status, "simulate.resolution");
@@ -352,8 +350,8 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
 {
     const tsr_simulate_config *s = &config->simulate;
     const double *column = made->column;
-    double rg =
-        tsr_conformation_rg(setup->topology, truth, setup->form_factors->rg2);
+    double rg = tsr_conformation_rg(setup->molecule.topology, truth,
+                                    setup->molecule.form_factors->rg2);
     char comment[768], resolution[200], neutrons[80] = "";
     if (s->radiation)
         snprintf(neutrons, sizeof neutrons, "; neutrons, %.4g %% D2O%s",
@@ -373,7 +371,8 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
              config->contrast.c2.number, neutrons, resolution);
     size_t n = (size_t)s->points;
     char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
-    tsr_structure *structure = tsr_topology_structure(setup->topology, truth);
+    tsr_structure *structure =
+        tsr_topology_structure(setup->molecule.topology, truth);
     tsr_status status =
         waiting == NULL || structure == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_structure_letter_chains(structure, NULL, err));
@@ -427,14 +426,15 @@ static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, tsr_setup_read(&config, 0, log, &setup, err));
     if (status != TSR_OK)
         goto done;
-    truth = tsr_conformation_new(setup.topology);
+    truth = tsr_conformation_new(setup.molecule.topology);
     if (truth == NULL) {
         status = tsr_no_memory(err);
         goto done;
     }
     status = walk(&setup, config.simulate.steps, truth, err);
-    if (status == TSR_OK && setup.components != NULL)
-        status = tsr_setup_expose(&setup, truth, setup.exposure, err);
+    if (status == TSR_OK && setup.molecule.components != NULL)
+        status = tsr_atom_curves_expose(setup.data.atoms, &setup.molecule,
+                                        truth, setup.data.exposure, err);
     TSR_THEN(status, compute(&config, &setup, truth, log, &made, err));
     TSR_THEN(status,
              write_files(&config, &setup, truth, path, pdb, &made, out, err));
@@ -442,7 +442,7 @@ done:
     free(own);
     free(pdb);
     free(made.column);
-    tsr_resolution_clear(&made.resolution);
+    tsr_pool_clear(&made.pool);
     tsr_conformation_free(truth);
     tsr_setup_clear(&setup);
     tsr_config_clear(&config);

@@ -350,9 +350,10 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->is_still = w->config.structure.still;
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
-                       tsr_solve_fits(s) && tsr_tails_alone(setup.topology) &&
+                       tsr_solve_fits(s) &&
+                       tsr_tails_alone(setup.molecule.topology) &&
                        tsr_args_count(w->args, "sample") == 0 && !exists(begun);
-        w->atoms = tsr_model_atoms_of(setup.model);
+        w->atoms = tsr_model_atoms_of(setup.molecule.model);
         s->atoms = w->atoms;
         w->again = tsr_args_command(
             w->args, s->is_enough ? "tessera solve --sample" : "tessera solve");

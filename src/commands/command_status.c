@@ -69,14 +69,17 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     return status;
 }
 
-/* The trace is ahead of the checkpoint: at the same pace. */
+/* Where the trace is ahead of the checkpoint, the steps since then took as long
+ * as those before. Numbers that no run writes are left alone. */
 static void catch_up(run_status *s)
 {
     const tsr_run_place *then = &s->at.place;
     tsr_run_place *now = &s->now;
-    const long more = now->warmup + now->draws - then->warmup - then->draws;
-    if (then->steps == 0)
+    const long most = 1L << 40;
+    if (then->steps <= 0 || then->steps > most || then->warmup < 0 ||
+        then->warmup > most || then->draws < 0 || then->draws > most)
         return;
+    const long more = now->warmup + now->draws - then->warmup - then->draws;
     now->steps += more * tsr_run_draw_steps(&s->config, &s->at.identity);
     now->seconds *= (double)now->steps / (double)then->steps;
 }

@@ -24,7 +24,6 @@ typedef struct {
     tsr_map_job *job;
     int n, room;
     result *result; /* [n] */
-    tsr_pool pool;  /* of their curves */
     float *density; /* [n_voxel] of the last model */
 } comparison;
 
@@ -231,7 +230,7 @@ static tsr_status threshold_of(const tsr_map_job *job, const model *m,
 static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
                           const model *m, tsr_map_sums *tile, tsr_err *err)
 {
-    const tsr_map_job *job = c->job;
+    tsr_map_job *job = c->job;
     result *r = &c->result[c->n];
     *r = (result){.n_atom = m->n_atom, .sigma_over_r = job->sigma_over_r};
     tsr_map_models_label(models, k, r->label, sizeof r->label);
@@ -251,7 +250,7 @@ static tsr_status compare(comparison *c, const tsr_map_models *models, int k,
         TSR_TRY(check_hand(job, m, cc, r->label, err));
         TSR_TRY(check_voxels(job, m, cc, r->label, err));
     }
-    TSR_TRY(tsr_fsc_make(job->map, c->density, &c->pool, &r->fsc, err));
+    TSR_TRY(tsr_fsc_make(job->map, c->density, &job->pool, &r->fsc, err));
     c->n++;
     return TSR_OK;
 }
@@ -265,12 +264,10 @@ static tsr_status compare_all(comparison *c, const char *path,
                             c->job->log, &models, err);
     TSR_THEN(status, tsr_map_job_check(c->job, &models, 0.5, err));
     if (status == TSR_OK) {
-        const size_t n = (size_t)c->n + (size_t)models.n;
-        result *more = realloc(c->result, (n + 1) * sizeof *more);
-        if (more == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "out of memory for results");
-        else
-            c->result = more;
+        c->result =
+            tsr_pool_resize(&c->job->pool, c->result,
+                            (size_t)c->n + (size_t)models.n, sizeof *c->result);
+        status = tsr_pool_check(&c->job->pool, err);
     }
     for (int k = 0; status == TSR_OK && k < models.n; k++) {
         const model m = {models.z, tsr_map_models_xyz(&models, k),
@@ -388,25 +385,20 @@ static tsr_status write_difference(const comparison *c, const char *path,
     const size_t n = tsr_map_n_voxel(&from->grid);
     tsr_map *map;
     double slope = 0.0, offset = 0.0;
-    TSR_TRY(tsr_map_new(&from->grid, &map, err));
+    TSR_TRY(tsr_map_new(&from->grid, &c->job->pool, &map, err));
     tsr_map_line(&c->result[0].sums.box, &slope, &offset);
     for (size_t k = 0; k < n; k++)
         map->value[k] = (float)((double)from->value[k] -
                                 slope * (double)c->density[k] - offset);
-    tsr_status status = tsr_map_write(map, path, "map less model", err);
-    tsr_map_free(map);
-    return status;
+    return tsr_map_write(map, path, "map less model", err);
 }
 
 static tsr_status write_spatial(const comparison *c, const tsr_map_sums *tile,
                                 const char *path, tsr_err *err)
 {
     tsr_map *map;
-    TSR_TRY(tsr_map_tile_cc(c->job->map, tile, &map, err));
-    tsr_status status =
-        tsr_map_write(map, path, "correlation in tiles of 8^3 voxels", err);
-    tsr_map_free(map);
-    return status;
+    TSR_TRY(tsr_map_tile_cc(c->job->map, tile, &c->job->pool, &map, err));
+    return tsr_map_write(map, path, "correlation in tiles of 8^3 voxels", err);
 }
 
 static tsr_status check_maps(const tsr_map_job *job, const char *difference,
@@ -422,13 +414,6 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
     return TSR_OK;
 }
 
-static void clear(comparison *c)
-{
-    tsr_pool_clear(&c->pool);
-    free(c->result);
-    free(c->density);
-}
-
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 {
     const char *difference = tsr_args_value(job->args, "difference");
@@ -437,30 +422,26 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
     comparison c = {.job = job};
     tsr_map_sums *tile = NULL;
     TSR_TRY(check_maps(job, difference, spatial, err));
-    c.density = calloc(tsr_map_n_voxel(g), sizeof *c.density);
+    tsr_pool_array(&job->pool, c.density, tsr_map_n_voxel(g));
     if (spatial != NULL)
-        tile = calloc(tsr_map_n_tile(g), sizeof *tile);
-    tsr_status status = TSR_OK;
-    if (c.density == NULL || (spatial != NULL && tile == NULL))
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a density");
-    for (int i = 0; i < job->n_model && status == TSR_OK; i++)
-        status = compare_all(&c, job->model[i], tile, err);
-    if (status == TSR_OK && c.n > 1 && (difference != NULL || spatial != NULL))
-        status = tsr_fail(err, TSR_E_USAGE,
-                          "--difference and --spatial are maps of one model; "
-                          "'%s' has %d",
-                          job->model[0], c.n);
-    if (status == TSR_OK && difference != NULL)
-        status = write_difference(&c, difference, err);
-    if (status == TSR_OK && spatial != NULL)
-        status = write_spatial(&c, tile, spatial, err);
-    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+        tsr_pool_array(&job->pool, tile, tsr_map_n_tile(g));
+    TSR_TRY(tsr_pool_check(&job->pool, err));
+    for (int i = 0; i < job->n_model; i++)
+        TSR_TRY(compare_all(&c, job->model[i], tile, err));
+    if (c.n > 1 && (difference != NULL || spatial != NULL))
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--difference and --spatial are maps of one model; "
+                        "'%s' has %d",
+                        job->model[0], c.n);
+    if (difference != NULL)
+        TSR_TRY(write_difference(&c, difference, err));
+    if (spatial != NULL)
+        TSR_TRY(write_spatial(&c, tile, spatial, err));
+    if (tsr_args_count(job->args, "json") > 0)
         print_json(&c);
-    else if (status == TSR_OK)
+    else
         print_table(&c);
-    free(tile);
-    clear(&c);
-    return status;
+    return TSR_OK;
 }
 
 /* ---- map timeline ----
@@ -489,9 +470,10 @@ enum { ATOMS_A_CALL = 1 << 22 };
 
 /* As many models in a call as it has room for, their parts one after the
  * other. */
-static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
+static tsr_status correlate(timeline *t, tsr_err *err)
 {
-    const tsr_map_job *job = t->job;
+    tsr_map_job *job = t->job;
+    tsr_pool *pool = &job->pool;
     const tsr_map_models *m = &t->models;
     const size_t n_row = (size_t)t->rows.n;
     const int per_call = ATOMS_A_CALL / (m->atoms->n_atom + 1) + 1;
@@ -503,6 +485,7 @@ static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
     size_t n = 0;
     for (int r = 0; r < t->rows.n; r++)
         n += (size_t)t->rows.component[r].n;
+    tsr_pool_array(pool, t->cc, n_row * (size_t)m->n);
     tsr_pool_array(pool, threshold, n_system);
     tsr_pool_array(pool, sums, n_system);
     TSR_TRY(
@@ -525,16 +508,6 @@ static tsr_status correlate_parts(timeline *t, tsr_pool *pool, tsr_err *err)
                 tsr_map_cc(job->has_threshold ? &sums[k].above : &sums[k].mask);
     }
     return TSR_OK;
-}
-
-static tsr_status correlate(timeline *t, tsr_err *err)
-{
-    tsr_pool pool = {0};
-    t->cc = calloc((size_t)t->rows.n * (size_t)t->models.n + 1, sizeof *t->cc);
-    TSR_TRY(tsr_allocated(t->cc, err));
-    const tsr_status status = correlate_parts(t, &pool, err);
-    tsr_pool_clear(&pool);
-    return status;
 }
 
 /* ---- the table ---- */
@@ -584,86 +557,6 @@ static double share_risen(const timeline *t)
 
 /* ---- the picture ---- */
 
-enum { LEFT = 130, TOP = 64, WIDTH = 640, BOTTOM = 56, SCALE = 90, MOST = 60 };
-
-/* Rows are as high as text where there are few, thin where there are many. */
-static double row_height(const timeline *t)
-{
-    return fmax(2.0, fmin(18.0, 700.0 / t->rows.n));
-}
-
-static void draw_cells(tsr_svg *svg, const timeline *t, double low, double high)
-{
-    const double height = row_height(t), width = (double)WIDTH / t->models.n;
-    for (int r = 0; r < t->rows.n; r++)
-        for (int k = 0; k < t->models.n; k++) {
-            char colour[8];
-            const double cc = t->cc[(size_t)k * (size_t)t->rows.n + (size_t)r];
-            if (isnan(cc))
-                continue;
-            tsr_figure_colour((cc - low) / (high - low), colour);
-            tsr_svg_rect(svg, LEFT + k * width, TOP + r * height, width + 0.3,
-                         height + 0.3, colour, 1.0);
-        }
-}
-
-/* Every row has its name, or every so many. */
-static void draw_names(tsr_svg *svg, const timeline *t)
-{
-    const double height = row_height(t);
-    const int every = t->rows.n > MOST ? (t->rows.n + 39) / 40 : 1;
-    for (int r = 0; r < t->rows.n; r += every)
-        tsr_svg_text(svg, LEFT - 6.0, TOP + (r + 0.5) * height + 4.0,
-                     fmin(12.0, fmax(9.0, height)), TSR_SVG_END, 0,
-                     t->rows.component[r].name);
-}
-
-static void draw_axis(tsr_svg *svg, const timeline *t, double bottom)
-{
-    double first, step;
-    const int n = tsr_figure_ticks(1.0, t->models.n, 7, &first, &step);
-    const double width = (double)WIDTH / t->models.n;
-    for (int i = 0; i < n; i++) {
-        char text[32];
-        const double v = first + i * step, x = LEFT + (v - 0.5) * width;
-        if (v < 1.0 || v > t->models.n || v != floor(v))
-            continue;
-        tsr_figure_tick_text(v, step, text);
-        tsr_svg_line(svg, x, bottom, x, bottom + 4.0, "#444", 1.0);
-        tsr_svg_text(svg, x, bottom + 18.0, 12.0, TSR_SVG_MIDDLE, 0, text);
-    }
-    tsr_svg_text(svg, LEFT + 0.5 * WIDTH, bottom + 40.0, 14.0, TSR_SVG_MIDDLE,
-                 0,
-                 t->models.chain != NULL  ? "conformation, chain after chain"
-                 : t->models.draw != NULL ? "frame"
-                                          : "model");
-}
-
-static void draw_scale(tsr_svg *svg, double low, double high, double bottom)
-{
-    enum { STEPS = 64 };
-    const double left = LEFT + WIDTH + 18.0, top = TOP;
-    const double height = fmin(bottom - top, 260.0);
-    double first, step;
-    for (int i = 0; i < STEPS; i++) {
-        char colour[8];
-        tsr_figure_colour((i + 0.5) / STEPS, colour);
-        tsr_svg_rect(svg, left, top + height * (1.0 - (i + 1.0) / STEPS), 12.0,
-                     height / STEPS + 0.3, colour, 1.0);
-    }
-    const int n = tsr_figure_ticks(low, high, 4, &first, &step);
-    for (int i = 0; i < n; i++) {
-        char text[32];
-        const double v = first + i * step;
-        tsr_figure_tick_text(v, step, text);
-        tsr_svg_text(svg, left + 16.0,
-                     top + height * (high - v) / (high - low) + 4.0, 12.0,
-                     TSR_SVG_START, 0, text);
-    }
-    tsr_svg_text(svg, left + 62.0, top + 0.5 * height, 13.0, TSR_SVG_MIDDLE, 1,
-                 "correlation");
-}
-
 static void range_of(const timeline *t, double *low, double *high)
 {
     const size_t n = (size_t)t->rows.n * (size_t)t->models.n;
@@ -679,32 +572,53 @@ static void range_of(const timeline *t, double *low, double *high)
         *low = 0.0, *high = 1.0;
 }
 
+/* The first row is the uppermost. Rows are as high as text where there are few,
+ * thin where there are many. */
+static void draw_cells(const timeline *t, tsr_figure *f)
+{
+    const size_t n_row = (size_t)t->rows.n, n = n_row * (size_t)t->models.n;
+    const double height = fmax(2.0, fmin(18.0, 700.0 / t->rows.n));
+    const char **name;
+    double *cc;
+    tsr_pool_array(&f->pool, name, n_row);
+    tsr_pool_array(&f->pool, cc, n);
+    for (size_t r = 0; !f->pool.failed && r < n_row; r++)
+        name[n_row - 1 - r] = t->rows.component[r].name;
+    for (size_t k = 0; !f->pool.failed && k < n; k++)
+        cc[k / n_row * n_row + n_row - 1 - k % n_row] = t->cc[k];
+    if (f->pool.failed)
+        return;
+    tsr_panel *panel = tsr_figure_panel(f, "", 0, (int)(height * t->rows.n));
+    panel->z_title = "correlation";
+    range_of(t, &panel->z0, &panel->z1);
+    tsr_figure_y_names(f, t->rows.n, name);
+    tsr_figure_cells(f, t->models.n, t->rows.n, 0.5, 1.0, 0.0, 1.0, cc);
+}
+
 static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
 {
-    const double bottom = TOP + t->rows.n * row_height(t);
     char title[256];
-    double low, high;
-    tsr_svg *svg =
-        tsr_svg_new(LEFT + WIDTH + SCALE, (int)ceil(bottom) + BOTTOM);
-    if (svg == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a picture");
-    range_of(t, &low, &high);
     snprintf(title, sizeof title, "Correlation of %s with %s, part by part",
              tsr_text_file_name(t->models.path),
              tsr_text_file_name(t->job->map->path));
-    tsr_svg_text(svg, LEFT, 24.0, 16.0, TSR_SVG_START, 0, title);
-    snprintf(title, sizeof title,
-             "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
-             "last model %.0f %% of the rows rose",
-             t->job->resolution_ang, tsr_blur_name(t->job->kind),
-             t->job->sigma_over_r, share_risen(t));
-    tsr_svg_text(svg, LEFT, 46.0, 13.0, TSR_SVG_START, 0, title);
-    draw_cells(svg, t, low, high);
-    draw_names(svg, t);
-    draw_axis(svg, t, bottom);
-    draw_scale(svg, low, high, bottom);
-    tsr_status status = tsr_svg_write(svg, path, err);
-    tsr_svg_free(svg);
+    tsr_figure f = tsr_figure_new("timeline", title,
+                                  t->models.chain != NULL
+                                      ? "conformation, chain after chain"
+                                  : t->models.draw != NULL ? "frame"
+                                                           : "model",
+                                  640);
+    f.subtitle = tsr_pool_print(
+        &f.pool,
+        "R %g \xc3\x85, atoms: %s, \xcf\x83/R %.3g; from the first to the "
+        "last model %.0f %% of the rows rose",
+        t->job->resolution_ang, tsr_blur_name(t->job->kind),
+        t->job->sigma_over_r, share_risen(t));
+    f.left = 130;
+    f.is_count = 1;
+    draw_cells(t, &f);
+    tsr_status status = tsr_figure_finish(&f, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
+    tsr_figure_clear(&f);
     return status;
 }
 
@@ -782,7 +696,6 @@ tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
     TSR_TRY(tsr_map_job_target(job, csv, csv_head, "", err));
     TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
     tsr_status status = make(&t, csv, svg, err);
-    free(t.cc);
     tsr_pool_clear(&t.rows.pool);
     tsr_map_models_clear(&t.models);
     return status;

@@ -6,15 +6,33 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+static tsr_status simulate(tsr_map_job *job, tsr_map_models *models,
+                           const char *path, tsr_err *err)
+{
+    char title[70];
+    tsr_map *map;
+    tsr_density_sums sums;
+    TSR_TRY(tsr_map_models_read(job->model[0], NULL, 1, job->log, models, err));
+    TSR_TRY(tsr_map_job_check(job, models, 0.0, err));
+    TSR_TRY(tsr_map_job_blur(job, models, job->sigma_over_r, err));
+    TSR_TRY(tsr_map_new(&job->map->grid, &job->pool, &map, err));
+    const tsr_density_options o = {.density = map->value};
+    TSR_TRY(tsr_density_one(job->engine, models->atoms->n_atom,
+                            tsr_map_models_xyz(models, 0), models->z, &o, &sums,
+                            err));
+    snprintf(title, sizeof title, "%s, R %g A, sigma/R %.4g",
+             tsr_blur_name(job->kind), job->resolution_ang, job->sigma_over_r);
+    TSR_TRY(tsr_map_write(map, path, title, err));
+    tsr_info(job->log, "wrote %s: %d x %d x %d voxels, %s", path,
+             map->grid.n[0], map->grid.n[1], map->grid.n[2], title);
+    return TSR_OK;
+}
 
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
 {
     const char *path = tsr_args_value(job->args, "output");
-    char title[70];
     tsr_map_models models = {0};
-    tsr_map *map = NULL;
-    tsr_density_sums sums;
     if (job->n_model != 1)
         return tsr_fail(err, TSR_E_USAGE, "'map simulate' takes one model");
     if (path == NULL)
@@ -25,24 +43,7 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
                         "--sigma-over-r best is for 'map cc', which has a map "
                         "to compare with");
     TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
-    tsr_status status =
-        tsr_map_models_read(job->model[0], NULL, 1, job->log, &models, err);
-    TSR_THEN(status, tsr_map_job_check(job, &models, 0.0, err));
-    TSR_THEN(status, tsr_map_job_blur(job, &models, job->sigma_over_r, err));
-    TSR_THEN(status, tsr_map_new(&job->map->grid, &map, err));
-    if (status == TSR_OK) {
-        const tsr_density_options o = {.density = map->value};
-        status = tsr_density_one(job->engine, models.atoms->n_atom,
-                                 tsr_map_models_xyz(&models, 0), models.z, &o,
-                                 &sums, err);
-    }
-    snprintf(title, sizeof title, "%s, R %g A, sigma/R %.4g",
-             tsr_blur_name(job->kind), job->resolution_ang, job->sigma_over_r);
-    TSR_THEN(status, tsr_map_write(map, path, title, err));
-    if (status == TSR_OK)
-        tsr_info(job->log, "wrote %s: %d x %d x %d voxels, %s", path,
-                 map->grid.n[0], map->grid.n[1], map->grid.n[2], title);
-    tsr_map_free(map);
+    const tsr_status status = simulate(job, &models, path, err);
     tsr_map_models_clear(&models);
     return status;
 }
@@ -52,8 +53,7 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
 tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
 {
     const char *path = tsr_args_value(job->args, "output");
-    const tsr_map_grid *g = &job->map->grid;
-    const size_t n = tsr_map_n_voxel(g);
+    const size_t n = tsr_map_n_voxel(&job->map->grid);
     double inside = 0.0;
     if (job->n_model > 1 || tsr_args_value(job->args, "mask") == NULL ||
         path == NULL)
@@ -61,22 +61,16 @@ tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
                         "'map mask' takes at most one model, --mask model or "
                         "threshold:X, and a file to write: --output");
     TSR_TRY(tsr_map_job_target(job, path, "", TSR_MAP_MARK, err));
-    float *value;
-    tsr_map *mask;
-    TSR_TRY(tsr_map_job_mask(
-        job, job->map, job->n_model > 0 ? job->model[0] : NULL, &value, err));
-    tsr_status status = tsr_map_new(g, &mask, err);
-    for (size_t k = 0; k < n && status == TSR_OK; k++) {
-        mask->value[k] = value[k];
-        inside += value[k] >= 0.5f;
-    }
-    TSR_THEN(status, tsr_map_write(mask, path, "mask", err));
-    if (status == TSR_OK)
-        tsr_info(job->log, "wrote %s: %.0f of %zu voxels are inside", path,
-                 inside, n);
-    free(value);
-    tsr_map_free(mask);
-    return status;
+    tsr_map mask = {.grid = job->map->grid};
+    TSR_TRY(tsr_map_job_mask(job, job->map,
+                             job->n_model > 0 ? job->model[0] : NULL,
+                             &mask.value, err));
+    for (size_t k = 0; k < n; k++)
+        inside += mask.value[k] >= 0.5f;
+    TSR_TRY(tsr_map_write(&mask, path, "mask", err));
+    tsr_info(job->log, "wrote %s: %.0f of %zu voxels are inside", path, inside,
+             n);
+    return TSR_OK;
 }
 
 /* ---- map fsc ---- */
@@ -180,53 +174,43 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
 }
 
 /* A threshold is of the mean of the two. */
-static tsr_status mask_of_two(const tsr_map_job *job, tsr_map *const map[2],
+static tsr_status mask_of_two(tsr_map_job *job, tsr_map *const map[2],
                               float **mask, tsr_err *err)
 {
     const size_t n = tsr_map_n_voxel(&map[0]->grid);
     tsr_map *mean;
-    if (!tsr_map_same_grid(&map[0]->grid, &map[1]->grid)) {
-        *mask = NULL;
+    *mask = NULL;
+    if (!tsr_map_same_grid(&map[0]->grid, &map[1]->grid))
         return TSR_OK; /* the comparison says so */
-    }
-    TSR_TRY(tsr_map_new(&map[0]->grid, &mean, err));
+    TSR_TRY(tsr_map_new(&map[0]->grid, &job->pool, &mean, err));
     for (size_t k = 0; k < n; k++)
         mean->value[k] = 0.5f * (map[0]->value[k] + map[1]->value[k]);
     mean->path = map[0]->path;
-    tsr_status status = tsr_map_job_mask(job, mean, NULL, mask, err);
-    mean->path = NULL;
-    tsr_map_free(mean);
-    return status;
+    return tsr_map_job_mask(job, mean, NULL, mask, err);
 }
 
 tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
 {
     const char *svg = tsr_args_value(job->args, "svg");
-    tsr_map *map[2] = {NULL, NULL};
-    float *mask = NULL;
-    tsr_pool pool = {0};
-    tsr_fsc_halves h = {.random_from_inv_ang = 0.0};
+    tsr_map *map[2];
+    float *mask;
+    tsr_fsc_halves h;
     if (job->n_model != 2)
         return tsr_fail(err, TSR_E_USAGE, "'map fsc' takes two maps");
     if (svg != NULL)
         TSR_TRY(tsr_map_job_target(job, svg, "", TSR_SVG_MARK, err));
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        status =
-            tsr_map_read(job->model[k], job->origin, job->log, &map[k], err);
-        TSR_THEN(status, tsr_map_check(map[k], 0.0, job->log, err));
+    for (int k = 0; k < 2; k++) {
+        TSR_TRY(tsr_map_read(job->model[k], job->origin, job->log, &job->pool,
+                             &map[k], err));
+        TSR_TRY(tsr_map_check(map[k], 0.0, job->log, err));
     }
-    TSR_THEN(status, mask_of_two(job, map, &mask, err));
-    TSR_THEN(status, tsr_fsc_halves_make(map[0], map[1], mask, &pool, &h, err));
-    if (status == TSR_OK && svg != NULL)
-        status = draw_curves(&h, svg, err);
-    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+    TSR_TRY(mask_of_two(job, map, &mask, err));
+    TSR_TRY(tsr_fsc_halves_make(map[0], map[1], mask, &job->pool, &h, err));
+    if (svg != NULL)
+        TSR_TRY(draw_curves(&h, svg, err));
+    if (tsr_args_count(job->args, "json") > 0)
         put_curves(job, &h);
-    else if (status == TSR_OK)
+    else
         print_curves(job, &h);
-    tsr_pool_clear(&pool);
-    free(mask);
-    tsr_map_free(map[0]);
-    tsr_map_free(map[1]);
-    return status;
+    return TSR_OK;
 }

@@ -17,6 +17,7 @@ typedef struct {
     const tsr_args *args;
     FILE *out;
     tsr_log *log;
+    tsr_pool pool; /* of the maps, masks, curves and models */
     int n_model;
     const char *const *model; /* [n_model] the arguments after the verb */
     tsr_map *map;
@@ -54,10 +55,10 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               tsr_err *err);
 
 /* The mask that --mask names, on the grid of a map: *value [n_voxel], 1 inside,
- * 0 outside, between at a soft edge; caller frees; NULL without --mask. model:
+ * 0 outside, between at a soft edge; NULL without --mask. model:
  * the first model of that file; NULL: there is none. Errors: TSR_E_USAGE,
  * TSR_E_DATA (another grid, nothing inside). */
-tsr_status tsr_map_job_mask(const tsr_map_job *job, const tsr_map *map,
+tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err);
 
 /* "4.13", or "< 2.00" where a shell correlation never falls so low. */

@@ -20,13 +20,6 @@
 void tsr_map_models_clear(tsr_map_models *models)
 {
     tsr_atoms_free(models->atoms);
-    free(models->z);
-    free(models->xyz);
-    free(models->draw);
-    free(models->chain);
-    free(models->of_draw);
-    free(models->weight);
-    free(models->start);
     *models = (tsr_map_models){0};
 }
 
@@ -188,28 +181,27 @@ static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
     const size_t n_all = (size_t)tsr_frames_list(d->frames, &frame);
     const size_t room = n_all < (size_t)most ? n_all : (size_t)most;
     int n_draw;
+    TSR_TRY(take_atoms(list, out->path, &out->atoms, err));
+    tsr_pool *pool = &out->atoms->pool;
     tsr_pool_array(&d->pool, d->at, room);
     tsr_pool_array(&d->pool, d->draw, room);
     tsr_pool_array(&d->pool, d->order, room);
     tsr_pool_array(&d->pool, d->model, tsr_frames_atoms(d->frames)->n_atom);
     TSR_TRY(tsr_pool_check(&d->pool, err));
     out->n = tsr_frames_spread(d->frames, (int)room, d->at, d->draw, &n_draw);
-    const size_t n = (size_t)out->n;
-    out->xyz = calloc(n * (size_t)list->n_atom + 1, sizeof *out->xyz);
-    out->start = calloc((size_t)list->n_atom + 1, sizeof *out->start);
-    out->draw = calloc(n + 1, sizeof *out->draw);
-    out->chain = calloc(n + 1, sizeof *out->chain);
-    out->of_draw = calloc(n + 1, sizeof *out->of_draw);
-    out->weight = calloc(n + 1, sizeof *out->weight);
-    if (n == 0 || out->xyz == NULL || out->start == NULL || out->draw == NULL ||
-        out->chain == NULL || out->of_draw == NULL || out->weight == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", room);
+    tsr_pool_array(pool, out->xyz, (size_t)out->n * (size_t)list->n_atom);
+    tsr_pool_array(pool, out->start, list->n_atom);
+    tsr_pool_array(pool, out->draw, out->n);
+    tsr_pool_array(pool, out->chain, out->n);
+    tsr_pool_array(pool, out->of_draw, out->n);
+    tsr_pool_array(pool, out->weight, out->n);
+    TSR_TRY(tsr_pool_check(pool, err));
     TSR_TRY(order_frames(d, n_draw, out, err));
     for (int k = 0; k < out->n; k++)
         TSR_TRY(read_frame(d, d->order[k],
                            out->xyz + (size_t)k * (size_t)list->n_atom, err));
     read_start(d, out->start);
-    return take_atoms(list, out->path, &out->atoms, err);
+    return TSR_OK;
 }
 
 static tsr_status read_run(const char *path, int most, tsr_log *log,
@@ -277,26 +269,23 @@ static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
 static tsr_status read_frames(const frames_file *from, tsr_map_models *out,
                               tsr_err *err)
 {
-    const tsr_atoms *a = out->atoms;
+    tsr_atoms *a = out->atoms;
     const size_t n_atom = (size_t)a->n_atom, n = (size_t)out->n,
                  n_all = (size_t)from->n_frame;
-    double(*all)[3] = calloc((size_t)a->n_in_file, sizeof *all);
-    tsr_status status = TSR_OK;
-    free(out->xyz);
-    out->xyz = calloc(n * n_atom, sizeof *out->xyz);
-    out->draw = calloc(n, sizeof *out->draw);
-    if (all == NULL || out->xyz == NULL || out->draw == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu frames", n);
-    for (size_t k = 0; k < n && status == TSR_OK; k++) {
+    double(*all)[3];
+    tsr_pool_array(&a->pool, all, a->n_in_file);
+    tsr_pool_array(&a->pool, out->xyz, n * n_atom);
+    tsr_pool_array(&a->pool, out->draw, n);
+    TSR_TRY(tsr_pool_check(&a->pool, err));
+    for (size_t k = 0; k < n; k++) {
         const int frame = n > 1 ? (int)(k * (n_all - 1) / (n - 1)) : 0;
-        status = from->h5md != NULL ? tsr_h5md_read(from->h5md, frame, all, err)
-                                    : tsr_dcd_read(from->dcd, frame, all, err);
+        TSR_TRY(from->h5md != NULL ? tsr_h5md_read(from->h5md, frame, all, err)
+                                   : tsr_dcd_read(from->dcd, frame, all, err));
         out->draw[k] = frame + 1;
         for (size_t i = 0; i < n_atom; i++)
             tsr_vec3_copy(out->xyz[k * n_atom + i], all[a->atom[i].in_file]);
     }
-    free(all);
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status read_trajectory(const char *path, int most, tsr_log *log,
@@ -345,10 +334,9 @@ tsr_status tsr_map_models_read(const char *path, const char *trajectory,
 {
     *out = (tsr_map_models){.path = path};
     TSR_TRY(read_models(path, trajectory, most, log, out, err));
-    const tsr_atoms *atoms = out->atoms;
-    out->z = calloc((size_t)atoms->n_atom + 1, 1);
-    if (out->z == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a model");
+    tsr_atoms *atoms = out->atoms;
+    tsr_pool_array(&atoms->pool, out->z, atoms->n_atom);
+    TSR_TRY(tsr_pool_check(&atoms->pool, err));
     for (int i = 0; i < atoms->n_atom; i++)
         out->z[i] = (unsigned char)atoms->atom[i].z;
     return TSR_OK;

@@ -57,7 +57,6 @@ static tsr_status add_models(tsr_profile_ensemble *e, tsr_profile_maker *maker,
         free(name);
     }
     tsr_atoms_free(atoms);
-    free(xyz);
     return status;
 }
 

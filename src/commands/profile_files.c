@@ -247,29 +247,29 @@ static const char *bound_mark(int at)
  * beyond is a stroke at the edge: one bad point would flatten all others. */
 static void limit_residuals(tsr_figure *f)
 {
-    if (f->is_short || f->n_panel < 2)
+    if (f->pool.failed)
         return;
     tsr_panel *panel = &f->panel[1];
     const int n = panel->layer[0].n;
     const double *q = panel->layer[0].x, *r = panel->layer[0].y;
-    double *size = calloc(2 * (size_t)n + 1, sizeof *size);
-    f->is_short |= size == NULL;
-    for (int k = 0; size != NULL && k < n; k++)
-        size[k] = fabs(r[k]);
-    if (size != NULL) {
-        gsl_sort(size, 1, (size_t)n);
-        panel->y1 = fmax(3.5, 1.15 * size[(int)(0.99 * (n - 1))]);
-        panel->y0 = -panel->y1;
-        for (int k = 0; k < n; k++) {
-            const double edge = copysign(panel->y1, r[k]);
-            const int is_beyond = fabs(r[k]) > panel->y1;
-            size[k] = is_beyond ? edge : (double)NAN;
-            size[n + k] = is_beyond ? 0.85 * edge : (double)NAN;
-        }
-        tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, n, q, size,
-                         size + n);
+    double *from, *to;
+    tsr_pool_array(&f->pool, from, n);
+    tsr_pool_array(&f->pool, to, n);
+    if (f->pool.failed)
+        return;
+    for (int k = 0; k < n; k++)
+        from[k] = fabs(r[k]);
+    gsl_sort(from, 1, (size_t)n);
+    panel->y1 = fmax(3.5, 1.15 * from[(int)(0.99 * (n - 1))]);
+    panel->y0 = -panel->y1;
+    for (int k = 0; k < n; k++) {
+        const double edge = copysign(panel->y1, r[k]);
+        const int is_beyond = fabs(r[k]) > panel->y1;
+        from[k] = is_beyond ? edge : (double)NAN;
+        to[k] = is_beyond ? 0.85 * edge : (double)NAN;
     }
-    free(size);
+    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, n, q, from,
+                     to);
 }
 
 static tsr_status write_picture(const tsr_profile_output *o, const char *path,
@@ -305,7 +305,7 @@ static tsr_status write_picture(const tsr_profile_output *o, const char *path,
                                     .model_label = label,
                                     .residual_title = "residual / \xcf\x83"};
     tsr_figure f = tsr_figure_new("fit", title, "q (1/\xc3\x85)", 650);
-    f.subtitle = strdup(subtitle);
+    f.subtitle = tsr_pool_text(&f.pool, subtitle);
     tsr_fit_figure_add(&f, &picture, 360);
     limit_residuals(&f);
     const double last = saxs->q[saxs->n - 1];

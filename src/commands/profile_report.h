@@ -2,7 +2,7 @@
 #ifndef TSR_COMMANDS_PROFILE_REPORT_H
 #define TSR_COMMANDS_PROFILE_REPORT_H
 
-#include "analysis/ensemble.h"
+#include "analysis/maxent.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "posterior/profile_partials.h"
@@ -61,7 +61,7 @@ tsr_status tsr_profile_ensemble_read(tsr_profile_maker *maker,
                                      tsr_err *err);
 
 /* Means and weights. saxs NULL: without data; theta 0: the elbow. Errors: those
- * of analysis/ensemble.h and tsr_profile_fit_data. */
+ * of analysis/maxent.h and tsr_profile_fit_data. */
 tsr_status tsr_profile_ensemble_weigh(tsr_profile_ensemble *ensemble,
                                       const tsr_saxs *saxs,
                                       const tsr_profile_fit_options *options,

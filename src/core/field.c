@@ -120,14 +120,16 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
     if (field->element_size == 0)
         return tsr_fail(err, TSR_E_INTERNAL, "field '%s': no element_size",
                         field->name);
-    if (n > INT_MAX || n > SIZE_MAX / field->element_size)
+    if (n > INT_MAX || n > SIZE_MAX / 2 / field->element_size)
         return tsr_fail(err, TSR_E_NOMEM, "list '%s' is too long", field->name);
-    void *item = realloc(list->item, n * field->element_size);
-    if (item == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu '%s'", n,
-                        field->name);
-    list->item = item;
-    char *fresh = (char *)item + (n - 1) * field->element_size;
+    if ((n & (n - 1)) == 0) { /* full: room for n is doubled at 1, 2, 4 ... */
+        void *item = realloc(list->item, 2 * n * field->element_size);
+        if (item == NULL)
+            return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu '%s'", n,
+                            field->name);
+        list->item = item;
+    }
+    char *fresh = (char *)list->item + (n - 1) * field->element_size;
     memset(fresh, 0, field->element_size);
     TSR_TRY(tsr_fields_init(tsr_field_members(field, fresh), fresh, err));
     list->n++;

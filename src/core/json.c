@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,31 @@ void tsr_json_text(tsr_json *json, const char *key, const char *text)
         put_string(json, text);
     else
         fputs("null", json->out);
+}
+
+void tsr_json_members(tsr_json *json, const char *members, ...)
+{
+    va_list list;
+    va_start(list, members);
+    while (*members != '\0') {
+        char key[64];
+        const size_t n = strcspn(members, " ");
+        const char *kind = members + n + 1; /* "%g" and its like */
+        snprintf(key, sizeof key, "%.*s", (int)n, members);
+        members = kind + strcspn(kind, " ");
+        if (members[-1] == 'g')
+            tsr_json_number(json, key, va_arg(list, double));
+        else if (members[-1] == 's')
+            tsr_json_text(json, key, va_arg(list, const char *));
+        else if (members[-1] == 'i')
+            tsr_json_truth(json, key, va_arg(list, int));
+        else if (kind[1] == 'l')
+            tsr_json_integer(json, key, va_arg(list, long));
+        else
+            tsr_json_integer(json, key, va_arg(list, int));
+        members += *members == ' ';
+    }
+    va_end(list);
 }
 
 /* ---- reading ----

@@ -18,6 +18,8 @@
 #ifndef TSR_CORE_JSON_H
 #define TSR_CORE_JSON_H
 
+#include "core/status.h"
+
 #include <stddef.h>
 #include <stdio.h>
 
@@ -48,6 +50,13 @@ void tsr_json_truth(tsr_json *json, const char *key, int value);
 
 /* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
+
+/* Several members at once, each a key and a conversion of printf, with one
+ * blank between: %g is a number, %d and %ld an integer, %i a truth, %s a text.
+ *
+ *     tsr_json_members(&j, "name %s states %d chi2 %g fits %i", ...); */
+void tsr_json_members(tsr_json *json, const char *members, ...)
+    TSR_PRINTF(2, 3);
 
 /* ---- reading ----
  *

@@ -1,4 +1,5 @@
-/* Vectors of three doubles: plain arrays, functions that inline. */
+/* Vectors of three doubles: plain arrays, functions that inline; and the axes
+ * of small symmetric matrices. */
 #ifndef TSR_CORE_VEC3_H
 #define TSR_CORE_VEC3_H
 
@@ -172,5 +173,10 @@ static inline void tsr_frame_to_local(double out[3], double frame[3][3],
     for (int i = 0; i < 3; i++)
         out[i] = frame[0][i] * d[0] + frame[1][i] * d[1] + frame[2][i] * d[2];
 }
+
+/* Eigenvalues, the largest first, and eigenvectors (of length 1, a row each) of
+ * a symmetric matrix [n][n], n at most TSR_MAX_EIGEN; the matrix is used up. */
+enum { TSR_MAX_EIGEN = 4 };
+void tsr_eigen(int n, double *matrix, double *value, double *vector);
 
 #endif

@@ -5,6 +5,7 @@
  * precision. Nothing but lengths is said twice, so they are checked. */
 #include "files/dcd.h"
 
+#include "core/pool.h"
 #include "files/file.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@
 enum { FIXED = 8, HAS_CELL = 10, HAS_FOURTH = 11, VERSION = 19, N_HEAD = 20 };
 
 struct tsr_dcd {
-    char *path;
+    tsr_pool pool;
+    const char *path;
     int fd, is_swapped, n_atom;
     size_t size, first;     /* bytes of the file, and before the first frame */
     size_t cell, per_frame; /* bytes of a frame's cell, and of all of it */
@@ -33,8 +35,7 @@ void tsr_dcd_free(tsr_dcd *dcd)
         return;
     if (dcd->fd >= 0)
         close(dcd->fd);
-    free(dcd->path);
-    free(dcd->axis);
+    tsr_pool_clear(&dcd->pool);
     free(dcd);
 }
 
@@ -150,28 +151,22 @@ static tsr_status open_file(tsr_dcd *d, const char *path, tsr_err *err)
     TSR_TRY(read_head(d, err));
     if (tsr_dcd_look(d).n_frame < 1)
         return tsr_fail(err, TSR_E_DATA, "'%s' has no whole frame", path);
-    d->axis = malloc((size_t)d->n_atom * sizeof *d->axis);
-    return d->axis != NULL ? TSR_OK
-                           : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_pool_array(&d->pool, d->axis, d->n_atom);
+    return tsr_pool_check(&d->pool, err);
 }
 
 tsr_status tsr_dcd_open(const char *path, tsr_dcd **out, tsr_err *err)
 {
-    tsr_dcd *d = calloc(1, sizeof *d);
-    *out = NULL;
-    if (d == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    tsr_dcd *d = *out = calloc(1, sizeof *d);
+    TSR_TRY(tsr_allocated(d, err));
     d->fd = -1;
-    d->path = strdup(path);
-    tsr_status status = d->path != NULL
-                            ? open_file(d, path, err)
-                            : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    d->path = tsr_pool_text(&d->pool, path);
+    const tsr_status status = open_file(d, path, err);
     if (status != TSR_OK) {
         tsr_dcd_free(d);
-        return status;
+        *out = NULL;
     }
-    *out = d;
-    return TSR_OK;
+    return status;
 }
 
 tsr_dcd_info tsr_dcd_look(const tsr_dcd *dcd)

@@ -46,34 +46,18 @@ enum { NODE_MAX = 100000 };
 
 /* ---- marks ---- */
 
-static void drop(tsr_yaml_marks *marks, int k)
-{
-    free(marks->item[k].key);
-    free(marks->item[k].place);
-    marks->item[k] = marks->item[--marks->n];
-}
-
 /* Says where a key was given of which nothing is known yet: looks through none,
  * so that a file's long lists do not take time that grows with their square. */
 static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
                             const char *place, tsr_err *err)
 {
-    if (marks->n == marks->room) {
-        int room = 2 * marks->room + 32;
-        tsr_yaml_mark *more =
-            realloc(marks->item, (size_t)room * sizeof *marks->item);
-        TSR_TRY(tsr_allocated(more, err));
-        marks->item = more;
-        marks->room = room;
-    }
-    tsr_yaml_mark mark = {strdup(key), strdup(place)};
-    if (mark.key == NULL || mark.place == NULL) {
-        free(mark.key);
-        free(mark.place);
-        return tsr_no_memory(err);
-    }
-    marks->item[marks->n++] = mark;
-    return TSR_OK;
+    tsr_yaml_mark *item = tsr_pool_resize(&marks->pool, marks->item,
+                                          (size_t)marks->n + 1, sizeof *item);
+    TSR_TRY(tsr_allocated(item, err));
+    marks->item = item;
+    item[marks->n++] = (tsr_yaml_mark){tsr_pool_text(&marks->pool, key),
+                                       tsr_pool_text(&marks->pool, place)};
+    return tsr_pool_check(&marks->pool, err);
 }
 
 tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
@@ -84,7 +68,7 @@ tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
         const char *old = marks->item[k].key;
         if (strncmp(old, key, length) == 0 &&
             (old[length] == '\0' || old[length] == '.'))
-            drop(marks, k);
+            marks->item[k] = marks->item[--marks->n];
     }
     return marks_add(marks, key, place, err);
 }
@@ -105,9 +89,7 @@ const char *tsr_yaml_marks_find(const tsr_yaml_marks *marks, const char *key)
 
 void tsr_yaml_marks_clear(tsr_yaml_marks *marks)
 {
-    while (marks->n > 0)
-        drop(marks, marks->n - 1);
-    free(marks->item);
+    tsr_pool_clear(&marks->pool);
     *marks = (tsr_yaml_marks){0};
 }
 
@@ -164,16 +146,9 @@ static tsr_status at_place(yaml_reader *r, const yaml_node_t *node,
                         : tsr_wrap(r->err, status, "%s", place);
 }
 
-/* A file is read before any --set and gives no key twice. */
-static tsr_status mark(yaml_reader *r, const yaml_node_t *node, const char *key)
-{
-    char place[TSR_ERR_SIZE];
-    if (r->marks == NULL)
-        return TSR_OK;
-    say_place(r, node, place, sizeof place);
-    return r->is_set ? tsr_yaml_marks_put(r->marks, key, place, r->err)
-                     : marks_add(r->marks, key, place, r->err);
-}
+/* The configuration is wrong there. */
+#define REFUSE(r, node, key, ...) \
+    at_place((r), (node), (key), tsr_fail((r)->err, TSR_E_CONFIG, __VA_ARGS__))
 
 /* The value is of the wrong kind for its field. */
 static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
@@ -182,20 +157,16 @@ static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
     char expected[600], value[TSR_EXCERPT_SIZE];
     tsr_field_expects(field, expected, sizeof expected);
     if (is_null(node))
-        tsr_fail(r->err, TSR_E_CONFIG, "no value: expected %s", expected);
-    else if (node->type == YAML_SCALAR_NODE)
-        tsr_fail(r->err, TSR_E_CONFIG,
-                 "value '%s' is a single one: expected %s",
-                 tsr_text_excerpt(scalar(node), value), expected);
-    else if (node->type == YAML_SEQUENCE_NODE)
-        tsr_fail(r->err, TSR_E_CONFIG, "value is a list of %d: expected %s",
-                 (int)(node->data.sequence.items.top -
-                       node->data.sequence.items.start),
-                 expected);
-    else
-        tsr_fail(r->err, TSR_E_CONFIG, "value is a mapping: expected %s",
-                 expected);
-    return at_place(r, node, key, TSR_E_CONFIG);
+        return REFUSE(r, node, key, "no value: expected %s", expected);
+    if (node->type == YAML_SCALAR_NODE)
+        return REFUSE(r, node, key, "value '%s' is a single one: expected %s",
+                      tsr_text_excerpt(scalar(node), value), expected);
+    if (node->type == YAML_SEQUENCE_NODE)
+        return REFUSE(r, node, key, "value is a list of %d: expected %s",
+                      (int)(node->data.sequence.items.top -
+                            node->data.sequence.items.start),
+                      expected);
+    return REFUSE(r, node, key, "value is a mapping: expected %s", expected);
 }
 
 /* What no value may be, whatever its field. */
@@ -207,23 +178,34 @@ static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
     if (node == NULL)
         return TSR_OK;
     if (++r->n_node > NODE_MAX)
-        tsr_fail(r->err, TSR_E_CONFIG,
-                 "more than %d values once aliases are "
-                 "followed: not a configuration",
-                 NODE_MAX);
-    else if (node->tag != NULL &&
-             strncmp((const char *)node->tag, own, sizeof own - 1) != 0)
-        tsr_fail(r->err, TSR_E_CONFIG,
-                 "tag '%s' is not supported: write the "
-                 "value itself",
-                 tsr_text_excerpt((const char *)node->tag, shown));
-    else if (node->type == YAML_SCALAR_NODE &&
-             memchr(scalar(node), 0, node->data.scalar.length) != NULL)
-        tsr_fail(r->err, TSR_E_CONFIG, "a NUL character in '%s'",
-                 tsr_text_excerpt(scalar(node), shown));
-    else
+        return REFUSE(r, node, key,
+                      "more than %d values once aliases are followed: not a "
+                      "configuration",
+                      NODE_MAX);
+    if (node->tag != NULL &&
+        strncmp((const char *)node->tag, own, sizeof own - 1) != 0)
+        return REFUSE(r, node, key,
+                      "tag '%s' is not supported: write the value itself",
+                      tsr_text_excerpt((const char *)node->tag, shown));
+    if (node->type == YAML_SCALAR_NODE &&
+        memchr(scalar(node), 0, node->data.scalar.length) != NULL)
+        return REFUSE(r, node, key, "a NUL character in '%s'",
+                      tsr_text_excerpt(scalar(node), shown));
+    return TSR_OK;
+}
+
+/* The same of the value of a key, whose place is marked. A file is read before
+ * any --set and gives no key twice. */
+static tsr_status visit(yaml_reader *r, const yaml_node_t *node,
+                        const char *key)
+{
+    char place[TSR_ERR_SIZE];
+    TSR_TRY(check_node(r, node, key));
+    if (r->marks == NULL)
         return TSR_OK;
-    return at_place(r, node, key, TSR_E_CONFIG);
+    say_place(r, node, place, sizeof place);
+    return r->is_set ? tsr_yaml_marks_put(r->marks, key, place, r->err)
+                     : marks_add(r->marks, key, place, r->err);
 }
 
 /* "a.b" from "a" and "b". */
@@ -311,13 +293,10 @@ static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
     yaml_node_t *name = node_at(r, pairs[pair].key);
     for (int i = 0; i < pair; i++) {
         yaml_node_t *earlier = node_at(r, pairs[i].key);
-        if (strcmp(scalar(earlier), scalar(name)) == 0) {
-            tsr_fail(r->err, TSR_E_CONFIG,
-                     "repeated key: it stands in line "
-                     "%zu already",
-                     earlier->start_mark.line + 1);
-            return at_place(r, name, path, TSR_E_CONFIG);
-        }
+        if (strcmp(scalar(earlier), scalar(name)) == 0)
+            return REFUSE(r, name, path,
+                          "repeated key: it stands in line %zu already",
+                          earlier->start_mark.line + 1);
     }
     return TSR_OK;
 }
@@ -330,10 +309,8 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
     yaml_node_t *name = node_at(r, pairs[pair].key);
     TSR_TRY(check_node(r, name, key));
-    if (name->type != YAML_SCALAR_NODE) {
-        tsr_fail(r->err, TSR_E_CONFIG, "%s where a key belongs", kind(name));
-        return at_place(r, name, key, TSR_E_CONFIG);
-    }
+    if (name->type != YAML_SCALAR_NODE)
+        return REFUSE(r, name, key, "%s where a key belongs", kind(name));
     char path[KEY_SIZE], shown[TSR_EXCERPT_SIZE];
     join_key(path, key, tsr_text_excerpt(scalar(name), shown));
     if (group != NULL && group->selector != NULL &&
@@ -342,19 +319,15 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     const tsr_field *field = tsr_field_find(
         group == NULL ? r->top : tsr_field_members(group, object),
         scalar(name));
-    if (field == NULL) {
-        if (strcmp(scalar(name), "<<") == 0)
-            tsr_fail(r->err, TSR_E_CONFIG,
-                     "merge keys are not supported: "
-                     "write the keys out, or use an alias for a whole value");
-        else
-            refuse_unknown(r, group, object, scalar(name));
-        return at_place(r, name, path, TSR_E_CONFIG);
-    }
-    tsr_status status = check_repeated(r, mapping, pair, path);
-    return status != TSR_OK ? status
-                            : read_value(r, node_at(r, pairs[pair].value),
-                                         field, object, path);
+    if (field == NULL && strcmp(scalar(name), "<<") == 0)
+        return REFUSE(r, name, path,
+                      "merge keys are not supported: write the keys out, or "
+                      "use an alias for a whole value");
+    if (field == NULL)
+        return at_place(r, name, path,
+                        refuse_unknown(r, group, object, scalar(name)));
+    TSR_TRY(check_repeated(r, mapping, pair, path));
+    return read_value(r, node_at(r, pairs[pair].value), field, object, path);
 }
 
 /* Reads the selector of a struct that has kinds; key: its path. */
@@ -362,16 +335,12 @@ static tsr_status choose_kind(yaml_reader *r, yaml_node_t *node,
                               const tsr_field *group, void *object,
                               const char *key)
 {
-    tsr_status status = check_node(r, node, key);
-    TSR_THEN(status, mark(r, node, key));
-    if (status != TSR_OK)
-        return status;
+    TSR_TRY(visit(r, node, key));
     if (is_null(node) || node->type != YAML_SCALAR_NODE)
-        status = tsr_fail(r->err, TSR_E_CONFIG,
-                          "expected one word, the %s, such as %s",
-                          group->selector, group->kind(0).name);
-    else
-        status = tsr_field_choose(group, object, scalar(node), r->err);
+        return REFUSE(r, node, key, "expected one word, the %s, such as %s",
+                      group->selector, group->kind(0).name);
+    const tsr_status status =
+        tsr_field_choose(group, object, scalar(node), r->err);
     return status == TSR_OK ? TSR_OK : at_place(r, node, key, status);
 }
 
@@ -427,77 +396,44 @@ static tsr_status read_struct(yaml_reader *r, yaml_node_t *node,
     return read_value(r, node, alias, object, key);
 }
 
-static tsr_status read_element(yaml_reader *r, yaml_node_t *node,
-                               const tsr_field *field, void *object,
-                               const char *key)
-{
-    tsr_list *list = (void *)((char *)object + field->offset);
-    char path[KEY_SIZE], number[16];
-    void *element;
-    snprintf(number, sizeof number, "%d", list->n);
-    join_key(path, key, number);
-    TSR_TRY(check_node(r, node, path));
-    TSR_TRY(mark(r, node, path));
-    TSR_TRY(tsr_field_append(field, object, &element, r->err));
-    return read_struct(r, node, field, element, path);
-}
-
-/* What the document says replaces the list that was there. */
-static tsr_status read_list(yaml_reader *r, yaml_node_t *node,
+/* One more element of a LIST, or text of a STRINGS. */
+static tsr_status read_item(yaml_reader *r, yaml_node_t *node,
                             const tsr_field *field, void *object,
                             const char *key)
 {
-    const tsr_field only[] = {*field, {.name = NULL}};
-    tsr_fields_clear(only, object);
-    if (is_null(node))
-        return TSR_OK;
-    if (node->type != YAML_SEQUENCE_NODE)
-        return read_element(r, node, field, object, key);
-    yaml_node_item_t *item = node->data.sequence.items.start;
-    for (; item < node->data.sequence.items.top; item++) {
-        tsr_status status =
-            read_element(r, node_at(r, *item), field, object, key);
-        if (status != TSR_OK)
-            return status;
-    }
-    return TSR_OK;
-}
-
-static tsr_status read_text(yaml_reader *r, yaml_node_t *node,
-                            const tsr_field *field, tsr_strings *strings,
-                            const char *key)
-{
+    void *list = (char *)object + field->offset, *element;
+    const int is_list = field->type == TSR_FIELD_LIST;
     char path[KEY_SIZE], number[16];
-    snprintf(number, sizeof number, "%d", strings->n);
+    snprintf(number, sizeof number, "%d",
+             is_list ? ((tsr_list *)list)->n : ((tsr_strings *)list)->n);
     join_key(path, key, number);
-    TSR_TRY(check_node(r, node, path));
+    TSR_TRY(visit(r, node, path));
+    if (is_list) {
+        TSR_TRY(tsr_field_append(field, object, &element, r->err));
+        return read_struct(r, node, field, element, path);
+    }
     if (node->type != YAML_SCALAR_NODE || is_null(node))
         return refuse(r, node, path, field);
-    tsr_status status = mark(r, node, path);
-    return status != TSR_OK ? status
-                            : tsr_strings_append(strings, scalar(node), r->err);
+    return tsr_strings_append(list, scalar(node), r->err);
 }
 
-static tsr_status read_strings(yaml_reader *r, yaml_node_t *node,
-                               const tsr_field *field, void *object,
-                               const char *key)
+/* A LIST or STRINGS: what the document says replaces the list that was there.
+ */
+static tsr_status read_items(yaml_reader *r, yaml_node_t *node,
+                             const tsr_field *field, void *object,
+                             const char *key)
 {
     const tsr_field only[] = {*field, {.name = NULL}};
-    tsr_strings *strings = (void *)((char *)object + field->offset);
     tsr_fields_clear(only, object);
     if (is_null(node))
         return TSR_OK;
-    if (node->type == YAML_SCALAR_NODE)
-        return read_text(r, node, field, strings, key);
-    if (node->type != YAML_SEQUENCE_NODE)
+    if (node->type == YAML_MAPPING_NODE && field->type == TSR_FIELD_STRINGS)
         return refuse(r, node, key, field);
+    if (node->type != YAML_SEQUENCE_NODE)
+        return read_item(r, node, field, object, key);
     yaml_node_item_t *item = node->data.sequence.items.start;
-    for (; item < node->data.sequence.items.top; item++) {
-        tsr_status status =
-            read_text(r, node_at(r, *item), field, strings, key);
-        if (status != TSR_OK)
-            return status;
-    }
+    for (; item < node->data.sequence.items.top; item++)
+        TSR_TRY(read_item(r, node_at(r, *item), field, object, key));
     return TSR_OK;
 }
 
@@ -531,8 +467,7 @@ static void shorten_path(char *path)
 }
 
 static tsr_status read_string(yaml_reader *r, yaml_node_t *node,
-                              const tsr_field *field, void *object,
-                              const char *key)
+                              const tsr_field *field, void *object)
 {
     char **p = (void *)((char *)object + field->offset);
     const char *text = scalar(node);
@@ -540,10 +475,7 @@ static tsr_status read_string(yaml_reader *r, yaml_node_t *node,
         tsr_field_names_file(field, text) && *text != '\0' && *text != '/';
     char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
                               joined ? "/" : "", text);
-    if (copy == NULL) {
-        tsr_no_memory(r->err);
-        return at_place(r, node, key, TSR_E_NOMEM);
-    }
+    TSR_TRY(tsr_allocated(copy, r->err));
     if (joined)
         shorten_path(copy);
     free(*p);
@@ -569,10 +501,8 @@ static tsr_status read_scalar(yaml_reader *r, yaml_node_t *node,
             return refuse(r, node, key, field);
         const yaml_node_item_t *item = node->data.sequence.items.start;
         yaml_node_t *low = node_at(r, item[0]), *high = node_at(r, item[1]);
-        tsr_status status = check_node(r, low, key);
-        TSR_THEN(status, check_node(r, high, key));
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(check_node(r, low, key));
+        TSR_TRY(check_node(r, high, key));
         if (low->type != YAML_SCALAR_NODE || high->type != YAML_SCALAR_NODE)
             return refuse(r, node, key, field);
         snprintf(pair, sizeof pair, "[%.70s, %.70s]", scalar(low),
@@ -581,7 +511,7 @@ static tsr_status read_scalar(yaml_reader *r, yaml_node_t *node,
     } else if (node->type != YAML_SCALAR_NODE) {
         return refuse(r, node, key, field);
     } else if (field->type == TSR_FIELD_STRING) {
-        return read_string(r, node, field, object, key);
+        return read_string(r, node, field, object);
     } else {
         text = scalar(node);
     }
@@ -593,15 +523,13 @@ static tsr_status read_value(yaml_reader *r, yaml_node_t *node,
                              const tsr_field *field, void *object,
                              const char *key)
 {
-    TSR_TRY(check_node(r, node, key));
-    TSR_TRY(mark(r, node, key));
+    TSR_TRY(visit(r, node, key));
     switch (field->type) {
     case TSR_FIELD_GROUP:
         return read_struct(r, node, field, (char *)object + field->offset, key);
     case TSR_FIELD_LIST:
-        return read_list(r, node, field, object, key);
     case TSR_FIELD_STRINGS:
-        return read_strings(r, node, field, object, key);
+        return read_items(r, node, field, object, key);
     default:
         return read_scalar(r, node, field, object, key);
     }
@@ -615,10 +543,9 @@ static tsr_status read_root(yaml_reader *r, yaml_node_t *node, void *object)
         return TSR_OK;
     if (node->type == YAML_MAPPING_NODE)
         return read_mapping(r, node, NULL, object, "");
-    tsr_fail(r->err, TSR_E_CONFIG,
-             "the file is %s: expected lines of 'key: value' (a mapping)",
-             kind(node));
-    return at_place(r, node, "", TSR_E_CONFIG);
+    return REFUSE(r, node, "",
+                  "the file is %s: expected lines of 'key: value' (a mapping)",
+                  kind(node));
 }
 
 /* ---- files and overrides ----
@@ -724,13 +651,11 @@ static tsr_status check_depth(yaml_reader *r, const char *text, size_t n)
                  event.type == YAML_MAPPING_START_EVENT;
         depth -= event.type == YAML_SEQUENCE_END_EVENT ||
                  event.type == YAML_MAPPING_END_EVENT;
-        if (depth > DEPTH_MAX) {
-            tsr_fail(r->err, TSR_E_CONFIG,
-                     "lists and mappings nested more than %d deep: not a "
-                     "configuration",
-                     DEPTH_MAX);
-            status = at_place(r, &here, "", TSR_E_CONFIG);
-        }
+        if (depth > DEPTH_MAX)
+            status = REFUSE(r, &here, "",
+                            "lists and mappings nested more than %d deep: not "
+                            "a configuration",
+                            DEPTH_MAX);
         done = status != TSR_OK || event.type == YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
     }
@@ -743,9 +668,8 @@ static tsr_status load(yaml_reader *r, const char *text, size_t n)
 {
     yaml_parser_t parser;
     yaml_document_t second;
-    tsr_status status = check_depth(r, text, n);
-    if (status != TSR_OK)
-        return status;
+    tsr_status status = TSR_OK;
+    TSR_TRY(check_depth(r, text, n));
     if (!yaml_parser_initialize(&parser))
         return tsr_fail(r->err, TSR_E_NOMEM, "out of memory for '%s'",
                         r->source);
@@ -760,12 +684,10 @@ static tsr_status load(yaml_reader *r, const char *text, size_t n)
         status = not_yaml(r, &parser, text, n);
     } else {
         yaml_node_t *root = yaml_document_get_root_node(&second);
-        if (root != NULL) {
-            tsr_fail(r->err, TSR_E_CONFIG,
-                     "a second document starts here: "
-                     "one file is one configuration");
-            status = at_place(r, root, "", TSR_E_CONFIG);
-        }
+        if (root != NULL)
+            status = REFUSE(r, root, "",
+                            "a second document starts here: one file is one "
+                            "configuration");
         yaml_document_delete(&second);
     }
     if (status != TSR_OK)
@@ -784,30 +706,21 @@ static tsr_status find_element(yaml_reader *r, const tsr_field *field,
                                void **element)
 {
     const tsr_list *list = (void *)((char *)object + field->offset);
-    size_t digits = strspn(name, "0123456789");
-    long i = digits > 0 && digits < 9 && name[digits] == '\0'
-                 ? strtol(name, NULL, 10)
-                 : -1;
-    tsr_status status;
-    if (i < 0)
-        status = tsr_fail(r->err, TSR_E_CONFIG,
-                          "a list: name an element by its number, as in "
-                          "'%s.0'",
-                          field->name);
-    else if (i > list->n)
-        status = tsr_fail(r->err, TSR_E_CONFIG,
-                          "the list has %d element%s: expected a number from "
-                          "0 to %d",
-                          list->n, list->n == 1 ? "" : "s", list->n);
-    else if (i == list->n)
-        status = tsr_field_append(field, object, element, r->err);
-    else {
-        *element = (char *)list->item + (size_t)i * field->element_size;
-        return TSR_OK;
-    }
-    if (status != TSR_OK)
-        at_place(r, NULL, key, status);
-    return status;
+    const size_t digits = strspn(name, "0123456789");
+    if (digits == 0 || digits > 8 || name[digits] != '\0')
+        return REFUSE(r, NULL, key,
+                      "a list: name an element by its number, as in '%s.0'",
+                      field->name);
+    const long i = strtol(name, NULL, 10);
+    if (i > list->n)
+        return REFUSE(
+            r, NULL, key,
+            "the list has %d element%s: expected a number from 0 to %d",
+            list->n, list->n == 1 ? "" : "s", list->n);
+    if (i == list->n)
+        return tsr_field_append(field, object, element, r->err);
+    *element = (char *)list->item + (size_t)i * field->element_size;
+    return TSR_OK;
 }
 
 /* Walks the dotted path `names`, which it takes apart, and reads the value. */
@@ -841,18 +754,14 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
             if (next != NULL)
                 *next++ = '\0';
             void *element = NULL;
-            tsr_status status =
-                find_element(r, field, object, name, key, &element);
-            if (status != TSR_OK)
-                return status;
+            TSR_TRY(find_element(r, field, object, name, key, &element));
             object = element;
             join_key(path, key, name);
             if (next == NULL)
                 return read_struct(r, root, field, object, path);
             memcpy(key, path, sizeof key);
         } else {
-            tsr_fail(r->err, TSR_E_CONFIG, "it has no keys below it");
-            return at_place(r, NULL, key, TSR_E_CONFIG);
+            return REFUSE(r, NULL, key, "it has no keys below it");
         }
         group = field;
     }
@@ -890,20 +799,18 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
     tsr_status status = read_file(path, &text, &n, err);
     TSR_THEN(status, absolute_folder(path, &folder, err));
     TSR_THEN(status, absolute_folder("", &here, err));
+    r.folder = folder;
     TSR_THEN(status, load(&r, text, n));
     if (status == TSR_OK) {
-        r.folder = folder;
         status =
             read_root(&r, yaml_document_get_root_node(&r.document), object);
         yaml_document_delete(&r.document);
     }
     for (int i = 0; i < n_set && status == TSR_OK; i++) {
-        r = (yaml_reader){.source = set[i],
-                          .is_set = 1,
-                          .folder = here,
-                          .top = fields,
-                          .marks = marks,
-                          .err = err};
+        r.source = set[i];
+        r.is_set = 1;
+        r.folder = here;
+        r.n_node = 0;
         status = apply_set(&r, object);
     }
     free(text);
@@ -1081,12 +988,9 @@ static tsr_status write_list(FILE *out, const tsr_field *f, const void *object,
             (const char *)list->item + (size_t)i * f->element_size;
         if (f->selector != NULL)
             write_kind(out, f, element, indent + 4, 1, comments && i == 0);
-        tsr_status status =
-            write_fields(out, tsr_field_members(f, element), element,
-                         indent + 4, f->selector == NULL,
-                         comments && (i == 0 || f->selector != NULL), err);
-        if (status != TSR_OK)
-            return status;
+        TSR_TRY(write_fields(out, tsr_field_members(f, element), element,
+                             indent + 4, f->selector == NULL,
+                             comments && (i == 0 || f->selector != NULL), err));
     }
     return TSR_OK;
 }
@@ -1117,13 +1021,12 @@ static tsr_status write_fields(FILE *out, const tsr_field *fields,
         return TSR_OK;
     }
     for (const tsr_field *f = fields; f->name != NULL; f++) {
+        const int is_first = dash && f == fields;
         tsr_status status = TSR_OK;
         if (comments)
             write_comment(out, f, indent);
-        if (dash && f == fields)
-            fprintf(out, "%*s- %s:", indent - 2, "", f->name);
-        else
-            fprintf(out, "%*s%s:", indent, "", f->name);
+        fprintf(out, "%*s%s%s:", indent - 2 * is_first, "",
+                is_first ? "- " : "", f->name);
         if (f->type == TSR_FIELD_GROUP) {
             const char *group = (const char *)object + f->offset;
             const tsr_field *members = tsr_field_members(f, group);

@@ -6,6 +6,7 @@
 #define TSR_FILES_YAML_H
 
 #include "core/field.h"
+#include "core/pool.h"
 #include "core/status.h"
 
 #include <stdio.h>
@@ -19,8 +20,9 @@ typedef struct {
 
 /* Zeroed: empty. */
 typedef struct {
-    int n, room;
-    tsr_yaml_mark *item; /* [n], owned */
+    tsr_pool pool;
+    int n;
+    tsr_yaml_mark *item; /* [n] */
 } tsr_yaml_marks;
 
 /* Says where a key was given, in place of what was known of it and of keys

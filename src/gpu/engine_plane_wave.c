@@ -943,17 +943,15 @@ static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
     double(*at)[4] = NULL;
     int n;
     TSR_TRY(tsr_plane_wave_directions(
-        band_top(e->base.n_q, e->base.dq_inv_ang, band), d_ang, &n, &at, err));
+        band_top(e->base.n_q, e->base.dq_inv_ang, band), d_ang, &e->base.pool,
+        &n, &at, err));
     const int first = *n_all;
     *n_all += (int)(((size_t)n + w - 1) / w);
     float *more = tsr_pool_resize(&e->base.pool, *numbers, (size_t)*n_all,
                                   4 * w * sizeof *more);
     int *bands =
         tsr_pool_resize(&e->base.pool, e->band, (size_t)*n_all, sizeof *bands);
-    if (more == NULL || bands == NULL) {
-        free(at);
-        return tsr_no_memory(err);
-    }
+    TSR_TRY(tsr_pool_check(&e->base.pool, err));
     *numbers = more;
     e->band = bands;
     memset(more + (size_t)first * 4 * w, 0,
@@ -964,7 +962,7 @@ static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
         for (size_t c = 0; c < 4; c++)
             more[(((size_t)first + i / w) * 4 + c) * w + i % w] =
                 (float)(c < 3 ? turns * at[i][c] : at[i][c]);
-    free(at);
+    tsr_pool_drop(&e->base.pool, at);
     return TSR_OK;
 }
 
@@ -1090,7 +1088,7 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
     for (int b = 0; b < bands; b++) {
         tsr_amplitude_table table;
         TSR_TRY(tsr_amplitude_table_make(
-            own, b * BAND, tsr_parallel_processors(), &table, err));
+            own, b * BAND, tsr_parallel_processors(), &t->pool, &table, err));
         const size_t n = (size_t)table.rows * (size_t)table.columns * each;
         float *more =
             tsr_pool_resize(&t->pool, t->value, t->n + n, sizeof *more);
@@ -1103,7 +1101,7 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
             memcpy(t->place[unit * bands + b], place, sizeof place);
             t->n += n;
         }
-        tsr_amplitude_table_clear(&table);
+        tsr_pool_drop(&t->pool, table.value);
         TSR_TRY(tsr_allocated(more, err));
     }
     return TSR_OK;

@@ -26,7 +26,7 @@
  * units, which do not scatter and say where the unit is. Those of a residue are
  * side by side, in the order of the residues.
  *
- * posterior/atom_particles.h makes them of atoms and their water. */
+ * posterior/all_atoms.h makes them of atoms and their water. */
 
 typedef struct tsr_particles tsr_particles;
 

@@ -15,9 +15,8 @@
  * ensemble, not each measurement of it, follows p. */
 #include "likelihood/term.h"
 
-#include "files/file.h"
 #include "prior/prior.h"
-#include "scattering/saxs.h"
+#include "scattering/saxs_table.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -202,16 +201,12 @@ static tsr_status take_table(distance_term *t, const char *path,
 static tsr_status read_table(distance_term *t, const distance_options *o,
                              tsr_err *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    tsr_saxs_table table = {.row = NULL};
-    tsr_status status = tsr_file_read(o->file, &text, &size, err);
-    if (status == TSR_OK)
-        status = tsr_saxs_table_find(o->file, text, size, &table, err);
-    if (status == TSR_OK)
-        status = take_table(t, o->file, &table, o->unit == 1 ? 10.0 : 1.0, err);
-    free(table.row);
-    free(text);
+    tsr_pool pool = {0};
+    tsr_saxs_table table;
+    tsr_status status = tsr_saxs_table_read(o->file, &pool, &table, err);
+    TSR_THEN(status,
+             take_table(t, o->file, &table, o->unit == 1 ? 10.0 : 1.0, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 

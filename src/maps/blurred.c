@@ -79,12 +79,12 @@ static tsr_status space_levels(tsr_blurred *b, const tsr_map *map,
 }
 
 static tsr_status make_levels(tsr_blurred *b, const tsr_map *map, double mean,
-                              tsr_err *err)
+                              tsr_pool *pool, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     for (int k = 0; k < b->n_level && status == TSR_OK; k++) {
         tsr_fourier f;
-        status = tsr_map_new(&map->grid, &b->level[k], err);
+        status = tsr_map_new(&map->grid, pool, &b->level[k], err);
         TSR_THEN(status,
                  tsr_fourier_make(&map->grid, map->value, mean, &f, err));
         if (status != TSR_OK)
@@ -100,28 +100,15 @@ static tsr_status make_levels(tsr_blurred *b, const tsr_map *map, double mean,
 
 tsr_status tsr_blurred_make(const tsr_map *map, double mean,
                             const tsr_map_filter *filter, double narrow,
-                            double wide, tsr_blurred **out, tsr_err *err)
+                            double wide, tsr_pool *pool, tsr_blurred **out,
+                            tsr_err *err)
 {
-    tsr_blurred *b = calloc(1, sizeof *b);
-    *out = NULL;
-    if (b == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a blurred map");
+    tsr_blurred *b = *out = tsr_pool_new(pool, 1, sizeof *b);
+    TSR_TRY(tsr_allocated(b, err));
     b->filter = *filter;
     b->n_voxel = (double)tsr_map_n_voxel(&map->grid);
-    tsr_status status = space_levels(b, map, narrow, wide, err);
-    TSR_THEN(status, make_levels(b, map, mean, err));
-    if (status == TSR_OK)
-        *out = b;
-    else
-        tsr_blurred_free(b);
-    return status;
-}
-
-void tsr_blurred_free(tsr_blurred *blurred)
-{
-    for (int k = 0; blurred != NULL && k < TSR_MOST_LEVELS; k++)
-        tsr_map_free(blurred->level[k]);
-    free(blurred);
+    TSR_TRY(space_levels(b, map, narrow, wide, err));
+    return make_levels(b, map, mean, pool, err);
 }
 
 /* Weights of coefficients -1, 0, 1, 2 at t in [0, 1] between the two in the

@@ -26,8 +26,8 @@ typedef struct {
  * mean. Errors: TSR_E_NOMEM, TSR_E_DATA (more than 8 GiB). */
 tsr_status tsr_blurred_make(const tsr_map *map, double mean,
                             const tsr_map_filter *filter, double narrow,
-                            double wide, tsr_blurred **out, tsr_err *err);
-void tsr_blurred_free(tsr_blurred *blurred);
+                            double wide, tsr_pool *pool, tsr_blurred **out,
+                            tsr_err *err);
 
 /* Where a variance lies between the levels, and G there at x; 0 outside of the
  * grid. */

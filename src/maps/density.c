@@ -470,7 +470,7 @@ void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd)
 }
 
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
-                           tsr_map **out, tsr_err *err)
+                           tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     tsr_map_grid grid = map->grid;
     for (int c = 0; c < 3; c++) {
@@ -478,7 +478,7 @@ tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
         grid.step[c] = TSR_TILE_SIDE * map->grid.step[c];
         grid.origin[c] += 0.5 * (TSR_TILE_SIDE - 1) * map->grid.step[c];
     }
-    TSR_TRY(tsr_map_new(&grid, out, err));
+    TSR_TRY(tsr_map_new(&grid, pool, out, err));
     const size_t n = tsr_map_n_tile(&map->grid);
     for (size_t k = 0; k < n; k++) {
         const double cc = tsr_map_cc(&tile[k]);

@@ -206,6 +206,6 @@ void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd);
 /* The same grid with 8^3 voxels as one, and in each the correlation within the
  * tile; 0 where it is not defined. Errors: TSR_E_NOMEM. */
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
-                           tsr_map **out, tsr_err *err);
+                           tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 #endif

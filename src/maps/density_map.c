@@ -1,5 +1,5 @@
-/* Voxels of MRC files: modes, byte order, axes in any order, where the map
- * lies; headers are read in map_header.cc, OpenDX in map_dx.c. */
+/* Density maps in files: MRC2014 and CCP4 with their header's words, modes and
+ * byte orders, and OpenDX. */
 #include "maps/density_map.h"
 
 #include "files/file.h"
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +16,23 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { CHUNK = 1 << 16 /* voxels at a time */ };
+enum {
+    CHUNK = 1 << 16, /* voxels at a time */
+    HEADER = 1024    /* bytes */
+};
 
 static const double gib = 1024.0 * 1024.0 * 1024.0;
 
-void tsr_map_free(tsr_map *map)
+tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
+                       tsr_err *err)
 {
-    if (map == NULL)
-        return;
-    free(map->path);
-    free(map->value);
-    free(map);
-}
-
-tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err)
-{
-    tsr_map *map = calloc(1, sizeof *map);
-    *out = NULL;
-    if (map != NULL)
-        map->value = calloc(tsr_map_n_voxel(grid), sizeof *map->value);
-    if (map == NULL || map->value == NULL) {
-        tsr_map_free(map);
+    tsr_map *map = *out = tsr_pool_new(pool, 1, sizeof *map);
+    float *value = tsr_pool_new(pool, tsr_map_n_voxel(grid), sizeof *value);
+    if (map == NULL || value == NULL)
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for a map of %d x %d x %d voxels",
                         grid->n[0], grid->n[1], grid->n[2]);
-    }
-    map->grid = *grid;
-    *out = map;
+    *map = (tsr_map){.grid = *grid, .value = value};
     return TSR_OK;
 }
 
@@ -112,37 +103,251 @@ static float half(uint16_t bits)
     return (float)(bits & 0x8000 ? -value : value);
 }
 
-static float voxel(const unsigned char *at, int mode, int is_swapped)
+/* n bytes as this machine orders them. */
+static void copy_bytes(const unsigned char *at, int n, int is_swapped, void *to)
 {
-    const int n = mode_bytes(mode);
-    unsigned char b[4] = {0};
+    unsigned char *out = to;
     for (int i = 0; i < n; i++)
-        b[i] = at[is_swapped ? n - 1 - i : i];
-    uint16_t two;
-    float four;
-    memcpy(&two, b, sizeof two);
-    memcpy(&four, b, sizeof four);
-    switch (mode) {
-    case 0:
-        return (float)(signed char)b[0];
-    case 1:
-        return (float)(int16_t)two;
-    case 6:
-        return (float)two;
-    case 12:
-        return half(two);
-    default:
-        return four;
-    }
+        out[i] = at[is_swapped ? n - 1 - i : i];
 }
 
-/* ---- MRC ---- */
+static float voxel(const unsigned char *at, int mode, int is_swapped)
+{
+    uint16_t two = 0;
+    float four = 0.0f;
+    if (mode == 2)
+        copy_bytes(at, 4, is_swapped, &four);
+    else if (mode != 0)
+        copy_bytes(at, 2, is_swapped, &two);
+    return mode == 0    ? (float)(signed char)*at
+           : mode == 1  ? (float)(int16_t)two
+           : mode == 6  ? (float)two
+           : mode == 12 ? half(two)
+                        : four;
+}
+
+/* ---- the header ---- */
+
+/* Numbers of words, from 1. */
+enum {
+    NX = 1,
+    MODE = 4,
+    NXSTART = 5,
+    MX = 8,
+    CELLA = 11,
+    CELLB = 14,
+    MAPC = 17,
+    DMIN = 20,
+    ISPG = 23,
+    NSYMBT = 24,
+    LSKFLG = 25,
+    EXTTYP = 27,
+    NVERSION = 28,
+    ORIGIN = 50,
+    MAP = 53,
+    MACHST = 54,
+    RMS = 55,
+    NLABL = 56,
+    LABEL = 57
+};
 
 typedef struct {
     const char *path;
     gzFile stream;
-    tsr_map_header header;
+    unsigned char raw[HEADER];
+    int is_swapped;    /* the file's bytes are in the other order */
+    int axis[3];       /* what columns, rows and sections are, from 0 */
+    double start[3];   /* NXSTART and so on in Angstrom, by x, y, z */
+    double origin[3];  /* ORIGIN, by x, y, z */
+    tsr_map_grid grid; /* but for its origin */
 } reader;
+
+static int32_t word(const reader *r, int w)
+{
+    int32_t value;
+    copy_bytes(r->raw + 4 * (w - 1), 4, r->is_swapped, &value);
+    return value;
+}
+
+static double real(const reader *r, int w)
+{
+    float value;
+    copy_bytes(r->raw + 4 * (w - 1), 4, r->is_swapped, &value);
+    return (double)value;
+}
+
+/* Numbers of voxels and axes are small only in the right order of bytes. */
+static int is_plausible(const reader *r)
+{
+    for (int i = 0; i < 3; i++) {
+        const int axis = word(r, MAPC + i), n = word(r, NX + i);
+        if (axis < 0 || axis > 3 || n < 1 || n > 0xffff)
+            return 0;
+    }
+    return word(r, MODE) >= 0 && word(r, MODE) < 256;
+}
+
+static int is_little_endian(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one;
+}
+
+/* The header's own word for the order of bytes is often wrong. */
+static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
+{
+    r->is_swapped = 0;
+    r->is_swapped = !is_plausible(r);
+    if (!is_plausible(r))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' is not a density map in MRC, CCP4 or OpenDX "
+                        "format: NX, NY, NZ, MODE and MAPC (words 1 to 4, 17) "
+                        "make no sense in any order of bytes",
+                        r->path);
+    const int is_little = is_little_endian() != r->is_swapped;
+    if (r->raw[4 * (MACHST - 1)] != (is_little ? 0x44 : 0x11))
+        tsr_info(log,
+                 "'%s': MACHST (word 54) does not tell the order of bytes; the "
+                 "header makes sense as %s-endian",
+                 r->path, is_little ? "little" : "big");
+    return TSR_OK;
+}
+
+/* CCP4's skew matrix, where the words hold one: MRC2014 has other things there,
+ * and what programs left in them. */
+static int is_skewed(const reader *r)
+{
+    double m[9], most = 0.0;
+    for (int i = 0; i < 9; i++) {
+        m[i] = real(r, LSKFLG + 1 + i);
+        most = fmax(most, fabs(m[i] - (i % 4 == 0)));
+    }
+    const double det = m[0] * (m[4] * m[8] - m[5] * m[7]) +
+                       m[1] * (m[5] * m[6] - m[3] * m[8]) +
+                       m[2] * (m[3] * m[7] - m[4] * m[6]);
+    return word(r, LSKFLG) == 1 && fabs(det - 1.0) < 0.01 && most > 1e-6;
+}
+
+/* Axes that no program set are those of the laboratory. */
+static tsr_status find_axes(reader *r, tsr_err *err)
+{
+    int seen = 0;
+    for (int i = 0; i < 3; i++) {
+        r->axis[i] = word(r, MAPC + i) - 1;
+        seen |= r->axis[i] >= 0 ? 1 << r->axis[i] : 0;
+    }
+    for (int i = 0; i < 3 && seen == 0; i++)
+        r->axis[i] = i;
+    if (seen != 0 && seen != 7)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': MAPC/MAPR/MAPS (words 17 to 19): axes %d, %d, "
+                        "%d are not 1, 2 and 3 in some order",
+                        r->path, word(r, MAPC), word(r, MAPC + 1),
+                        word(r, MAPC + 2));
+    return TSR_OK;
+}
+
+static tsr_status check_header(const reader *r, tsr_err *err)
+{
+    static const char *const angle[] = {"alpha", "beta", "gamma"};
+    const int has_angles = real(r, CELLB + 2) != 0.0;
+    for (int i = 0; i < 3; i++) {
+        const double degrees = real(r, CELLB + i), length = real(r, CELLA + i);
+        if (!(fabs(degrees - 90.0) < 0.01) && (has_angles || degrees != 0.0))
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': CELLB (words 14 to 16): %s is %g degrees; "
+                            "only rectangular cells can be read, resample the "
+                            "map on one",
+                            r->path, angle[i], degrees);
+        if (!(length > 0.0 && length < 1e6))
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': CELLA (words 11 to 13): an edge of the cell "
+                            "is %g Angstrom",
+                            r->path, length);
+        if (word(r, MX + i) < 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': MX, MY, MZ (words 8 to 10): %d intervals",
+                            r->path, word(r, MX + i));
+    }
+    if (word(r, NSYMBT) < 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': NSYMBT (word 24): %d bytes of extended header",
+                        r->path, word(r, NSYMBT));
+    if (is_skewed(r))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': LSKFLG (word 25): the map is skewed against its "
+                        "atoms, which cannot be read",
+                        r->path);
+    if (word(r, ISPG) > 400 && word(r, ISPG) <= 630)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': ISPG (word 23) is %d: the file holds a stack of "
+                        "volumes; give one volume",
+                        r->path, word(r, ISPG));
+    if (mode_bytes(word(r, MODE)) == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': MODE (word 4) is %d; only 0, 1, 2, 6 and 12 can "
+                        "be read",
+                        r->path, word(r, MODE));
+    return TSR_OK;
+}
+
+static tsr_status read_header(reader *r, tsr_log *log, tsr_err *err)
+{
+    TSR_TRY(find_order(r, log, err));
+    TSR_TRY(find_axes(r, err));
+    TSR_TRY(check_header(r, err));
+    for (int i = 0; i < 3; i++)
+        r->grid.n[r->axis[i]] = word(r, NX + i);
+    for (int c = 0; c < 3; c++) {
+        const int m = word(r, MX + c);
+        r->grid.step[c] = real(r, CELLA + c) / (m > 0 ? m : r->grid.n[c]);
+        r->origin[c] = real(r, ORIGIN + c);
+    }
+    for (int i = 0; i < 3; i++)
+        r->start[r->axis[i]] = word(r, NXSTART + i) * r->grid.step[r->axis[i]];
+    return TSR_OK;
+}
+
+static void put_word(unsigned char *raw, int w, int32_t value)
+{
+    memcpy(raw + 4 * (w - 1), &value, 4);
+}
+
+static void put_real(unsigned char *raw, int w, double value)
+{
+    const float real = (float)value;
+    memcpy(raw + 4 * (w - 1), &real, 4);
+}
+
+/* stats: least, greatest, mean, rms deviation. */
+static void make_header(const tsr_map_grid *grid, const double stats[4],
+                        const char *title, unsigned char raw[HEADER])
+{
+    char label[81];
+    memset(raw, 0, HEADER);
+    for (int c = 0; c < 3; c++) {
+        put_word(raw, NX + c, grid->n[c]);
+        put_word(raw, MX + c, grid->n[c]);
+        put_real(raw, CELLA + c, grid->n[c] * grid->step[c]);
+        put_real(raw, CELLB + c, 90.0);
+        put_word(raw, MAPC + c, c + 1);
+        put_real(raw, DMIN + c, stats[c]);
+        put_real(raw, ORIGIN + c, grid->origin[c]);
+    }
+    put_word(raw, MODE, 2);
+    put_word(raw, ISPG, 1);
+    memcpy(raw + 4 * (EXTTYP - 1), "CCP4", 4);
+    put_word(raw, NVERSION, 20140);
+    memcpy(raw + 4 * (MAP - 1), "MAP ", 4);
+    put_word(raw, MACHST, is_little_endian() ? 0x4144 : 0x11110000);
+    put_real(raw, RMS, stats[3]);
+    put_word(raw, NLABL, 1);
+    memset(raw + 4 * (LABEL - 1), ' ', 800);
+    const int n = snprintf(label, sizeof label, TSR_MAP_MARK "%s", title);
+    memcpy(raw + 4 * (LABEL - 1), label, (size_t)(n < 80 ? n : 80));
+}
+
+/* ---- MRC ---- */
 
 static tsr_status read_bytes(const reader *r, void *to, size_t size,
                              const char *what, tsr_err *err)
@@ -161,13 +366,13 @@ static tsr_status read_bytes(const reader *r, void *to, size_t size,
                     r->path, what);
 }
 
-static tsr_status skip(const reader *r, int64_t size, tsr_err *err)
+static tsr_status skip(const reader *r, int size, tsr_err *err)
 {
     char buffer[4096];
-    for (int64_t left = size; left > 0;) {
-        size_t n = left < (int64_t)sizeof buffer ? (size_t)left : sizeof buffer;
-        TSR_TRY(read_bytes(r, buffer, n, "extended header (NSYMBT)", err));
-        left -= (int64_t)n;
+    for (int left = size, n; left > 0; left -= n) {
+        n = left < (int)sizeof buffer ? left : (int)sizeof buffer;
+        TSR_TRY(
+            read_bytes(r, buffer, (size_t)n, "extended header (NSYMBT)", err));
     }
     return TSR_OK;
 }
@@ -175,9 +380,9 @@ static tsr_status skip(const reader *r, int64_t size, tsr_err *err)
 /* Before voxels are read, the file's size is compared with their number, and
  * what they take is told: the voxels in memory, a second grid as large for the
  * model's density, and two for Fourier transforms. */
-static tsr_status check_memory(const reader *r, const tsr_map_grid *grid,
-                               tsr_log *log, tsr_err *err)
+static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
 {
+    const tsr_map_grid *grid = &r->grid;
     const char *path = r->path;
     const double n_voxel = (double)grid->n[0] * grid->n[1] * grid->n[2];
     const double bytes = 4.0 * n_voxel;
@@ -186,7 +391,7 @@ static tsr_status check_memory(const reader *r, const tsr_map_grid *grid,
     const double packed = gzdirect(r->stream) ? 1.0 : 1032.0; /* at most */
     struct stat file;
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
-        (double)file.st_size * packed < n_voxel * mode_bytes(r->header.mode))
+        (double)file.st_size * packed < n_voxel * mode_bytes(word(r, MODE)))
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' ends within its voxels, after %lld bytes; fetch "
                         "it again, it is not complete",
@@ -213,55 +418,49 @@ static int is_zero(const double v[3])
 }
 
 /* Where the first voxel is, by either convention; a contradiction is told. */
-static void place(const reader *r, tsr_map_origin choice, tsr_map_grid *grid,
-                  tsr_log *log)
+static void place(reader *r, tsr_map_origin choice, tsr_log *log)
 {
-    const tsr_map_header *h = &r->header;
-    double start[3];
-    for (int i = 0; i < 3; i++)
-        start[h->axis[i]] = h->n_start[i] * grid->step[h->axis[i]];
-    int takes_start = choice == TSR_MAP_ORIGIN_NSTART ||
-                      (choice == TSR_MAP_ORIGIN_AUTO && is_zero(h->origin));
+    const double *start = r->start, *origin = r->origin;
+    const int takes_start = choice == TSR_MAP_ORIGIN_NSTART ||
+                            (choice == TSR_MAP_ORIGIN_AUTO && is_zero(origin));
     double apart = 0.0;
     for (int c = 0; c < 3; c++) {
-        grid->origin[c] = takes_start ? start[c] : h->origin[c];
-        apart = fmax(apart, fabs(start[c] - h->origin[c]) / grid->step[c]);
+        r->grid.origin[c] = takes_start ? start[c] : origin[c];
+        apart = fmax(apart, fabs(start[c] - origin[c]) / r->grid.step[c]);
     }
     if (choice == TSR_MAP_ORIGIN_AUTO && apart > 0.5 && !is_zero(start) &&
-        !is_zero(h->origin))
+        !is_zero(origin))
         tsr_info(log,
                  "'%s': ORIGIN is (%.2f, %.2f, %.2f) Angstrom and NXSTART to "
                  "NZSTART mean (%.2f, %.2f, %.2f); ORIGIN is taken, --origin "
                  "nstart takes the other",
-                 r->path, h->origin[0], h->origin[1], h->origin[2], start[0],
-                 start[1], start[2]);
+                 r->path, origin[0], origin[1], origin[2], start[0], start[1],
+                 start[2]);
 }
 
 /* Columns, rows and sections of the file go to their places in x, y, z. */
 static tsr_status read_voxels(const reader *r, tsr_map *map, tsr_err *err)
 {
-    const tsr_map_header *h = &r->header;
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
-    const int bytes = mode_bytes(h->mode);
-    size_t stride[3],
-        step[3] = {1, (size_t)map->grid.n[0],
-                   (size_t)map->grid.n[0] * (size_t)map->grid.n[1]};
+    const int mode = word(r, MODE), bytes = mode_bytes(mode);
+    const size_t step[3] = {1, (size_t)map->grid.n[0],
+                            (size_t)map->grid.n[0] * (size_t)map->grid.n[1]};
     unsigned char *buffer = malloc((size_t)CHUNK * 4);
-    if (buffer == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'",
-                        r->path);
-    for (int i = 0; i < 3; i++)
-        stride[i] = step[h->axis[i]];
+    TSR_TRY(tsr_allocated(buffer, err));
     tsr_status status = TSR_OK;
     size_t at[3] = {0, 0, 0};
     for (size_t done = 0; done < n_voxel && status == TSR_OK; done += CHUNK) {
         size_t n = n_voxel - done < CHUNK ? n_voxel - done : CHUNK;
         status = read_bytes(r, buffer, n * (size_t)bytes, "voxels", err);
         for (size_t k = 0; k < n && status == TSR_OK; k++) {
-            float v = voxel(buffer + k * (size_t)bytes, h->mode, h->is_swapped);
-            map->value[at[0] * stride[0] + at[1] * stride[1] +
-                       at[2] * stride[2]] = isfinite(v) ? v : NAN;
-            for (int i = 0; i < 3 && ++at[i] == (size_t)h->n[i] && i < 2; i++)
+            float v = voxel(buffer + k * (size_t)bytes, mode, r->is_swapped);
+            size_t to = 0;
+            for (int i = 0; i < 3; i++)
+                to += at[i] * step[r->axis[i]];
+            map->value[to] = isfinite(v) ? v : NAN;
+            for (int i = 0;
+                 i < 3 && ++at[i] == (size_t)map->grid.n[r->axis[i]] && i < 2;
+                 i++)
                 at[i] = 0;
         }
     }
@@ -269,32 +468,16 @@ static tsr_status read_voxels(const reader *r, tsr_map *map, tsr_err *err)
     return status;
 }
 
-static tsr_status read_mrc(reader *r, const unsigned char *raw,
-                           tsr_map_origin origin, tsr_log *log, tsr_map **out,
-                           tsr_err *err)
+static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
+                           tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
-    tsr_map_grid grid = {0};
-    TSR_TRY(tsr_map_header_read(r->path, raw, &r->header, err));
-    const tsr_map_header *h = &r->header;
-    if (mode_bytes(h->mode) == 0)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s': MODE (word 4) is %d; only 0, 1, 2, 6 and 12 can "
-                        "be read",
-                        r->path, h->mode);
-    for (int i = 0; i < 3; i++) {
-        grid.n[h->axis[i]] = h->n[i];
-        grid.step[i] = h->step[i];
-    }
-    if (h->remark[0] != '\0')
-        tsr_info(log, "'%s': %s", r->path, h->remark);
-    place(r, origin, &grid, log);
-    TSR_TRY(check_memory(r, &grid, log, err));
-    TSR_TRY(skip(r, h->n_extended, err));
-    TSR_TRY(tsr_map_new(&grid, out, err));
+    TSR_TRY(read_header(r, log, err));
+    place(r, origin, log);
+    TSR_TRY(check_memory(r, log, err));
+    TSR_TRY(skip(r, word(r, NSYMBT), err));
+    TSR_TRY(tsr_map_new(&r->grid, pool, out, err));
     return read_voxels(r, *out, err);
 }
-
-/* ---- any file ---- */
 
 /* ---- OpenDX ----
  *
@@ -418,26 +601,23 @@ static tsr_status head(parser *p, tsr_err *err)
 }
 
 /* OpenDX: `text` ends in a NUL. Errors: TSR_E_DATA, naming the object. */
-static tsr_status read_dx(const char *path, const char *text, tsr_map **out,
-                          tsr_err *err)
+static tsr_status read_dx(const char *path, const char *text, tsr_pool *pool,
+                          tsr_map **out, tsr_err *err)
 {
     parser p = {.path = path, .at = text};
     static const char ends[] = "the array ends before its items do";
     TSR_TRY(head(&p, err));
     if (p.n_item > (double)strlen(p.at)) /* before memory is asked for */
         return refuse(&p, ends, err);
-    TSR_TRY(tsr_map_new(&p.grid, out, err));
+    TSR_TRY(tsr_map_new(&p.grid, pool, out, err));
     const size_t nx = (size_t)p.grid.n[0], ny = (size_t)p.grid.n[1];
     const size_t nz = (size_t)p.grid.n[2];
     for (size_t x = 0; x < nx; x++)
         for (size_t y = 0; y < ny; y++)
             for (size_t z = 0; z < nz; z++) {
                 double value;
-                if (!number(&p.at, &value)) {
-                    tsr_map_free(*out);
-                    *out = NULL;
+                if (!number(&p.at, &value))
                     return refuse(&p, ends, err);
-                }
                 (*out)->value[(z * ny + y) * nx + x] =
                     fabs(value) <= (double)FLT_MAX ? (float)value : NAN;
             }
@@ -451,12 +631,13 @@ static int is_text(const unsigned char *raw, size_t n)
     return n > 0 && memchr(raw, '\0', n) == NULL;
 }
 
-static tsr_status read_text(const char *path, tsr_map **out, tsr_err *err)
+static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
+                            tsr_err *err)
 {
     char *text;
     size_t size;
     TSR_TRY(tsr_file_read(path, &text, &size, err));
-    tsr_status status = read_dx(path, text, out, err);
+    tsr_status status = read_dx(path, text, pool, out, err);
     free(text);
     return status;
 }
@@ -483,36 +664,35 @@ static tsr_status check_grid(const char *path, const tsr_map_grid *g,
 }
 
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
-                        tsr_map **out, tsr_err *err)
+                        tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
-    unsigned char raw[TSR_MAP_HEADER];
     *out = NULL;
     TSR_TRY(tsr_file_expect(path, err));
     reader r = {.path = path, .stream = gzopen(path, "rb")};
     if (r.stream == NULL)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
                         strerror(errno != 0 ? errno : ENOMEM));
-    int got = gzread(r.stream, raw, sizeof raw);
+    int got = gzread(r.stream, r.raw, HEADER);
     tsr_status status;
     if (got <= 0)
         status = tsr_fail(err, got < 0 ? TSR_E_NOINPUT : TSR_E_DATA,
                           got < 0 ? "cannot read '%s'" : "'%s' is empty", path);
-    else if (is_text(raw, (size_t)got))
-        status = read_text(path, out, err);
-    else if (got < (int)sizeof raw)
+    else if (is_text(r.raw, (size_t)got))
+        status = read_text(path, pool, out, err);
+    else if (got < HEADER)
         status = tsr_fail(err, TSR_E_DATA,
                           "'%s' ends within its header, after %d of %d bytes",
-                          path, got, TSR_MAP_HEADER);
+                          path, got, (int)HEADER);
     else
-        status = read_mrc(&r, raw, origin, log, out, err);
+        status = read_mrc(&r, origin, log, pool, out, err);
     (void)gzclose_r(r.stream);
     TSR_THEN(status, check_grid(path, &(*out)->grid, err));
-    if (status == TSR_OK && ((*out)->path = strdup(path)) == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    if (status != TSR_OK) {
-        tsr_map_free(*out);
-        *out = NULL;
+    if (status == TSR_OK) {
+        (*out)->path = tsr_pool_text(pool, path);
+        status = tsr_pool_check(pool, err);
     }
+    if (status != TSR_OK)
+        *out = NULL;
     return status;
 }
 
@@ -570,7 +750,7 @@ tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
 tsr_status tsr_map_write(const tsr_map *map, const char *path,
                          const char *title, tsr_err *err)
 {
-    unsigned char raw[TSR_MAP_HEADER];
+    unsigned char raw[HEADER];
     double stats[4];
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
     tsr_file_writer to;
@@ -579,7 +759,7 @@ tsr_status tsr_map_write(const tsr_map *map, const char *path,
             return tsr_fail(err, TSR_E_DATA, "'%s': %d voxels along an axis",
                             path, map->grid.n[c]);
     statistics(map, stats);
-    tsr_map_header_make(&map->grid, stats, title, raw);
+    make_header(&map->grid, stats, title, raw);
     TSR_TRY(tsr_file_begin(&to, path, err));
     int is_good =
         fwrite(raw, 1, sizeof raw, to.out) == sizeof raw &&

@@ -9,10 +9,10 @@
 #define TSR_MAPS_DENSITY_MAP_H
 
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 typedef struct {
     int n[3];         /* voxels along x, y, z */
@@ -62,7 +62,7 @@ typedef enum {
  * away than 1e6), TSR_E_NOMEM (more voxels than this machine has memory for,
  * told before reading). */
 tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
-                        tsr_map **out, tsr_err *err);
+                        tsr_pool *pool, tsr_map **out, tsr_err *err);
 
 /* Can models be compared with it, at that resolution (0: not known)? Says how
  * many voxels are not known. Masks and grids for other maps need no such
@@ -72,8 +72,8 @@ tsr_status tsr_map_check(const tsr_map *map, double resolution_ang,
                          tsr_log *log, tsr_err *err);
 
 /* A map of zeros on a grid. Errors: TSR_E_NOMEM. */
-tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_map **out, tsr_err *err);
-void tsr_map_free(tsr_map *map);
+tsr_status tsr_map_new(const tsr_map_grid *grid, tsr_pool *pool, tsr_map **out,
+                       tsr_err *err);
 
 /* Writes MRC2014, mode 2, beside and renames. title: one line of the header.
  * Errors: TSR_E_IO, TSR_E_DATA (an axis of more than 32,767 voxels). */
@@ -82,32 +82,6 @@ tsr_status tsr_map_write(const tsr_map *map, const char *path,
 
 /* How such a file by tessera is known (files/file.h). */
 #define TSR_MAP_MARK "tessera: "
-
-/* ---- between density_map.c and the header's reader, through gemmi ---- */
-
-enum { TSR_MAP_HEADER = 1024 /* bytes */ };
-
-typedef struct {
-    int n[3];           /* NX, NY, NZ: columns, rows, sections in the file */
-    int mode;           /* MODE */
-    int axis[3];        /* MAPC, MAPR, MAPS from 0: what columns, rows and
-                           sections are */
-    int n_start[3];     /* NXSTART.. by columns, rows, sections */
-    double step[3];     /* by x, y, z */
-    double origin[3];   /* ORIGIN, by x, y, z */
-    int64_t n_extended; /* NSYMBT, bytes between header and voxels */
-    int is_swapped;     /* the file's bytes are in the other order */
-    char remark[160];   /* what is odd about it; "": nothing */
-} tsr_map_header;
-
-/* Errors: TSR_E_DATA, naming the field. */
-tsr_status tsr_map_header_read(const char *path,
-                               const unsigned char raw[TSR_MAP_HEADER],
-                               tsr_map_header *out, tsr_err *err);
-
-/* Of a map in memory. stats: least, greatest, mean, rms deviation. */
-void tsr_map_header_make(const tsr_map_grid *grid, const double stats[4],
-                         const char *title, unsigned char raw[TSR_MAP_HEADER]);
 
 /* Is a model, n atoms at xyz, where the map is? Warns of one that is in part
  * outside. Errors: TSR_E_DATA, with both boxes and a remedy, as "dock it

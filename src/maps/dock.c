@@ -403,7 +403,7 @@ static tsr_status find(dock *d, int most, tsr_map_pose *pose, int *n_pose,
     int n = 0, n_next = 0;
     TSR_TRY(search(d, list, &n, err));
     TSR_TRY(tsr_blurred_make(d->map, d->mean, &plain, fine * fine,
-                             coarse * coarse, &d->blurred, err));
+                             coarse * coarse, &d->pool, &d->blurred, err));
     for (int p = 0; p < 3; p++) {
         n_next = 0;
         for (int k = 0; k < n; k++) {
@@ -431,7 +431,6 @@ tsr_status tsr_dock(const tsr_map *map, int n, const double (*xyz)[3],
     *n_pose = 0;
     tsr_status status = take_model(&d, n, xyz, weight, err);
     TSR_THEN(status, find(&d, most, pose, n_pose, err));
-    tsr_blurred_free(d.blurred);
     tsr_pool_clear(&d.pool);
     return status;
 }

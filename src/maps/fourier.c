@@ -115,18 +115,19 @@ static tsr_status transform(const tsr_map *map, const float *value,
 {
     const size_t n = tsr_map_n_voxel(&map->grid);
     double sum = 0.0, count = 0.0;
-    float *known = malloc(n * sizeof *known);
-    if (known == NULL)
-        return tsr_fail(err, TSR_E_NOMEM,
-                        "out of memory for a shell correlation");
-    for (size_t k = 0; k < n; k++) {
+    float *known;
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, known, n);
+    tsr_status status = tsr_pool_check(&pool, err);
+    for (size_t k = 0; k < n && status == TSR_OK; k++) {
         known[k] = isnan(map->value[k]) ? NAN : value[k];
         if (!isnan(known[k]))
             sum += (double)known[k], count += 1.0;
     }
-    tsr_status status = tsr_fourier_make(
-        &map->grid, known, count > 0.0 ? sum / count : 0.0, out, err);
-    free(known);
+    TSR_THEN(status,
+             tsr_fourier_make(&map->grid, known,
+                              count > 0.0 ? sum / count : 0.0, out, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 
@@ -255,10 +256,11 @@ static tsr_status compare_masked(const tsr_map *one, const tsr_map *other,
 {
     const size_t n = tsr_map_n_voxel(&one->grid);
     const tsr_map *from[2] = {one, other};
-    tsr_map *map[2] = {NULL, NULL};
+    tsr_map *map[2];
+    tsr_pool own = {0};
     tsr_status status = TSR_OK;
     for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        status = tsr_map_new(&one->grid, &map[k], err);
+        status = tsr_map_new(&one->grid, &own, &map[k], err);
         if (status == TSR_OK)
             memcpy(map[k]->value, from[k]->value, n * sizeof(float));
         if (status == TSR_OK && isfinite(beyond))
@@ -268,8 +270,7 @@ static tsr_status compare_masked(const tsr_map *one, const tsr_map *other,
             apply(n, mask, map[k]->value);
     }
     TSR_THEN(status, tsr_fsc_make(map[0], map[1]->value, pool, out, err));
-    tsr_map_free(map[0]);
-    tsr_map_free(map[1]);
+    tsr_pool_clear(&own);
     return status;
 }
 
@@ -334,7 +335,7 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
  * Power spectra of noise, from half-maps or from the solvent, and the filter
  * that whitens them as far as the resolution lets frequencies count. */
 
-enum { PARTS = TSR_OVERLAP_PARTS };
+enum { PARTS = TSR_FILTER_PARTS };
 
 static const double two_pi = 6.28318530717958648;
 
@@ -386,19 +387,19 @@ tsr_status tsr_noise_of_halves(const tsr_map *one, const tsr_map *other,
 {
     const size_t n = tsr_map_n_voxel(&one->grid);
     TSR_TRY(tsr_map_expect_grid("half-map", one, other, err));
-    float *value = malloc(n * sizeof *value);
-    if (value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for half-maps");
+    float *value;
+    tsr_pool_array(pool, value, n);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (size_t k = 0; k < n; k++)
         value[k] = 0.5f * (one->value[k] - other->value[k]);
-    tsr_status status = measure(&one->grid, value, 1.0, pool, out, err);
-    free(value);
-    if (status == TSR_OK && !has_power(out))
+    TSR_TRY(measure(&one->grid, value, 1.0, pool, out, err));
+    tsr_pool_drop(pool, value);
+    if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
                         "half-maps '%s' and '%s' are the same: their "
                         "difference is the noise",
                         one->path, other->path);
-    return status;
+    return TSR_OK;
 }
 
 tsr_status tsr_noise_of_solvent(const tsr_map *map,
@@ -408,28 +409,27 @@ tsr_status tsr_noise_of_solvent(const tsr_map *map,
 {
     const size_t n = tsr_map_n_voxel(&map->grid);
     double n_out = 0.0;
-    float *value = calloc(n, sizeof *value);
-    if (value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a spectrum");
+    float *value;
+    tsr_pool_array(pool, value, n);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (size_t k = 0; k < n; k++)
         if (!is_inside[k] && !isnan(map->value[k])) {
             value[k] = (float)((double)map->value[k] - mean);
             n_out += 1.0;
         }
-    tsr_status status =
-        n_out < 0.1 * (double)n
-            ? tsr_fail(err, TSR_E_DATA,
-                       "'%s': only %.0f of %zu voxels are outside of the mask, "
-                       "too few to see the noise in",
-                       map->path, n_out, n)
-            : measure(&map->grid, value, n_out / (double)n, pool, out, err);
-    free(value);
-    if (status == TSR_OK && !has_power(out))
+    if (n_out < 0.1 * (double)n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': only %.0f of %zu voxels are outside of the "
+                        "mask, too few to see the noise in",
+                        map->path, n_out, n);
+    TSR_TRY(measure(&map->grid, value, n_out / (double)n, pool, out, err));
+    tsr_pool_drop(pool, value);
+    if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': all voxels outside of the mask have one value: "
                         "there is no noise to be seen",
                         map->path);
-    return status;
+    return TSR_OK;
 }
 
 /* ---- the filter ---- */

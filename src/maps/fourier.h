@@ -5,7 +5,6 @@
 
 #include "core/pool.h"
 #include "maps/density_map.h"
-#include "maps/overlap.h"
 
 #include <math.h>
 
@@ -109,9 +108,11 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
  * the sum over n parts of share exp(-extra (2 pi s)^2 / 2), so that the product
  * is of one map with the other blurred by these Gaussians. 1, share 1, extra 0:
  * all alike. */
+enum { TSR_FILTER_PARTS = 6 /* at most */ };
+
 typedef struct {
     int n;
-    double share[TSR_OVERLAP_PARTS], extra[TSR_OVERLAP_PARTS]; /* Angstrom^2 */
+    double share[TSR_FILTER_PARTS], extra[TSR_FILTER_PARTS]; /* Angstrom^2 */
 } tsr_map_filter;
 
 static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)

@@ -133,61 +133,48 @@ tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
 
 /* What is known of a map beside its voxels. */
 typedef struct {
-    tsr_map *map;
-    double middle[3];         /* of the file's box */
+    const tsr_map_options *o;
+    tsr_log *log;
+    tsr_pool pool; /* until it is ready */
+    tsr_map_source *out;
     unsigned char *is_inside; /* [n_voxel] of the mask; NULL: all are */
     double share;             /* of the voxels inside */
     double mean;              /* of the map; with a mask, of what is outside */
-    tsr_map_filter filter;
     double n_free; /* frequencies that the filter leaves; 0: no filter */
-    double noise;  /* sum over the voxels of N W N; NaN: not known */
-} source_map;
-
-static tsr_status read_mask(const char *path, tsr_map_origin origin,
-                            const tsr_map *map, tsr_log *log, float *value,
-                            tsr_err *err)
-{
-    tsr_map *mask;
-    TSR_TRY(tsr_map_read(path, origin, log, &mask, err));
-    tsr_status status = tsr_map_expect_grid("mask", mask, map, err);
-    if (status == TSR_OK)
-        memcpy(value, mask->value, tsr_map_n_voxel(&map->grid) * sizeof *value);
-    tsr_map_free(mask);
-    return status;
-}
+} job;
 
 tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
-                         tsr_log *log, float **value, tsr_err *err)
+                         tsr_log *log, tsr_pool *pool, float **value,
+                         tsr_err *err)
 {
-    tsr_status status = TSR_OK;
     tsr_mask kind;
     double threshold;
+    tsr_map *file;
     *value = NULL;
     if (s->mask == NULL)
         return TSR_OK;
     TSR_TRY(tsr_mask_parse(s->mask, &kind, &threshold, err));
+    if (kind == TSR_MASK_FILE) {
+        TSR_TRY(tsr_map_read(s->mask, s->origin, log, pool, &file, err));
+        TSR_TRY(tsr_map_expect_grid("mask", file, map, err));
+        *value = file->value;
+        return TSR_OK;
+    }
     if (kind == TSR_MASK_MODEL && s->start.n == 0)
         return tsr_fail(err, s->no_start_status, "%s", s->no_start);
-    *value = calloc(tsr_map_n_voxel(&map->grid), sizeof **value);
+    tsr_pool_array(pool, *value, tsr_map_n_voxel(&map->grid));
     TSR_TRY(tsr_allocated(*value, err));
-    if (kind == TSR_MASK_FILE)
-        status = read_mask(s->mask, s->origin, map, log, *value, err);
-    else if (kind == TSR_MASK_THRESHOLD)
-        status = tsr_mask_above(map, threshold, s->distance_ang, s->edge_ang,
-                                *value, err);
-    else
-        tsr_mask_around(&map->grid, s->start.n, s->start.xyz, s->distance_ang,
-                        s->edge_ang, *value);
-    if (status != TSR_OK) {
-        free(*value);
-        *value = NULL;
-    }
-    return status;
+    if (kind == TSR_MASK_THRESHOLD)
+        return tsr_mask_above(map, threshold, s->distance_ang, s->edge_ang,
+                              *value, err);
+    tsr_mask_around(&map->grid, s->start.n, s->start.xyz, s->distance_ang,
+                    s->edge_ang, *value);
+    return TSR_OK;
 }
 
 tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
-                               tsr_map_start start, tsr_log *log, float **value,
-                               tsr_err *err)
+                               tsr_map_start start, tsr_log *log,
+                               tsr_pool *pool, float **value, tsr_err *err)
 {
     const tsr_mask_source source = {
         .mask = o->mask,
@@ -199,99 +186,90 @@ tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
         .no_start = "data: mask: model is made around the start, which is not "
                     "in its place before it is docked; tessera map dock brings "
                     "it there"};
-    return tsr_mask_make(&source, map, log, value, err);
+    return tsr_mask_make(&source, map, log, pool, value, err);
 }
 
 /* Inside is where the mask is at least 0.5. */
-static tsr_status take_mask(source_map *m, const tsr_map_options *o,
-                            tsr_map_start start, tsr_log *log, tsr_err *err)
+static tsr_status take_mask(job *j, tsr_map_start start, tsr_err *err)
 {
-    const size_t n = tsr_map_n_voxel(&m->map->grid);
+    const tsr_map *map = j->out->map;
+    const size_t n = tsr_map_n_voxel(&map->grid);
     double n_in = 0.0, n_out = 0.0, outside = 0.0;
     float *mask;
-    TSR_TRY(tsr_map_source_mask(o, m->map, start, log, &mask, err));
-    m->is_inside = calloc(n, 1);
-    for (size_t k = 0; k < n && m->is_inside != NULL; k++) {
-        m->is_inside[k] = mask[k] >= 0.5f;
-        n_in += m->is_inside[k];
-        if (!m->is_inside[k] && !isnan(m->map->value[k])) {
-            outside += (double)m->map->value[k];
+    TSR_TRY(
+        tsr_map_source_mask(j->o, map, start, j->log, &j->pool, &mask, err));
+    tsr_pool_array(&j->pool, j->is_inside, n);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    for (size_t k = 0; k < n; k++) {
+        j->is_inside[k] = mask[k] >= 0.5f;
+        n_in += j->is_inside[k];
+        if (!j->is_inside[k] && !isnan(map->value[k])) {
+            outside += (double)map->value[k];
             n_out += 1.0;
         }
     }
-    free(mask);
-    if (m->is_inside == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mask");
     if (n_in < 1.0 || n_out < 1.0)
         return tsr_fail(err, TSR_E_DATA,
                         "mask '%s' leaves %.0f voxels inside and %.0f "
                         "outside; is it 1 inside and 0 outside?",
-                        o->mask, n_in, n_out);
-    m->share = n_in / (double)n;
-    m->mean = outside / fmax(1.0, n_out);
+                        j->o->mask, n_in, n_out);
+    j->share = n_in / (double)n;
+    j->mean = outside / fmax(1.0, n_out);
     return TSR_OK;
 }
 
 /* Noise by half-maps, with how far they agree. */
-static tsr_status read_halves(const tsr_map_options *o, const tsr_map *map,
-                              tsr_log *log, tsr_pool *pool,
-                              tsr_map_noise *noise, tsr_err *err)
+static tsr_status read_halves(job *j, tsr_map_noise *noise, tsr_err *err)
 {
-    tsr_map *half[2] = {NULL, NULL};
-    tsr_fsc fsc = {.n = 0};
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        status = tsr_map_read(o->half[k], (tsr_map_origin)o->origin, log,
-                              &half[k], err);
-        TSR_THEN(status, tsr_map_check(half[k], 0.0, log, err));
+    const tsr_map_options *o = j->o;
+    tsr_map *half[2];
+    tsr_fsc fsc;
+    for (int k = 0; k < 2; k++) {
+        TSR_TRY(tsr_map_read(o->half[k], (tsr_map_origin)o->origin, j->log,
+                             &j->pool, &half[k], err));
+        TSR_TRY(tsr_map_check(half[k], 0.0, j->log, err));
     }
-    TSR_THEN(status, tsr_noise_of_halves(half[0], half[1], pool, noise, err));
-    TSR_THEN(status, tsr_map_expect_grid("half-map", half[0], map, err));
-    TSR_THEN(status, tsr_fsc_make(half[0], half[1]->value, pool, &fsc, err));
-    if (status == TSR_OK)
-        tsr_info(log,
-                 "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
-                 "resolution is said to be %g",
-                 tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
-                 1.0 / fsc.low_inv_ang, o->resolution);
-    tsr_map_free(half[0]);
-    tsr_map_free(half[1]);
-    return status;
+    TSR_TRY(tsr_noise_of_halves(half[0], half[1], &j->pool, noise, err));
+    TSR_TRY(tsr_map_expect_grid("half-map", half[0], j->out->map, err));
+    TSR_TRY(tsr_fsc_make(half[0], half[1]->value, &j->pool, &fsc, err));
+    tsr_info(j->log,
+             "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
+             "resolution is said to be %g",
+             tsr_text_file_name(o->file), fsc.low_is_at_limit ? "< " : "",
+             1.0 / fsc.low_inv_ang, o->resolution);
+    return TSR_OK;
 }
 
 /* The filter by half-maps, else by what is outside of the mask, else none. */
-static tsr_status find_filter(source_map *m, const tsr_map_options *o,
-                              tsr_log *log, tsr_err *err)
+static tsr_status find_filter(job *j, tsr_err *err)
 {
     tsr_map_noise noise;
-    tsr_pool pool = {0};
+    tsr_map_source *m = j->out;
     m->filter = (tsr_map_filter){.n = 1, .share = {1.0}};
     m->noise = (double)NAN;
-    if (o->half[0] == NULL && m->is_inside == NULL)
+    if (j->o->half[0] != NULL)
+        TSR_TRY(read_halves(j, &noise, err));
+    else if (j->is_inside != NULL)
+        TSR_TRY(tsr_noise_of_solvent(m->map, j->is_inside, j->mean, &j->pool,
+                                     &noise, err));
+    else
         return TSR_OK;
-    tsr_status status = o->half[0] != NULL
-                            ? read_halves(o, m->map, log, &pool, &noise, err)
-                            : tsr_noise_of_solvent(m->map, m->is_inside,
-                                                   m->mean, &pool, &noise, err);
-    TSR_THEN(status, tsr_noise_whiten(&noise, o->resolution, &m->filter,
-                                      &m->n_free, err));
-    TSR_THEN(status, tsr_noise_under(&noise, &m->filter, &m->map->grid,
-                                     m->is_inside, &m->noise, err));
-    tsr_pool_clear(&pool);
-    return status;
+    TSR_TRY(tsr_noise_whiten(&noise, j->o->resolution, &m->filter, &j->n_free,
+                             err));
+    return tsr_noise_under(&noise, &m->filter, &m->map->grid, j->is_inside,
+                           &m->noise, err);
 }
 
-/* The box that the mask needs, with a margin for what is blurred. */
-static tsr_status crop(source_map *m, double margin_ang, tsr_log *log,
-                       tsr_err *err)
+/* The box of what is inside, and a margin, is all that is kept. */
+static tsr_status crop(job *j, double margin_ang, tsr_pool *pool, tsr_err *err)
 {
-    const tsr_map *from = m->map;
+    tsr_map *from = j->out->map, *to;
     const int *n = from->grid.n;
     int low[3] = {n[0], n[1], n[2]}, high[3] = {-1, -1, -1};
     const size_t nx = (size_t)n[0], ny = (size_t)n[1];
     const size_t n_voxel = tsr_map_n_voxel(&from->grid);
     for (size_t k = 0; k < n_voxel; k++)
-        if (m->is_inside[k]) {
+        if (j->is_inside[k]) {
             const int at[3] = {(int)(k % nx), (int)(k / nx % ny),
                                (int)(k / (nx * ny))};
             for (int c = 0; c < 3; c++) {
@@ -307,8 +285,7 @@ static tsr_status crop(source_map *m, double margin_ang, tsr_log *log,
         grid.n[c] = high[c] - low[c] + 1;
         grid.origin[c] += low[c] * grid.step[c];
     }
-    tsr_map *to;
-    TSR_TRY(tsr_map_new(&grid, &to, err));
+    TSR_TRY(tsr_map_new(&grid, pool, &to, err));
     for (int z = 0; z < grid.n[2]; z++)
         for (int y = 0; y < grid.n[1]; y++)
             memcpy(to->value + ((size_t)z * (size_t)grid.n[1] + (size_t)y) *
@@ -317,15 +294,14 @@ static tsr_status crop(source_map *m, double margin_ang, tsr_log *log,
                        ((size_t)(z + low[2]) * ny + (size_t)(y + low[1])) * nx +
                        (size_t)low[0],
                    (size_t)grid.n[0] * sizeof *to->value);
-    to->path = m->map->path;
-    m->map->path = NULL;
-    tsr_info(log,
+    to->path = from->path;
+    tsr_info(j->log,
              "%s: cut to the mask's box, %d x %d x %d voxels of %d x %d x "
              "%d",
              tsr_text_file_name(to->path), grid.n[0], grid.n[1], grid.n[2],
              n[0], n[1], n[2]);
-    tsr_map_free(m->map);
-    m->map = to;
+    tsr_pool_drop(pool, from->value);
+    j->out->map = to;
     return TSR_OK;
 }
 
@@ -350,70 +326,67 @@ static double share_with_variance(const tsr_map *map, double mean)
 }
 
 /* How many voxels, or frequencies, are independent. */
-static tsr_status count_free(const source_map *m, const tsr_map_options *o,
-                             double *out, tsr_err *err)
+static tsr_status count_free(const job *j, double *out, tsr_err *err)
 {
-    const tsr_map_grid *g = &m->map->grid;
+    const tsr_map_options *o = j->o;
+    const tsr_map *map = j->out->map;
+    const tsr_map_grid *g = &map->grid;
     const double n_voxel = (double)tsr_map_n_voxel(g);
     const double volume =
-        m->share * n_voxel * g->step[0] * g->step[1] * g->step[2];
+        j->share * n_voxel * g->step[0] * g->step[1] * g->step[2];
     *out = o->independent > 0.0 ? o->independent
-           : m->n_free > 0.0
-               ? m->share * m->n_free
-               : share_with_variance(m->map, m->mean) * 4.0 / 3.0 *
+           : j->n_free > 0.0
+               ? j->share * j->n_free
+               : share_with_variance(map, j->mean) * 4.0 / 3.0 *
                      3.14159265358979324 * volume / pow(o->resolution, 3.0);
     *out = fmin(*out, n_voxel);
     if (*out < 10.0)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': at %g Angstrom the map has %.1f independent "
                         "voxels, too few to say anything",
-                        m->map->path, o->resolution, *out);
+                        map->path, o->resolution, *out);
     return TSR_OK;
 }
 
-static tsr_status read_source(const tsr_map_options *o, tsr_map_start start,
-                              tsr_log *log, source_map *m, double *n_free,
+static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
                               tsr_err *err)
 {
+    const tsr_map_options *o = j->o;
+    tsr_map_source *out = j->out;
     double sd;
-    TSR_TRY(
-        tsr_map_read(o->file, (tsr_map_origin)o->origin, log, &m->map, err));
-    TSR_TRY(tsr_map_check(m->map, o->resolution, log, err));
-    const tsr_map_grid *g = &m->map->grid;
+    TSR_TRY(tsr_map_read(o->file, (tsr_map_origin)o->origin, j->log, pool,
+                         &out->map, err));
+    TSR_TRY(tsr_map_check(out->map, o->resolution, j->log, err));
+    const tsr_map_grid *g = &out->map->grid;
     for (int c = 0; c < 3; c++)
-        m->middle[c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
-    const tsr_map_sums whole = tsr_map_whole(m->map);
-    tsr_map_spread_e(&whole, &m->mean, &sd);
+        out->middle[c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
+    const tsr_map_sums whole = tsr_map_whole(out->map);
+    tsr_map_spread_e(&whole, &j->mean, &sd);
     if (o->mask != NULL)
-        TSR_TRY(take_mask(m, o, start, log, err));
-    TSR_TRY(find_filter(m, o, log, err));
-    TSR_TRY(count_free(m, o, n_free, err));
-    tsr_info(log, "%s: %zu voxels count as %.0f independent ones%s",
-             tsr_text_file_name(o->file), tsr_map_n_voxel(&m->map->grid),
-             *n_free, m->n_free > 0.0 ? ", the noise whitened" : "");
-    const size_t n = tsr_map_n_voxel(&m->map->grid);
-    for (size_t k = 0; k < n && m->is_inside != NULL; k++)
-        if (!m->is_inside[k])
-            m->map->value[k] = (float)m->mean;
-    return m->is_inside == NULL ? TSR_OK
-                                : crop(m, 3.0 * o->resolution, log, err);
+        TSR_TRY(take_mask(j, start, err));
+    TSR_TRY(find_filter(j, err));
+    TSR_TRY(count_free(j, &out->n_free, err));
+    const size_t n = tsr_map_n_voxel(g);
+    tsr_info(j->log, "%s: %zu voxels count as %.0f independent ones%s",
+             tsr_text_file_name(o->file), n, out->n_free,
+             j->n_free > 0.0 ? ", the noise whitened" : "");
+    for (size_t k = 0; k < n && j->is_inside != NULL; k++)
+        if (!j->is_inside[k])
+            out->map->value[k] = (float)j->mean;
+    if (j->is_inside != NULL)
+        TSR_TRY(crop(j, 3.0 * o->resolution, pool, err));
+    out->noise /= (double)tsr_map_n_voxel(&out->map->grid);
+    return TSR_OK;
 }
 
 tsr_status tsr_map_source_read(const tsr_map_options *options,
                                tsr_map_start start, tsr_log *log,
-                               tsr_map_source *out, tsr_err *err)
+                               tsr_pool *pool, tsr_map_source *out,
+                               tsr_err *err)
 {
-    source_map m = {.share = 1.0};
+    job j = {.o = options, .log = log, .out = out, .share = 1.0};
     *out = (tsr_map_source){.map = NULL};
-    tsr_status status = read_source(options, start, log, &m, &out->n_free, err);
-    free(m.is_inside);
-    if (status != TSR_OK) {
-        tsr_map_free(m.map);
-        return status;
-    }
-    out->map = m.map;
-    memcpy(out->middle, m.middle, sizeof m.middle);
-    out->filter = m.filter;
-    out->noise = m.noise / (double)tsr_map_n_voxel(&m.map->grid);
-    return TSR_OK;
+    const tsr_status status = read_source(&j, start, pool, err);
+    tsr_pool_clear(&j.pool);
+    return status;
 }

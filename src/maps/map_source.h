@@ -60,10 +60,11 @@ typedef struct {
 } tsr_mask_source;
 
 /* The mask on the grid of a map: *value [n_voxel], 1 inside, 0 outside, between
- * at a soft edge; caller frees; NULL where there is none. Errors: those above,
- * of reading a file; TSR_E_DATA (another grid). */
+ * at a soft edge; NULL where there is none. Errors: those above, of reading a
+ * file; TSR_E_DATA (another grid). */
 tsr_status tsr_mask_make(const tsr_mask_source *source, const tsr_map *map,
-                         tsr_log *log, float **value, tsr_err *err);
+                         tsr_log *log, tsr_pool *pool, float **value,
+                         tsr_err *err);
 
 /* ---- a map that is ready ---- */
 
@@ -76,17 +77,19 @@ typedef struct {
                       the noise N under the filter W; NaN: it is not known */
 } tsr_map_source;
 
-/* The caller frees the map. Errors: those of tsr_map_read; TSR_E_DATA
+/* Errors: those of tsr_map_read; TSR_E_DATA
  * (half-maps, or a mask, that do not match, one value everywhere, too few
  * independent voxels), TSR_E_CONFIG (a mask around a start that is not known).
  */
 tsr_status tsr_map_source_read(const tsr_map_options *options,
                                tsr_map_start start, tsr_log *log,
-                               tsr_map_source *out, tsr_err *err);
+                               tsr_pool *pool, tsr_map_source *out,
+                               tsr_err *err);
 
 /* That of an entry. */
 tsr_status tsr_map_source_mask(const tsr_map_options *options,
                                const tsr_map *map, tsr_map_start start,
-                               tsr_log *log, float **value, tsr_err *err);
+                               tsr_log *log, tsr_pool *pool, float **value,
+                               tsr_err *err);
 
 #endif

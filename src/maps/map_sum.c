@@ -963,6 +963,7 @@ static double uniform(uint64_t *state)
 }
 
 typedef struct {
+    tsr_pool pool;
     tsr_map *map;
     double xyz[N_ATOM][3];
     unsigned char z[N_ATOM];
@@ -979,7 +980,7 @@ static tsr_status fill(sample *s, tsr_err *err)
                                .step = {1.5, 1.7, 1.3},
                                .origin = {-10.0, 5.0, 100.0}};
     uint64_t state = 2014;
-    TSR_TRY(tsr_map_new(&grid, &s->map, err));
+    TSR_TRY(tsr_map_new(&grid, &s->pool, &s->map, err));
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
         s->map->value[k] = k % 61 == 0 ? NAN : (float)uniform(&state);
     for (int i = 0; i < N_ATOM; i++) {
@@ -1058,7 +1059,7 @@ tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
         *max_rel_error = worst;
     tsr_density_free(s->fast);
     tsr_density_free(s->slow);
-    tsr_map_free(s->map);
+    tsr_pool_clear(&s->pool);
     free(s);
     return status;
 }

@@ -349,11 +349,11 @@ static void correlate(job *j, int n, const double (*xyz)[3], double *value)
 
 /* So many voxels are above it as the molecule takes up: 1.21 Angstrom^3 a
  * Dalton, and two Daltons an electron. */
-static double enclosing_level(const job *j, const float *density)
+static double enclosing_level(job *j, const float *density)
 {
     const double *step = j->map->grid.step;
     double electrons = 0.0;
-    float *sorted = malloc((j->n_voxel + 1) * sizeof *sorted);
+    float *sorted = tsr_pool_new(&j->pool, j->n_voxel, sizeof *sorted);
     if (sorted == NULL)
         return (double)NAN;
     for (int i = 0; i < j->models->atoms->n_atom; i++)
@@ -362,9 +362,7 @@ static double enclosing_level(const job *j, const float *density)
     const double n = 2.42 * electrons / (step[0] * step[1] * step[2]);
     const size_t at = n < (double)j->n_voxel ? j->n_voxel - 1 - (size_t)n : 0;
     gsl_sort_float(sorted, 1, j->n_voxel);
-    const double level = (double)sorted[at];
-    free(sorted);
-    return level;
+    return (double)sorted[at];
 }
 
 /* The map about a place in a plane, in pixels of one or several voxels. */
@@ -556,19 +554,14 @@ static tsr_status compare_halves(job *j, tsr_err *err)
     const tsr_map_options *o = j->o;
     const tsr_map_start start = {j->models->atoms->n_atom,
                                  (const double(*)[3])j->models->start};
-    tsr_map *half[2] = {NULL, NULL};
-    float *mask = NULL;
-    tsr_status status = TSR_OK;
-    for (int k = 0; k < 2 && status == TSR_OK; k++)
-        status = tsr_map_read(o->half[k], (tsr_map_origin)o->origin, NULL,
-                              &half[k], err);
-    TSR_THEN(status, tsr_map_source_mask(o, half[0], start, NULL, &mask, err));
-    TSR_THEN(status, tsr_fsc_halves_make(half[0], half[1], mask, &j->out->pool,
-                                         &j->out->halves, err));
-    free(mask);
-    tsr_map_free(half[0]);
-    tsr_map_free(half[1]);
-    return status;
+    tsr_map *half[2];
+    float *mask;
+    for (int k = 0; k < 2; k++)
+        TSR_TRY(tsr_map_read(o->half[k], (tsr_map_origin)o->origin, NULL,
+                             &j->pool, &half[k], err));
+    TSR_TRY(tsr_map_source_mask(o, half[0], start, NULL, &j->pool, &mask, err));
+    return tsr_fsc_halves_make(half[0], half[1], mask, &j->out->pool,
+                               &j->out->halves, err);
 }
 
 /* ---- all of it ---- */
@@ -582,7 +575,7 @@ static tsr_status open_job(job *j, tsr_err *err)
     const size_t n_draw = (size_t)j->models->of_draw[j->models->n - 1] + 1;
     tsr_map_source source;
     tsr_blur_table blur;
-    TSR_TRY(tsr_map_source_read(o, start, NULL, &source, err));
+    TSR_TRY(tsr_map_source_read(o, start, NULL, &j->pool, &source, err));
     j->map = source.map;
     j->n_voxel = tsr_map_n_voxel(&j->map->grid);
     tsr_pool_array(&j->pool, j->one, j->n_voxel);
@@ -615,7 +608,6 @@ tsr_status tsr_map_view_make(const tsr_term_options *options,
     if (status == TSR_OK && j.o->half[0] != NULL)
         status = compare_halves(&j, err);
     tsr_density_free(j.engine);
-    tsr_map_free(j.map);
     tsr_pool_clear(&j.pool);
     if (status != TSR_OK)
         tsr_map_view_clear(out);

@@ -24,21 +24,60 @@
  * blurred by widths that are close together, and read between them; so
  * sigma / R may be inferred. The whole box counts; a molecule must lie well
  * within it. */
+#include "core/clones.h"
 #include "core/text.h"
 #include "likelihood/term.h"
 #include "maps/blurred.h"
 #include "maps/density.h"
 #include "maps/dock.h"
 #include "maps/map_source.h"
-#include "maps/overlap.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
-/* ---- the sums of a prediction ---- */
+/* ---- bodies, and what is known of a prediction ---- */
+
+enum { BLOCK = 8 /* bodies that lie close together along the chain */ };
+
+/* What bodies are in the map's eyes: by type, in electrons and Angstrom^2 of
+ * their atoms' spread along an axis. They are Gaussians of the blur's width and
+ * this spread. A body of what is no amino acid counts as the side chain with as
+ * many atoms. */
+typedef struct {
+    const tsr_topology *topology;
+    int n, n_block, room; /* bodies; blocks; bodies up to whole blocks */
+    unsigned char *type;  /* [room] */
+    int occurs[TSR_MAX_TYPE];
+    double weight[TSR_MAX_TYPE], spread2[TSR_MAX_TYPE];
+    int most_state;
+    double voxel_volume; /* Angstrom^3 */
+    const tsr_blurred *map;
+} map_bodies;
+
+/* The sum over voxels of the product of two bodies, of types a and b, is a
+ * function of their distance r: the sum over parts, those of the map's filter,
+ * of height[a][b] exp(-falls[a][b] r^2). It is symmetric, to the bit. */
+typedef struct {
+    float falls[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
+    float height[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
+    float reach_ang; /* 0 beyond */
+    double unit;     /* what the integer 1 means */
+} overlap_kernel;
+
+typedef struct {
+    int64_t *overlap;   /* [most_state][most_state] of two states, the lower
+                           triangle; of one with itself without i = j */
+    double (*xyz)[3];   /* [most_state][n] */
+    double *value;      /* [most_state][n] weight times what the map reads */
+    float *place;       /* [most_state][place_floats]: x, y, z [room], then of
+                           each block its centre and radius */
+    float *rows;        /* [type][part][2][room]: how fast a type's overlap with
+                           each of the bodies falls, and how high it is */
+    int *is_in, *moved; /* [room] scratch: -1 each; a list of bodies */
+} fit_arrays;
 
 /* What is known of one prediction beside a map: the three sums that its
  * correlation is made of, kept up to date as bodies move.
@@ -48,48 +87,31 @@
  *     sum S        a constant
  *
  * E is the map less its mean, W what frequencies count (maps/fourier.h). */
-
-/* What bodies are in the map's eyes: by type, in electrons and Angstrom^2 of
- * their atoms' spread along an axis. They are Gaussians of the blur's width and
- * this spread. A body of what is no amino acid counts as the side chain with as
- * many atoms. */
-typedef struct {
-    const tsr_topology *topology;
-    unsigned char *type; /* of the bodies, up to whole blocks */
-    int occurs[TSR_MAX_TYPE];
-    double weight[TSR_MAX_TYPE], spread2[TSR_MAX_TYPE];
-    int most_state;
-    double voxel_volume; /* Angstrom^3 */
-    const tsr_blurred *map;
-} map_bodies;
-
-/* Arrays follow it: for each state the bodies' coordinates, what the map reads
- * there, and their place for sums of overlaps. */
 typedef struct {
     double cc, var_s; /* the correlation, S W S less the mean's part a voxel */
     double sigma_ang; /* of the kernel; 0: there is none */
     double at_level[TSR_MAX_TYPE]; /* of the map, by type */
     double weight[TSR_MAX_STATES];
     int n_state;
-    tsr_overlap_kernel kernel;
-    int64_t overlap[]; /* [most_state][most_state] of two states, the lower
-                          triangle; of one with itself without i = j */
+    overlap_kernel kernel;
+    fit_arrays own;
 } map_fit;
 
 /* Of a topology, with rg2 [n_type] (NULL: points); most_state, voxel_volume and
  * map are the caller's. Errors: TSR_E_NOMEM. */
 static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
-                              map_bodies *out, tsr_err *err)
+                              tsr_pool *pool, map_bodies *out, tsr_err *err)
 {
-    const int n = topology->n_body;
+    const int n = topology->n_body, n_block = (n + BLOCK - 1) / BLOCK;
     *out = (map_bodies){.topology = topology,
-                        .type = calloc((size_t)tsr_overlap_bodies(n), 1)};
-    if (out->type == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory");
+                        .n = n,
+                        .n_block = n_block,
+                        .room = n_block * BLOCK};
+    tsr_pool_array(pool, out->type, out->room);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < n; i++) {
-        const tsr_body *body = &topology->body[i];
         /* Half the mass of C, N, O and S is the number of their electrons. */
-        const int type = body->like;
+        const int type = topology->body[i].like;
         out->type[i] = (unsigned char)type;
         out->occurs[type] = 1;
         out->weight[type] = 0.5 * tsr_body_mass(topology->body_model, type);
@@ -98,151 +120,335 @@ static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
     return TSR_OK;
 }
 
-static void bodies_clear(map_bodies *bodies)
+static size_t place_floats(const map_bodies *t)
 {
-    free(bodies->type);
-    bodies->type = NULL;
+    return (size_t)(3 * t->room + 4 * t->n_block);
 }
 
-/* ---- the arrays of a fit ---- */
-
-static double *coordinates(const map_bodies *t, map_fit *f)
+static size_t row_floats(const map_bodies *t) /* of a type */
 {
-    return (double *)(f->overlap + t->most_state * t->most_state);
+    return (size_t)(2 * t->map->filter.n) * (size_t)t->room;
 }
 
-static double (*xyz_of(const map_bodies *t, map_fit *f, int k))[3]
+static double (*xyz_of(const map_bodies *t, const map_fit *f, int state))[3]
 {
-    double(*first)[3] = (double(*)[3])coordinates(t, f);
-    return first + (size_t)k * (size_t)t->topology->n_body;
+    return f->own.xyz + (size_t)state * (size_t)t->n;
 }
 
-static double *read_of(const map_bodies *t, map_fit *f, int k)
+static double *value_of(const map_bodies *t, const map_fit *f, int state)
 {
-    return &xyz_of(t, f, t->most_state)[0][0] +
-           (size_t)k * (size_t)t->topology->n_body;
+    return f->own.value + (size_t)state * (size_t)t->n;
 }
 
-static float *place_of(const map_bodies *t, map_fit *f, int k)
+static float *place_of(const map_bodies *t, const map_fit *f, int state)
 {
-    return (float *)read_of(t, f, t->most_state) +
-           (size_t)k * tsr_overlap_room(t->topology->n_body);
+    return f->own.place + (size_t)state * place_floats(t);
 }
 
-/* Scratch: which bodies are in, and a list of some of them. */
-static int *scratch_of(const map_bodies *t, map_fit *f)
+/* NULL: out of memory. */
+static map_fit *fit_new(const map_bodies *t, tsr_pool *pool)
 {
-    return (int *)place_of(t, f, t->most_state);
+    const size_t k = (size_t)t->most_state, n = (size_t)t->n;
+    fit_arrays own;
+    map_fit *f = tsr_pool_new(pool, 1, sizeof *f);
+    tsr_pool_array(pool, own.overlap, k * k);
+    tsr_pool_array(pool, own.xyz, k * n);
+    tsr_pool_array(pool, own.value, k * n);
+    tsr_pool_array(pool, own.place, k * place_floats(t));
+    tsr_pool_array(pool, own.rows, TSR_MAX_TYPE * row_floats(t));
+    tsr_pool_array(pool, own.is_in, t->room);
+    tsr_pool_array(pool, own.moved, t->room);
+    if (pool->failed)
+        return NULL;
+    for (int i = 0; i < t->room; i++)
+        own.is_in[i] = -1;
+    f->own = own;
+    return f;
 }
 
-static size_t row_bytes(const map_bodies *t)
+static void fit_copy(const map_bodies *t, const map_fit *from, map_fit *f)
 {
-    return sizeof(float) *
-           tsr_overlap_row_room(t->map->filter.n, t->topology->n_body);
+    const fit_arrays own = f->own, *old = &from->own;
+    const size_t k = (size_t)t->most_state, n = (size_t)t->n;
+    if (f->sigma_ang != from->sigma_ang)
+        memcpy(own.rows, old->rows,
+               TSR_MAX_TYPE * row_floats(t) * sizeof *own.rows);
+    memcpy(own.overlap, old->overlap, k * k * sizeof *own.overlap);
+    memcpy(own.xyz, old->xyz, k * n * sizeof *own.xyz);
+    memcpy(own.value, old->value, k * n * sizeof *own.value);
+    memcpy(own.place, old->place, k * place_floats(t) * sizeof *own.place);
+    *f = *from;
+    f->own = own;
 }
 
-static size_t fit_bytes(const map_bodies *t)
+/* ---- overlaps of bodies ----
+ *
+ * The kernel is short-ranged: bodies lie in blocks of neighbours along the
+ * chain, and blocks beyond its reach are passed over. Every pair counts as an
+ * integer, so that sums kept up to date move by move are those that adding up
+ * afresh would give, to the bit. */
+
+/* So many units the largest pair has: what single precision can tell. */
+static const double most_units = 0x1p26;
+
+/* A Gaussian ends where it has fallen to exp(-12.5). */
+static const float most_fall = 12.5f;
+
+static const float far_away = 1e9f; /* where a block has no body */
+
+/* Of one part, in units of 1: what two bodies have in one place, and how fast
+ * it falls. The order of the bodies must not matter. */
+static double overlap_of(double variance, double *falls)
 {
-    const size_t n = (size_t)t->topology->n_body, k = (size_t)t->most_state;
-    return sizeof(map_fit) + k * k * sizeof(int64_t) +
-           k * (4 * n * sizeof(double) +
-                tsr_overlap_room((int)n) * sizeof(float));
+    const double two_pi = 6.28318530717958648;
+    *falls = 0.5 / variance;
+    return pow(two_pi * variance, -1.5);
 }
 
-/* The kernel's rows, behind the scratch; a copy seldom needs them. */
-static size_t rows_at(const map_bodies *t)
+/* Bodies of unit height and variance[type] (Angstrom^2, along an axis; 0: does
+ * not occur), whose product is blurred by the parts of the filter. */
+static void make_kernel(const map_bodies *t, const double *variance,
+                        overlap_kernel *out)
 {
-    const size_t n = (size_t)tsr_overlap_bodies(t->topology->n_body);
-    return fit_bytes(t) + 2 * n * sizeof(int);
-}
-
-static float *rows_of(const map_bodies *t, map_fit *f)
-{
-    return (float *)(void *)((char *)f + rows_at(t));
+    const tsr_map_filter *filter = &t->map->filter;
+    const double *weight = t->weight, volume = t->voxel_volume;
+    double most = 0.0, wide = 0.0, falls;
+    for (int a = 0; a < TSR_MAX_TYPE; a++)
+        if (variance[a] > 0.0) {
+            double sum = 0.0;
+            for (int m = 0; m < filter->n; m++) {
+                const double v = 2.0 * variance[a] + filter->extra[m];
+                sum += weight[a] * weight[a] * fabs(filter->share[m]) *
+                       overlap_of(v, &falls) / volume;
+                wide = fmax(wide, v);
+            }
+            most = fmax(most, sum);
+        }
+    out->unit = most > 0.0 ? most / most_units : 1.0;
+    out->reach_ang = (float)sqrt(2.0 * (double)most_fall * wide);
+    for (int m = 0; m < filter->n; m++)
+        for (int a = 0; a < TSR_MAX_TYPE; a++)
+            for (int b = 0; b < TSR_MAX_TYPE; b++) {
+                double height = 0.0;
+                falls = 0.0;
+                if (variance[a] > 0.0 && variance[b] > 0.0)
+                    height =
+                        weight[a] * weight[b] * filter->share[m] *
+                        overlap_of(variance[a] + variance[b] + filter->extra[m],
+                                   &falls) /
+                        (volume * out->unit);
+                out->falls[m][a][b] = (float)falls;
+                out->height[m][a][b] = (float)height;
+            }
 }
 
 /* What depends on sigma alone. Sums over voxels of products of two Gaussians
  * are, of voxels smaller than they are wide, those of integrals: a Gaussian of
- * the distance. */
+ * the distance. Looking up a pair's numbers would take as long as all the rest;
+ * in rows, vector instructions read them. */
 static void set_sigma(const map_bodies *t, double sigma_ang, map_fit *f)
 {
-    const tsr_map_filter *filter = &t->map->filter;
     double variance[TSR_MAX_TYPE];
+    float *row = f->own.rows;
     for (int a = 0; a < TSR_MAX_TYPE; a++) {
         const double v = sigma_ang * sigma_ang + t->spread2[a];
         variance[a] = t->occurs[a] ? v : 0.0;
         f->at_level[a] = tsr_blurred_level(t->map, v);
     }
     f->sigma_ang = sigma_ang;
-    tsr_overlap_make(t->weight, variance, filter->n, filter->share,
-                     filter->extra, t->voxel_volume, &f->kernel);
-    tsr_overlap_make_rows(&f->kernel, t->topology->n_body, t->type,
-                          rows_of(t, f));
+    make_kernel(t, variance, &f->kernel);
+    for (int a = 0; a < TSR_MAX_TYPE; a++)
+        for (int m = 0; m < t->map->filter.n; m++, row += 2 * (size_t)t->room)
+            for (int j = 0; j < t->room; j++) {
+                row[j] = f->kernel.falls[m][a][t->type[j]];
+                row[t->room + j] = f->kernel.height[m][a][t->type[j]];
+            }
 }
 
-/* The overlaps of some bodies of a state with all others, of its own and of the
- * other states, added (sign 1) or taken off (-1). */
-static void add_overlaps(const map_bodies *t, map_fit *f, int state,
-                         int n_moved, int sign)
+static void bound_block(const map_bodies *t, int b, float *place)
 {
-    const int n = t->topology->n_body;
-    int *is_in = scratch_of(t, f), *moved = is_in + tsr_overlap_bodies(n);
-    for (int l = 0; l < f->n_state; l++) {
-        const int high = l > state ? l : state, low = l > state ? state : l;
-        const int64_t sum =
-            l == state
-                ? tsr_overlap_own(&f->kernel, n, t->type, rows_of(t, f),
-                                  place_of(t, f, l), n_moved, moved, is_in)
-                : tsr_overlap_between(&f->kernel, n, t->type, rows_of(t, f),
-                                      place_of(t, f, state), n_moved, moved,
-                                      place_of(t, f, l));
-        f->overlap[high * t->most_state + low] += sign * sum;
+    const int rest = t->n - b * BLOCK, count = rest < BLOCK ? rest : BLOCK;
+    float *bound = place + (size_t)(3 * t->room + 4 * b), square = 0.0f;
+    for (int c = 0; c < 3; c++) {
+        float sum = 0.0f;
+        for (int k = 0; k < count; k++)
+            sum += place[c * t->room + b * BLOCK + k];
+        bound[c] = sum / (float)count;
     }
+    for (int k = 0; k < count; k++) {
+        float d2 = 0.0f;
+        for (int c = 0; c < 3; c++) {
+            const float d = place[c * t->room + b * BLOCK + k] - bound[c];
+            d2 += d * d;
+        }
+        square = d2 > square ? d2 : square;
+    }
+    bound[3] = sqrtf(square) + 0.01f; /* on the safe side of rounding */
 }
 
 /* Bodies of the list come to x. */
 static void place(const map_bodies *t, map_fit *f, int state, int n_moved,
                   const double (*x)[3])
 {
-    const int n = t->topology->n_body;
-    const int *moved = scratch_of(t, f) + tsr_overlap_bodies(n);
-    double(*xyz)[3] = xyz_of(t, f, state), *value = read_of(t, f, state);
+    const int *moved = f->own.moved, room = t->room;
+    double(*xyz)[3] = xyz_of(t, f, state), *value = value_of(t, f, state);
+    float *to = place_of(t, f, state);
+    int last = -1; /* block that is done */
+    for (int m = 0; m < n_moved; m++) {
+        const int i = moved[m], type = t->type[i];
+        memmove(xyz[i], x[i], sizeof xyz[i]);
+        value[i] =
+            t->weight[type] * tsr_blurred_read(t->map, f->at_level[type], x[i]);
+        for (int c = 0; c < 3; c++)
+            to[c * room + i] = (float)x[i][c];
+    }
+    for (int i = t->n; i < room; i++)
+        to[i] = to[room + i] = to[2 * room + i] = far_away;
+    for (int m = 0; m < n_moved; m++)
+        if (moved[m] / BLOCK != last) {
+            last = moved[m] / BLOCK;
+            bound_block(t, last, to);
+        }
+}
+
+/* exp(-64 y): a series, then exp(-y) - 1 doubled six times, which is as exact
+ * as single precision and which the compiler makes for several y at once. */
+TSR_INLINE float fallen(float y)
+{
+    const float third = 1.0f / 3.0f;
+    float e = -y * (1.0f - 0.5f * y * (1.0f - third * y * (1.0f - 0.25f * y)));
+    e *= 2.0f + e;
+    e *= 2.0f + e;
+    e *= 2.0f + e;
+    e *= 2.0f + e;
+    e *= 2.0f + e;
+    e *= 2.0f + e;
+    return 1.0f + e;
+}
+
+/* Numbers that are not negative are in the order of their bits, as integers,
+ * among which compilers choose without a branch. */
+TSR_INLINE void at_most(float limit, float value[BLOCK])
+{
+    int32_t bits[BLOCK], most;
+    memcpy(bits, value, sizeof bits);
+    memcpy(&most, &limit, sizeof most);
+    for (int j = 0; j < BLOCK; j++)
+        bits[j] = bits[j] < most ? bits[j] : most;
+    memcpy(value, bits, sizeof bits);
+}
+
+/* What is left of a Gaussian at its end is taken off all of it, so that it ends
+ * at 0. */
+TSR_INLINE void add_part(const float *falls, const float *height,
+                         const float square[BLOCK], float sum[BLOCK])
+{
+    const float most = most_fall / 64.0f, rest = fallen(most);
+    float y[BLOCK], value[BLOCK];
+    for (int j = 0; j < BLOCK; j++)
+        y[j] = falls[j] * (square[j] * (1.0f / 64.0f));
+    at_most(most, y);
+    for (int j = 0; j < BLOCK; j++)
+        value[j] = height[j] * (fallen(y[j]) - rest);
+    for (int j = 0; j < BLOCK; j++)
+        sum[j] += value[j];
+}
+
+/* A body at r with those of block b that are not left out; row: of its type. */
+TSR_CLONES static int64_t add_block(const map_bodies *t, const float *place,
+                                    const float r[3], const float *row, int b,
+                                    const int *is_in)
+{
+    const float *x = place + b * BLOCK, *y = x + t->room, *z = y + t->room;
+    float square[BLOCK], value[BLOCK] = {0.0f};
+    int32_t sum = 0;
+    for (int j = 0; j < BLOCK; j++) {
+        const float dx = x[j] - r[0], dy = y[j] - r[1], dz = z[j] - r[2];
+        square[j] = dx * dx + dy * dy + dz * dz;
+    }
+    row += b * BLOCK;
+    for (int m = 0; m < t->map->filter.n; m++, row += 2 * (size_t)t->room)
+        add_part(row, row + t->room, square, value);
+    for (int j = 0; j < BLOCK; j++)
+        sum += (int32_t)value[j] & is_in[j];
+    return sum;
+}
+
+/* Whether any of a block is within reach of r. */
+static int is_near(const map_bodies *t, const float *place, float reach,
+                   const float r[3], int b)
+{
+    const float *bound = place + (size_t)(3 * t->room + 4 * b);
+    const float most = reach + bound[3];
+    const float d[3] = {bound[0] - r[0], bound[1] - r[1], bound[2] - r[2]};
+    return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < most * most;
+}
+
+/* Twice the sum of the kernel over pairs of a body of the list, ascending, in a
+ * state and any in another, or in the same one, where a pair counts once. */
+static int64_t sum_overlaps(const map_bodies *t, map_fit *f, int state,
+                            int other, int n_moved)
+{
+    const int *moved = f->own.moved;
+    const float *place = place_of(t, f, state), *far = place_of(t, f, other);
+    int *is_in = f->own.is_in;
+    int64_t sum = 0;
+    /* Bodies that are done leave; blocks that all have left are passed over. */
+    int first = 0;
     for (int m = 0; m < n_moved; m++) {
         const int i = moved[m];
-        const double at = f->at_level[t->type[i]];
-        memmove(xyz[i], x[i], sizeof xyz[i]);
-        value[i] = t->weight[t->type[i]] * tsr_blurred_read(t->map, at, x[i]);
+        const float *row = f->own.rows + t->type[i] * row_floats(t);
+        const float r[3] = {place[i], place[t->room + i],
+                            place[2 * t->room + i]};
+        if (state == other) {
+            is_in[i] = 0;
+            first = i == m ? (m + 1) / BLOCK : first;
+        }
+        for (int b = first; b < t->n_block; b++)
+            if (is_near(t, far, f->kernel.reach_ang, r, b))
+                sum += add_block(t, far, r, row, b, is_in + b * BLOCK);
     }
-    for (int m = 0; m < n_moved;) {
-        int end = m + 1;
-        while (end < n_moved && moved[end] == moved[end - 1] + 1)
-            end++;
-        tsr_overlap_place(n, moved[m], end - m, (const double(*)[3])xyz,
-                          place_of(t, f, state));
-        m = end;
+    for (int m = 0; m < n_moved; m++)
+        is_in[moved[m]] = -1;
+    return 2 * sum;
+}
+
+/* The kernel of a body with itself, or with another in its place. */
+static double self_overlap(const map_bodies *t, const overlap_kernel *k,
+                           int type)
+{
+    float sum = 0.0f;
+    for (int m = 0; m < t->map->filter.n; m++)
+        sum += k->height[m][type][type] *
+               (fallen(0.0f) - fallen(most_fall / 64.0f));
+    return k->unit * (double)(int32_t)sum;
+}
+
+/* The overlaps of the listed bodies of a state with all others, of its own and
+ * of the other states, added (sign 1) or taken off (-1). */
+static void add_overlaps(const map_bodies *t, map_fit *f, int state,
+                         int n_moved, int sign)
+{
+    for (int l = 0; l < f->n_state; l++) {
+        const int high = l > state ? l : state, low = l > state ? state : l;
+        f->own.overlap[high * t->most_state + low] +=
+            sign * sum_overlaps(t, f, state, l, n_moved);
     }
 }
+
+/* ---- the sums ---- */
 
 /* A state's bodies that are not at x are listed. */
 static int list_moved(const map_bodies *t, map_fit *f, int state,
                       const double (*x)[3])
 {
-    const int n = t->topology->n_body;
-    int *moved = scratch_of(t, f) + tsr_overlap_bodies(n), n_moved = 0;
+    int n_moved = 0;
     const double(*had)[3] = (const double(*)[3])xyz_of(t, f, state);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < t->n; i++)
         if (had[i][0] != x[i][0] || had[i][1] != x[i][1] ||
             had[i][2] != x[i][2])
-            moved[n_moved++] = i;
+            f->own.moved[n_moved++] = i;
     return n_moved;
-}
-
-static void list_all(const map_bodies *t, map_fit *f)
-{
-    const int n = t->topology->n_body;
-    int *moved = scratch_of(t, f) + tsr_overlap_bodies(n);
-    for (int i = 0; i < n; i++)
-        moved[i] = i;
 }
 
 static void take_weights(const tsr_prediction *prediction, map_fit *f)
@@ -255,24 +461,23 @@ static void take_weights(const tsr_prediction *prediction, map_fit *f)
 /* The sums over the voxels, and what follows from them. */
 static void add_up(const map_bodies *t, map_fit *f)
 {
-    const int n = t->topology->n_body;
     double se = 0.0, ss = 0.0, self = 0.0, s = 0.0, each[TSR_MAX_TYPE];
     for (int a = 0; a < TSR_MAX_TYPE; a++)
-        each[a] = tsr_overlap_self(&f->kernel, a);
-    for (int i = 0; i < n; i++) {
+        each[a] = self_overlap(t, &f->kernel, a);
+    for (int i = 0; i < t->n; i++) {
         self += each[t->type[i]];
         s += t->weight[t->type[i]];
     }
     for (int k = 0; k < f->n_state; k++) {
-        const double w = f->weight[k], *value = read_of(t, f, k);
+        const double w = f->weight[k], *value = value_of(t, f, k);
         double sum = 0.0;
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < t->n; i++)
             sum += value[i];
         se += w * sum;
         ss += w * w * self;
         for (int l = 0; l <= k; l++)
             ss += w * f->weight[l] * f->kernel.unit *
-                  (double)f->overlap[k * t->most_state + l];
+                  (double)f->own.overlap[k * t->most_state + l];
     }
     const double n_voxel = t->map->n_voxel;
     const double mean_s = s / (t->voxel_volume * n_voxel);
@@ -281,47 +486,29 @@ static void add_up(const map_bodies *t, map_fit *f)
     f->cc = se / (t->voxel_volume * n_voxel) / sqrt(f->var_s * t->map->square);
 }
 
-/* NULL: out of memory. */
-static map_fit *fit_new(const map_bodies *t, tsr_pool *pool)
-{
-    const size_t room = (size_t)tsr_overlap_bodies(t->topology->n_body);
-    map_fit *f = tsr_pool_new(pool, 1, rows_at(t) + row_bytes(t));
-    for (size_t i = 0; f != NULL && i < room; i++)
-        scratch_of(t, f)[i] = -1;
-    return f;
-}
-
 /* All at a width of the blur. prediction NULL: of the structures that it has.
  */
 static void fit_make(const map_bodies *t, double sigma_ang,
                      const tsr_prediction *prediction, map_fit *f)
 {
-    const int n = t->topology->n_body;
     if (prediction != NULL)
         take_weights(prediction, f);
     const int n_state = f->n_state;
     set_sigma(t, sigma_ang, f);
-    list_all(t, f);
-    memset(f->overlap, 0,
-           (size_t)(t->most_state * t->most_state) * sizeof *f->overlap);
+    for (int i = 0; i < t->n; i++)
+        f->own.moved[i] = i;
+    memset(f->own.overlap, 0,
+           (size_t)(t->most_state * t->most_state) * sizeof *f->own.overlap);
     for (int k = 0; k < n_state; k++) {
-        place(t, f, k, n,
+        place(t, f, k, t->n,
               prediction != NULL
                   ? (const double(*)[3])prediction->state[k]->body
                   : (const double(*)[3])xyz_of(t, f, k));
         f->n_state = k + 1; /* each pair of states once */
-        add_overlaps(t, f, k, n, 1);
+        add_overlaps(t, f, k, t->n, 1);
     }
     f->n_state = n_state;
     add_up(t, f);
-}
-
-static void fit_copy(const map_bodies *t, const map_fit *from, map_fit *f)
-{
-    const size_t at = rows_at(t);
-    if (f->sigma_ang != from->sigma_ang)
-        memcpy((char *)f + at, (const char *)from + at, row_bytes(t));
-    memcpy(f, from, fit_bytes(t));
 }
 
 /* The same bits from the fit of another prediction at the same width, with as
@@ -343,12 +530,12 @@ static void fit_update(const map_bodies *t, const map_fit *from,
 
 /* The product of the slopes of two Gaussians, summed over the voxels: of an
  * overlap h exp(-f r^2) it is 2 f h exp(-f r^2) (1 - 2 f r r'). */
-static void slopes(const tsr_overlap_kernel *k, int a, int b, const double r[3],
-                   double out[3][3])
+static void slopes(const overlap_kernel *k, int n_part, int a, int b,
+                   const double r[3], double out[3][3])
 {
     const double r2 = tsr_vec3_dot(r, r);
     memset(out, 0, 9 * sizeof(double));
-    for (int m = 0; m < k->n_part; m++) {
+    for (int m = 0; m < n_part; m++) {
         const double f = (double)k->falls[m][a][b];
         const double h =
             k->unit * (double)k->height[m][a][b] * 2.0 * f * exp(-f * r2);
@@ -363,18 +550,15 @@ static void slopes(const tsr_overlap_kernel *k, int a, int b, const double r[3],
 static void fit_stiffen(const map_bodies *t, const map_fit *f, int state,
                         double by, int n, const double *v, double *y)
 {
-    const int n_body = t->topology->n_body;
-    const double *x =
-        (const double *)(f->overlap + t->most_state * t->most_state) +
-        (size_t)(3 * state * n_body);
+    const double(*x)[3] = (const double(*)[3])xyz_of(t, f, state);
     const double reach = (double)f->kernel.reach_ang;
     double r[3], k[3][3];
-    for (int i = 0; i < n_body; i++)
-        for (int j = 0; j < n_body; j++) {
-            tsr_vec3_sub(r, x + (ptrdiff_t)3 * i, x + (ptrdiff_t)3 * j);
+    for (int i = 0; i < t->n; i++)
+        for (int j = 0; j < t->n; j++) {
+            tsr_vec3_sub(r, x[i], x[j]);
             if (tsr_vec3_dot(r, r) > reach * reach)
                 continue;
-            slopes(&f->kernel, t->type[i], t->type[j], r, k);
+            slopes(&f->kernel, t->map->filter.n, t->type[i], t->type[j], r, k);
             for (int c = 0; c < 3; c++)
                 for (int d = 0; d < 3; d++) {
                     const double stiff = by * k[c][d];
@@ -466,14 +650,6 @@ static const tsr_field fields[] = {
                "volume V in which the map varies"),
     {0}};
 
-static void term_free(tsr_term *term)
-{
-    map_term *t = (map_term *)term;
-    tsr_blurred_free(t->map);
-    tsr_map_free(t->to_dock);
-    bodies_clear(&t->bodies);
-}
-
 /* ---- the map ---- */
 
 /* Blurred from the narrowest body at the smallest sigma / R to the widest at
@@ -493,8 +669,8 @@ static tsr_status blur(map_term *t, const tsr_map_source *m,
         }
     return tsr_blurred_make(m->map, whole.e / whole.n, &m->filter,
                             narrow + pow(low * t->resolution, 2.0),
-                            wide + pow(high * t->resolution, 2.0), &t->map,
-                            err);
+                            wide + pow(high * t->resolution, 2.0),
+                            &t->term.pool, &t->map, err);
 }
 
 /* The start mirrored in the middle of the box: a map of the wrong hand agrees
@@ -533,7 +709,7 @@ static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
 
 /* The map is the term's only until the molecule is placed. */
 static tsr_status take_map(map_term *t, const tsr_term_source *source,
-                           tsr_err *err)
+                           tsr_pool *pool, tsr_err *err)
 {
     const tsr_map_options *o = (const void *)source->options;
     tsr_map_start start = {0, NULL};
@@ -541,30 +717,25 @@ static tsr_status take_map(map_term *t, const tsr_term_source *source,
     if (source->start != NULL && !o->dock)
         start = (tsr_map_start){source->topology->n_body,
                                 (const double(*)[3])source->start->body};
-    TSR_TRY(tsr_map_source_read(o, start, source->log, &m, err));
+    TSR_TRY(tsr_map_source_read(o, start, source->log, pool, &m, err));
     const double *step = m.map->grid.step;
     t->bodies.voxel_volume = step[0] * step[1] * step[2];
     t->n_free = m.n_free;
     t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
-    tsr_status status = TSR_OK;
     if (start.n > 0)
-        status = tsr_map_check_overlap(
+        TSR_TRY(tsr_map_check_overlap(
             &m.map->grid, "the start", start.n, start.xyz, least_inside,
             "dock: true brings it there, or is origin another?", source->log,
-            err);
-    TSR_THEN(status, blur(t, &m, o, err));
+            err));
+    TSR_TRY(blur(t, &m, o, err));
     t->bodies.map = t->map;
-    if (status == TSR_OK && start.n > 0)
-        status = check_hand(t, source, m.middle, err);
-    if (status == TSR_OK)
-        t->limit = sqrt(fmax(0.0, 1.0 - m.noise / t->map->square));
-    if (isnan(m.noise))
-        t->limit = (double)NAN;
+    if (start.n > 0)
+        TSR_TRY(check_hand(t, source, m.middle, err));
+    t->limit = isnan(m.noise) ? (double)NAN
+                              : sqrt(fmax(0.0, 1.0 - m.noise / t->map->square));
     if (o->dock)
         t->to_dock = m.map, t->log = source->log;
-    else
-        tsr_map_free(m.map);
-    return status;
+    return TSR_OK;
 }
 
 static tsr_status check_options(const tsr_term_source *source, tsr_err *err)
@@ -610,10 +781,15 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
         "sigma_over_r", NULL, "width of the blur over the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
     term->parameter[0].seldom = 0.9; /* all bodies change */
-    TSR_TRY(bodies_make(source->topology, source->rg2, &t->bodies, err));
+    TSR_TRY(bodies_make(source->topology, source->rg2, &term->pool, &t->bodies,
+                        err));
     t->bodies.most_state =
         source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
-    TSR_TRY(take_map(t, source, err));
+    tsr_pool pool = {0};
+    const tsr_status status =
+        take_map(t, source, o->dock ? &term->pool : &pool, err);
+    tsr_pool_clear(&pool);
+    TSR_TRY(status);
     if (!isnan(t->limit))
         tsr_term_add_note(term, "limit",
                           "the correlation that the map's noise would leave of "
@@ -624,29 +800,31 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
 
 /* Scores of a model and of its mirror image are in the ratio of correlations.
  */
-static tsr_status check_docked_hand(const map_term *t, int n,
-                                    const double (*xyz)[3],
-                                    const double *weight,
-                                    const tsr_dock_options *options,
-                                    double score, tsr_err *err)
+static tsr_status dock(const map_term *t, const double (*xyz)[3],
+                       const double *weight, double (*image)[3],
+                       tsr_map_pose *pose, int *is_placed, tsr_err *err)
 {
-    tsr_map_pose pose;
-    int is_placed = 0;
-    double(*image)[3] = calloc((size_t)n, sizeof *image);
-    if (image == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a mirror image");
+    const int n = t->bodies.n;
+    const tsr_dock_options options = {.resolution_ang = t->resolution,
+                                      .sigma_ang =
+                                          sigma_middle * t->resolution};
+    tsr_map_pose mirrored;
+    int has_image;
+    TSR_TRY(tsr_dock(t->to_dock, n, xyz, weight, &options, 1, pose, is_placed,
+                     err));
+    if (!*is_placed)
+        return TSR_OK;
     memcpy(image, xyz, (size_t)n * sizeof *image);
     for (int i = 0; i < n; i++)
         image[i][0] = -image[i][0];
-    tsr_status status = tsr_dock(t->to_dock, n, (const double(*)[3])image,
-                                 weight, options, 1, &pose, &is_placed, err);
-    if (status == TSR_OK && is_placed && pose.score > 1.04 * score)
+    TSR_TRY(tsr_dock(t->to_dock, n, (const double(*)[3])image, weight, &options,
+                     1, &mirrored, &has_image, err));
+    if (has_image && mirrored.score > 1.04 * pose->score)
         tsr_warn(t->log,
                  "%s: the mirror image of the start fits better, %.2f times as "
                  "high a correlation: the map has the wrong hand; mirror it",
-                 t->label, pose.score / score);
-    free(image);
-    return status;
+                 t->label, mirrored.score / pose->score);
+    return TSR_OK;
 }
 
 static tsr_status term_place(const tsr_term *term,
@@ -654,26 +832,21 @@ static tsr_status term_place(const tsr_term *term,
                              tsr_motion *motion, int *is_placed, tsr_err *err)
 {
     const map_term *t = (const map_term *)term;
-    const int n = t->bodies.topology->n_body;
-    const tsr_dock_options options = {.resolution_ang = t->resolution,
-                                      .sigma_ang =
-                                          sigma_middle * t->resolution};
+    const map_bodies *b = &t->bodies;
     tsr_map_pose pose = {.score = 0.0};
+    tsr_pool pool = {0};
+    double *weight, (*image)[3];
     *is_placed = 0;
     if (t->to_dock == NULL)
         return TSR_OK;
-    double *weight = calloc((size_t)n, sizeof *weight);
-    if (weight == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
-    for (int i = 0; i < n; i++)
-        weight[i] = t->bodies.weight[t->bodies.type[i]];
-    tsr_status status =
-        tsr_dock(t->to_dock, n, (const double(*)[3])conformation->body, weight,
-                 &options, 1, &pose, is_placed, err);
-    if (status == TSR_OK && *is_placed)
-        status = check_docked_hand(t, n, (const double(*)[3])conformation->body,
-                                   weight, &options, pose.score, err);
-    free(weight);
+    tsr_pool_array(&pool, weight, b->n);
+    tsr_pool_array(&pool, image, b->n);
+    tsr_status status = tsr_pool_check(&pool, err);
+    for (int i = 0; i < b->n && status == TSR_OK; i++)
+        weight[i] = b->weight[b->type[i]];
+    TSR_THEN(status, dock(t, (const double(*)[3])conformation->body, weight,
+                          image, &pose, is_placed, err));
+    tsr_pool_clear(&pool);
     memcpy(motion->rotation, pose.turn, sizeof pose.turn);
     for (int c = 0; c < 3 && *is_placed; c++)
         motion->shift[c] = pose.to[c] - tsr_vec3_dot(pose.turn[c], pose.from);
@@ -821,7 +994,6 @@ const tsr_term_type tsr_term_map = {
     .log_lik = term_log_lik,
     .chi2 = term_chi2,
     .predict = term_predict,
-    .free = term_free,
     .fit_new = term_fit_new,
     .refit = term_refit,
     .place = term_place,

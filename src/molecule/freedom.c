@@ -39,49 +39,53 @@ const char *tsr_range_chains(int n_residue, const tsr_residue *residue,
     return text;
 }
 
+int tsr_range_read(const char *text, tsr_range *range)
+{
+    const char *colon = strchr(text, ':');
+    const char *at = colon != NULL ? colon + 1 : text;
+    *range = (tsr_range){.first = INT_MIN, .last = INT_MAX};
+    range->has_number = read_number(&at, &range->first);
+    const size_t n = colon != NULL       ? (size_t)(colon - text)
+                     : range->has_number ? 0
+                                         : strlen(text);
+    if (n >= sizeof range->chain || (colon != NULL && !range->has_number) ||
+        (n == 0 && (colon != NULL || !range->has_number)))
+        return 0;
+    memcpy(range->chain, text, n);
+    if (!range->has_number)
+        return 1;
+    range->last = range->first;
+    return (*at != '-' || (at++, read_number(&at, &range->last))) &&
+           *at == '\0';
+}
+
 tsr_status tsr_range_mark(const char *text, int n_residue,
                           const tsr_residue *residue, int *mark, tsr_err *err)
 {
-    char chain[8] = "", chains[TSR_CHAINS_SIZE];
-    long first = INT_MIN, last = INT_MAX;
-    const char *colon = strchr(text, ':');
-    const char *at = colon != NULL ? colon + 1 : text;
-    const int has_number = read_number(&at, &first);
-    const size_t n = colon != NULL ? (size_t)(colon - text)
-                     : has_number  ? 0
-                                   : strlen(text);
-    int is_bad = n >= sizeof chain || (colon != NULL && !has_number) ||
-                 (n == 0 && (colon != NULL || !has_number));
-    if (has_number) {
-        last = first;
-        if (*at == '-') {
-            at++;
-            is_bad |= !read_number(&at, &last);
-        }
-        is_bad |= *at != '\0';
-    }
-    if (is_bad)
+    char chains[TSR_CHAINS_SIZE];
+    tsr_range range;
+    if (!tsr_range_read(text, &range))
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': expected CHAIN:FIRST-LAST, "
                         "CHAIN:NUMBER, CHAIN or, with one chain, FIRST-LAST",
                         text);
-    memcpy(chain, text, n);
-    if (first > last)
+    if (range.first > range.last)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': ends before it begins", text);
-    if (chain[0] == '\0' && residue[n_residue - 1].chain_first != 0)
+    if (range.chain[0] == '\0' && residue[n_residue - 1].chain_first != 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': the structure has several "
                         "chains; put the chain before it, as in %s:%s",
                         text, residue[0].chain, text);
     int n_found = 0, n_chain = 0, lowest = INT_MAX, highest = INT_MIN;
     for (int i = 0; i < n_residue; i++) {
-        if (chain[0] != '\0' && strcmp(chain, residue[i].chain) != 0)
+        if (range.chain[0] != '\0' &&
+            strcmp(range.chain, residue[i].chain) != 0)
             continue;
         n_chain++;
         lowest = residue[i].number < lowest ? residue[i].number : lowest;
         highest = residue[i].number > highest ? residue[i].number : highest;
-        if (residue[i].number < first || residue[i].number > last)
+        if (residue[i].number < range.first || residue[i].number > range.last)
             continue;
         mark[i] = 1;
         n_found++;
@@ -90,14 +94,14 @@ tsr_status tsr_range_mark(const char *text, int n_residue,
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': there is no chain '%s'; "
                         "chains: %s",
-                        text, chain,
+                        text, range.chain,
                         tsr_range_chains(n_residue, residue, chains));
     if (n_found == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': names no residue; the chain goes "
                         "from %d to %d",
                         text, lowest, highest);
-    if (has_number && (first < lowest || last > highest))
+    if (range.has_number && (range.first < lowest || range.last > highest))
         return tsr_fail(err, TSR_E_CONFIG,
                         "residue range '%s': the chain goes from %d to %d only",
                         text, lowest, highest);
@@ -242,15 +246,14 @@ static tsr_status mark_mobile(tsr_topology *t, const tsr_flexibility *f,
     char text[TSR_CHAINS_SIZE];
     int n_mobile = 0;
     for (int k = 0; k < count_of(mobile); k++) {
-        int chain = -1, found = 0;
-        for (int i = 0; i < t->n_residue; i++) {
-            chain += t->residue[i].chain_first == i;
-            if (t->residue[i].chain_first != i ||
-                strcmp(t->residue[i].chain, mobile->item[k]) != 0)
+        int found = 0;
+        for (int c = 0; c < t->n_chain; c++) {
+            if (strcmp(t->residue[t->chain_start[c]].chain, mobile->item[k]) !=
+                0)
                 continue;
             found = 1;
-            n_mobile += !t->mobile[chain];
-            t->mobile[chain] = 1;
+            n_mobile += !t->mobile[c];
+            t->mobile[c] = 1;
         }
         if (!found)
             return tsr_fail(err, TSR_E_CONFIG,
@@ -274,10 +277,8 @@ static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
                               const char *range, const int *mark, tsr_err *err)
 {
     char text[32];
-    int chain = -1;
     for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
-        chain += r->chain_first == i;
         if (!mark[i])
             continue;
         label(r, text);
@@ -286,7 +287,7 @@ static tsr_status check_fixed(const tsr_topology *t, const tsr_flexibility *f,
                             "residue range '%s': %s is in structure.flexible "
                             "too; take it out of one of them",
                             range, text);
-        if (t->mobile[chain])
+        if (t->mobile[r->in_chain])
             return tsr_fail(err, TSR_E_CONFIG,
                             "residue range '%s': %s is of chain %s, which "
                             "moves as a whole (structure.mobile); take it out "
@@ -320,27 +321,34 @@ static void number_units(tsr_topology *t)
     }
 }
 
-/* In a complex whose chains keep their relation something of each has to stay:
- * the user's choice, else the largest rigid unit of the chain that begins with
- * residue `first`. */
-static void anchor(tsr_topology *t, int chain, int first, tsr_log *log)
+static int is_chain_fixed(const tsr_topology *t, int chain)
 {
-    int last = t->residue[first].chain_last, is_fixed = 0;
+    for (int i = t->chain_start[chain]; i < t->chain_start[chain + 1]; i++)
+        if (t->residue[i].is_fixed)
+            return 1;
+    return 0;
+}
+
+/* In a complex whose chains keep their relation something of each has to stay:
+ * the user's choice, else the chain's largest rigid unit. */
+static void anchor(tsr_topology *t, int chain, tsr_log *log)
+{
+    const int first = t->chain_start[chain], end = t->chain_start[chain + 1];
     int best = -1, best_size = 0;
-    for (int i = first, size = 0; i <= last; i++) {
+    for (int i = first, size = 0; i < end; i++) {
         const tsr_residue *r = &t->residue[i];
         int same = i > first && r->unit == t->residue[i - 1].unit;
         size = r->unit < 0 ? 0 : same ? size + 1 : 1;
-        is_fixed |= r->is_fixed;
         if (size > best_size) {
             best_size = size;
             best = r->unit;
         }
     }
-    if (t->n_chain == 1 || t->mobile[chain] || is_fixed || best < 0)
+    if (t->n_chain == 1 || t->mobile[chain] || best < 0 ||
+        is_chain_fixed(t, chain))
         return;
     int from = -1;
-    for (int i = first; i <= last; i++)
+    for (int i = first; i < end; i++)
         if (t->residue[i].unit == best) {
             t->residue[i].is_fixed = 1;
             from = from < 0 ? i : from;
@@ -351,14 +359,6 @@ static void anchor(tsr_topology *t, int chain, int first, tsr_log *log)
              "otherwise)",
              t->residue[first].chain, t->residue[from].number,
              t->residue[from + best_size - 1].number);
-}
-
-static void choose_anchors(tsr_topology *t, tsr_log *log)
-{
-    int chain = 0;
-    for (int first = 0; first < t->n_residue;
-         first = t->residue[first].chain_last + 1)
-        anchor(t, chain++, first, log);
 }
 
 /* ---- which chain rides on which ----
@@ -375,7 +375,6 @@ static const double touch_ang = 10.0;
 typedef struct {
     tsr_topology *t;
     const tsr_conformation *c;
-    int *first;  /* [n_chain] residue */
     int *placed; /* [n_chain] 1: it has its place */
     int *count;  /* [n_residue + 1] by unit */
 } search;
@@ -400,14 +399,9 @@ static int touches(const search *s, int i, int j)
     return 0;
 }
 
-static int last_of(const search *s, int chain)
-{
-    return s->t->residue[s->first[chain]].chain_last;
-}
-
 static int is_strand(const search *s, int chain)
 {
-    return s->t->residue[s->first[chain]].link != TSR_LINK_NONE;
+    return s->t->residue[s->t->chain_start[chain]].link != TSR_LINK_NONE;
 }
 
 /* The pair of units of chains x and y with most contacts, if there are more
@@ -415,15 +409,16 @@ static int is_strand(const search *s, int chain)
 static void compare(search *s, int x, int y, contact *best)
 {
     const tsr_residue *r = s->t->residue;
-    for (int i = s->first[x], end; i <= last_of(s, x); i = end) {
-        for (end = i + 1; end <= last_of(s, x) && r[end].unit == r[i].unit;)
+    const int *start = s->t->chain_start;
+    for (int i = start[x], end; i < start[x + 1]; i = end) {
+        for (end = i + 1; end < start[x + 1] && r[end].unit == r[i].unit;)
             end++;
         if (r[i].unit < 0)
             continue;
-        for (int j = s->first[y]; j <= last_of(s, y); j++)
+        for (int j = start[y]; j < start[y + 1]; j++)
             if (r[j].unit >= 0)
                 s->count[r[j].unit] = 0;
-        for (int j = s->first[y]; j <= last_of(s, y); j++)
+        for (int j = start[y]; j < start[y + 1]; j++)
             for (int k = i; k < end && r[j].unit >= 0; k++)
                 if (touches(s, k, j) && ++s->count[r[j].unit] > best->n)
                     *best = (contact){s->count[r[j].unit], i, j};
@@ -438,40 +433,25 @@ static void fix_unit(tsr_topology *t, int residue)
             t->residue[i].is_fixed = 1;
 }
 
-static int chain_of(const search *s, int residue)
-{
-    int chain = 0;
-    while (s->first[chain] != s->t->residue[residue].chain_first)
-        chain++;
-    return chain;
-}
-
-static int is_fixed(const search *s, int chain)
-{
-    for (int i = s->first[chain]; i <= last_of(s, chain); i++)
-        if (s->t->residue[i].is_fixed)
-            return 1;
-    return 0;
-}
-
 /* A chain is held at one of its parts; what else of it touches another chain
  * lets go of that. */
 static void warn_of_others(const search *s, int x, int held, tsr_log *log)
 {
     const tsr_residue *r = s->t->residue;
-    for (int i = s->first[x]; i <= last_of(s, x); i++)
-        for (int y = 0; y < s->t->n_chain && r[i].unit >= 0; y++)
-            for (int j = s->first[y]; j <= last_of(s, y); j++) {
-                if (y == x || !s->placed[y] || r[j].unit < 0 ||
-                    r[i].unit == r[held].unit || !touches(s, i, j))
-                    continue;
-                tsr_warn(log,
-                         "chain %s is held by its part at %s:%d; that at "
-                         "%s:%d touches %s:%d, and lets go of it when it moves",
-                         r[i].chain, r[held].chain, r[held].number, r[i].chain,
-                         r[i].number, r[j].chain, r[j].number);
-                return;
-            }
+    const int *start = s->t->chain_start;
+    for (int i = start[x]; i < start[x + 1]; i++)
+        for (int j = 0; j < s->t->n_residue && r[i].unit >= 0; j++) {
+            const int y = r[j].in_chain;
+            if (y == x || !s->placed[y] || r[j].unit < 0 ||
+                r[i].unit == r[held].unit || !touches(s, i, j))
+                continue;
+            tsr_warn(log,
+                     "chain %s is held by its part at %s:%d; that at %s:%d "
+                     "touches %s:%d, and lets go of it when it moves",
+                     r[i].chain, r[held].chain, r[held].number, r[i].chain,
+                     r[i].number, r[j].chain, r[j].number);
+            return;
+        }
 }
 
 /* The residue that a chain rides on; -1: none. */
@@ -486,11 +466,11 @@ static int host_of(const tsr_topology *t, int chain)
 static void place(search *s, const contact *at, tsr_log *log)
 {
     tsr_topology *t = s->t;
-    const int x = chain_of(s, at->rider), y = chain_of(s, at->host);
     const tsr_residue *r = &t->residue[at->rider], *h = &t->residue[at->host];
+    const int x = r->in_chain, y = h->in_chain;
     s->placed[x] = 1;
     if (!is_strand(s, x) && !is_strand(s, y)) {
-        anchor(t, x, s->first[x], log);
+        anchor(t, x, log);
         return;
     }
     fix_unit(t, at->rider);
@@ -498,7 +478,8 @@ static void place(search *s, const contact *at, tsr_log *log)
     const int host_rides = y != x && host_of(t, y) >= 0;
     if (h->is_fixed && !host_rides)
         return;
-    t->ride[t->n_ride++] = (tsr_ride){x, s->first[x], last_of(s, x), at->host};
+    t->ride[t->n_ride++] =
+        (tsr_ride){x, r->chain_first, r->chain_last, at->host};
     tsr_info(log,
              "chain %s rides with the rigid part of %s:%d, which its part of "
              "%s:%d touches",
@@ -512,7 +493,7 @@ static int heaviest(const search *s)
     int best = -1, most = -1;
     for (int k = 0; k < s->t->n_chain; k++) {
         int n = 0;
-        for (int i = s->first[k]; i <= last_of(s, k); i++)
+        for (int i = s->t->chain_start[k]; i < s->t->chain_start[k + 1]; i++)
             n += s->t->residue[i].unit >= 0;
         n = is_strand(s, k) ? n : n + s->t->n_residue;
         if (!s->placed[k] && n > most)
@@ -525,7 +506,7 @@ static void place_all(search *s, tsr_log *log)
 {
     int n_placed = 0;
     for (int k = 0; k < s->t->n_chain; k++) {
-        s->placed[k] = s->t->mobile[k] || is_fixed(s, k);
+        s->placed[k] = s->t->mobile[k] || is_chain_fixed(s->t, k);
         n_placed += s->placed[k];
     }
     for (; n_placed < s->t->n_chain; n_placed++) {
@@ -540,7 +521,7 @@ static void place_all(search *s, tsr_log *log)
         }
         const int k = heaviest(s);
         s->placed[k] = 1;
-        anchor(s->t, k, s->first[k], log);
+        anchor(s->t, k, log);
     }
 }
 
@@ -552,18 +533,12 @@ static tsr_status set_rides(tsr_topology *t, const tsr_conformation *c,
     tsr_pool pool = {0};
     search s = {.t = t, .c = c};
     tsr_pool_array(&t->pool, t->ride, t->n_chain);
-    tsr_pool_array(&pool, s.first, t->n_chain);
     tsr_pool_array(&pool, s.placed, t->n_chain);
     tsr_pool_array(&pool, s.count, t->n_residue + 2);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, tsr_pool_check(&t->pool, err));
-    if (status == TSR_OK) {
-        for (int i = 0, k = 0; i < t->n_residue; k++) {
-            s.first[k] = i;
-            i = t->residue[i].chain_last + 1;
-        }
+    if (status == TSR_OK)
         place_all(&s, log);
-    }
     tsr_pool_clear(&pool);
     if (status == TSR_OK && t->n_ride > TSR_MAX_RIDE)
         return tsr_fail(err, TSR_E_CONFIG,
@@ -603,23 +578,20 @@ static void join_rides(tsr_topology *t)
  * as a whole. Where that is true of all, the first stays. */
 static void set_adrift(tsr_topology *t, tsr_log *log)
 {
-    int is_free = 1, chain = 0;
-    for (int i = 0; i < t->n_residue; i++)
-        is_free &= !t->residue[i].is_fixed;
-    for (int first = 0; first < t->n_residue; chain++) {
-        int last = t->residue[first].chain_last, is_fixed = 0;
-        for (int i = first; i <= last; i++)
-            is_fixed |= t->residue[i].is_fixed;
-        if (t->n_chain > 1 && !t->mobile[chain] && !is_fixed && !is_free) {
-            t->mobile[chain] = 1;
+    int is_free = 1;
+    for (int k = 0; k < t->n_chain; k++)
+        is_free &= !is_chain_fixed(t, k);
+    for (int k = 0; k < t->n_chain; k++) {
+        const int is_fixed = is_chain_fixed(t, k);
+        if (t->n_chain > 1 && !t->mobile[k] && !is_fixed && !is_free) {
+            t->mobile[k] = 1;
             tsr_info(log,
                      "chain %s: no part of it is rigid, so it moves against "
                      "the other chains as a whole (structure.fixed says "
                      "otherwise)",
-                     t->residue[first].chain);
+                     t->residue[t->chain_start[k]].chain);
         }
-        is_free &= t->mobile[chain] || is_fixed;
-        first = last + 1;
+        is_free &= t->mobile[k] || is_fixed;
     }
 }
 
@@ -720,7 +692,8 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
     number_units(t);
     if (t->n_link > 0 && t->n_chain > 1)
         TSR_TRY(set_rides(t, c, log, err));
-    choose_anchors(t, log);
+    for (int k = 0; k < t->n_chain; k++)
+        anchor(t, k, log);
     join_fixed(t);
     join_rides(t);
     set_adrift(t, log);

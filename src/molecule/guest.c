@@ -112,11 +112,17 @@ typedef struct {
     int *group; /* [atoms->n_residue] of guests: the first of its group */
     int *host;  /* [atoms->n_residue] of guests; -1: not known yet */
     int *turns; /* [atoms->n_residue] 1: with the base of the host */
-    double (*xyz)[3]; /* [atoms->n_atom] */
     tsr_cell_list *cells;
     int *near, *part;     /* [atoms->n_atom] scratch */
     int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
 } search;
+
+/* The atoms near atom i, into s->near; returns how many. */
+static int find_near(search *s, int i)
+{
+    return tsr_cell_list_near(s->cells, s->atoms->atom[i].xyz, contact_ang,
+                              s->atoms->n_atom, s->near);
+}
 
 static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)
 {
@@ -171,8 +177,7 @@ static void join_groups(search *s)
         int r = s->atoms->atom[i].residue;
         if (s->of[r] >= 0)
             continue;
-        int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
-                                   s->atoms->n_atom, s->near);
+        const int n = find_near(s, i);
         for (int k = 0; k < n; k++) {
             int other = s->atoms->atom[s->near[k]].residue;
             if (s->of[other] >= 0 || !are_joined(s, i, s->near[k]))
@@ -192,8 +197,7 @@ static int count_of_atom(search *s, int i)
     int sum = 0;
     if (s->atoms->atom[i].z == 1)
         return 0;
-    int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
-                               s->atoms->n_atom, s->near);
+    const int n = find_near(s, i);
     for (int k = 0; k < n; k++) {
         const tsr_file_atom *b = &s->atoms->atom[s->near[k]];
         int of = s->of[b->residue];
@@ -250,7 +254,9 @@ static int nearest_host(const search *s, int group)
             continue;
         for (int k = 0; k < s->atoms->n_atom; k++) {
             int of = s->of[s->atoms->atom[k].residue];
-            double d2 = of >= 0 ? tsr_vec3_distance2(a->xyz, s->xyz[k]) : least;
+            double d2 = of >= 0
+                            ? tsr_vec3_distance2(a->xyz, s->atoms->atom[k].xyz)
+                            : least;
             if (d2 < least)
                 least = d2, best = of;
         }
@@ -275,14 +281,13 @@ static int bonded_atom(search *s, int group)
     for (int i = 0; i < s->atoms->n_atom; i++) {
         if (s->group[atom[i].residue] != group || atom[i].z == 1)
             continue;
-        const int n = tsr_cell_list_near(s->cells, s->xyz[i], contact_ang,
-                                         s->atoms->n_atom, s->near);
+        const int n = find_near(s, i);
         for (int k = 0; k < n; k++) {
             const int other = s->near[k], of = s->of[atom[other].residue];
             if (of < 0 || s->t->residue[of].link == TSR_LINK_NONE ||
                 atom[other].z == 1 || !tsr_atoms_are_bonded(s->atoms, i, other))
                 continue;
-            const double d = tsr_vec3_distance(s->xyz[i], s->xyz[other]) -
+            const double d = tsr_vec3_distance(atom[i].xyz, atom[other].xyz) -
                              tsr_atom_covalent_radius(atom[i].z) -
                              tsr_atom_covalent_radius(atom[other].z);
             if (d < least)
@@ -346,22 +351,14 @@ static const char *trim(char *text)
 /* "I", "I:201", "I:5-20"; a residue there takes its whole group along. */
 static int bind(search *s, const char *guest, int host)
 {
-    char chain[16];
-    const char *colon = strchr(guest, ':');
-    int first = -1000000, last = 1000000, n_read = 0, n_found = 0;
-    size_t n = colon != NULL ? (size_t)(colon - guest) : strlen(guest);
-    snprintf(chain, sizeof chain, "%.*s", (int)n, guest);
-    if (colon != NULL) {
-        int n_number =
-            sscanf(colon + 1, "%d%n-%d%n", &first, &n_read, &last, &n_read);
-        last = n_number == 1 ? first : last;
-        if (n_number < 1 || colon[1 + n_read] != '\0')
-            return 0;
-    }
+    tsr_range range;
+    int n_found = 0;
+    if (!tsr_range_read(guest, &range))
+        return 0;
     for (int r = 0; r < s->atoms->n_residue; r++) {
         const tsr_file_residue *residue = &s->atoms->residue[r];
-        if (s->of[r] >= 0 || strcmp(residue->chain, chain) != 0 ||
-            residue->number < first || residue->number > last)
+        if (s->of[r] >= 0 || strcmp(residue->chain, range.chain) != 0 ||
+            residue->number < range.first || residue->number > range.last)
             continue;
         n_found++;
         set_host(s, s->group[r], host, 0);
@@ -458,18 +455,14 @@ static tsr_status find_all(const tsr_structure *structure,
     const int n_bound = bound != NULL ? bound->n : 0;
     tsr_pool_array(pool, s.of, atoms->n_residue + 1);
     tsr_pool_array(pool, s.turns, atoms->n_residue + 1);
-    tsr_pool_array(pool, s.xyz, atoms->n_atom + 1);
     tsr_pool_array(pool, s.near, atoms->n_atom + 1);
     tsr_pool_array(pool, s.part, atoms->n_atom + 1);
     tsr_pool_array(pool, s.count, t->n_residue + 1);
     tsr_pool_array(pool, s.by_unit, t->n_residue + 1);
     TSR_TRY(tsr_pool_check(pool, err));
-    for (int i = 0; i < atoms->n_atom; i++)
-        tsr_vec3_copy(s.xyz[i], atoms->atom[i].xyz);
     for (int r = 0; r < atoms->n_residue; r++)
         host[r] = -1, group[r] = r;
-    TSR_TRY(tsr_cell_list_new(pool, atoms->n_atom, (const double(*)[3])s.xyz,
-                              contact_ang, &s.cells, err));
+    TSR_TRY(tsr_cell_list_of_atoms(pool, atoms, contact_ang, &s.cells, err));
     const int has_guests = count_guests(&s) > 0;
     if (has_guests)
         join_groups(&s);

@@ -202,16 +202,6 @@ static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
 
 /* ---- chains ---- */
 
-/* Does a range name the chain? "B", "B:5-9"; "5-9" where it is the only one. */
-static int names(const char *range, const char *chain, int is_only)
-{
-    const char *colon = strchr(range, ':');
-    const size_t n = colon != NULL ? (size_t)(colon - range) : strlen(range);
-    if (strlen(chain) == n && strncmp(range, chain, n) == 0)
-        return 1;
-    return is_only && colon == NULL && strcspn(range, "-0123456789") == 0;
-}
-
 static int has_protein(const tsr_structure *s, const char *chain)
 {
     for (int i = 0; i < s->n_residue; i++)
@@ -225,12 +215,15 @@ static int is_wanted(const tsr_structure *s, const char *chain, int is_only,
 {
     const int n = named != NULL ? named->n : 0;
     const int is_alone = s->n_residue == 0;
+    tsr_range range;
     if (has_protein(s, chain))
         return 0;
     if (is_alone && (n == 0 || (n == 1 && strcmp(named->item[0], "all") == 0)))
         return 1;
     for (int k = 0; k < n; k++)
-        if (names(named->item[k], chain, is_alone && is_only))
+        if (tsr_range_read(named->item[k], &range) &&
+            (strcmp(range.chain, chain) == 0 ||
+             (is_alone && is_only && range.chain[0] == '\0')))
             return 1;
     return 0;
 }

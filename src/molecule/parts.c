@@ -1344,7 +1344,6 @@ enum { LEAST_STRETCH = 2 };          /* the last pair of a helix frays alone */
 
 typedef struct {
     const tsr_atoms *atoms;
-    double (*xyz)[3];
     tsr_cell_list *cells;
     int *near; /* [n_atom] scratch */
     int *part; /* [n_atom] tsr_nucleic_part, of nucleotides */
@@ -1470,17 +1469,13 @@ static tsr_status find_strands(search *s, tsr_pool *pool,
     tsr_residue *residue;
     int *mark;
     char *held;
-    tsr_pool_array(pool, s->xyz, atoms->n_atom + 1);
     tsr_pool_array(pool, s->near, atoms->n_atom + 1);
     tsr_pool_array(pool, s->part, atoms->n_atom + 1);
     tsr_pool_array(pool, residue, atoms->n_residue + 1);
     tsr_pool_array(pool, mark, atoms->n_residue + 1);
     tsr_pool_array(pool, held, atoms->n_residue + 1);
     TSR_TRY(tsr_pool_check(pool, err));
-    for (int i = 0; i < atoms->n_atom; i++)
-        tsr_vec3_copy(s->xyz[i], atoms->atom[i].xyz);
-    TSR_TRY(tsr_cell_list_new(pool, atoms->n_atom, (const double(*)[3])s->xyz,
-                              touch_ang, &s->cells, err));
+    TSR_TRY(tsr_cell_list_of_atoms(pool, atoms, touch_ang, &s->cells, err));
     for (int r = 0; r < atoms->n_residue; r++) {
         const tsr_file_residue *from = &atoms->residue[r];
         memcpy(residue[r].chain, from->chain, sizeof residue[r].chain);
@@ -1574,42 +1569,31 @@ tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
     return status;
 }
 
-static tsr_status find_in(const tsr_structure *s, const char *path,
-                          tsr_parts_wish wish, tsr_parts **out, tsr_err *err)
-{
-    tsr_pool pool = {0};
-    tsr_pae *pae = NULL;
-    tsr_status status = tsr_pae_read(&pool, path, &pae, err);
-    TSR_THEN(status, tsr_parts_find(s, pae, wish, out, err));
-    tsr_pool_clear(&pool);
-    return status;
-}
-
 tsr_status tsr_parts_with(const tsr_structure *s, const char *pae,
                           tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
                           char **used_pae, tsr_err *err)
 {
     tsr_err why;
+    tsr_pool pool = {0};
+    tsr_pae *errors = NULL;
     tsr_status status = TSR_OK;
     char *path = pae == NULL ? tsr_pae_beside(s->path) : strdup(pae);
     *out = NULL;
     if (path != NULL)
-        status = find_in(s, path, wish, out, &why);
-    if (status == TSR_E_DATA && pae == NULL) {
+        status = tsr_pae_read(&pool, path, &errors, &why);
+    TSR_THEN(status, tsr_parts_find(s, errors, wish, out, &why));
+    if (status == TSR_E_DATA && path != NULL && pae == NULL) {
         tsr_warn(log, "not used: %s", why.message);
         free(path);
         path = NULL;
-        status = TSR_OK;
+        status = tsr_parts_find(s, NULL, wish, out, &why);
     }
+    tsr_pool_clear(&pool);
     if (status != TSR_OK)
         (void)tsr_fail(err, status, "%s", why.message);
-    else if (path == NULL)
-        status = tsr_parts_find(s, NULL, wish, out, err);
-    if (status != TSR_OK || used_pae == NULL) {
-        free(path);
-        path = NULL;
-    }
     if (used_pae != NULL)
-        *used_pae = path;
+        *used_pae = status == TSR_OK ? path : NULL;
+    if (used_pae == NULL || status != TSR_OK)
+        free(path);
     return status;
 }

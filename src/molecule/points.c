@@ -92,6 +92,21 @@ tsr_status tsr_cell_list_new(tsr_pool *pool, int n, const double (*xyz)[3],
     return TSR_OK;
 }
 
+tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
+                                  double radius, tsr_cell_list **out,
+                                  tsr_err *err)
+{
+    double(*xyz)[3];
+    tsr_pool_array(pool, xyz, atoms->n_atom);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < atoms->n_atom; i++)
+        tsr_vec3_copy(xyz[i], atoms->atom[i].xyz);
+    const tsr_status status = tsr_cell_list_new(
+        pool, atoms->n_atom, (const double(*)[3])xyz, radius, out, err);
+    tsr_pool_drop(pool, xyz);
+    return status;
+}
+
 int tsr_cell_list_near(const tsr_cell_list *c, const double x[3], double radius,
                        int max, int *index)
 {

@@ -173,18 +173,11 @@ typedef struct {
     double beside;   /* and any body of the host */
 } chain_reach;
 
-static int chain_of(int n_chain, const chain_reach *chain, int residue)
-{
-    int k = 0;
-    while (k + 1 < n_chain && chain[k + 1].view.first <= residue)
-        k++;
-    return k;
-}
-
 static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
                            int *hinge, chain_reach *chain)
 {
-    for (int k = 0, i = 0; k < t->n_chain; k++) {
+    for (int k = 0; k < t->n_chain; k++) {
+        const int i = t->chain_start[k];
         chain_view v = {t, first, i, t->residue[i].chain_last, 0, hinge + i};
         for (int r = v.first; r <= v.last; r++)
             if (t->residue[r].flexible)
@@ -193,12 +186,11 @@ static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
         *c = (chain_reach){.view = v, .order = -1, .host = -1};
         still_point(&v, c->fixed, &c->middle);
         c->radius = reach_from(&v, c->middle, c->fixed);
-        i = v.last + 1;
     }
     for (int k = 0; k < t->n_ride; k++) {
         chain_reach *c = &chain[t->ride[k].chain];
         c->order = k;
-        c->host = chain_of(t->n_chain, chain, t->ride[k].host);
+        c->host = t->residue[t->ride[k].host].in_chain;
         const chain_reach *host = &chain[c->host];
         const int s = stretch_of(&host->view, t->ride[k].host);
         c->way = way_to(&host->view, host->middle, s, host->fixed, c->fixed);
@@ -226,10 +218,11 @@ static double far_apart(const chain_reach *chain, int x, int y)
 double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
 {
     const int n = t->n_chain;
-    int *hinge = calloc((size_t)t->n_residue, sizeof *hinge);
-    chain_reach *chain = calloc((size_t)n, sizeof *chain);
+    tsr_pool pool = {0};
+    int *hinge = tsr_pool_new(&pool, (size_t)t->n_residue, sizeof *hinge);
+    chain_reach *chain = tsr_pool_new(&pool, (size_t)n, sizeof *chain);
     double worst = (double)NAN;
-    if (hinge != NULL && chain != NULL) {
+    if (!pool.failed) {
         look_at_chains(t, first, hinge, chain);
         worst = 0.0;
         for (int x = 0; x < n; x++) {
@@ -241,7 +234,6 @@ double tsr_topology_reach(const tsr_topology *t, const tsr_conformation *first)
         for (int c = 0; c < n; c++)
             worst = t->mobile[c] && n > 1 ? HUGE_VAL : worst;
     }
-    free(hinge);
-    free(chain);
+    tsr_pool_clear(&pool);
     return worst;
 }

@@ -180,8 +180,8 @@ void tsr_atoms_free(tsr_atoms *atoms);
 int tsr_atoms_are_bonded(const tsr_atoms *atoms, int i, int k);
 
 /* All models of a file, which must be of the same atoms: those of the first,
- * and the coordinates of all, xyz [*n_model][n_atom][3], which the caller
- * frees. Errors: as above, naming the model; TSR_E_DATA (a model of other
+ * and the coordinates of all, xyz [*n_model][n_atom][3], which is theirs.
+ * Errors: as above, naming the model; TSR_E_DATA (a model of other
  * atoms). */
 tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
                                  int *n_model, double (**xyz)[3], tsr_err *err);

@@ -1459,11 +1459,10 @@ extern "C" tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
 {
     return read_file(path, out, err, [=](const std::string &text) {
         Models all = read_models(path, text);
-        const size_t size = all.xyz.size() * sizeof(double);
-        *xyz = static_cast<double(*)[3]>(std::malloc(size));
+        *xyz =
+            reinterpret_cast<double(*)[3]>(copy_out(&all.first->pool, all.xyz));
         if (*xyz == nullptr)
             throw std::bad_alloc();
-        std::memcpy(*xyz, all.xyz.data(), size);
         *n_model = all.n;
         return std::move(all.first);
     });

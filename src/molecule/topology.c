@@ -33,6 +33,7 @@ static tsr_status topology_new(int n_residue, int n_link,
     tsr_pool_array(&t->pool, t->body, 2 * n_residue);
     tsr_pool_array(&t->pool, t->torsion, 2 * n_residue);
     tsr_pool_array(&t->pool, t->side, n_residue);
+    tsr_pool_array(&t->pool, t->chain_start, n_residue + 1);
     tsr_pool_array(&t->pool, t->mobile, n_residue);
     if (n_link > 0)
         tsr_pool_array(&t->pool, t->base, n_residue);
@@ -58,18 +59,16 @@ static void make_bodies(tsr_topology *t)
 
 static void set_chains(tsr_topology *t)
 {
+    tsr_residue *r = t->residue;
     for (int i = 0; i < t->n_residue; i++) {
-        int first =
-            i > 0 && strcmp(t->residue[i].chain, t->residue[i - 1].chain) == 0;
-        t->residue[i].chain_first = first ? t->residue[i - 1].chain_first : i;
-        t->n_chain += !first;
+        if (i == 0 || strcmp(r[i].chain, r[i - 1].chain) != 0)
+            t->chain_start[t->n_chain++] = i;
+        r[i].in_chain = t->n_chain - 1;
+        r[i].chain_first = t->chain_start[t->n_chain - 1];
     }
-    for (int i = t->n_residue - 1; i >= 0; i--)
-        t->residue[i].chain_last =
-            i + 1 < t->n_residue &&
-                    t->residue[i + 1].chain_first == t->residue[i].chain_first
-                ? t->residue[i + 1].chain_last
-                : i;
+    t->chain_start[t->n_chain] = t->n_residue;
+    for (int i = 0; i < t->n_residue; i++)
+        r[i].chain_last = t->chain_start[r[i].in_chain + 1] - 1;
 }
 
 /* Bodies of residues less than three places apart are not in each other's way:

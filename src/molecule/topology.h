@@ -35,8 +35,9 @@ typedef struct {
     tsr_link link;
     char chain[8];
     int number;
-    char insertion;  /* ' ' where there is none */
-    int chain_first; /* first and last residue of its chain */
+    char insertion; /* ' ' where there is none */
+    int in_chain;   /* number of its chain; the first and last residue of it */
+    int chain_first;
     int chain_last;
     int linked;   /* 1: a bond joins it to the residue before */
     int flexible; /* 1: its torsions and side chain are free */
@@ -105,6 +106,7 @@ typedef struct {
     tsr_body *body;       /* [n_body], in the order of the residues */
     tsr_torsion *torsion; /* [n_torsion] the free ones */
     int *side;            /* [n_side] residues with a free side chain */
+    int *chain_start;     /* [n_chain + 1] first residue; then n_residue */
     int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
     int n_ride;
     tsr_ride *ride;     /* [n_ride] hosts before those that ride on them */
@@ -196,6 +198,16 @@ tsr_status tsr_freedom_set(tsr_topology *topology,
                            const tsr_conformation *conformation,
                            const tsr_flexibility *flexibility, tsr_log *log,
                            tsr_err *err);
+
+/* A range as text: "A:262-269", "A:17", "262-269", "A:-6-8", "A". */
+typedef struct {
+    char chain[8]; /* "": not named */
+    int has_number;
+    long first, last; /* without numbers all that there are */
+} tsr_range;
+
+/* 0: the text is none. */
+int tsr_range_read(const char *text, tsr_range *range);
 
 /* Sets mark[i] = 1 for each residue that a range names: "A:262-269", "A:17",
  * "262-269", "A:-6-8", "A". It takes the residues of the chain whose numbers

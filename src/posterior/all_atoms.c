@@ -19,11 +19,14 @@
 
 /* Where an atom comes from. */
 typedef enum {
-    FROM_MODEL,   /* drawn: N, CA, C, O */
-    FROM_FRAME,   /* CB: fixed to N, CA, C */
-    FROM_SIDE,    /* beyond CB: turns about CA-CB */
-    FROM_O,       /* OXT: opposite O */
-    FROM_CARBONYL /* fixed to CA, C, O: what rides on O or OXT */
+    FROM_MODEL, /* drawn: N, CA, C, O */
+    FROM_FRAME, /* CB: fixed to N, CA, C */
+    FROM_SIDE,  /* beyond CB: turns about CA-CB */
+    FROM_O,     /* OXT: opposite O */
+    /* what rides along */
+    FROM_CARBONYL, /* on O or OXT: fixed to CA, C, O */
+    FROM_HOST,     /* a guest: fixed to N, CA, C of its host */
+    FROM_BASE      /* likewise, turning with the base of its host, a link */
 } source;
 
 typedef struct {
@@ -34,35 +37,29 @@ typedef struct {
 } recipe;
 
 typedef struct {
-    int first, count;  /* its atoms */
-    int model_first;   /* the model's */
-    int rider, riders; /* the first of those that ride on it, how many */
-    int n, ca, c, o;   /* atoms of the model; o < 0: none */
-    int sc;            /* drawn centre; < 0: none */
-    int cb;            /* its number among all atoms; < 0: none */
-    int is_ring;       /* proline */
+    int first, count; /* its atoms */
+    int model_first;  /* the model's */
+    int n, ca, c, o;  /* atoms of the model; o < 0: none */
+    int sc;           /* drawn centre; < 0: none */
+    int cb;           /* its number among all atoms; < 0: none */
+    int is_ring;      /* proline */
     double cb_local[3], side_local[3]; /* of the input */
 } placed_residue;
 
 struct tsr_all_atoms {
+    tsr_pool pool; /* of what it holds, and of itself */
     tsr_model_atoms list;
     recipe *recipe;          /* [list.n_atom] */
     placed_residue *residue; /* [n_residue] of amino acids */
     int n_amino;
-    recipe *rider; /* in the order of the residues; NULL: none */
 };
 
 void tsr_all_atoms_free(tsr_all_atoms *all)
 {
-    if (all == NULL)
-        return;
-    free(all->list.atom);
-    free(all->list.xyz);
-    free(all->list.ca);
-    free(all->recipe);
-    free(all->residue);
-    free(all->rider);
-    free(all);
+    tsr_pool pool = {0};
+    if (all != NULL)
+        pool = all->pool;
+    tsr_pool_clear(&pool);
 }
 
 const tsr_model_atoms *tsr_all_atoms_list(const tsr_all_atoms *all)
@@ -239,30 +236,27 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
         return differs(model, r,
                        r < input->n_residue ? &input->residue[r] : NULL, err);
     }
-    tsr_all_atoms *all = calloc(1, sizeof *all);
-    if (all != NULL) {
-        all->list.atom = calloc(n + 1, sizeof *all->list.atom);
-        all->list.xyz = calloc(3 * n + 3, sizeof *all->list.xyz);
-        all->list.ca = calloc(n_residue + 1, sizeof *all->list.ca);
-        all->list.n_residue = model->n_residue;
-        all->list.is_nucleic = model->is_nucleic;
-        all->recipe = calloc(n + 1, sizeof *all->recipe);
-        all->residue = calloc(n_residue + 1, sizeof *all->residue);
-    }
-    tsr_status status = TSR_OK;
-    if (all == NULL || all->list.atom == NULL || all->list.xyz == NULL ||
-        all->list.ca == NULL || all->recipe == NULL || all->residue == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for all atoms");
-    for (int r = 0; r < n_amino && status == TSR_OK; r++, all->n_amino++)
-        status = add_residue(all, model, r, input, err);
-    if (status == TSR_OK)
-        add_guests(all, model);
+    tsr_pool pool = {0};
+    tsr_all_atoms *all = tsr_pool_new(&pool, 1, sizeof *all), made = {0};
+    tsr_pool_array(&pool, made.list.atom, n);
+    tsr_pool_array(&pool, made.list.xyz, 3 * n);
+    tsr_pool_array(&pool, made.list.ca, n_residue);
+    tsr_pool_array(&pool, made.recipe, n);
+    tsr_pool_array(&pool, made.residue, n_residue);
+    tsr_status status = tsr_pool_check(&pool, err);
+    made.list.n_residue = model->n_residue;
+    made.list.is_nucleic = model->is_nucleic;
+    for (; made.n_amino < n_amino && status == TSR_OK; made.n_amino++)
+        status = add_residue(&made, model, made.n_amino, input, err);
     if (status != TSR_OK) {
-        tsr_all_atoms_free(all);
-        all = NULL;
+        tsr_pool_clear(&pool);
+        return status;
     }
+    add_guests(&made, model);
+    *all = made;
+    all->pool = pool;
     *out = all;
-    return status;
+    return TSR_OK;
 }
 
 /* The turn about the axis from CA to CB that brings the centre of the side
@@ -290,6 +284,8 @@ static double best_turn(const double ca[3], const double cb[3],
 typedef struct {
     double frame[3][3], side[3][3]; /* at CA; the second turned about CA-CB */
     double carbonyl[3][3];          /* at C, where the model has O */
+    double host[3][3];              /* at CA, of N-CA-C; for guests */
+    tsr_motion base;                /* in that frame */
     double ca[3], c[3];
 } carrier;
 
@@ -299,7 +295,6 @@ static void find_carrier(const placed_residue *at, const double (*model)[3],
     const double *ca = model[at->ca], *c = model[at->c];
     double cb[3], centre[3];
     tsr_motion turn;
-    *to = (carrier){.ca = {0.0}};
     side_frame(to->frame, at, model[at->n], ca, c);
     tsr_vec3_copy(to->ca, ca);
     tsr_vec3_copy(to->c, c);
@@ -337,6 +332,7 @@ static void place_opposite(const placed_residue *at, const double (*model)[3],
 static void place_one(const recipe *how, const placed_residue *at, carrier *by,
                       const double (*model)[3], double out[3])
 {
+    double turned[3];
     switch (how->from) {
     case FROM_MODEL:
         tsr_vec3_copy(out, model[how->model]);
@@ -353,78 +349,39 @@ static void place_one(const recipe *how, const placed_residue *at, carrier *by,
     case FROM_SIDE:
         tsr_frame_to_global(out, by->side, by->ca, how->local);
         break;
+    case FROM_HOST:
+        tsr_frame_to_global(out, by->host, by->ca, how->local);
+        break;
+    case FROM_BASE:
+        tsr_vec3_copy(turned, how->local);
+        tsr_motion_apply(&by->base, turned);
+        tsr_frame_to_global(out, by->host, by->ca, turned);
+        break;
     }
 }
 
-/* One amino acid: model [its atoms in the model][3] -> xyz, its atoms and then
- * what rides on them. Returns how many these are. */
-static int place_residue_all(const tsr_all_atoms *all, int residue_number,
-                             const double (*model)[3], double (*xyz)[3])
+/* The atoms of one amino acid: model [its atoms in the model][3] -> xyz.
+ * Returns how many these are. */
+static int place_amino(const tsr_all_atoms *all, int residue_number,
+                       const double (*model)[3], carrier *by, double (*xyz)[3])
 {
     const placed_residue *at = &all->residue[residue_number];
-    carrier by;
-    find_carrier(at, model, &by);
+    find_carrier(at, model, by);
     for (int k = 0; k < at->count; k++)
-        place_one(&all->recipe[at->first + k], at, &by, model, xyz[k]);
-    for (int k = 0; k < at->riders; k++)
-        place_one(&all->rider[at->rider + k], at, &by, model,
-                  xyz[at->count + k]);
-    return at->count + at->riders;
+        place_one(&all->recipe[at->first + k], at, by, model, xyz[k]);
+    return at->count;
 }
 
 void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
                          double (*xyz)[3])
 {
     int i = 0;
-    for (int r = 0; r < all->n_amino; r++) {
-        const placed_residue *at = &all->residue[r];
-        const double(*model)[3] = model_xyz + at->model_first;
-        carrier by;
-        find_carrier(at, model, &by);
-        for (i = at->first; i < at->first + at->count; i++)
-            place_one(&all->recipe[i], at, &by, model, xyz[i]);
-    }
+    carrier by;
+    for (int r = 0; r < all->n_amino; r++)
+        i += place_amino(all, r, model_xyz + all->residue[r].model_first, &by,
+                         xyz + i);
     for (; i < all->list.n_atom; i++) /* guests */
         tsr_vec3_copy(xyz[i], model_xyz[all->recipe[i].model]);
-}
-
-/* How a point at x goes along with an atom, of which that is the recipe. */
-static recipe ride_on(const recipe *atom, const placed_residue *at, carrier *by,
-                      const double x[3])
-{
-    const int is_o = atom->from == FROM_O ||
-                     (atom->from == FROM_MODEL && atom->model == at->o);
-    recipe out = {.from = is_o                      ? FROM_CARBONYL
-                          : atom->from == FROM_SIDE ? FROM_SIDE
-                                                    : FROM_FRAME};
-    if (is_o)
-        tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
-    else
-        tsr_frame_to_local(
-            out.local, out.from == FROM_SIDE ? by->side : by->frame, by->ca, x);
-    return out;
-}
-
-/* From now on n points ride on atoms of amino acids: each turns with its atom,
- * as a part of what carries that. atom [n] ascends; xyz [n][3] is where they
- * are while the model's atoms are at model_xyz. Once. Errors: TSR_E_NOMEM. */
-static tsr_status ride_on_bodies(tsr_all_atoms *all, int n, const int *atom,
-                                 const double (*model_xyz)[3],
-                                 const double (*xyz)[3], tsr_err *err)
-{
-    int k = 0;
-    all->rider = calloc((size_t)n + 1, sizeof *all->rider);
-    TSR_TRY(tsr_allocated(all->rider, err));
-    for (int r = 0; r < all->n_amino; r++) {
-        placed_residue *at = &all->residue[r];
-        carrier by;
-        find_carrier(at, model_xyz + at->model_first, &by);
-        at->rider = k;
-        for (; k < n && atom[k] < at->first + at->count; k++)
-            all->rider[k] = ride_on(&all->recipe[atom[k]], at, &by, xyz[k]);
-        at->riders = k - at->rider;
-    }
-    return TSR_OK;
 }
 
 /* ---- curves of all atoms ----
@@ -437,10 +394,12 @@ static tsr_status ride_on_bodies(tsr_all_atoms *all, int n, const int *atom,
 static const double most_cut = 0.1;
 
 struct tsr_atom_curves {
-    tsr_atom_curves_spec spec;
+    tsr_pool pool; /* of what it holds, and of itself */
+    const tsr_molecule *molecule;
+    tsr_q_grid grid;
+    const tsr_device *device;
     tsr_all_atoms *all;
     tsr_atoms atoms;    /* where they were placed last */
-    char *path;         /* the atoms' */
     double (*model)[3]; /* of a conformation, as model.pdb has it */
     double (*xyz)[3];   /* [atoms.n_atom] */
     int *body;          /* [atoms.n_atom] of the topology */
@@ -452,16 +411,10 @@ void tsr_atom_curves_free(tsr_atom_curves *curves)
 {
     if (curves == NULL)
         return;
+    tsr_pool pool = curves->pool;
     tsr_debye_sum_free(curves->sum);
     tsr_all_atoms_free(curves->all);
-    free(curves->atoms.atom);
-    free(curves->atoms.residue);
-    free(curves->model);
-    free(curves->xyz);
-    free(curves->body);
-    free(curves->is_cut);
-    free(curves->path);
-    free(curves);
+    tsr_pool_clear(&pool);
 }
 
 static void append_guests(const tsr_guests *g, tsr_atoms *to)
@@ -480,19 +433,13 @@ static void append_guests(const tsr_guests *g, tsr_atoms *to)
     }
 }
 
-/* The atoms of the run: the protein of the file, then what else the run has.
- * 0: out of memory. */
-static int take_atoms(const tsr_structure *s, const tsr_guests *guests,
-                      tsr_atoms *to)
+/* The atoms of the run: the protein of the file, then what else the run has,
+ * into arrays that have room for them. */
+static void take_atoms(const tsr_structure *s, const tsr_guests *guests,
+                       tsr_atoms *to)
 {
-    size_t n_atom = (size_t)(s->n_atom + tsr_guests_n_atom(guests));
-    size_t n_residue = (size_t)(s->n_residue + tsr_guests_n_residue(guests));
     to->n_atom = s->n_atom;
     to->n_residue = s->n_residue;
-    to->atom = calloc(n_atom + 1, sizeof *to->atom);
-    to->residue = calloc(n_residue + 1, sizeof *to->residue);
-    if (to->atom == NULL || to->residue == NULL)
-        return 0;
     to->n_kind[TSR_MOLECULE_PROTEIN] = s->n_residue;
     for (int r = 0; r < s->n_residue; r++) {
         const tsr_residue_record *from = &s->residue[r];
@@ -515,7 +462,6 @@ static int take_atoms(const tsr_structure *s, const tsr_guests *guests,
         }
     }
     append_guests(guests, to);
-    return 1;
 }
 
 /* n_cut (may be NULL) out: residues without some of their atoms, and is_cut
@@ -576,56 +522,77 @@ static void find_bodies(const tsr_topology *t, const tsr_atoms *atoms,
 
 static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
 {
-    const tsr_q_grid *grid = &c->spec.grid;
-    if (c->spec.device == NULL)
+    if (c->device == NULL)
         return TSR_OK;
     /* atoms and layer may reach beyond the band of the bodies: any distance */
-    TSR_TRY(tsr_debye_sum_new(c->spec.device, grid->n_q, grid->dq_inv_ang, 1,
+    TSR_TRY(tsr_debye_sum_new(c->device, c->grid.n_q, c->grid.dq_inv_ang, 1,
                               0.0, NULL, &c->sum, err));
     return tsr_debye_sum_test(c->sum, NULL, err);
 }
 
-tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
-                               tsr_atom_curves **out, tsr_err *err)
+static tsr_status fill_curves(tsr_atom_curves *c, const tsr_structure *input,
+                              int *n_cut, tsr_err *err)
 {
-    tsr_structure *input = NULL;
-    tsr_model_atoms *model = NULL;
-    tsr_atom_curves *c = calloc(1, sizeof *c);
-    *out = NULL;
-    tsr_status status = tsr_allocated(c, err);
-    TSR_THEN(status, tsr_structure_read_any(spec->file, &input, err));
-    if (status == TSR_OK) {
-        const size_t n = (size_t)tsr_topology_n_atom(spec->topology);
-        c->spec = *spec;
-        model = tsr_model_atoms_of(spec->model);
-        c->model = calloc(n + 1, sizeof *c->model);
-        c->xyz = calloc((size_t)input->n_atom + n + 1, sizeof *c->xyz);
-        if (model == NULL || c->model == NULL || c->xyz == NULL ||
-            !take_atoms(input, spec->topology->guests, &c->atoms))
-            status = tsr_no_memory(err);
-    }
-    if (status == TSR_OK) {
-        c->body = calloc((size_t)c->atoms.n_atom + 1, sizeof *c->body);
-        c->is_cut = calloc((size_t)input->n_residue + 1, sizeof *c->is_cut);
-        c->atoms.path = c->path = strdup(spec->file);
-        if (c->body == NULL || c->is_cut == NULL || c->path == NULL)
-            status = tsr_no_memory(err);
-    }
-    if (status == TSR_OK)
-        status = check_whole(input, c->is_cut, n_cut, err);
-    if (status == TSR_OK)
-        status = tsr_all_atoms_new(model, input, &c->all, err);
-    if (status == TSR_OK) {
-        find_bodies(spec->topology, &c->atoms, c->body);
-        status = open_sum(c, err);
-    }
+    const tsr_topology *t = c->molecule->topology;
+    const int n_atom = input->n_atom + tsr_guests_n_atom(t->guests);
+    tsr_pool_array(&c->pool, c->atoms.atom, n_atom);
+    tsr_pool_array(&c->pool, c->atoms.residue,
+                   input->n_residue + tsr_guests_n_residue(t->guests));
+    tsr_pool_array(&c->pool, c->model, tsr_topology_n_atom(t));
+    tsr_pool_array(&c->pool, c->xyz, input->n_atom + tsr_topology_n_atom(t));
+    tsr_pool_array(&c->pool, c->body, n_atom);
+    tsr_pool_array(&c->pool, c->is_cut, input->n_residue);
+    c->atoms.path = tsr_pool_text(&c->pool, c->molecule->file);
+    TSR_TRY(tsr_pool_check(&c->pool, err));
+    TSR_TRY(check_whole(input, c->is_cut, n_cut, err));
+    take_atoms(input, t->guests, &c->atoms);
+    find_bodies(t, &c->atoms, c->body);
+    tsr_structure *start = tsr_topology_structure(t, c->molecule->first);
+    tsr_model_atoms *model = start != NULL ? tsr_model_atoms_of(start) : NULL;
+    tsr_status status = tsr_allocated(model, err);
+    TSR_THEN(status, tsr_all_atoms_new(model, input, &c->all, err));
     tsr_model_atoms_free(model);
+    tsr_structure_free(start);
+    return status;
+}
+
+tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
+                               const tsr_q_grid *grid, const tsr_device *device,
+                               int *n_cut, tsr_atom_curves **out, tsr_err *err)
+{
+    tsr_pool pool = {0};
+    tsr_structure *input = NULL;
+    *out = NULL;
+    TSR_TRY(tsr_structure_read_any(molecule->file, &input, err));
+    tsr_atom_curves *c = tsr_pool_new(&pool, 1, sizeof *c);
+    tsr_status status = tsr_allocated(c, err);
+    if (c != NULL)
+        *c = (tsr_atom_curves){
+            .pool = pool, .molecule = molecule, .device = device};
+    if (c != NULL && grid != NULL)
+        c->grid = *grid;
+    TSR_THEN(status, fill_curves(c, input, n_cut, err));
+    TSR_THEN(status, open_sum(c, err));
     tsr_structure_free(input);
     if (status == TSR_OK)
         *out = c;
     else
         tsr_atom_curves_free(c);
     return status;
+}
+
+tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
+                               tsr_atom_curves **out, tsr_err *err)
+{
+    tsr_err why = {.status = TSR_OK};
+    *out = NULL;
+    if (molecule->file == NULL ||
+        tsr_atom_curves_new(molecule, NULL, NULL, NULL, out, &why) == TSR_OK)
+        return TSR_OK;
+    if (why.status == TSR_E_NOMEM)
+        return tsr_fail(err, why.status, "%s", why.message);
+    tsr_info(log, "hydration: estimated from bodies alone: %s", why.message);
+    return TSR_OK;
 }
 
 /* Pairs on the device, or a grid on this thread: by costs as they were measured
@@ -638,8 +605,7 @@ static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
     enum { MOST_EXACT = 5000 };
     if (c->sum == NULL)
         return spec->n > MOST_EXACT;
-    const int is_cpu =
-        tsr_device_get_info(c->spec.device)->type == TSR_DEVICE_CPU;
+    const int is_cpu = tsr_device_get_info(c->device)->type == TSR_DEVICE_CPU;
     const tsr_method_speed speed = {
         .n_thread = 1, .host = 1.0, .pair_s = is_cpu ? core_s : gpu_s};
     return tsr_method_seconds(TSR_METHOD_FFT, spec, 0.0, &speed) <
@@ -681,9 +647,8 @@ static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
 {
     double *factor;
     tsr_debye_spec spec;
-    tsr_status status =
-        model_spec(model, origin, c->spec.grid.n_q, c->spec.grid.dq_inv_ang,
-                   &factor, &spec, err);
+    tsr_status status = model_spec(model, origin, c->grid.n_q,
+                                   c->grid.dq_inv_ang, &factor, &spec, err);
     if (status == TSR_OK && is_grid_faster(c, &spec))
         status =
             tsr_method_run(TSR_METHOD_FFT, &spec, 0.0, 1, NULL, partial, err);
@@ -701,54 +666,36 @@ const tsr_atoms *tsr_atom_curves_atoms(const tsr_atom_curves *curves)
     return &curves->atoms;
 }
 
-static tsr_all_atoms *all_atoms_of(tsr_atom_curves *curves)
-{
-    return curves->all;
-}
-
 tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
                                  const tsr_conformation *conformation,
                                  tsr_solvent_model solvent,
                                  tsr_atom_model **model, tsr_err *err)
 {
     tsr_atom_curves *c = curves;
-    tsr_conformation_atoms(c->spec.topology, conformation, c->model);
+    tsr_conformation_atoms(c->molecule->topology, conformation, c->model);
     tsr_all_atoms_place(c->all, (const double(*)[3])c->model, c->xyz);
     for (int i = 0; i < c->atoms.n_atom; i++)
         memcpy(c->atoms.atom[i].xyz, c->xyz[i], sizeof c->xyz[i]);
-    return tsr_atom_model_new(&c->atoms, solvent, c->spec.density, model, err);
+    return tsr_atom_model_new(&c->atoms, solvent, c->molecule->density, model,
+                              err);
 }
 
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
+                                   const tsr_neutron *neutron, double origin,
                                    double *partial, double *radius_ang,
                                    tsr_err *err)
-{
-    tsr_atom_model *model = NULL;
-    tsr_status status = tsr_atom_curves_place(curves, conformation,
-                                              TSR_SOLVENT_LAYER, &model, err);
-    if (status == TSR_OK) {
-        *radius_ang = model->power_radius_ang;
-        status = sum_up(curves, model, 0.0, partial, err);
-    }
-    tsr_atom_model_free(model);
-    return status;
-}
-
-tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
-                                   const tsr_conformation *conformation,
-                                   const tsr_neutron *neutron, double origin,
-                                   double *partial, tsr_err *err)
 {
     tsr_atom_model *model = NULL;
     double match;
     tsr_status status = tsr_atom_curves_place(curves, conformation,
                                               TSR_SOLVENT_LAYER, &model, err);
-    if (status == TSR_OK)
-        status = tsr_neutron_apply(neutron, &curves->atoms, model, NULL, &match,
-                                   err);
-    if (status == TSR_OK)
-        status = sum_up(curves, model, origin, partial, err);
+    if (neutron != NULL)
+        TSR_THEN(status, tsr_neutron_apply(neutron, &curves->atoms, model, NULL,
+                                           &match, err));
+    else if (status == TSR_OK)
+        *radius_ang = model->power_radius_ang;
+    TSR_THEN(status, sum_up(curves, model, origin, partial, err));
     tsr_atom_model_free(model);
     return status;
 }
@@ -778,9 +725,9 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
         if (c->atoms.atom[i].z != 1) /* as in the model */
             body[k++] = c->body[i];
     if (status == TSR_OK)
-        status = tsr_neutron_bodies_new(model, c->spec.topology->n_body, body,
-                                        (const double(*)[3])conformation->body,
-                                        basis, out, err);
+        status = tsr_neutron_bodies_new(
+            model, c->molecule->topology->n_body, body,
+            (const double(*)[3])conformation->body, basis, out, err);
     else
         tsr_atom_model_free(model);
     free(body);
@@ -795,7 +742,7 @@ static tsr_status expose_atoms(tsr_atom_curves *c,
                                const tsr_conformation *conformation,
                                double *exposure, tsr_err *err)
 {
-    const tsr_topology *t = c->spec.topology;
+    const tsr_topology *t = c->molecule->topology;
     tsr_atom_model *model = NULL;
     TSR_TRY(
         tsr_atom_curves_place(c, conformation, TSR_SOLVENT_ATOMS, &model, err));
@@ -816,29 +763,29 @@ static tsr_status expose_atoms(tsr_atom_curves *c,
 }
 
 tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
-                                  const tsr_form_factor_table *table,
-                                  const tsr_topology *topology,
+                                  const tsr_molecule *molecule,
                                   const tsr_conformation *conformation,
                                   double *exposure, tsr_err *err)
 {
-    const tsr_topology *t = topology;
+    const tsr_topology *t = molecule->topology;
+    const tsr_form_factor_table *table = molecule->components;
     const double(*xyz)[3] = (const double(*)[3])conformation->body;
-    int *type = calloc(2 * (size_t)t->n_body + 1, sizeof *type);
-    if (type == NULL)
-        return tsr_no_memory(err);
-    int *dry = type + t->n_body;
-    for (int b = 0; b < t->n_body; b++) {
+    tsr_pool room = {0};
+    int *type, *dry;
+    tsr_pool_array(&room, type, t->n_body);
+    tsr_pool_array(&room, dry, t->n_body);
+    tsr_status status = tsr_pool_check(&room, err);
+    for (int b = 0; b < t->n_body && status == TSR_OK; b++) {
         type[b] = t->body[b].type;
         dry[b] = type[b] >= table->n_trained && table->exposed[type[b]] == 0.0;
     }
-    tsr_form_factor_expose(table, t->n_body, type, xyz, exposure);
-    tsr_status status = curves == NULL
-                            ? TSR_OK
-                            : expose_atoms(curves, conformation, exposure, err);
     if (status == TSR_OK)
-        status = tsr_exposure_carry(&table->exposure, t->n_body, xyz, dry,
-                                    exposure, err);
-    free(type);
+        tsr_form_factor_expose(table, t->n_body, type, xyz, exposure);
+    if (curves != NULL)
+        TSR_THEN(status, expose_atoms(curves, conformation, exposure, err));
+    TSR_THEN(status, tsr_exposure_carry(&table->exposure, t->n_body, xyz, dry,
+                                        exposure, err));
+    tsr_pool_clear(&room);
     return status;
 }
 
@@ -856,28 +803,28 @@ enum { LEAST_RESIDUES = 3, LEAST_PARTICLES = 100 };
  * body can come, where N-CA-C bends, Angstrom. */
 static const double bending_ang = 0.5;
 
-/* What a guest brings along. */
+/* What rides on a residue: a bead of water, or what a guest brings along. */
 typedef struct {
-    int host;
-    int turns;       /* 1: with the base of its host, a link */
-    double local[3]; /* in the frame of the host's N-CA-C */
-    int number;      /* in the model */
-} guest_point;
+    recipe how;
+    int number; /* in the model */
+} rider;
 
 typedef struct {
     tsr_particles base;
-    tsr_atom_particles_spec spec; /* `first` is not looked at again */
+    tsr_pool pool; /* of what it holds, and of itself */
+    const tsr_topology *topology;
+    const tsr_conformation *first; /* whose layer rides; of the run's start */
+    const tsr_likelihood *likelihood; /* of bodies: its probes */
     tsr_atom_curves *curves;
     int n_probe;
     tsr_atom_model **model; /* [n_probe] in the first conformation */
-    int n_guest;
-    guest_point *guest;  /* [n_guest] by host */
-    int *first_guest;    /* [n_residue + 1] */
-    int *first_all;      /* [n_residue + 1] of all particles */
-    int *number;         /* [n_all] of a particle in the model */
-    int *kind;           /* [n_all] its type */
-    int *sample;         /* [n_kind - 1] number of one of that type */
-    double (*inside)[3]; /* what base.inside points to */
+    rider *rider;           /* [n_all] by residue */
+    int *first_rider;       /* [n_residue + 1] */
+    int *first_all;         /* [n_residue + 1] of all particles */
+    int *number;            /* [n_all] of a particle in the model */
+    int *kind;              /* [n_all] its type */
+    int *sample;            /* [n_kind - 1] number of one of that type */
+    double (*inside)[3];    /* what base.inside points to */
     int *inside_kind, *inside_unit;
 } atom_particles;
 
@@ -888,31 +835,17 @@ static const atom_particles *own(const tsr_particles *particles)
 
 static int is_amino(const atom_particles *p, int residue)
 {
-    return p->spec.topology->residue[residue].link == TSR_LINK_NONE;
+    return p->topology->residue[residue].link == TSR_LINK_NONE;
 }
 
 static void free_particles(tsr_particles *particles)
 {
     atom_particles *p = (atom_particles *)particles;
-    tsr_particles *b = &p->base;
-    for (int i = 0; p->model != NULL && i < p->n_probe; i++)
+    tsr_pool pool = p->pool;
+    for (int i = 0; i < p->n_probe; i++)
         tsr_atom_model_free(p->model[i]);
     tsr_atom_curves_free(p->curves);
-    free(p->model);
-    free(p->guest);
-    free(p->first_guest);
-    free(p->first_all);
-    free(p->number);
-    free(p->kind);
-    free(p->sample);
-    free(b->first);
-    free(b->kind);
-    free(b->unit);
-    free(b->start);
-    free(p->inside);
-    free(p->inside_kind);
-    free(p->inside_unit);
-    free(p);
+    tsr_pool_clear(&pool);
 }
 
 /* ---- where they are ---- */
@@ -921,26 +854,28 @@ static void free_particles(tsr_particles *particles)
 static int place_residue(const atom_particles *p, const tsr_conformation *c,
                          int residue, double (*xyz)[3])
 {
-    const tsr_topology *t = p->spec.topology;
+    const tsr_topology *t = p->topology;
+    const tsr_all_atoms *all = p->curves->all;
     const double(*x)[3] = (const double(*)[3])c->backbone[residue];
-    double model[TSR_MODEL_ATOMS][3], frame[3][3], local[3];
-    tsr_motion turn;
-    int n = 0;
+    const placed_residue *at = &all->residue[residue];
+    const rider *r = p->rider + p->first_rider[residue];
+    const rider *end = p->rider + p->first_rider[residue + 1];
+    double model[TSR_MODEL_ATOMS][3];
+    carrier by;
+    int n = 0, has_base = 0;
     if (is_amino(p, residue)) {
         tsr_conformation_residue_atoms(t, c, residue, model);
-        n = place_residue_all(all_atoms_of(p->curves), residue,
-                              (const double(*)[3])model, xyz);
+        n = place_amino(all, residue, (const double(*)[3])model, &by, xyz);
     }
-    const int from = p->first_guest[residue], to = p->first_guest[residue + 1];
-    if (from < to)
-        tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    for (int k = from; k < to; k++) {
-        tsr_vec3_copy(local, p->guest[k].local);
-        if (p->guest[k].turns) {
-            tsr_conformation_base(t, c, residue, &turn);
-            tsr_motion_apply(&turn, local);
-        }
-        tsr_frame_to_global(xyz[n++], frame, x[TSR_CA], local);
+    if (r < end && end[-1].how.from >= FROM_HOST) { /* guests are last */
+        tsr_vec3_copy(by.ca, x[TSR_CA]);
+        tsr_frame(by.host, x[TSR_N], x[TSR_CA], x[TSR_C]);
+    }
+    for (; r < end; r++) {
+        if (r->how.from == FROM_BASE && !has_base)
+            tsr_conformation_base(t, c, residue, &by.base);
+        has_base |= r->how.from == FROM_BASE;
+        place_one(&r->how, at, &by, (const double(*)[3])model, xyz[n++]);
     }
     return n;
 }
@@ -950,7 +885,7 @@ static void place(const tsr_particles *particles,
                   double (*xyz)[3])
 {
     const tsr_particles *b = particles;
-    const tsr_topology *t = own(b)->spec.topology;
+    const tsr_topology *t = own(b)->topology;
     for (int r = residue; r < residue + count; r++) {
         const int n = b->first[r + 1] - b->first[r];
         if (n > 0 && b->unit[b->first[r]] >= 0)
@@ -969,7 +904,7 @@ static tsr_status factors(const tsr_particles *particles, int probe, int n_q,
 {
     const atom_particles *p = own(particles);
     const tsr_atom_model *m = p->model[probe];
-    const tsr_probe *as = &p->spec.likelihood->probe[probe];
+    const tsr_probe *as = &p->likelihood->probe[probe];
     const size_t n_kind = (size_t)particles->n_kind, row = (size_t)n_q;
     const double origin = as->is_neutron ? as->basis.origin : 0.0;
     double *each;
@@ -989,12 +924,12 @@ static tsr_status factors(const tsr_particles *particles, int probe, int n_q,
     if (status != TSR_OK)
         return status;
     if (as->is_neutron) {
-        tsr_neutron_fold_factors(&as->basis, p->spec.contrast, n_kind * row,
-                                 factor);
+        tsr_neutron_fold_factors(&as->basis, p->likelihood->contrast,
+                                 n_kind * row, factor);
         return TSR_OK;
     }
-    tsr_factors_fold(p->spec.contrast, particles->radius_ang, particles->n_kind,
-                     n_q, dq_inv_ang, factor);
+    tsr_factors_fold(p->likelihood->contrast, particles->radius_ang,
+                     particles->n_kind, n_q, dq_inv_ang, factor);
     return TSR_OK;
 }
 
@@ -1005,8 +940,8 @@ static tsr_status direct(const tsr_particles *particles,
                          tsr_err *err)
 {
     const atom_particles *p = own(particles);
-    const tsr_probe *as = &p->spec.likelihood->probe[probe];
-    const int n_residue = p->spec.topology->n_residue;
+    const tsr_probe *as = &p->likelihood->probe[probe];
+    const int n_residue = p->topology->n_residue;
     const size_t n = (size_t)particles->n_all;
     const double origin = as->is_neutron ? as->basis.origin : 0.0;
     double *each = NULL;
@@ -1025,9 +960,9 @@ static tsr_status direct(const tsr_particles *particles,
     free(each);
     free(xyz);
     if (status == TSR_OK && as->is_neutron)
-        tsr_neutron_fold(&as->basis, p->spec.contrast, n_q, partial);
+        tsr_neutron_fold(&as->basis, p->likelihood->contrast, n_q, partial);
     else if (status == TSR_OK)
-        tsr_partials_fold(p->spec.contrast, particles->radius_ang, n_q,
+        tsr_partials_fold(p->likelihood->contrast, particles->radius_ang, n_q,
                           dq_inv_ang, partial);
     return status;
 }
@@ -1037,130 +972,116 @@ static const tsr_particles_type atom_type = {free_particles, place, factors,
 
 /* ---- making them ---- */
 
-static tsr_status make_models(atom_particles *p, tsr_err *err)
+static tsr_status make_models(atom_particles *p, const tsr_neutron *sample,
+                              tsr_err *err)
 {
-    const tsr_likelihood *l = p->spec.likelihood;
+    const tsr_likelihood *l = p->likelihood;
     double match;
-    p->model = calloc((size_t)l->n_probe + 1, sizeof(*p->model));
-    TSR_TRY(tsr_allocated(p->model, err));
+    tsr_pool_array(&p->pool, p->model, l->n_probe);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (; p->n_probe < l->n_probe; p->n_probe++) {
         tsr_atom_model **m = &p->model[p->n_probe];
-        TSR_TRY(tsr_atom_curves_place(p->curves, p->spec.first,
-                                      TSR_SOLVENT_LAYER, m, err));
+        TSR_TRY(tsr_atom_curves_place(p->curves, p->first, TSR_SOLVENT_LAYER, m,
+                                      err));
         if (l->probe[p->n_probe].is_neutron)
-            TSR_TRY(tsr_neutron_apply(&p->spec.sample[p->n_probe],
-                                      tsr_atom_curves_atoms(p->curves), *m,
-                                      NULL, &match, err));
+            TSR_TRY(tsr_neutron_apply(&sample[p->n_probe], &p->curves->atoms,
+                                      *m, NULL, &match, err));
         p->base.radius_ang = (*m)->power_radius_ang;
     }
-    if (p->model[0] == NULL)
-        return tsr_fail(err, TSR_E_INTERNAL, "particles that nothing sees");
     p->base.n_all = p->model[0]->n;
     return TSR_OK;
 }
 
-/* The frame of a host in the first conformation, and a point in it. */
-static void to_host(const atom_particles *p, guest_point *g, const double x[3])
+/* How a bead at x goes along with an atom, of which that is the recipe. */
+static recipe ride_on_atom(const recipe *atom, const placed_residue *at,
+                           carrier *by, const double x[3])
 {
-    const tsr_conformation *c = p->spec.first;
-    const double(*b)[3] = (const double(*)[3])c->backbone[g->host];
-    double frame[3][3], turned[3], back[3];
+    const int is_o = atom->from == FROM_O ||
+                     (atom->from == FROM_MODEL && atom->model == at->o);
+    recipe out = {.from = is_o                      ? FROM_CARBONYL
+                          : atom->from == FROM_SIDE ? FROM_SIDE
+                                                    : FROM_FRAME};
+    if (is_o)
+        tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
+    else
+        tsr_frame_to_local(
+            out.local, out.from == FROM_SIDE ? by->side : by->frame, by->ca, x);
+    return out;
+}
+
+/* How a point of a guest goes along with its host. */
+static recipe ride_on_host(const atom_particles *p, int host, int turns,
+                           const double x[3])
+{
+    const double(*b)[3] = (const double(*)[3])p->first->backbone[host];
+    double frame[3][3], back[3];
     tsr_motion turn;
+    recipe out = {.from = turns ? FROM_BASE : FROM_HOST};
     tsr_frame(frame, b[TSR_N], b[TSR_CA], b[TSR_C]);
-    tsr_frame_to_local(turned, frame, b[TSR_CA], x);
-    tsr_vec3_copy(g->local, turned);
-    if (!g->turns)
-        return;
-    tsr_conformation_base(p->spec.topology, c, g->host, &turn);
-    tsr_vec3_sub(back, turned, turn.shift);
+    tsr_frame_to_local(out.local, frame, b[TSR_CA], x);
+    if (!turns)
+        return out;
+    tsr_conformation_base(p->topology, p->first, host, &turn);
+    tsr_vec3_sub(back, out.local, turn.shift);
     for (int k = 0; k < 3; k++) {
-        g->local[k] = 0.0;
+        out.local[k] = 0.0;
         for (int d = 0; d < 3; d++)
-            g->local[k] += turn.rotation[d][k] * back[d];
+            out.local[k] += turn.rotation[d][k] * back[d];
     }
+    return out;
 }
 
-/* Beads of amino acids ride on their atoms; in the model they come before those
- * of guests, as the atoms do. n_amino: atoms of amino acids. */
-static tsr_status ride(atom_particles *p, int n_amino, tsr_err *err)
+/* What rides on every residue, and the model's number of every particle: atoms
+ * of an amino acid, beads on them, then atoms of guests but hydrogens with the
+ * beads on these. In the model beads come behind all atoms, those of amino
+ * acids first. */
+static tsr_status list_all(atom_particles *p, tsr_err *err)
 {
     const tsr_atom_model *m = p->model[0];
-    const tsr_topology *t = p->spec.topology;
-    const size_t n_bead = (size_t)(m->n - m->n_atom);
-    int n = 0;
-    double(*model)[3] =
-        calloc((size_t)tsr_topology_n_atom(t) + 1, sizeof *model);
-    if (model == NULL)
-        return tsr_no_memory(err);
-    for (size_t k = 0; k < n_bead; k++)
-        n += m->owner[(size_t)m->n_atom + k] < n_amino;
-    tsr_conformation_atoms(t, p->spec.first, model);
-    const tsr_status status =
-        ride_on_bodies(all_atoms_of(p->curves), n, m->owner + m->n_atom,
-                       (const double(*)[3])model,
-                       (const double(*)[3])(m->xyz + m->n_atom), err);
-    free(model);
-    return status;
-}
-
-/* Atoms of guests but hydrogens, with the beads on them, by their hosts. */
-static tsr_status take_guests(atom_particles *p, int n_amino, tsr_err *err)
-{
-    const tsr_atom_model *m = p->model[0];
-    const tsr_topology *t = p->spec.topology;
+    const tsr_topology *t = p->topology;
     const tsr_guests *g = t->guests;
-    const int n_of = tsr_guests_n_atom(g), n_residue = t->n_residue;
-    int *atom = calloc((size_t)m->n_atom + 1, sizeof *atom), n_atom = n_amino;
-    p->guest = calloc((size_t)m->n + 1, sizeof *p->guest);
-    p->first_guest = calloc((size_t)n_residue + 2, sizeof *p->first_guest);
-    if (atom == NULL || p->guest == NULL || p->first_guest == NULL) {
-        free(atom);
-        return tsr_no_memory(err);
-    }
+    const tsr_all_atoms *all = p->curves->all;
+    const int n_of = tsr_guests_n_atom(g);
+    const int n_amino = p->curves->atoms.n_atom - n_of;
+    int n = 0, n_rider = 0, bead = m->n_atom, *atom, n_atom = n_amino;
+    tsr_pool_array(&p->pool, atom, m->n_atom);
+    tsr_pool_array(&p->pool, p->rider, m->n);
+    tsr_pool_array(&p->pool, p->first_rider, t->n_residue + 1);
+    tsr_pool_array(&p->pool, p->first_all, t->n_residue + 1);
+    tsr_pool_array(&p->pool, p->number, m->n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int i = 0; i < n_of; i++)
         if (g->atoms->atom[i].z != 1)
             atom[n_atom++] = i;
-    for (int r = 0; r < n_residue; r++) {
-        p->first_guest[r] = p->n_guest;
+    for (int r = 0; r < t->n_residue; r++) {
+        const placed_residue *at = &all->residue[r];
+        const int end = is_amino(p, r) ? at->first + at->count : 0;
+        double model[TSR_MODEL_ATOMS][3];
+        carrier by;
+        p->first_all[r] = n;
+        p->first_rider[r] = n_rider;
+        if (end > 0) {
+            tsr_conformation_residue_atoms(t, p->first, r, model);
+            find_carrier(at, (const double(*)[3])model, &by);
+        }
+        for (int k = at->first; k < end; k++)
+            p->number[n++] = k;
+        for (; bead < m->n && m->owner[bead] < end; bead++)
+            p->rider[n_rider++] =
+                (rider){ride_on_atom(&all->recipe[m->owner[bead]], at, &by,
+                                     m->xyz[bead]),
+                        bead};
         for (int k = n_amino; k < m->n && n_of > 0; k++) {
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
-            if (i < 0 || g->host[i] != r)
-                continue;
-            guest_point *to = &p->guest[p->n_guest++];
-            *to = (guest_point){r, g->turns[i], {0.0}, k};
-            to_host(p, to, m->xyz[k]);
+            if (i >= 0 && g->host[i] == r)
+                p->rider[n_rider++] =
+                    (rider){ride_on_host(p, r, g->turns[i], m->xyz[k]), k};
         }
+        for (int k = p->first_rider[r]; k < n_rider; k++)
+            p->number[n++] = p->rider[k].number;
     }
-    p->first_guest[n_residue] = p->n_guest;
-    free(atom);
-    return TSR_OK;
-}
-
-/* The model's number of every particle. */
-static tsr_status number_all(atom_particles *p, tsr_err *err)
-{
-    const tsr_atom_model *m = p->model[0];
-    const tsr_atoms *atoms = tsr_atom_curves_atoms(p->curves);
-    const int n_residue = p->spec.topology->n_residue;
-    int n = 0, bead = m->n_atom;
-    p->first_all = calloc((size_t)n_residue + 1, sizeof *p->first_all);
-    p->number = calloc((size_t)m->n + 1, sizeof *p->number);
-    if (p->first_all == NULL || p->number == NULL)
-        return tsr_no_memory(err);
-    for (int r = 0; r < n_residue; r++) {
-        p->first_all[r] = n;
-        if (is_amino(p, r)) {
-            const tsr_file_residue *at = &atoms->residue[r];
-            for (int k = 0; k < at->n_atom; k++)
-                p->number[n++] = at->first_atom + k;
-            for (; bead < m->n && m->owner[bead] < at->first_atom + at->n_atom;
-                 bead++)
-                p->number[n++] = bead;
-        }
-        for (int k = p->first_guest[r]; k < p->first_guest[r + 1]; k++)
-            p->number[n++] = p->guest[k].number;
-    }
-    p->first_all[n_residue] = n;
+    p->first_all[t->n_residue] = n;
+    p->first_rider[t->n_residue] = n_rider;
     return n == m->n
                ? TSR_OK
                : tsr_fail(err, TSR_E_INTERNAL,
@@ -1179,11 +1100,11 @@ static int is_alike(const atom_particles *p, int i, int j)
 static tsr_status find_kinds(atom_particles *p, tsr_err *err)
 {
     const int n = p->base.n_all;
-    int n_kind = 0, n_atom_kind = 0;
-    p->kind = calloc((size_t)n + 1, sizeof *p->kind);
-    p->sample = calloc((size_t)n + 1, sizeof *p->sample);
-    if (p->kind == NULL || p->sample == NULL)
-        return tsr_no_memory(err);
+    int n_kind = 0, n_atom_kind = 0, *by_number;
+    tsr_pool_array(&p->pool, p->kind, n);
+    tsr_pool_array(&p->pool, by_number, n);
+    tsr_pool_array(&p->pool, p->sample, n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int i = 0; i < n; i++) { /* atoms come before beads in the model */
         int k = 0;
         while (k < n_atom_kind && !is_alike(p, i, p->sample[k]))
@@ -1194,15 +1115,12 @@ static tsr_status find_kinds(atom_particles *p, tsr_err *err)
             p->sample[n_kind++] = i;
         if (i < p->model[0]->n_atom)
             n_atom_kind = n_kind;
-        p->kind[i] = k; /* by the model's number, until all are known */
+        by_number[i] = k;
     }
-    int *by_number = p->kind;
-    p->kind = calloc((size_t)n + 1, sizeof *p->kind);
-    for (int i = 0; p->kind != NULL && i < n; i++)
+    for (int i = 0; i < n; i++)
         p->kind[i] = by_number[p->number[i]];
-    free(by_number);
     p->base.n_kind = n_kind + 1;
-    return tsr_allocated(p->kind, err);
+    return TSR_OK;
 }
 
 /* The unit of a residue, where that has a table; else -1. count, residues
@@ -1210,32 +1128,28 @@ static tsr_status find_kinds(atom_particles *p, tsr_err *err)
 static int table_of(const atom_particles *p, const int *count,
                     const int *residues, int r)
 {
-    const int unit = p->spec.topology->residue[r].unit;
+    const int unit = p->topology->residue[r].unit;
     return unit >= 0 && count[unit] >= LEAST_PARTICLES &&
                    residues[unit] >= LEAST_RESIDUES
                ? unit
                : -1;
 }
 
-static int make_room(atom_particles *p)
+static tsr_status make_room(atom_particles *p, tsr_err *err)
 {
-    const size_t n_all = (size_t)p->base.n_all + 1,
-                 n = n_all + (size_t)p->spec.topology->n_body;
+    const int n_all = p->base.n_all, n = n_all + p->topology->n_body;
     tsr_particles *b = &p->base;
-    b->first =
-        calloc((size_t)p->spec.topology->n_residue + 1, sizeof *b->first);
-    b->kind = calloc(n, sizeof *b->kind);
-    b->unit = calloc(n, sizeof *b->unit);
-    b->start = calloc(n, sizeof *b->start);
-    p->inside = calloc(n_all, sizeof *p->inside);
-    p->inside_kind = calloc(n_all, sizeof *p->inside_kind);
-    p->inside_unit = calloc(n_all, sizeof *p->inside_unit);
+    tsr_pool_array(&p->pool, b->first, p->topology->n_residue + 1);
+    tsr_pool_array(&p->pool, b->kind, n);
+    tsr_pool_array(&p->pool, b->unit, n);
+    tsr_pool_array(&p->pool, b->start, n);
+    tsr_pool_array(&p->pool, p->inside, n_all);
+    tsr_pool_array(&p->pool, p->inside_kind, n_all);
+    tsr_pool_array(&p->pool, p->inside_unit, n_all);
     b->inside = (tsr_engine_inside){.xyz = (const double(*)[3])p->inside,
                                     .type = p->inside_kind,
                                     .unit = p->inside_unit};
-    return b->first != NULL && b->kind != NULL && b->unit != NULL &&
-           b->start != NULL && p->inside != NULL && p->inside_kind != NULL &&
-           p->inside_unit != NULL;
+    return tsr_pool_check(&p->pool, err);
 }
 
 /* No particle of a residue is farther from its first body than this, whatever
@@ -1243,25 +1157,24 @@ static int make_room(atom_particles *p)
 static double margin_of(const atom_particles *p, int r, int n,
                         const double (*xyz)[3])
 {
-    const tsr_conformation *c = p->spec.first;
+    const tsr_conformation *c = p->first;
     const double *ca = c->backbone[r][TSR_CA];
     double most = 0.0;
     for (int i = 0; i < n; i++)
         most = fmax(most, tsr_vec3_distance(xyz[i], ca));
     return most + bending_ang +
-           tsr_vec3_distance(ca,
-                             c->body[p->spec.topology->residue[r].first_body]);
+           tsr_vec3_distance(ca, c->body[p->topology->residue[r].first_body]);
 }
 
 /* Residue by residue: into a unit's table, or particles of their own. */
 static void lay_out(atom_particles *p, const int *count, const int *residues,
                     double (*xyz)[3])
 {
-    const tsr_topology *t = p->spec.topology;
+    const tsr_topology *t = p->topology;
     tsr_particles *b = &p->base;
     for (int r = 0; r < t->n_residue; r++) {
         const int unit = table_of(p, count, residues, r);
-        const int n = place_residue(p, p->spec.first, r, xyz);
+        const int n = place_residue(p, p->first, r, xyz);
         const int *kind = p->kind + p->first_all[r];
         b->first[r] = b->n;
         b->margin_ang =
@@ -1278,7 +1191,7 @@ static void lay_out(atom_particles *p, const int *count, const int *residues,
         }
         for (int k = 0; k < t->residue[r].n_body && unit >= 0; k++, b->n++) {
             tsr_vec3_copy(b->start[b->n],
-                          p->spec.first->body[t->residue[r].first_body + k]);
+                          p->first->body[t->residue[r].first_body + k]);
             b->kind[b->n] = b->n_kind - 1;
             b->unit[b->n] = unit;
         }
@@ -1288,42 +1201,43 @@ static void lay_out(atom_particles *p, const int *count, const int *residues,
 
 static tsr_status arrange(atom_particles *p, tsr_err *err)
 {
-    const tsr_topology *t = p->spec.topology;
-    int *count = calloc(2 * (size_t)t->n_residue + 2, sizeof *count),
-        *residues = count + t->n_residue;
-    double(*xyz)[3] = calloc((size_t)p->base.n_all + 1, sizeof *xyz);
-    const int is_there = count != NULL && xyz != NULL && make_room(p);
-    for (int r = 0; r < t->n_residue && is_there; r++)
+    const tsr_topology *t = p->topology;
+    int *count, *residues;
+    double(*xyz)[3];
+    tsr_pool_array(&p->pool, count, t->n_residue + 1);
+    tsr_pool_array(&p->pool, residues, t->n_residue + 1);
+    tsr_pool_array(&p->pool, xyz, p->base.n_all);
+    TSR_TRY(make_room(p, err));
+    for (int r = 0; r < t->n_residue; r++)
         if (t->residue[r].unit >= 0) {
             count[t->residue[r].unit] += p->first_all[r + 1] - p->first_all[r];
             residues[t->residue[r].unit]++;
         }
-    if (is_there)
-        lay_out(p, count, residues, xyz);
-    free(count);
-    free(xyz);
-    return is_there ? TSR_OK : tsr_no_memory(err);
+    lay_out(p, count, residues, xyz);
+    return TSR_OK;
 }
 
-tsr_status tsr_atom_particles_new(const tsr_atom_particles_spec *spec,
+tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
+                                  const tsr_neutron *sample,
                                   tsr_atom_curves *curves, tsr_particles **out,
                                   tsr_err *err)
 {
-    atom_particles *p = calloc(1, sizeof *p);
+    const tsr_molecule *m = curves->molecule;
+    tsr_pool pool = {0};
+    atom_particles *p = tsr_pool_new(&pool, 1, sizeof *p);
     *out = NULL;
     if (p == NULL) {
         tsr_atom_curves_free(curves);
         return tsr_no_memory(err);
     }
-    p->base.type = &atom_type;
-    p->spec = *spec;
-    p->curves = curves;
-    const int n_amino = tsr_atom_curves_atoms(curves)->n_atom -
-                        tsr_guests_n_atom(spec->topology->guests);
-    tsr_status status = make_models(p, err);
-    TSR_THEN(status, ride(p, n_amino, err));
-    TSR_THEN(status, take_guests(p, n_amino, err));
-    TSR_THEN(status, number_all(p, err));
+    *p = (atom_particles){.base = {.type = &atom_type},
+                          .pool = pool,
+                          .topology = m->topology,
+                          .first = m->first,
+                          .likelihood = likelihood,
+                          .curves = curves};
+    tsr_status status = make_models(p, sample, err);
+    TSR_THEN(status, list_all(p, err));
     TSR_THEN(status, find_kinds(p, err));
     TSR_THEN(status, arrange(p, err));
     if (status == TSR_OK)

@@ -13,9 +13,8 @@
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
 #include "molecule/structure.h"
-#include "molecule/topology.h"
-#include "scattering/debye.h"
-#include "scattering/form_factor.h"
+#include "posterior/molecule.h"
+#include "scattering/atom_model.h"
 #include "scattering/neutron.h"
 #include "scattering/q_grid.h"
 
@@ -46,19 +45,17 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
 
 typedef struct tsr_atom_curves tsr_atom_curves;
 
-typedef struct {
-    const tsr_topology *topology; /* borrowed */
-    const tsr_structure *model;   /* the molecule as model.pdb has it */
-    const char *file;             /* that it was read from */
-    double density;               /* of the solvent, e/A^3 */
-    tsr_q_grid grid;
-    const tsr_device *device; /* NULL: double precision on the host; borrowed */
-} tsr_atom_curves_spec;
+/* Borrows the molecule, which is of a file. grid NULL: for places alone. device
+ * NULL: double precision on the host. n_cut (may be NULL) out: residues that
+ * lack atoms in the file. Errors: TSR_E_DATA (more than a tenth of them do),
+ * those of tsr_structure_read, tsr_all_atoms_new, tsr_debye_sum_new. */
+tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
+                               const tsr_q_grid *grid, const tsr_device *device,
+                               int *n_cut, tsr_atom_curves **out, tsr_err *err);
 
-/* n_cut (may be NULL) out: residues that lack atoms in the file. Errors:
- * TSR_E_DATA (more than a tenth of them do), those of tsr_structure_read,
- * tsr_all_atoms_new, tsr_debye_sum_new. */
-tsr_status tsr_atom_curves_new(const tsr_atom_curves_spec *spec, int *n_cut,
+/* For exposures: *out NULL where the molecule has no atoms or lacks too many,
+ * which the log says. Errors: TSR_E_NOMEM. */
+tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
 void tsr_atom_curves_free(tsr_atom_curves *curves);
 
@@ -73,20 +70,16 @@ tsr_status tsr_atom_curves_place(tsr_atom_curves *curves,
                                  tsr_solvent_model solvent,
                                  tsr_atom_model **model, tsr_err *err);
 
-/* partial [TSR_N_COMP_PAIR][n_q] out, electrons squared, on the grid;
- * *radius_ang: r_m of G. Errors: TSR_E_NOMEM, those of the sum. */
+/* partial [TSR_N_COMP_PAIR][n_q] out, on the grid: electrons squared, and
+ * *radius_ang, r_m of G; or, as neutrons see the atoms, fm^2, with the three
+ * components of a series that begins at `origin` (scattering/neutron.h), and no
+ * r_m. neutron NULL: X-rays. Errors: TSR_E_NOMEM, those of the sum and of
+ * tsr_neutron_apply. */
 tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    const tsr_conformation *conformation,
+                                   const tsr_neutron *neutron, double origin,
                                    double *partial, double *radius_ang,
                                    tsr_err *err);
-
-/* The same as neutrons see them, with the three components of a series that
- * begins at `origin` (scattering/neutron.h), in fm^2. Errors: those of
- * tsr_neutron_apply, too. */
-tsr_status tsr_atom_curves_neutron(tsr_atom_curves *curves,
-                                   const tsr_conformation *conformation,
-                                   const tsr_neutron *neutron, double origin,
-                                   double *partial, tsr_err *err);
 
 /* The bodies of a conformation with form factors of their own atoms, for
  * neutrons and the shares of D2O d2o [n]: a series where they differ, which
@@ -98,14 +91,13 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
                                   const double *d2o, double *match,
                                   tsr_neutron_bodies **out, tsr_err *err);
 
-/* How much hydration each body carries in a conformation (exposure [n_body]
- * out), with a table of three components: by its atoms, of which those of all
+/* How much hydration each body of a molecule with components carries in a
+ * conformation (exposure [n_body] out): by its atoms, of which those of all
  * others are around; by its neighbours where the residue lacks atoms in the
  * file, or where curves is NULL; carried outside (scattering/form_factor.h).
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
-                                  const tsr_form_factor_table *table,
-                                  const tsr_topology *topology,
+                                  const tsr_molecule *molecule,
                                   const tsr_conformation *conformation,
                                   double *exposure, tsr_err *err);
 
@@ -121,17 +113,13 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
  * the surface is another one, a run learns as it does for bodies
  * (docs/statistics.md). */
 
-typedef struct {
-    const tsr_topology *topology;     /* borrowed, as all here */
-    const tsr_conformation *first;    /* whose layer rides */
-    const tsr_likelihood *likelihood; /* of bodies: its probes */
-    const tsr_neutron *sample;        /* [n_probe] of neutrons */
-    const tsr_parameter *contrast;    /* [TSR_N_CONTRAST] */
-} tsr_atom_particles_spec;
-
-/* Takes the curves, which need no device, also after an error. Errors:
- * TSR_E_NOMEM, those of tsr_atom_curves_place and tsr_neutron_apply. */
-tsr_status tsr_atom_particles_new(const tsr_atom_particles_spec *spec,
+/* Of the curves' molecule, with the layer of its first conformation.
+ * likelihood: of bodies, whose probes see the particles; sample [n_probe] of
+ * neutrons. Takes the curves, which need no device, also after an error;
+ * borrows all else but the samples. Errors: TSR_E_NOMEM, those of
+ * tsr_atom_curves_place and tsr_neutron_apply. */
+tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
+                                  const tsr_neutron *sample,
                                   tsr_atom_curves *curves, tsr_particles **out,
                                   tsr_err *err);
 

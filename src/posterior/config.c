@@ -289,35 +289,49 @@ void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
         option[m] = config->moves.option[m];
 }
 
-/* The paths of a struct and of the groups in it, counted down to the one that
- * makes *k negative. */
+/* The paths of a struct, of the groups and of the lists in it, counted down to
+ * the one that makes *k negative. */
 static char **find_path(const tsr_field *f, char *object, int *k)
 {
-    for (; f->name != NULL; f++) {
-        char *member = object + f->offset, **found = NULL;
+    char **found = NULL;
+    for (; f->name != NULL && found == NULL; f++) {
+        char *member = object + f->offset;
         char **text = (char **)(void *)member;
+        const tsr_list *list = (const void *)member;
         if (f->type == TSR_FIELD_STRING && tsr_field_names_file(f, *text) &&
             --*k < 0)
             return text;
         if (f->type == TSR_FIELD_GROUP)
             found = find_path(tsr_field_members(f, member), member, k);
-        if (found != NULL)
-            return found;
+        for (int i = 0;
+             f->type == TSR_FIELD_LIST && found == NULL && i < list->n; i++) {
+            char *item = (char *)list->item + (size_t)i * f->element_size;
+            found = find_path(tsr_field_members(f, item), item, k);
+        }
     }
-    return NULL;
+    return found;
 }
 
-char **tsr_config_data_path(const tsr_config *config, int number, int k)
+char **tsr_config_path(const tsr_config *config, int k)
 {
+    const tsr_field *structure =
+        tsr_field_find(tsr_config_fields(), "structure");
     const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
-    char *entry =
-        (char *)config->data.item + (size_t)number * data->element_size;
-    return find_path(tsr_field_members(data, entry), entry, &k);
+    const tsr_field read[] = {*structure, *data, {0}};
+    union {
+        const tsr_config *whole;
+        char *bytes;
+    } of = {config};
+    return find_path(read, of.bytes, &k);
 }
 
 char **tsr_config_data_file(const tsr_config *config, int number)
 {
-    return tsr_config_data_path(config, number, 0);
+    const tsr_field *data = tsr_field_find(tsr_config_fields(), "data");
+    char *entry =
+        (char *)config->data.item + (size_t)number * data->element_size;
+    int k = 0;
+    return find_path(tsr_field_members(data, entry), entry, &k);
 }
 
 void tsr_config_data_name(const tsr_config *config, int number, size_t size,

@@ -130,8 +130,9 @@ char **tsr_config_data_file(const tsr_config *config, int number);
 void tsr_config_data_name(const tsr_config *config, int number, size_t size,
                           char *text);
 
-/* The k-th of all the files that it names, from 0; NULL past the last. */
-char **tsr_config_data_path(const tsr_config *config, int number, int k);
+/* The k-th of all files that the structure and the data name, from 0, NULL in
+ * it where none is given; NULL past the last. */
+char **tsr_config_path(const tsr_config *config, int k);
 
 /* Leaves the data out: the prior alone is sampled. */
 void tsr_config_drop_data(tsr_config *config);

@@ -6,16 +6,12 @@
 
 #include "core/clock.h"
 #include "core/text.h"
-#include "engine/engine.h"
 #include "gpu/debye_sum.h"
 #include "molecule/guest.h"
-#include "molecule/structure.h"
 #include "molecule/topology.h"
 #include "posterior/all_atoms.h"
-#include "posterior/setup.h"
-#include "scattering/atom_model.h"
+#include "posterior/molecule.h"
 #include "scattering/debye.h"
-#include "scattering/form_factor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,58 +30,65 @@ struct tsr_profile_maker {
     double q_max;
     tsr_log *log;
     tsr_profile_sum *sum;
-    /* Bodies one and two: */
-    tsr_prior_table *prior;
-    tsr_form_factor_table *table;
-    tsr_form_factor_table *shipped; /* of one component, for the Rg of one of
-                                       three; NULL: the table has it */
+    tsr_config config; /* of bodies one and two: of what does not move */
+    tsr_tables tables;
 };
 
 /* ---- the maker ---- */
 
-static tsr_status read_table(const char *shipped, const char *own,
-                             tsr_form_factor_table **table, tsr_err *err)
+/* A user's table has to be of these bodies; one of one component leaves nothing
+ * to fit. */
+static tsr_status check_table(const tsr_config *c, int *has_components,
+                              tsr_err *err)
 {
-    char *path = NULL;
-    tsr_status s = TSR_OK;
-    if (own == NULL)
-        s = tsr_data_file(shipped, &path, err);
-    TSR_THEN(s, tsr_form_factor_read(own != NULL ? own : path, table, err));
-    free(path);
-    return s;
+    const int is_two = c->structure.bodies == TSR_CONFIG_TWO;
+    const char *own = c->structure.form_factors;
+    tsr_form_factor_table *table;
+    TSR_TRY(tsr_form_factor_read(own, &table, err));
+    const int fits = (table->model == TSR_BODIES_TWO) == is_two;
+    *has_components = table->n_comp > 1;
+    tsr_form_factor_free(table);
+    return fits ? TSR_OK
+                : tsr_fail(err, TSR_E_USAGE,
+                           "--form-factors: '%s' is a table for %s bodies a "
+                           "residue; --bodies says %s",
+                           own, is_two ? "one" : "two", is_two ? "two" : "one");
 }
 
 /* The shipped components, unless the user names a table: of either kind. */
 static tsr_status read_tables(tsr_profile_maker *m, const char *own,
                               tsr_err *err)
 {
-    int is_two = m->bodies == TSR_PROFILE_TWO;
-    char *prior = NULL;
-    tsr_status s = tsr_data_file("prior.dat", &prior, err);
-    TSR_THEN(s, tsr_prior_table_read(prior, &m->prior, err));
-    free(prior);
-    TSR_THEN(s, read_table(is_two ? "components_two_body.dat"
-                                  : "components_one_body.dat",
-                           own, &m->table, err));
-    if (s == TSR_OK && m->table->n_comp > 1)
-        s = read_table(is_two ? "form_factors_two_body.dat"
-                              : "form_factors_one_body.dat",
-                       NULL, &m->shipped, err);
-    if (s == TSR_OK && (m->table->model == TSR_BODIES_TWO) != is_two)
-        s = tsr_fail(err, TSR_E_USAGE,
-                     "--form-factors: '%s' is a table for %s bodies a "
-                     "residue; --bodies says %s",
-                     own, is_two ? "one" : "two", is_two ? "two" : "one");
-    return s == TSR_OK ? tsr_form_factor_set_density(m->table, m->density, err)
-                       : s;
+    const tsr_number_or_word infer = {TSR_CONTRAST_INFER, 0.0};
+    tsr_config *c = &m->config;
+    int has_components = 1;
+    TSR_TRY(tsr_fields_init(tsr_config_fields(), c, err));
+    c->structure.still = 1;
+    c->structure.bodies =
+        m->bodies == TSR_PROFILE_TWO ? TSR_CONFIG_TWO : TSR_CONFIG_ONE;
+    c->solvent.density = m->density;
+    if (own != NULL) {
+        c->structure.form_factors = strdup(own);
+        TSR_TRY(tsr_allocated(c->structure.form_factors, err));
+        TSR_TRY(check_table(c, &has_components, err));
+    }
+    c->contrast.c2 = (tsr_number_or_word){-1, 0.0};
+    if (has_components)
+        c->contrast.c1 = c->contrast.c2 = infer;
+    TSR_TRY(tsr_tables_read(c, &m->tables, err));
+    if (has_components)
+        tsr_info(m->log,
+                 "curves of bodies as they are, hydration at the bodies: a run "
+                 "corrects them by those of all atoms with a layer outside, "
+                 "which --bodies atoms shows");
+    return TSR_OK;
 }
 
 tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
                                  tsr_profile_maker **out, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    *out = NULL;
-    tsr_profile_maker *m = calloc(1, sizeof *m);
+    const int is_atoms = spec->bodies == TSR_PROFILE_ATOMS;
+    tsr_profile_maker *m = *out = calloc(1, sizeof *m);
     TSR_TRY(tsr_allocated(m, err));
     m->bodies = spec->bodies;
     m->solvent = spec->solvent;
@@ -95,21 +98,15 @@ tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
         m->neutron = *spec->neutron;
     m->q_max = spec->q_max_inv_ang;
     m->log = log;
-    if (m->bodies != TSR_PROFILE_ATOMS)
-        status = read_tables(m, spec->form_factors, err);
-    if (status == TSR_OK && m->table != NULL && m->table->n_comp > 1)
-        tsr_info(log, "curves of bodies as they are, hydration at the bodies: "
-                      "a run corrects them by those of all atoms with a layer "
-                      "outside, which --bodies atoms shows");
-    TSR_THEN(status,
-             tsr_profile_sum_new(spec->device, spec->method,
-                                 m->bodies != TSR_PROFILE_ATOMS, &m->sum, err));
+    tsr_status status =
+        is_atoms ? TSR_OK : read_tables(m, spec->form_factors, err);
+    TSR_THEN(status, tsr_profile_sum_new(spec->device, spec->method, !is_atoms,
+                                         &m->sum, err));
     if (status != TSR_OK) {
         tsr_profile_maker_free(m);
-        return status;
+        *out = NULL;
     }
-    *out = m;
-    return TSR_OK;
+    return status;
 }
 
 void tsr_profile_maker_free(tsr_profile_maker *maker)
@@ -117,9 +114,8 @@ void tsr_profile_maker_free(tsr_profile_maker *maker)
     if (maker == NULL)
         return;
     tsr_profile_sum_free(maker->sum);
-    tsr_prior_table_free(maker->prior);
-    tsr_form_factor_free(maker->table);
-    tsr_form_factor_free(maker->shipped);
+    tsr_tables_clear(&maker->tables);
+    tsr_config_clear(&maker->config);
     free(maker);
 }
 
@@ -184,10 +180,11 @@ static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
     return status;
 }
 
-/* The grid and room for partial profiles; *factor [n_comp][n_type][n_q]. */
+/* The grid and room for partial profiles; *factor [n_comp][n_type][n_q] of the
+ * pool. */
 static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
-                          double d_bound, tsr_partials *p, double **factor,
-                          tsr_err *err)
+                          double d_bound, tsr_pool *pool, tsr_partials *p,
+                          double **factor, tsr_err *err)
 {
     double product = d_bound * m->q_max;
     if (!(product <= most_product))
@@ -205,7 +202,7 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
     p->pair =
         calloc((size_t)(n_comp * (n_comp + 1) / 2) * n_q, sizeof *p->pair);
     p->self = calloc(n_q, sizeof *p->self);
-    *factor = calloc((size_t)(n_comp * n_type) * n_q, sizeof **factor);
+    tsr_pool_array(pool, *factor, (size_t)(n_comp * n_type) * n_q);
     if (p->pair == NULL || p->self == NULL || *factor == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d q",
                         p->grid.n_q);
@@ -214,59 +211,61 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
 
 /* ---- all atoms ---- */
 
+/* Sums a model of atoms; room: for what the sum takes. */
+static tsr_status sum_model(tsr_profile_maker *m, const tsr_atom_model *model,
+                            tsr_pool *room, tsr_profile_structure *out,
+                            tsr_err *err)
+{
+    const double(*xyz)[3] = (const double(*)[3])model->xyz;
+    const double d = tsr_largest_distance(model->n, xyz), d_bound = bound_of(d);
+    double *factor = NULL;
+    out->n_body = model->n_atom;
+    out->rg_ang = model->rg_ang;
+    out->mass = model->mass;
+    out->volume = model->volume;
+    out->radius_ang = model->radius_ang;
+    out->usual_c2 = m->solvent == TSR_SOLVENT_LAYER ? 0.5 : 1.0;
+    out->d_max_ang = tsr_largest_distance(model->n_atom, xyz);
+    out->partials.radius_ang = model->power_radius_ang;
+    TSR_TRY(reserve(m, TSR_ATOM_COMP, model->n_type, d_bound, room,
+                    &out->partials, &factor, err));
+    const tsr_q_grid grid = out->partials.grid;
+    const tsr_debye_spec spec = {.n = model->n,
+                                 .n_type = model->n_type,
+                                 .n_comp = TSR_ATOM_COMP,
+                                 .n_q = grid.n_q,
+                                 .dq_inv_ang = grid.dq_inv_ang,
+                                 .xyz = xyz,
+                                 .type = model->type,
+                                 .weight = model->surface,
+                                 .weighted = TSR_ATOM_HYDRATION,
+                                 .form_factor = factor};
+    tsr_atom_model_factors(model, grid.n_q, grid.dq_inv_ang, factor);
+    return sum_up(m, &spec, d, d_bound, out, err);
+}
+
 static tsr_status sum_atoms(tsr_profile_maker *m, const tsr_atoms *atoms,
                             int tell, tsr_profile_structure *out, tsr_err *err)
 {
+    const tsr_file_residue *r = atoms->residue;
     tsr_atom_model *model = NULL;
-    double *factor = NULL;
-    tsr_status status =
-        tsr_atom_model_new(atoms, m->solvent, m->density, &model, err);
-    if (status == TSR_OK) {
-        out->layer_contrast = tsr_solvent_contrast(m->solvent);
-        if (tell)
-            tsr_atom_model_tell(atoms, model, m->log);
-    }
-    if (status == TSR_OK && m->is_neutron) {
+    tsr_pool room = {0};
+    TSR_TRY(tsr_atom_model_new(atoms, m->solvent, m->density, &model, err));
+    tsr_status status = TSR_OK;
+    out->layer_contrast = tsr_solvent_contrast(m->solvent);
+    if (tell)
+        tsr_atom_model_tell(atoms, model, m->log);
+    if (m->is_neutron) {
         out->is_neutron = 1;
         status = tsr_neutron_apply(&m->neutron, atoms, model,
                                    tell ? m->log : NULL, &out->match_d2o, err);
         out->layer_contrast *= 10.0 * model->density / TSR_WATER_DENSITY;
     }
-    if (status == TSR_OK) {
-        const double(*xyz)[3] = (const double(*)[3])model->xyz;
-        const tsr_file_residue *r = atoms->residue;
-        for (int i = 0; i < atoms->n_residue; i++)
-            out->n_chain += r[i].kind <= TSR_MOLECULE_NUCLEOTIDE &&
-                            (i == 0 || strcmp(r[i].chain, r[i - 1].chain) != 0);
-        out->n_body = model->n_atom;
-        out->rg_ang = model->rg_ang;
-        out->mass = model->mass;
-        out->volume = model->volume;
-        out->radius_ang = model->radius_ang;
-        out->usual_c2 = m->solvent == TSR_SOLVENT_LAYER ? 0.5 : 1.0;
-        out->d_max_ang = tsr_largest_distance(model->n_atom, xyz);
-        out->partials.radius_ang = model->power_radius_ang;
-        double d = tsr_largest_distance(model->n, xyz);
-        double d_bound = bound_of(d);
-        status = reserve(m, TSR_ATOM_COMP, model->n_type, d_bound,
-                         &out->partials, &factor, err);
-        tsr_q_grid grid = out->partials.grid;
-        tsr_debye_spec spec = {.n = model->n,
-                               .n_type = model->n_type,
-                               .n_comp = TSR_ATOM_COMP,
-                               .n_q = grid.n_q,
-                               .dq_inv_ang = grid.dq_inv_ang,
-                               .xyz = xyz,
-                               .type = model->type,
-                               .weight = model->surface,
-                               .weighted = TSR_ATOM_HYDRATION,
-                               .form_factor = factor};
-        if (status == TSR_OK) {
-            tsr_atom_model_factors(model, grid.n_q, grid.dq_inv_ang, factor);
-            status = sum_up(m, &spec, d, d_bound, out, err);
-        }
-    }
-    free(factor);
+    for (int i = 0; i < atoms->n_residue; i++)
+        out->n_chain += r[i].kind <= TSR_MOLECULE_NUCLEOTIDE &&
+                        (i == 0 || strcmp(r[i].chain, r[i - 1].chain) != 0);
+    TSR_THEN(status, sum_model(m, model, &room, out, err));
+    tsr_pool_clear(&room);
     tsr_atom_model_free(model);
     return status;
 }
@@ -292,118 +291,79 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
 
 /* ---- bodies ---- */
 
-/* What the Debye sum takes of bodies: as of atoms, few types and the hydration
- * of each body as its weight. */
-typedef struct {
-    int *type;        /* [n_body] */
-    double *exposure; /* [n_body] */
-    double *factor;   /* [n_comp][n_type][n_q] */
-    double *excess;   /* [n_pair][n_type][n_q] */
-} body_sum;
-
-static void body_sum_clear(body_sum *b)
-{
-    free(b->type);
-    free(b->exposure);
-    free(b->factor);
-    free(b->excess);
-}
-
-/* The terms of a body with itself: S of one component has a place of its own,
- * S_ab are part of the pairs. */
+/* The terms of bodies with themselves: S of one component has a place of its
+ * own, S_ab are part of the pairs. excess [n_pair][n_type][n_q]. */
 static void add_self(const tsr_form_factor_table *table, int n_body,
-                     const body_sum *b, tsr_partials *p)
+                     const int *type, const double *exposure,
+                     const double *excess, tsr_partials *p)
 {
     int n_q = p->grid.n_q;
     if (table->n_comp > 1)
-        tsr_coarse_add_self(table, n_body, b->type, b->exposure, n_q, b->excess,
+        tsr_coarse_add_self(table, n_body, type, exposure, n_q, excess,
                             p->pair);
     for (int i = 0; i < n_body && table->n_comp == 1; i++)
         for (int k = 0; k < n_q; k++)
-            p->self[k] += b->excess[b->type[i] * n_q + k];
+            p->self[k] += excess[type[i] * n_q + k];
 }
 
-/* rg2: of the table's types; atoms: NULL where the file has none. */
-static tsr_status sum_bodies(tsr_profile_maker *m,
-                             const tsr_form_factor_table *table,
-                             const double *rg2, tsr_atom_curves *atoms,
-                             const tsr_topology *t,
-                             const tsr_conformation *first,
-                             tsr_profile_structure *out, tsr_err *err)
+/* As of atoms, few types and the hydration of each body as its weight. room:
+ * for what the sum takes. */
+static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
+                             tsr_pool *room, tsr_profile_structure *out,
+                             tsr_err *err)
 {
+    const tsr_topology *t = molecule->topology;
+    const tsr_conformation *first = molecule->first;
+    const tsr_form_factor_table *table = molecule->components != NULL
+                                             ? molecule->components
+                                             : molecule->form_factors;
     const double(*xyz)[3] = (const double(*)[3])first->body;
-    int n_comp = table->n_comp, n_type = table->n_type;
+    const int n_comp = table->n_comp, n_type = table->n_type;
     tsr_partials *p = &out->partials;
-    body_sum b = {.type = calloc((size_t)t->n_body, sizeof *b.type),
-                  .exposure = calloc((size_t)t->n_body, sizeof *b.exposure)};
+    int *type;
+    double *exposure, *factor = NULL, *excess;
     out->n_body = t->n_body;
     out->n_chain = t->n_chain;
-    out->rg_ang = tsr_conformation_rg(t, first, rg2);
+    out->rg_ang = tsr_conformation_rg(t, first, molecule->form_factors->rg2);
     out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
-    double d_bound = bound_of(out->d_max_ang);
-    tsr_status s = reserve(m, n_comp, n_type, d_bound, p, &b.factor, err);
-    int n_q = p->grid.n_q;
-    double dq = p->grid.dq_inv_ang;
-    if (s == TSR_OK)
-        b.excess = calloc((size_t)(table->n_pair * n_type) * (size_t)n_q,
-                          sizeof *b.excess);
-    if (s == TSR_OK &&
-        (b.type == NULL || b.exposure == NULL || b.excess == NULL))
-        s = tsr_no_memory(err);
-    for (int i = 0; i < t->n_body && s == TSR_OK; i++)
-        b.type[i] = t->body[i].type;
-    if (s == TSR_OK)
-        s = tsr_form_factor_at(table, n_q, dq, b.factor, b.excess, err);
-    if (s == TSR_OK && n_comp > 1)
-        s = tsr_atom_curves_expose(atoms, table, t, first, b.exposure, err);
-    if (s == TSR_OK && n_comp > 1) {
-        p->radius_ang = tsr_component_radius(table, t->n_body, b.type);
+    const double d_bound = bound_of(out->d_max_ang);
+    TSR_TRY(reserve(m, n_comp, n_type, d_bound, room, p, &factor, err));
+    const int n_q = p->grid.n_q;
+    const double dq = p->grid.dq_inv_ang;
+    tsr_pool_array(room, type, t->n_body);
+    tsr_pool_array(room, exposure, t->n_body);
+    tsr_pool_array(room, excess, table->n_pair * n_type * n_q);
+    TSR_TRY(tsr_pool_check(room, err));
+    for (int i = 0; i < t->n_body; i++)
+        type[i] = t->body[i].type;
+    TSR_TRY(tsr_form_factor_at(table, n_q, dq, factor, excess, err));
+    if (n_comp > 1) {
+        tsr_atom_curves *atoms = NULL;
+        tsr_status status = tsr_atom_curves_try(molecule, m->log, &atoms, err);
+        TSR_THEN(status,
+                 tsr_atom_curves_expose(atoms, molecule, first, exposure, err));
+        tsr_atom_curves_free(atoms);
+        TSR_TRY(status);
+        p->radius_ang = tsr_component_radius(table, t->n_body, type);
         for (int i = 0; i < t->n_body; i++)
-            out->volume += b.factor[(n_type + b.type[i]) * n_q] / m->density;
+            out->volume += factor[(n_type + type[i]) * n_q] / m->density;
         out->radius_ang = p->radius_ang;
         out->layer_contrast = tsr_solvent_contrast(TSR_SOLVENT_ATOMS);
         out->usual_c2 = 1.0;
     }
-    tsr_debye_spec spec = {.n = t->n_body,
-                           .n_type = n_type,
-                           .n_comp = n_comp,
-                           .n_q = n_q,
-                           .dq_inv_ang = dq,
-                           .xyz = xyz,
-                           .type = b.type,
-                           .weight = n_comp > 1 ? b.exposure : NULL,
-                           .weighted = n_comp > 1 ? TSR_HYDRATION : 0,
-                           .form_factor = b.factor};
-    TSR_THEN(s, sum_up(m, &spec, out->d_max_ang, d_bound, out, err));
-    if (s == TSR_OK)
-        add_self(table, t->n_body, &b, p);
-    body_sum_clear(&b);
-    return s;
-}
-
-/* The atoms of the bodies, for exposures; *out NULL where the file lacks too
- * many. */
-static tsr_status read_atoms(const tsr_profile_maker *m, const char *path,
-                             const tsr_topology *topology,
-                             const tsr_conformation *first,
-                             tsr_atom_curves **out, tsr_err *err)
-{
-    tsr_structure *model = tsr_topology_structure(topology, first);
-    const tsr_atom_curves_spec spec = {.topology = topology,
-                                       .model = model,
-                                       .file = path,
-                                       .density = m->density};
-    tsr_err why = {.status = TSR_OK};
-    tsr_status status = model == NULL ? tsr_no_memory(err) : TSR_OK;
-    if (status == TSR_OK &&
-        tsr_atom_curves_new(&spec, NULL, out, &why) != TSR_OK) {
-        tsr_info(m->log, "hydration: estimated from bodies alone: %s",
-                 why.message);
-        if (why.status == TSR_E_NOMEM)
-            status = tsr_fail(err, why.status, "%s", why.message);
-    }
-    tsr_structure_free(model);
-    return status;
+    const tsr_debye_spec spec = {.n = t->n_body,
+                                 .n_type = n_type,
+                                 .n_comp = n_comp,
+                                 .n_q = n_q,
+                                 .dq_inv_ang = dq,
+                                 .xyz = xyz,
+                                 .type = type,
+                                 .weight = n_comp > 1 ? exposure : NULL,
+                                 .weighted = n_comp > 1 ? TSR_HYDRATION : 0,
+                                 .form_factor = factor};
+    TSR_TRY(sum_up(m, &spec, out->d_max_ang, d_bound, out, err));
+    add_self(table, t->n_body, type, exposure, excess, p);
+    return TSR_OK;
 }
 
 /* With the hydrogens, which bodies' own masses leave out; those of links are
@@ -420,46 +380,21 @@ static double mass_of(const tsr_topology *t)
     return mass;
 }
 
-static tsr_status of_bodies(tsr_profile_maker *m, const char *path,
-                            tsr_profile_structure *out, tsr_err *err)
+static tsr_status of_bodies(tsr_profile_maker *m, tsr_profile_structure *out,
+                            tsr_err *err)
 {
-    tsr_structure *structure = NULL;
-    tsr_topology *topology = NULL;
-    tsr_conformation *first = NULL;
-    tsr_form_factor_table *table[] = {m->table, m->shipped};
-    tsr_atom_curves *atoms = NULL;
-    tsr_nucleic *nucleic = NULL; /* where there is no protein */
-    const tsr_structure_config still = {.still = 1};
-    tsr_status status = tsr_structure_read_any(path, &structure, err);
-    TSR_THEN(status,
-             tsr_setup_nucleic(structure, &still, m->log, &nucleic, err));
-    if (status == TSR_OK)
-        status = tsr_topology_from_structure(
-            structure,
-            m->bodies == TSR_PROFILE_TWO ? TSR_BODIES_TWO : TSR_BODIES_ONE,
-            (tsr_flexibility){.is_still = 1, .nucleic = nucleic}, m->prior,
-            m->log, &topology, &first, err);
-    free(nucleic);
-    if (status == TSR_OK)
-        status = tsr_setup_guests(structure, NULL, m->density, m->log, topology,
-                                  first, 2, table, err);
-    if (status == TSR_OK && table[0]->n_comp > 1)
-        status = read_atoms(m, path, topology, first, &atoms, err);
+    tsr_molecule molecule = {0};
+    tsr_pool room = {0};
+    m->config.structure.file = out->path;
+    tsr_status status =
+        tsr_molecule_read(&m->config, &m->tables, m->log, &molecule, err);
     if (status == TSR_OK) {
-        const tsr_form_factor_table *own =
-            table[1] != NULL ? table[1] : table[0];
-        out->mass = mass_of(topology);
-        status =
-            sum_bodies(m, table[0], own->rg2, atoms, topology, first, out, err);
+        out->mass = mass_of(molecule.topology);
+        status = sum_bodies(m, &molecule, &room, out, err);
     }
-    if (table[0] != m->table)
-        tsr_form_factor_free(table[0]);
-    if (table[1] != m->shipped)
-        tsr_form_factor_free(table[1]);
-    tsr_atom_curves_free(atoms);
-    tsr_conformation_free(first);
-    tsr_topology_free(topology);
-    tsr_structure_free(structure);
+    m->config.structure.file = NULL;
+    tsr_pool_clear(&room);
+    tsr_molecule_clear(&molecule);
     return status;
 }
 
@@ -469,9 +404,8 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
     *out = (tsr_profile_structure){0};
     out->path = strdup(path);
     TSR_TRY(tsr_allocated(out->path, err));
-    return maker->bodies == TSR_PROFILE_ATOMS
-               ? of_atoms(maker, path, out, err)
-               : of_bodies(maker, path, out, err);
+    return maker->bodies == TSR_PROFILE_ATOMS ? of_atoms(maker, path, out, err)
+                                              : of_bodies(maker, out, err);
 }
 
 double tsr_profile_absolute(const tsr_profile_structure *structure)

@@ -33,7 +33,6 @@ typedef struct {
 
 struct tsr_clash_state {
     const tsr_clash *clash;
-    const tsr_near_functions *near;
     int n;
     tsr_near_tree *tree;     /* where the bodies are now */
     uint16_t *every, *still; /* [n_block] bits of all, of unmoved bodies */
@@ -106,7 +105,7 @@ static int meet_unmoved(search *f, const double (*proposed)[3],
                         const moved_block *m)
 {
     tsr_clash_state *s = f->s;
-    int n = s->near->find(s->tree, &m->at, s->still, s->clash->cutoff, s->pair);
+    int n = tsr_near_find(s->tree, &m->at, s->still, s->clash->cutoff, s->pair);
     for (int k = 0; k < n; k++) {
         int a = m->at.first + s->pair[k].a, b = s->pair[k].b;
         if (!meet(f, a, proposed[a], b, proposed[b]))
@@ -120,7 +119,7 @@ static int meet_moved(search *f, const double (*proposed)[3],
                       const moved_block *p, const moved_block *q)
 {
     tsr_clash_state *s = f->s;
-    int n = s->near->between(&p->at, &q->at, s->clash->cutoff, s->pair);
+    int n = tsr_near_between(&p->at, &q->at, s->clash->cutoff, s->pair);
     for (int k = 0; k < n; k++) {
         int a = p->at.first + s->pair[k].a, b = s->pair[k].b;
         if ((p != q || b < a) && !meet(f, a, proposed[a], b, proposed[b]))
@@ -149,7 +148,7 @@ static void span_unmoved(search *f, const double (*proposed)[3],
     int down = span->first == 0 || span->end < s->n;
     for (int k = from; k < to && !f->forbidden; k++) {
         moved_block *m = &s->moved[down ? to - 1 - (k - from) : k];
-        s->near->place(&m->at, proposed, m->first, m->end);
+        tsr_near_place(&m->at, proposed, m->first, m->end);
         meet_unmoved(f, proposed, m);
     }
 }
@@ -245,7 +244,7 @@ static int64_t old_sum(tsr_clash_state *s, const double (*current)[3],
             int end = (b / TSR_LANES + 1) * TSR_LANES;
             end = end < span[k].end ? end : span[k].end;
             const tsr_near_block *own = &s->tree->block[b / TSR_LANES];
-            int n = s->near->find(s->tree, own, s->every, s->clash->cutoff,
+            int n = tsr_near_find(s->tree, own, s->every, s->clash->cutoff,
                                   s->pair);
             for (int i = 0; i < n; i++) {
                 int one = own->first + s->pair[i].a, other = s->pair[i].b;
@@ -292,7 +291,7 @@ static int64_t first_contacts(tsr_clash_state *s, const double (*body)[3])
     for (int u = 0; u < s->tree->n_block; u++) {
         const tsr_near_block *own = &s->tree->block[u];
         int n =
-            s->near->find(s->tree, own, s->every, s->clash->cutoff, s->pair);
+            tsr_near_find(s->tree, own, s->every, s->clash->cutoff, s->pair);
         s->n_found = 0;
         for (int k = 0; k < n; k++) {
             int a = own->first + s->pair[k].a, b = s->pair[k].b;
@@ -313,10 +312,9 @@ tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
     if (s == NULL)
         return NULL;
     s->clash = clash;
-    s->near = tsr_near_best();
     s->n = n;
     s->listed = 1;
-    s->tree = tsr_near_tree_new(pool, s->near, n, body);
+    s->tree = tsr_near_tree_new(pool, n, body);
     s->moved =
         tsr_lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
     tsr_pool_array(pool, s->every, n_block);
@@ -391,7 +389,7 @@ void tsr_clash_accept(tsr_clash_state *s, const double (*proposed)[3],
         if (m->first == u * TSR_LANES && m->end == end)
             s->tree->block[u] = m->at;
         else
-            s->near->place(&s->tree->block[u], proposed, u * TSR_LANES, end);
+            tsr_near_place(&s->tree->block[u], proposed, u * TSR_LANES, end);
     }
     for (int k = 0; k < n_span; k++)
         tsr_near_tree_renew(s->tree, span[k].first / TSR_LANES,

@@ -1,15 +1,14 @@
-/* The same search is compiled for several instruction sets, and the best that
- * the processor knows is taken. */
+/* Blocks, shelves and the search over them, sixteen lanes at a time. */
 #include "prior/near.h"
 
-#include <math.h>
+#include "core/clones.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#include <math.h>
 
 typedef int64_t eight_bits __attribute__((vector_size(64), aligned(64)));
 
 /* One bit a lane; both halves are gathered at once. */
-INLINE unsigned gather(const eight_bits *low, const eight_bits *high)
+TSR_INLINE unsigned gather(const eight_bits *low, const eight_bits *high)
 {
     const eight_bits one = {1, 2, 4, 8, 16, 32, 64, 128};
     eight_bits both = (*low & one) | (*high & (one << 8));
@@ -20,7 +19,7 @@ INLINE unsigned gather(const eight_bits *low, const eight_bits *high)
 }
 
 /* Lanes closer to x than the square root of r2. */
-INLINE unsigned within(const tsr_lanes at[3], const double x[3], double r2)
+TSR_INLINE unsigned within(const tsr_lanes at[3], const double x[3], double r2)
 {
     eight_bits is[2];
     for (int h = 0; h < 2; h++) {
@@ -32,8 +31,8 @@ INLINE unsigned within(const tsr_lanes at[3], const double x[3], double r2)
 }
 
 /* Spheres that come within reach of x. */
-INLINE unsigned touching(const tsr_near_shelf *s, const double x[3],
-                         double reach)
+TSR_INLINE unsigned touching(const tsr_near_shelf *s, const double x[3],
+                             double reach)
 {
     eight_bits is[2];
     for (int h = 0; h < 2; h++) {
@@ -44,13 +43,13 @@ INLINE unsigned touching(const tsr_near_shelf *s, const double x[3],
     return gather(&is[0], &is[1]);
 }
 
-INLINE int lowest(unsigned bits)
+TSR_INLINE int lowest(unsigned bits)
 {
     return __builtin_ctz(bits);
 }
 
-INLINE void place(tsr_near_block *block, const double (*xyz)[3], int first,
-                  int end)
+TSR_CLONES void tsr_near_place(tsr_near_block *block, const double (*xyz)[3],
+                               int first, int end)
 {
     int base = first & -TSR_LANES;
     double centre[3] = {0.0, 0.0, 0.0}, most = 0.0;
@@ -75,8 +74,8 @@ INLINE void place(tsr_near_block *block, const double (*xyz)[3], int first,
 }
 
 /* Lanes of one that are near any of the other, body by body. */
-INLINE int meet(const tsr_near_block *own, const tsr_near_block *other,
-                unsigned lanes, double reach, tsr_near_pair *pair)
+TSR_INLINE int meet(const tsr_near_block *own, const tsr_near_block *other,
+                    unsigned lanes, double reach, tsr_near_pair *pair)
 {
     int n = 0;
     double r = own->radius + reach, r2 = reach * reach;
@@ -102,8 +101,9 @@ INLINE int meet(const tsr_near_block *own, const tsr_near_block *other,
     return n;
 }
 
-INLINE int find(const tsr_near_tree *tree, const tsr_near_block *own,
-                const uint16_t *still, double reach, tsr_near_pair *pair)
+TSR_CLONES int tsr_near_find(const tsr_near_tree *tree,
+                             const tsr_near_block *own, const uint16_t *still,
+                             double reach, tsr_near_pair *pair)
 {
     int n = 0;
     double r = own->radius + reach;
@@ -122,8 +122,9 @@ INLINE int find(const tsr_near_tree *tree, const tsr_near_block *own,
     return n;
 }
 
-INLINE int between(const tsr_near_block *own, const tsr_near_block *other,
-                   double reach, tsr_near_pair *pair)
+TSR_CLONES int tsr_near_between(const tsr_near_block *own,
+                                const tsr_near_block *other, double reach,
+                                tsr_near_pair *pair)
 {
     double r = own->radius + other->radius + reach, d2 = 0.0;
     for (int d = 0; d < 3; d++) {
@@ -131,60 +132,6 @@ INLINE int between(const tsr_near_block *own, const tsr_near_block *other,
         d2 += u * u;
     }
     return d2 < r * r ? meet(own, other, 0xffff, reach, pair) : 0;
-}
-
-#define TARGET_plain
-#define TARGET_avx2 __attribute__((target("avx2")))
-#define TARGET_avx512 __attribute__((target("avx512f,avx512dq,avx512vl")))
-
-/* The same three for one kind of processor. */
-#define VARIANT(kind)                                                          \
-    TARGET_##kind static void place_##kind(                                    \
-        tsr_near_block *block, const double(*xyz)[3], int first, int end)      \
-    {                                                                          \
-        place(block, xyz, first, end);                                         \
-    }                                                                          \
-    TARGET_##kind static int find_##kind(                                      \
-        const tsr_near_tree *tree, const tsr_near_block *own,                  \
-        const uint16_t *still, double reach, tsr_near_pair *pair)              \
-    {                                                                          \
-        return find(tree, own, still, reach, pair);                            \
-    }                                                                          \
-    TARGET_##kind static int between_##kind(const tsr_near_block *own,         \
-                                            const tsr_near_block *other,       \
-                                            double reach, tsr_near_pair *pair) \
-    {                                                                          \
-        return between(own, other, reach, pair);                               \
-    }                                                                          \
-    static const tsr_near_functions near_##kind = {                            \
-        #kind, place_##kind, find_##kind, between_##kind};
-
-VARIANT(plain)
-#ifdef __x86_64__
-VARIANT(avx2)
-VARIANT(avx512)
-#endif
-
-const tsr_near_functions *tsr_near_variant(int k)
-{
-    const tsr_near_functions *usable[4] = {NULL};
-    int n = 0;
-#ifdef __x86_64__
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        usable[n++] = &near_avx512;
-    if (__builtin_cpu_supports("avx2"))
-        usable[n++] = &near_avx2;
-#endif
-    usable[n++] = &near_plain;
-    return k < n ? usable[k] : NULL;
-}
-
-const tsr_near_functions *tsr_near_best(void)
-{
-    return tsr_near_variant(0);
 }
 
 /* ---- the tree ---- */
@@ -205,8 +152,7 @@ static void clear(tsr_near_shelf *s)
     }
 }
 
-tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, const tsr_near_functions *near,
-                                 int n, const double (*xyz)[3])
+tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, int n, const double (*xyz)[3])
 {
     tsr_near_tree *t = tsr_pool_new(pool, 1, sizeof *t);
     if (t == NULL)
@@ -221,7 +167,7 @@ tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, const tsr_near_functions *near,
         return NULL;
     for (int k = 0; k < t->n_block; k++) {
         int first = k * TSR_LANES, end = first + TSR_LANES;
-        near->place(&t->block[k], xyz, first, end < n ? end : n);
+        tsr_near_place(&t->block[k], xyz, first, end < n ? end : n);
     }
     for (int k = 0; k < t->n_shelf; k++)
         clear(&t->shelf[k]);

@@ -44,38 +44,27 @@ typedef struct {
     int a, b;
 } tsr_near_pair;
 
-/* Functions for the processor at hand. */
-typedef struct {
-    const char *name;
+/* A block of bodies first..end-1 of xyz, which share one block of the tree;
+ * they keep their lanes. */
+void tsr_near_place(tsr_near_block *block, const double (*xyz)[3], int first,
+                    int end);
 
-    /* A block of bodies first..end-1 of xyz, which share one block of the tree;
-     * they keep their lanes. */
-    void (*place)(tsr_near_block *block, const double (*xyz)[3], int first,
-                  int end);
+/* Pairs of `own` and the bodies of the tree whose bit in still[block] is set,
+ * at a distance below `reach`; a few may be missing that are within rounding of
+ * it. pair has room for 16 of each body. Returns how many. */
+int tsr_near_find(const tsr_near_tree *tree, const tsr_near_block *own,
+                  const uint16_t *still, double reach, tsr_near_pair *pair);
 
-    /* Pairs of `own` and the bodies of the tree whose bit in still[block] is
-     * set, at a distance below `reach`; a few may be missing that are within
-     * rounding of it. pair has room for 16 of each body. Returns how many. */
-    int (*find)(const tsr_near_tree *tree, const tsr_near_block *own,
-                const uint16_t *still, double reach, tsr_near_pair *pair);
-
-    /* The same of two blocks; pair: room for 256. */
-    int (*between)(const tsr_near_block *own, const tsr_near_block *other,
-                   double reach, tsr_near_pair *pair);
-} tsr_near_functions;
-
-const tsr_near_functions *tsr_near_best(void);
-
-/* Those that this processor can run, the best first; NULL beyond. */
-const tsr_near_functions *tsr_near_variant(int k);
+/* The same of two blocks; pair: room for 256. */
+int tsr_near_between(const tsr_near_block *own, const tsr_near_block *other,
+                     double reach, tsr_near_pair *pair);
 
 /* n elements with lanes, which stand where instructions want them. NULL: out of
  * memory, as tsr_pool_new. */
 void *tsr_lanes_new(tsr_pool *pool, int n, size_t size);
 
 /* Of n bodies. NULL: out of memory. */
-tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, const tsr_near_functions *near,
-                                 int n, const double (*xyz)[3]);
+tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, int n, const double (*xyz)[3]);
 
 /* Blocks first..last have changed: so do the spheres around them. */
 void tsr_near_tree_renew(tsr_near_tree *tree, int first, int last);

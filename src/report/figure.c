@@ -123,8 +123,6 @@ void tsr_svg_rect(tsr_svg *svg, double x, double y, double width, double height,
             x, y, width, height, colour, opacity);
 }
 
-static void end_clip(tsr_svg *svg);
-
 /* What follows is drawn only inside the rectangle, until end_clip; id
  * names it, unique in the page. */
 static void begin_clip(tsr_svg *svg, const char *id, double x, double y,
@@ -142,13 +140,13 @@ static void end_clip(tsr_svg *svg)
     fputs("</g>\n", svg->words.out);
 }
 
-void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
-                    const char *colour, int is_filled)
+static void draw_circle(tsr_svg *svg, double x, double y, double radius,
+                        const char *colour)
 {
     fprintf(svg->words.out,
             "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\" fill=\"%s\" "
             "stroke=\"%s\" stroke-width=\"0.7\"/>\n",
-            x, y, radius, is_filled ? colour : "none", colour);
+            x, y, radius, colour, colour);
 }
 
 void tsr_svg_text(tsr_svg *svg, double x, double y, double size,
@@ -183,83 +181,70 @@ tsr_status tsr_svg_write(tsr_svg *svg, const char *path, tsr_err *err)
     return status;
 }
 
-static char *copy_text(tsr_figure *figure, const char *text)
-{
-    char *copy = text != NULL ? strdup(text) : NULL;
-    if (text != NULL && copy == NULL)
-        figure->is_short = 1;
-    return copy;
-}
+/* ---- building ---- */
 
 tsr_figure tsr_figure_new(const char *name, const char *title,
                           const char *x_title, int width)
 {
-    tsr_figure f = {.width = width};
-    f.name = copy_text(&f, name);
-    f.title = copy_text(&f, title);
-    f.x_title = copy_text(&f, x_title);
+    tsr_figure f = {.left = 84, .width = width};
+    f.name = tsr_pool_text(&f.pool, name);
+    f.title = tsr_pool_text(&f.pool, title);
+    f.x_title = tsr_pool_text(&f.pool, x_title);
     return f;
-}
-
-static void layer_clear(tsr_layer *layer)
-{
-    free(layer->label);
-    free(layer->x);
-    free(layer->y);
-    free(layer->y2);
 }
 
 void tsr_figure_clear(tsr_figure *figure)
 {
-    for (int p = 0; p < figure->n_panel; p++) {
-        tsr_panel *panel = &figure->panel[p];
-        for (int l = 0; l < panel->n_layer; l++)
-            layer_clear(&panel->layer[l]);
-        free(panel->layer);
-        free(panel->y_title);
-    }
-    for (int i = 0; i < figure->n_x_name; i++)
-        free(figure->x_name[i]);
-    free(figure->x_name);
-    free(figure->panel);
-    free(figure->name);
-    free(figure->title);
-    free(figure->subtitle);
-    free(figure->x_title);
+    tsr_pool_clear(&figure->pool);
     *figure = (tsr_figure){.n_panel = 0};
 }
 
 tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
                             int height)
 {
-    size_t n = (size_t)figure->n_panel + 1;
-    tsr_panel *panel = realloc(figure->panel, n * sizeof *panel);
-    if (panel == NULL) {
-        figure->is_short = 1;
+    tsr_panel *panel =
+        tsr_pool_resize(&figure->pool, figure->panel,
+                        (size_t)figure->n_panel + 1, sizeof *panel);
+    if (panel == NULL)
         return &figure->spare_panel;
-    }
     figure->panel = panel;
-    panel[n - 1] = (tsr_panel){.is_log = is_log,
-                               .height = height,
-                               .y_title = copy_text(figure, y_title)};
-    figure->n_panel++;
-    return &panel[n - 1];
+    panel += figure->n_panel++;
+    *panel = (tsr_panel){.is_log = is_log,
+                         .height = height,
+                         .y_title = tsr_pool_text(&figure->pool, y_title)};
+    return panel;
+}
+
+/* Returns how many there are: 0 where memory is out. */
+static int copy_names(tsr_figure *figure, int n, const char *const *name,
+                      char ***out)
+{
+    tsr_pool_array(&figure->pool, *out, n);
+    for (int i = 0; *out != NULL && i < n; i++)
+        (*out)[i] = tsr_pool_text(&figure->pool, name[i]);
+    return *out != NULL ? n : 0;
 }
 
 void tsr_figure_names(tsr_figure *figure, int n, const char *const *name)
 {
-    figure->x_name = calloc((size_t)n + 1, sizeof *figure->x_name);
-    figure->is_short |= figure->x_name == NULL;
-    figure->n_x_name = figure->x_name != NULL ? n : 0;
-    for (int i = 0; i < figure->n_x_name; i++)
-        figure->x_name[i] = copy_text(figure, name[i]);
+    figure->n_x_name = copy_names(figure, n, name, &figure->x_name);
     figure->x0 = 0.0;
     figure->x1 = n;
 }
 
-static double *copy_numbers(int n, const double *x)
+void tsr_figure_y_names(tsr_figure *figure, int n, const char *const *name)
 {
-    double *copy = malloc(((size_t)n + 1) * sizeof *copy);
+    tsr_panel *panel = &figure->panel[figure->n_panel - 1];
+    panel->n_y_name = copy_names(figure, n, name, &panel->y_name);
+    panel->y0 = 0.0;
+    panel->y1 = n;
+}
+
+static double *copy_numbers(tsr_figure *figure, int n, const double *x)
+{
+    double *copy = NULL;
+    if (x != NULL)
+        tsr_pool_array(&figure->pool, copy, n);
     if (copy != NULL && n > 0)
         memcpy(copy, x, (size_t)n * sizeof *copy);
     return copy;
@@ -272,29 +257,39 @@ tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
     if (figure->n_panel == 0)
         return &figure->spare_layer; /* its panel found no memory */
     tsr_panel *panel = &figure->panel[figure->n_panel - 1];
-    size_t room = (size_t)panel->n_layer + 1;
-    tsr_layer *layer = realloc(panel->layer, room * sizeof *layer);
-    if (layer == NULL) {
-        figure->is_short = 1;
+    tsr_layer *layer = tsr_pool_resize(
+        &figure->pool, panel->layer, (size_t)panel->n_layer + 1, sizeof *layer);
+    if (layer == NULL)
         return &figure->spare_layer;
-    }
     panel->layer = layer;
-    layer += room - 1;
+    layer += panel->n_layer++;
     *layer = (tsr_layer){.kind = kind,
                          .colour = colour,
                          .opacity = 1.0,
-                         .n = n,
-                         .label = copy_text(figure, label),
-                         .x = copy_numbers(n, x),
-                         .y = copy_numbers(n, y),
-                         .y2 = y2 != NULL ? copy_numbers(n, y2) : NULL};
-    panel->n_layer++;
-    if (layer->x == NULL || layer->y == NULL ||
-        (y2 != NULL && layer->y2 == NULL)) {
-        figure->is_short = 1;
-        layer->n = 0;
-    }
+                         .label = tsr_pool_text(&figure->pool, label),
+                         .x = copy_numbers(figure, n, x),
+                         .y = copy_numbers(figure, n, y),
+                         .y2 = copy_numbers(figure, n, y2)};
+    layer->n = figure->pool.failed ? 0 : n;
     return layer;
+}
+
+void tsr_figure_cells(tsr_figure *figure, int n_x, int n_y, double x0,
+                      double dx, double y0, double dy, const double *value)
+{
+    const size_t n = (size_t)n_x * (size_t)n_y;
+    double *x, *y;
+    tsr_pool_array(&figure->pool, x, n);
+    tsr_pool_array(&figure->pool, y, n);
+    for (size_t i = 0; !figure->pool.failed && i < n; i++) {
+        const size_t column = i / (size_t)n_y;
+        x[i] = x0 + dx * (double)column;
+        y[i] = y0 + dy * (double)(i - column * (size_t)n_y);
+    }
+    tsr_layer *cells = tsr_figure_layer(figure, TSR_LAYER_CELLS, NULL,
+                                        "#444444", (int)n, x, y, value);
+    cells->dx = dx;
+    cells->dy = dy;
 }
 
 /* ---- ranges ---- */
@@ -377,12 +372,12 @@ tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err)
     settle(&x, 0);
     if (figure->x0 == figure->x1)
         figure->x0 = x.low, figure->x1 = x.high;
-    return figure->is_short || figure->n_panel == 0 ? tsr_no_memory(err)
-                                                    : TSR_OK;
+    return tsr_pool_check(&figure->pool, err);
 }
 
-int tsr_figure_ticks(double low, double high, int n, double *first,
-                     double *step)
+/* Ticks of an axis: *first and *step such that some `n` of them lie in the
+ * range; 1, 2 or 5 times a power of ten. Returns how many. */
+static int ticks(double low, double high, int n, double *first, double *step)
 {
     const double raw = (high - low) / n;
     const double power = pow(10.0, floor(log10(raw)));
@@ -395,7 +390,8 @@ int tsr_figure_ticks(double low, double high, int n, double *first,
     return (int)floor((high - *first) / *step + 1e-9) + 1;
 }
 
-void tsr_figure_tick_text(double value, double step, char text[32])
+/* The number at a tick, with the digits that tell it from its neighbours. */
+static void tick_text(double value, double step, char text[32])
 {
     const int least = 5, most = 12;
     const double top = fmax(fabs(value), step);
@@ -407,7 +403,9 @@ void tsr_figure_tick_text(double value, double step, char text[32])
              fabs(value) < 1e-9 * step ? 0.0 : value);
 }
 
-void tsr_figure_colour(double z, char text[8])
+/* The colour of z in [0, 1], as "#rrggbb": dark blue over green to yellow
+ * (viridis: van der Walt & Smith 2015). */
+static void colour_of(double z, char text[8])
 {
     static const unsigned char anchor[][3] = {
         {68, 1, 84},    {71, 44, 122},  {59, 81, 139},
@@ -463,11 +461,11 @@ static void add_band(tsr_figure *f, const tsr_fit_figure *fit,
 void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
 {
     const int n = fit->n;
-    double *low = calloc(2 * (size_t)n + 1, sizeof *low), *high = low + n;
-    if (low == NULL) {
-        f->is_short = 1;
+    double *low, *high;
+    tsr_pool_array(&f->pool, low, n);
+    tsr_pool_array(&f->pool, high, n);
+    if (f->pool.failed)
         return;
-    }
     set_range(fit, tsr_figure_panel(f, "I(q)", 1, height));
     add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->seen_low,
              fit->seen_high);
@@ -494,7 +492,6 @@ void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
     const double x[2] = {fit->q[0], fit->q[n - 1]}, zero[2] = {0.0, 0.0};
     tsr_figure_layer(f, TSR_LAYER_LINE, NULL, TSR_COLOUR_MODEL, 2, x, zero,
                      NULL);
-    free(low);
 }
 
 /* A figure's numbers for other programs: a table (CSV) beside the picture, and
@@ -614,7 +611,6 @@ void tsr_figure_print_json(const tsr_figure *figure, FILE *out)
  * outside a panel's range is clipped. */
 
 enum {
-    LEFT = 84,
     RIGHT = 24,
     TOP = 44,
     BOTTOM = 52,
@@ -635,7 +631,7 @@ typedef struct {
 static double at_x(const place *p, double x)
 {
     const tsr_figure *f = p->figure;
-    return LEFT + (x - f->x0) / (f->x1 - f->x0) * f->width;
+    return f->left + (x - f->x0) / (f->x1 - f->x0) * f->width;
 }
 
 /* NaN for what has no logarithm. */
@@ -664,7 +660,7 @@ static void x_axis(tsr_svg *svg, const place *p, int is_last)
     double first, step;
     const tsr_figure *f = p->figure;
     const double bottom = p->top + p->panel->height;
-    int n = tsr_figure_ticks(f->x0, f->x1, f->width / 90, &first, &step);
+    int n = ticks(f->x0, f->x1, f->width / 90, &first, &step);
     for (int i = 0; is_last && i < f->n_x_name; i++)
         tsr_svg_text(svg, at_x(p, i + 0.5), bottom + 18.0, 13.0, TSR_SVG_MIDDLE,
                      0, f->x_name[i]);
@@ -673,7 +669,9 @@ static void x_axis(tsr_svg *svg, const place *p, int is_last)
     for (int i = 0; i < n; i++) {
         char text[32];
         const double v = first + i * step, x = at_x(p, v);
-        tsr_figure_tick_text(v, step, text);
+        if (f->is_count && v != floor(v))
+            continue;
+        tick_text(v, step, text);
         tsr_svg_line(svg, x, p->top, x, bottom, grid_colour, 1.0);
         if (is_last)
             tsr_svg_text(svg, x, bottom + 18.0, 13.0, TSR_SVG_MIDDLE, 0, text);
@@ -684,14 +682,22 @@ static void y_tick(tsr_svg *svg, const place *p, double v, double step)
 {
     char text[32];
     const double y = at_y(p, v);
-    tsr_figure_tick_text(v, step, text);
-    tsr_svg_line(svg, LEFT, y, LEFT + p->figure->width, y, grid_colour, 1.0);
-    tsr_svg_text(svg, LEFT - 8.0, y + 4.5, 13.0, TSR_SVG_END, 0, text);
+    tick_text(v, step, text);
+    const double left = p->figure->left;
+    tsr_svg_line(svg, left, y, left + p->figure->width, y, grid_colour, 1.0);
+    tsr_svg_text(svg, left - 8.0, y + 4.5, 13.0, TSR_SVG_END, 0, text);
 }
 
 static void y_axis(tsr_svg *svg, const place *p)
 {
     const tsr_panel *a = p->panel;
+    const double row = (double)a->height / (a->n_y_name + 1);
+    const int every = a->n_y_name > 60 ? (a->n_y_name + 39) / 40 : 1;
+    for (int i = a->n_y_name - 1; i >= 0; i -= every)
+        tsr_svg_text(svg, p->figure->left - 6.0, at_y(p, i + 0.5) + 4.0,
+                     fmin(12.0, fmax(9.0, row)), TSR_SVG_END, 0, a->y_name[i]);
+    if (a->n_y_name > 0)
+        return;
     if (a->is_log) {
         const int is_fine = log10(a->y1 / a->y0) < 2.3;
         for (int d = (int)floor(log10(a->y0)); d <= log10(a->y1); d++)
@@ -704,8 +710,7 @@ static void y_axis(tsr_svg *svg, const place *p)
         return;
     }
     double first, step;
-    int n =
-        tsr_figure_ticks(a->y0, a->y1, a->height < 100 ? 3 : 5, &first, &step);
+    int n = ticks(a->y0, a->y1, a->height < 100 ? 3 : 5, &first, &step);
     if (a->is_count && step < 1.0) {
         first = ceil(a->y0);
         step = 1.0;
@@ -718,8 +723,8 @@ static void y_axis(tsr_svg *svg, const place *p)
 
 static void frame(tsr_svg *svg, const place *p)
 {
-    const double x[5] = {LEFT, LEFT + p->figure->width, LEFT + p->figure->width,
-                         LEFT, LEFT};
+    const double left = p->figure->left, right = left + p->figure->width;
+    const double x[5] = {left, right, right, left, left};
     const double low = p->top + p->panel->height;
     const double y[5] = {p->top, p->top, low, low, p->top};
     tsr_svg_stroke(svg, 5, x, y, frame_colour, 1.0, 1.0, NULL);
@@ -736,7 +741,7 @@ static void cells(tsr_svg *svg, const place *p, const tsr_layer *layer)
         const double y = at_y(p, layer->y[i] + layer->dy);
         if (!isfinite(layer->y2[i]))
             continue;
-        tsr_figure_colour((layer->y2[i] - a->z0) / (a->z1 - a->z0), colour);
+        colour_of((layer->y2[i] - a->z0) / (a->z1 - a->z0), colour);
         tsr_svg_rect(svg, x, y, at_x(p, layer->x[i] + layer->dx) - x + 0.3,
                      at_y(p, layer->y[i]) - y + 0.3, colour, layer->opacity);
     }
@@ -767,7 +772,7 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
         break;
     case TSR_LAYER_LINE:
         if (layer->n == 1 && isfinite(y[0]))
-            tsr_svg_circle(svg, x[0], y[0], 2.4, layer->colour, 1);
+            draw_circle(svg, x[0], y[0], 2.4, layer->colour);
         tsr_svg_stroke(svg, layer->n, x, y, layer->colour, 1.6, layer->opacity,
                        NULL);
         break;
@@ -778,7 +783,7 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
     case TSR_LAYER_POINTS:
         for (int i = 0; i < layer->n; i++)
             if (isfinite(x[i]) && isfinite(y[i]))
-                tsr_svg_circle(svg, x[i], y[i], 1.9, layer->colour, 1);
+                draw_circle(svg, x[i], y[i], 1.9, layer->colour);
         break;
     case TSR_LAYER_CELLS:
         cells(svg, p, layer);
@@ -797,7 +802,7 @@ static void legend_mark(tsr_svg *svg, const tsr_layer *l, double x, double y)
         tsr_svg_rect(svg, x, y - 10.0, 22.0, 11.0, l->colour, l->opacity);
         break;
     case TSR_LAYER_POINTS:
-        tsr_svg_circle(svg, x + 11.0, y - 4.5, 2.4, l->colour, 1);
+        draw_circle(svg, x + 11.0, y - 4.5, 2.4, l->colour);
         break;
     case TSR_LAYER_ERRORS:
         tsr_svg_line(svg, x + 11.0, y - 11.0, x + 11.0, y + 2.0, l->colour,
@@ -814,15 +819,15 @@ static void legend_mark(tsr_svg *svg, const tsr_layer *l, double x, double y)
 static int legend(tsr_svg *svg, const tsr_figure *f, double top)
 {
     const tsr_panel *a = &f->panel[0];
-    double x = LEFT;
+    double x = f->left;
     int row = 0, n = 0;
     for (int l = 0; l < a->n_layer; l++) {
         const char *label = a->layer[l].label;
         if (label == NULL)
             continue;
         const double width = 30.0 + 7.4 * tsr_text_width(label) + 16.0;
-        if (n++ > 0 && x + width > LEFT + f->width + RIGHT) {
-            x = LEFT;
+        if (n++ > 0 && x + width > f->left + f->width + RIGHT) {
+            x = f->left;
             row++;
         }
         if (svg != NULL) {
@@ -838,19 +843,19 @@ static int legend(tsr_svg *svg, const tsr_figure *f, double top)
 static void colour_scale(tsr_svg *svg, const place *p)
 {
     const tsr_panel *a = p->panel;
-    const double left = LEFT + p->figure->width + 14.0;
+    const double left = p->figure->left + p->figure->width + 14.0;
     double first, step;
     for (int i = 0; i < STEPS; i++) {
         char colour[8];
-        tsr_figure_colour((i + 0.5) / STEPS, colour);
+        colour_of((i + 0.5) / STEPS, colour);
         tsr_svg_rect(svg, left, p->top + a->height * (1.0 - (i + 1.0) / STEPS),
                      12.0, (double)a->height / STEPS + 0.3, colour, 1.0);
     }
-    int n = tsr_figure_ticks(a->z0, a->z1, 4, &first, &step);
+    int n = ticks(a->z0, a->z1, 4, &first, &step);
     for (int i = 0; i < n; i++) {
         char text[32];
         const double v = first + i * step;
-        tsr_figure_tick_text(v, step, text);
+        tick_text(v, step, text);
         tsr_svg_text(svg, left + 16.0,
                      p->top + a->height * (a->z1 - v) / (a->z1 - a->z0) + 4.5,
                      12.0, TSR_SVG_START, 0, text);
@@ -881,7 +886,7 @@ static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
     x_axis(svg, &p, k + 1 == f->n_panel);
     y_axis(svg, &p);
     snprintf(id, sizeof id, "clip-%.60s-%d", f->name, k);
-    begin_clip(svg, id, LEFT, top, f->width, a->height);
+    begin_clip(svg, id, f->left, top, f->width, a->height);
     for (int l = 0; l < a->n_layer; l++)
         draw(svg, &p, &a->layer[l], scratch, scratch + room,
              scratch + 2 * room);
@@ -899,7 +904,7 @@ static void heading(tsr_svg *svg, const tsr_figure *f, double y, double size,
                     const char *text)
 {
     const double room = (f->width + RIGHT) / (0.6 * tsr_text_width(text));
-    tsr_svg_text(svg, LEFT, y, fmin(size, room), TSR_SVG_START, 0, text);
+    tsr_svg_text(svg, f->left, y, fmin(size, room), TSR_SVG_START, 0, text);
 }
 
 static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
@@ -914,7 +919,7 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
         if (has_cells(&f->panel[k]))
             extra = SCALE;
     }
-    tsr_svg *svg = tsr_svg_new(LEFT + f->width + RIGHT + extra, (int)height);
+    tsr_svg *svg = tsr_svg_new(f->left + f->width + RIGHT + extra, (int)height);
     double *scratch = calloc(3 * (size_t)room, sizeof *scratch);
     if (svg == NULL || scratch == NULL) {
         tsr_svg_free(svg);
@@ -930,7 +935,7 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
         draw_panel(svg, f, k, top, scratch, room);
         top += f->panel[k].height + GAP;
     }
-    tsr_svg_text(svg, LEFT + 0.5 * f->width, top - GAP + 40.0, 14.0,
+    tsr_svg_text(svg, f->left + 0.5 * f->width, top - GAP + 40.0, 14.0,
                  TSR_SVG_MIDDLE, 0, f->x_title);
     free(scratch);
     *out = svg;

@@ -7,6 +7,7 @@
 #ifndef TSR_REPORT_FIGURE_H
 #define TSR_REPORT_FIGURE_H
 
+#include "core/pool.h"
 #include "core/status.h"
 
 #include <stdio.h>
@@ -38,23 +39,27 @@ typedef struct {
     double z0, z1;       /* of the colours of CELLS */
     const char *z_title; /* static; NULL: no scale of colours beside it */
     int is_count;        /* ticks at whole numbers only */
+    int n_y_name;
+    char **y_name; /* [n_y_name] stands beside y = i + 0.5, instead of ticks */
     int n_layer;
     tsr_layer *layer; /* [n_layer], the first drawn first */
 } tsr_panel;
 
 typedef struct {
+    tsr_pool pool;  /* of all that follows */
     char *name;     /* of the file, and in the page: "fit" */
     char *title;    /* one line */
     char *subtitle; /* below it in the picture; NULL: none */
     char *x_title;
+    int left;      /* pixels, for names and numbers beside the panels */
     int width;     /* pixels, of a panel */
+    int is_count;  /* ticks at whole numbers only */
     double x0, x1; /* the range shown; equal: from the layers */
     int n_x_name;
     char **x_name; /* [n_x_name] stands below x = i + 0.5, instead of ticks */
     int n_panel;
     tsr_panel *panel;      /* [n_panel], the uppermost first */
-    int is_short;          /* memory was out */
-    tsr_panel spare_panel; /* what then is given out */
+    tsr_panel spare_panel; /* what is given out where memory is out */
     tsr_layer spare_layer;
 } tsr_figure;
 
@@ -67,8 +72,10 @@ void tsr_figure_clear(tsr_figure *figure);
 tsr_panel *tsr_figure_panel(tsr_figure *figure, const char *y_title, int is_log,
                             int height);
 
-/* The x axis has n names (copied) from 0 to n. */
+/* The x axis has n names (copied) from 0 to n; so has the last panel's y axis.
+ */
 void tsr_figure_names(tsr_figure *figure, int n, const char *const *name);
+void tsr_figure_y_names(tsr_figure *figure, int n, const char *const *name);
 
 /* Into the last panel; x, y and y2 [n] are copied, y2 may be NULL but for BAND,
  * ERRORS and CELLS. Returns the layer, until the next one is added, for what is
@@ -77,22 +84,15 @@ tsr_layer *tsr_figure_layer(tsr_figure *figure, tsr_layer_kind kind,
                             const char *label, const char *colour, int n,
                             const double *x, const double *y, const double *y2);
 
+/* Cells of n_x columns and n_y rows into the last panel, value [n_x][n_y]: the
+ * first corner at (x0, y0), each dx by dy. */
+void tsr_figure_cells(tsr_figure *figure, int n_x, int n_y, double x0,
+                      double dx, double y0, double dy, const double *value);
+
 /* Sets ranges that are equal from the layers: x exactly, y with some air;
  * logarithmic panels ignore what is not above 0. To be called once, after the
  * last layer. Errors: TSR_E_NOMEM (now or while building). */
 tsr_status tsr_figure_finish(tsr_figure *figure, tsr_err *err);
-
-/* Ticks of an axis: *first and *step such that some `n` of them lie in the
- * range; 1, 2 or 5 times a power of ten. Returns how many. */
-int tsr_figure_ticks(double low, double high, int n, double *first,
-                     double *step);
-
-/* The number at a tick, with the digits that tell it from its neighbours. */
-void tsr_figure_tick_text(double value, double step, char text[32]);
-
-/* The colour of z in [0, 1], as "#rrggbb": dark blue over green to yellow
- * (viridis: van der Walt & Smith 2015). */
-void tsr_figure_colour(double z, char text[8]);
 
 /* The picture as a file. Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
@@ -167,12 +167,6 @@ void tsr_svg_stroke(tsr_svg *svg, int n, const double *x, const double *y,
 
 void tsr_svg_rect(tsr_svg *svg, double x, double y, double width, double height,
                   const char *colour, double opacity);
-
-/* What follows is drawn only inside the rectangle, until end_clip; id
- * names it, unique in the page. */
-
-void tsr_svg_circle(tsr_svg *svg, double x, double y, double radius,
-                    const char *colour, int is_filled);
 
 /* size: pixels. is_vertical: turned to read upwards. */
 void tsr_svg_text(tsr_svg *svg, double x, double y, double size,

@@ -22,6 +22,7 @@ static tsr_figure new_figure(const tsr_report_map *m, const char *what,
 /* ---- slices ---- */
 
 typedef struct {
+    tsr_pool *pool;
     int n, room;
     double *x, *y; /* two points and a gap for each piece */
 } outline;
@@ -30,14 +31,12 @@ static void add_point(outline *o, double x, double y)
 {
     if (o->n == o->room) {
         const int room = 2 * o->room + 256;
-        double *more = realloc(o->x, (size_t)room * sizeof *more);
-        double *high = realloc(o->y, (size_t)room * sizeof *high);
-        o->x = more != NULL ? more : o->x;
-        o->y = high != NULL ? high : o->y;
-        if (more == NULL || high == NULL)
-            return;
+        o->x = tsr_pool_resize(o->pool, o->x, (size_t)room, sizeof *o->x);
+        o->y = tsr_pool_resize(o->pool, o->y, (size_t)room, sizeof *o->y);
         o->room = room;
     }
+    if (o->pool->failed)
+        return;
     o->x[o->n] = x;
     o->y[o->n++] = y;
 }
@@ -58,9 +57,9 @@ static int crossing(const double corner[4], int a, int b, double level,
 /* Marching squares: in each square of four pixels the level's line goes in a
  * straight piece from side to side, or in two. */
 static outline find_outline(const tsr_map_slice *s, const float *value,
-                            double level)
+                            double level, tsr_pool *pool)
 {
-    outline o = {0, 0, NULL, NULL};
+    outline o = {.pool = pool};
     for (int y = 0; y + 1 < s->n[1]; y++)
         for (int x = 0; x + 1 < s->n[0]; x++) {
             const float *v = value + y * s->n[0] + x;
@@ -85,31 +84,8 @@ static void add_outline(tsr_figure *f, const tsr_map_slice *s,
                         const char *label, const char *colour,
                         const float *value, double level)
 {
-    outline o = find_outline(s, value, level);
+    const outline o = find_outline(s, value, level, &f->pool);
     tsr_figure_layer(f, TSR_LAYER_LINE, label, colour, o.n, o.x, o.y, NULL);
-    free(o.x);
-    free(o.y);
-}
-
-static void add_pixels(tsr_figure *f, const tsr_map_slice *s)
-{
-    const size_t n = (size_t)s->n[0] * (size_t)s->n[1];
-    double *x = calloc(3 * n + 1, sizeof *x);
-    if (x == NULL) {
-        f->is_short = 1;
-        return;
-    }
-    double *y = x + n, *z = y + n;
-    for (size_t k = 0; k < n; k++) {
-        const size_t row = k / (size_t)s->n[0];
-        x[k] = s->first[0] + s->step * (double)(k % (size_t)s->n[0]);
-        y[k] = s->first[1] + s->step * (double)row;
-        z[k] = (double)s->map[k];
-    }
-    tsr_layer *cells =
-        tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
-    cells->dx = cells->dy = s->step;
-    free(x);
 }
 
 static tsr_status slice_figure(tsr_report *r, const tsr_report_map *m, int k,
@@ -132,7 +108,12 @@ static tsr_status slice_figure(tsr_report *r, const tsr_report_map *m, int k,
     f.x1 = s->first[0] + s->step * s->n[0];
     panel->y0 = s->first[1];
     panel->y1 = s->first[1] + s->step * s->n[1];
-    add_pixels(&f, s);
+    double *column;
+    tsr_pool_array(&f.pool, column, s->n[0] * s->n[1]);
+    for (int i = 0; column != NULL && i < s->n[0] * s->n[1]; i++)
+        column[i] = (double)s->map[i % s->n[1] * s->n[0] + i / s->n[1]];
+    tsr_figure_cells(&f, s->n[0], s->n[1], s->first[0], s->step, s->first[1],
+                     s->step, column);
     add_outline(&f, s, "start", pale, s->start, m->view.start_level);
     add_outline(&f, s, "draws, mean", TSR_COLOUR_MODEL, s->model,
                 m->view.level);
@@ -157,21 +138,22 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
     const size_t n = (size_t)v->n_residue;
     const int is_one =
         strcmp(m->atoms->residue[0].chain, m->atoms->residue[n - 1].chain) == 0;
-    double *block = calloc(5 * n + 1, sizeof *block);
-    if (block == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-    double *x = block, *low = x + n, *high = low + n, *middle = high + n;
-    double *start = middle + n;
-    for (size_t i = 0; i < n; i++) {
+    tsr_figure f = new_figure(
+        m, "residues", "Correlation by residue",
+        is_one ? "residue" : "residue, counted from 1 over all chains", 700);
+    double *x, *low, *high, *middle, *start;
+    tsr_pool_array(&f.pool, x, n);
+    tsr_pool_array(&f.pool, low, n);
+    tsr_pool_array(&f.pool, high, n);
+    tsr_pool_array(&f.pool, middle, n);
+    tsr_pool_array(&f.pool, start, n);
+    for (size_t i = 0; !f.pool.failed && i < n; i++) {
         x[i] = residue_number(m, (int)i);
         low[i] = v->residue[i].q5;
         high[i] = v->residue[i].q95;
         middle[i] = v->residue[i].median;
         start[i] = v->residue[i].start;
     }
-    tsr_figure f = new_figure(
-        m, "residues", "Correlation by residue",
-        is_one ? "residue" : "residue, counted from 1 over all chains", 700);
     tsr_figure_panel(&f, "correlation", 0, 220);
     tsr_figure_layer(&f, TSR_LAYER_BAND, "draws, 5 to 95 %", TSR_COLOUR_MODEL,
                      (int)n, x, low, high)
@@ -180,7 +162,6 @@ static tsr_status residue_figure(tsr_report *r, const tsr_report_map *m,
                      start, NULL);
     tsr_figure_layer(&f, TSR_LAYER_LINE, "draws, median", TSR_COLOUR_MODEL,
                      (int)n, x, middle, NULL);
-    free(block);
     return tsr_page_figure(r->page, f, err);
 }
 
@@ -195,29 +176,28 @@ static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
     const size_t every = n_row * ((size_t)v->n_draw + 1) / MOST_CELLS + 1;
     const size_t n_column = (size_t)v->n_draw / every + 1;
     const size_t n = n_row * n_column;
-    double *block = calloc(3 * n, sizeof *block);
-    if (block == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a figure");
-    double *x = block, *y = x + n, *z = y + n;
-    for (size_t k = 0; k < n; k++) {
+    double *x, *y, *z;
+    tsr_figure f = new_figure(m, "timeline", "Correlation by residue and draw",
+                              "draw (0: the start)", 620);
+    tsr_pool_array(&f.pool, x, n);
+    tsr_pool_array(&f.pool, y, n);
+    tsr_pool_array(&f.pool, z, n);
+    for (size_t k = 0; !f.pool.failed && k < n; k++) {
         const size_t row = k % n_row, column = k / n_row;
         x[k] = (double)(column * every) - 0.5;
         y[k] = residue_number(m, (int)row) - 0.5;
         z[k] = v->timeline[column * every * (n_row + 2) + 2 + row];
     }
-    tsr_figure f = new_figure(m, "timeline", "Correlation by residue and draw",
-                              "draw (0: the start)", 620);
     f.x0 = -0.5;
     f.x1 = (double)(n_column * every) - 0.5;
     tsr_panel *panel = tsr_figure_panel(&f, "residue", 0, 300);
     panel->z_title = "correlation";
-    panel->y0 = y[0];
-    panel->y1 = y[n_row - 1] + 1.0;
+    panel->y0 = residue_number(m, 0) - 0.5;
+    panel->y1 = residue_number(m, (int)n_row - 1) + 0.5;
     tsr_layer *cells =
         tsr_figure_layer(&f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
     cells->dx = (double)every;
     cells->dy = 1.0;
-    free(block);
     return tsr_page_figure(r->page, f, err);
 }
 

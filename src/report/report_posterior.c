@@ -826,11 +826,14 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
     const tsr_curve_summary *c = m->mean;
     const size_t n = (size_t)c->n;
     char x_title[NAME], y_title[NAME];
-    double *block = calloc(6 * n + 1, sizeof *block);
-    double *low = block, *high = low + n, *from = high + n, *to = from + n;
-    double *data = to + n, *mean = data + n;
-    TSR_TRY(tsr_allocated(block, err));
-    for (size_t k = 0; k < n; k++) {
+    double *low, *high, *from, *to, *data, *mean;
+    with_unit(m->type->axis, m->type->axis_unit, x_title);
+    with_unit(m->type->observable, m->type->observable_unit, y_title);
+    tsr_figure f = new_figure(r, m, x_title, 700);
+    double **const array[] = {&low, &high, &from, &to, &data, &mean};
+    for (size_t i = 0; i < 6; i++)
+        tsr_pool_array(&f.pool, *array[i], n);
+    for (size_t k = 0; !f.pool.failed && k < n; k++) {
         const int at = c->at[k];
         data[k] = m->observed[at];
         from[k] = data[k] - m->sigma[at];
@@ -839,9 +842,6 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
         low[k] = c->point[k].q5;
         high[k] = c->point[k].q95;
     }
-    with_unit(m->type->axis, m->type->axis_unit, x_title);
-    with_unit(m->type->observable, m->type->observable_unit, y_title);
-    tsr_figure f = new_figure(r, m, x_title, 700);
     tsr_figure_panel(&f, y_title, m->type->is_curve, 300);
     tsr_figure_layer(&f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_ERROR, c->n, c->q,
                      from, to);
@@ -852,7 +852,6 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
         ->opacity = 0.35;
     tsr_figure_layer(&f, TSR_LAYER_LINE, "draws, mean", TSR_COLOUR_MODEL, c->n,
                      c->q, mean, NULL);
-    free(block);
     return tsr_page_figure(r->page, f, err);
 }
 

@@ -196,23 +196,22 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
 {
     const tsr_shape *s = r->options->shape;
     const size_t n_residue = (size_t)s->n_residue;
-    int n = 0, *at = malloc((size_t)s->n * sizeof *at);
-    double(*mean)[3] = malloc(n_residue * sizeof *mean);
-    float *ca = NULL;
-    tsr_status status =
-        at != NULL && mean != NULL
-            ? TSR_OK
-            : tsr_fail(err, TSR_E_NOMEM, "no memory for the mobility");
+    tsr_pool pool = {0};
+    int n = 0, *at;
+    double(*mean)[3];
+    float *ca;
+    tsr_pool_array(&pool, at, s->n);
+    tsr_pool_array(&pool, mean, n_residue);
+    tsr_status status = tsr_pool_check(&pool, err);
     for (int i = 0; i < s->n && status == TSR_OK; i++)
         if (tsr_report_state(r, i) == state)
             at[n++] = s->at[i];
-    TSR_THEN(status, tsr_frames_gather_ca(r->options->frames, n, at, &ca, err));
+    TSR_THEN(status,
+             tsr_frames_gather_ca(r->options->frames, n, at, &pool, &ca, err));
     TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err));
     for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
         rmsf[i] = sqrt(rmsf[i]);
-    free(ca);
-    free(mean);
-    free(at);
+    tsr_pool_clear(&pool);
     return status;
 }
 
@@ -223,14 +222,16 @@ static tsr_status mobility(tsr_report *r, tsr_err *err)
     tsr_status status = TSR_OK;
     tsr_figure f = tsr_figure_new("mobility", "Mobility of the residues",
                                   r->residue_title, 560);
-    double *x = calloc(2 * (size_t)s->n_residue, sizeof *x);
-    f.is_short |= x == NULL;
+    double *x, *of_state;
+    tsr_pool_array(&f.pool, x, s->n_residue);
+    tsr_pool_array(&f.pool, of_state, s->n_residue);
+    status = tsr_pool_check(&f.pool, err);
     tsr_figure_panel(&f, "rms deviation (\xc3\x85)", 0, 180);
-    for (int i = 0; x != NULL && i < s->n_residue; i++)
+    for (int i = 0; status == TSR_OK && i < s->n_residue; i++)
         x[i] = r->first_residue + i;
-    for (int k = 1; k <= r->n_state && x != NULL && status == TSR_OK; k++) {
+    for (int k = 1; k <= r->n_state && status == TSR_OK; k++) {
         char label[32];
-        double *rmsf = r->n_state > 1 ? x + s->n_residue : s->rmsf;
+        double *rmsf = r->n_state > 1 ? of_state : s->rmsf;
         snprintf(label, sizeof label, "state %d", k);
         if (r->n_state > 1)
             status = mobility_of(r, k, rmsf, err);
@@ -239,7 +240,6 @@ static tsr_status mobility(tsr_report *r, tsr_err *err)
                                         : TSR_COLOUR_DATA,
                          s->n_residue, x, rmsf, NULL);
     }
-    free(x);
     if (status == TSR_OK)
         return tsr_page_figure(r->page, f, err);
     tsr_figure_clear(&f);
@@ -265,26 +265,10 @@ void tsr_report_add_rows(tsr_report *report, tsr_figure *f, int n_x, double x0,
 {
     const tsr_shape *s = report->options->shape;
     const int n_y = s->n_row;
-    const size_t n = (size_t)n_x * (size_t)n_y;
-    double *x = malloc((n + 1) * sizeof *x), *y = malloc((n + 1) * sizeof *y);
-    if (x == NULL || y == NULL) {
-        f->is_short = 1;
-    } else {
-        const double low = edge(n_y, s->row, 0);
-        const double dy = (edge(n_y, s->row, n_y) - low) / n_y;
-        for (size_t i = 0; i < n; i++) {
-            const size_t column = i / (size_t)n_y;
-            x[i] = x0 + dx * (double)column;
-            y[i] = report->first_residue + low +
-                   dy * (double)(i - column * (size_t)n_y);
-        }
-        tsr_layer *cells = tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444",
-                                            (int)n, x, y, value);
-        cells->dx = dx;
-        cells->dy = dy;
-    }
-    free(x);
-    free(y);
+    const double low = edge(n_y, s->row, 0);
+    const double dy = (edge(n_y, s->row, n_y) - low) / n_y;
+    tsr_figure_cells(f, n_x, n_y, x0, dx, report->first_residue + low, dy,
+                     value);
 }
 
 static tsr_figure map_figure(tsr_report *report, const char *name,

@@ -14,13 +14,10 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
 {
     const tsr_shape *s = r->options->shape;
     const tsr_drawn_frame *frame;
-    double *x = calloc((size_t)s->n_column, sizeof *x);
+    double *x;
+    tsr_pool_array(&f->pool, x, s->n_column);
     tsr_frames_list(r->options->frames, &frame);
-    if (x == NULL) {
-        f->is_short = 1;
-        return;
-    }
-    for (int c = 0; c < s->n_column; c++)
+    for (int c = 0; x != NULL && c < s->n_column; c++)
         x[c] = (c + 0.5) * dx;
     tsr_figure_panel(f, title, 0, 80);
     for (int from = 0, to, last = -1; from < s->n_column; from = to) {
@@ -39,7 +36,6 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
                          value + from, NULL);
         last = a->chain;
     }
-    free(x);
 }
 
 /* The columns' draws of a variable; NULL where the trace has none. Caller
@@ -77,16 +73,11 @@ static void add_domains(const tsr_report *r, tsr_figure *f, double dx,
 {
     const tsr_shape *s = r->options->shape;
     const size_t n = (size_t)s->n_column * (size_t)d->n_domain;
-    double *x = calloc(3 * n, sizeof *x);
-    if (x == NULL) {
-        f->is_short = 1;
-        return;
-    }
-    double *y = x + n, *z = y + n;
-    for (int c = 0; c < s->n_column; c++)
+    double *z;
+    tsr_pool_array(&f->pool, z, n);
+    for (int c = 0; z != NULL && c < s->n_column; c++)
         for (int k = 0; k < d->n_domain; k++) {
             const tsr_domain *part = &d->domain[k];
-            const size_t at = (size_t)c * (size_t)d->n_domain + (size_t)k;
             double sum = 0.0;
             int count = 0;
             for (int row = 0, i = 0; row < s->n_row; row++) {
@@ -97,15 +88,10 @@ static void add_domains(const tsr_report *r, tsr_figure *f, double dx,
                 sum += value[(size_t)c * (size_t)s->n_row + (size_t)row];
                 count++;
             }
-            x[at] = dx * c;
-            y[at] = k + 0.5;
-            z[at] = count > 0 ? sum / count : (double)NAN;
+            z[(size_t)c * (size_t)d->n_domain + (size_t)k] =
+                count > 0 ? sum / count : (double)NAN;
         }
-    tsr_layer *cells =
-        tsr_figure_layer(f, TSR_LAYER_CELLS, NULL, "#444444", (int)n, x, y, z);
-    cells->dx = dx;
-    cells->dy = 1.0;
-    free(x);
+    tsr_figure_cells(f, s->n_column, d->n_domain, 0.0, dx, 0.5, 1.0, z);
 }
 
 typedef struct {

@@ -292,20 +292,15 @@ tsr_status tsr_hydrogens_assign(const tsr_atoms *atoms, int *n_hydrogen,
     size_t n = (size_t)atoms->n_atom;
     double largest = 0.0;
     tsr_pool pool = {0};
-    double(*xyz)[3] = tsr_pool_new(&pool, n, sizeof *xyz);
     bonds *all = tsr_pool_new(&pool, n, sizeof *all);
     tsr_cell_list *cells = NULL;
     *count = (tsr_hydrogen_count){0};
-    for (size_t i = 0; xyz != NULL && i < n; i++) {
-        tsr_vec3_copy(xyz[i], atoms->atom[i].xyz);
+    for (size_t i = 0; i < n; i++)
         if (!tsr_atom_is_metal(atoms->atom[i].z))
             largest = fmax(largest, tsr_atom_covalent_radius(atoms->atom[i].z));
-    }
     double reach = 2.0 * largest + bond_slack;
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status,
-             tsr_cell_list_new(&pool, atoms->n_atom, (const double(*)[3])xyz,
-                               reach, &cells, err));
+    TSR_THEN(status, tsr_cell_list_of_atoms(&pool, atoms, reach, &cells, err));
     if (status == TSR_OK) {
         bond_search search = {atoms, cells, reach, all};
         tsr_parallel_run((atoms->n_atom + PART - 1) / PART,

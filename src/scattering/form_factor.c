@@ -11,7 +11,6 @@
 #include "molecule/structure.h"
 #include "molecule/table_file.h"
 
-#include <gsl/gsl_errno.h>
 #include <gsl/gsl_spline.h>
 #include <math.h>
 #include <stdio.h>
@@ -180,60 +179,6 @@ void tsr_form_factor_free(tsr_form_factor_table *table)
     tsr_pool_clear(&pool);
 }
 
-/* The table's knots, some of them mirrored to negative q, and one spline. */
-typedef struct {
-    int n_mirror, n_knot;
-    tsr_pool pool;
-    double *q, *y; /* [n_knot] */
-    double last;   /* q of the last knot */
-    gsl_spline *spline;
-    gsl_interp_accel *accel;
-} knots;
-
-static void knots_free(knots *e)
-{
-    tsr_pool_clear(&e->pool);
-    gsl_spline_free(e->spline);
-    gsl_interp_accel_free(e->accel);
-}
-
-static tsr_status knots_new(knots *e, const tsr_form_factor_table *table,
-                            tsr_err *err)
-{
-    /* The influence of a knot falls by 3.7 with each step: 12 are plenty. */
-    e->n_mirror = table->n_q - 1 < 12 ? table->n_q - 1 : 12;
-    e->n_knot = e->n_mirror + table->n_q;
-    e->last = (table->n_q - 1) * table->dq_inv_ang;
-    size_t n = (size_t)e->n_knot;
-    tsr_pool_array(&e->pool, e->q, n);
-    tsr_pool_array(&e->pool, e->y, n);
-    e->spline = gsl_spline_alloc(gsl_interp_cspline, n);
-    e->accel = gsl_interp_accel_alloc();
-    if (e->pool.failed || e->spline == NULL || e->accel == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a spline of %d knots",
-                        e->n_knot);
-    for (int i = 0; i < e->n_knot; i++)
-        e->q[i] = (i - e->n_mirror) * table->dq_inv_ang;
-    return TSR_OK;
-}
-
-static tsr_status one_curve(knots *e, const double *y, int n_q, double dq,
-                            double *out, tsr_err *err)
-{
-    for (int i = 0; i < e->n_knot; i++)
-        e->y[i] = y[abs(i - e->n_mirror)];
-    int gsl = gsl_spline_init(e->spline, e->q, e->y, (size_t)e->n_knot);
-    for (int k = 0; k < n_q && gsl == GSL_SUCCESS; k++) {
-        double q =
-            k * dq < e->last ? k * dq : e->last; /* rounding at the end */
-        gsl = gsl_spline_eval_e(e->spline, q, e->accel, &out[k]);
-    }
-    if (gsl != GSL_SUCCESS)
-        return tsr_fail(err, TSR_E_INTERNAL, "spline of a form factor: %s",
-                        gsl_strerror(gsl));
-    return TSR_OK;
-}
-
 /* Curves of the table between its points: natural cubic splines through the
  * table mirrored at q = 0, for all of them are even in q. out [n_curve][n_q] at
  * k dq from y [n_curve][table->n_q]. */
@@ -241,8 +186,11 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
                               const double *y, int n_q, double dq_inv_ang,
                               double *out, tsr_err *err)
 {
-    double last = (table->n_q - 1) * table->dq_inv_ang;
-    double asked = (n_q - 1) * dq_inv_ang;
+    const double last = (table->n_q - 1) * table->dq_inv_ang;
+    const double asked = (n_q - 1) * dq_inv_ang;
+    /* The influence of a knot falls by 3.7 with each step: 12 are plenty. */
+    const int n_mirror = table->n_q - 1 < 12 ? table->n_q - 1 : 12;
+    const int n_knot = n_mirror + table->n_q;
     if (n_q < 1 || !(dq_inv_ang > 0.0))
         return tsr_fail(err, TSR_E_RANGE, "a q grid of %d points, step %g", n_q,
                         dq_inv_ang);
@@ -252,13 +200,25 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
                         "end at %g; narrow q_range (or a "
                         "slit of resolution)",
                         asked, last);
-    knots e = {0};
-    tsr_status s = knots_new(&e, table, err);
-    for (int c = 0; c < n_curve && s == TSR_OK; c++)
-        s = one_curve(&e, y + (size_t)c * (size_t)table->n_q, n_q, dq_inv_ang,
-                      out + (size_t)c * (size_t)n_q, err);
-    knots_free(&e);
-    return s;
+    tsr_pool pool = {0};
+    double *knot, *value;
+    gsl_spline *spline = gsl_spline_alloc(gsl_interp_cspline, (size_t)n_knot);
+    tsr_pool_array(&pool, knot, n_knot);
+    tsr_pool_array(&pool, value, n_knot);
+    tsr_status status =
+        spline == NULL ? tsr_no_memory(err) : tsr_pool_check(&pool, err);
+    for (int c = 0; c < n_curve && status == TSR_OK; c++, y += table->n_q) {
+        for (int i = 0; i < n_knot; i++) {
+            knot[i] = (i - n_mirror) * table->dq_inv_ang;
+            value[i] = y[abs(i - n_mirror)];
+        }
+        gsl_spline_init(spline, knot, value, (size_t)n_knot);
+        for (int k = 0; k < n_q; k++) /* rounding at the end */
+            *out++ = gsl_spline_eval(spline, fmin(k * dq_inv_ang, last), NULL);
+    }
+    gsl_spline_free(spline);
+    tsr_pool_clear(&pool);
+    return status;
 }
 
 tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
@@ -494,27 +454,17 @@ static tsr_status read_own(const char *path, int n_comp,
 
 /* Lists in brackets, as rows of one length. */
 typedef struct {
-    tsr_pool *pool;
     int n_row, n_column;
     double *value; /* [n_row][n_column] */
 } matrix;
 
-static tsr_status append(matrix *m, int n, double value, tsr_err *err)
-{
-    if ((n & (n - 1)) == 0) {
-        const size_t room = n == 0 ? 1 : 2 * (size_t)n;
-        double *grown = tsr_pool_resize(m->pool, m->value, room, sizeof *grown);
-        TSR_TRY(tsr_pool_check(m->pool, err));
-        m->value = grown;
-    }
-    m->value[n] = value;
-    return TSR_OK;
-}
-
-static tsr_status parse(const char *path, const char *text, matrix *m,
-                        tsr_err *err)
+static tsr_status parse(const char *path, const char *text, tsr_pool *pool,
+                        matrix *m, tsr_err *err)
 {
     int line = 1, depth = 0, n = 0, row_start = 0;
+    *m = (matrix){0};
+    tsr_pool_array(pool, m->value, strlen(text)); /* a number has a character */
+    TSR_TRY(tsr_pool_check(pool, err));
     for (const char *c = text; *c != '\0';) {
         if (*c == ']' && n > row_start) {
             int length = n - row_start;
@@ -538,7 +488,7 @@ static tsr_status parse(const char *path, const char *text, matrix *m,
             return tsr_fail(err, TSR_E_DATA,
                             "%s:%d: expected numbers in lists in brackets",
                             path, line);
-        TSR_TRY(append(m, n++, value, err));
+        m->value[n++] = value;
         c = end;
     }
     if (depth != 0 || m->n_row == 0)
@@ -553,11 +503,10 @@ static tsr_status read_matrix(const char *path, tsr_pool *pool, matrix *m,
 {
     char *text = NULL;
     size_t size;
-    *m = (matrix){.pool = pool};
-    tsr_status s = tsr_file_read(path, &text, &size, err);
-    TSR_THEN(s, parse(path, text, m, err));
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
+    const tsr_status status = parse(path, text, pool, m, err);
     free(text);
-    return s;
+    return status;
 }
 
 /* The step of the q vector beside `path`, which has n_q values. */
@@ -635,13 +584,13 @@ tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
     TSR_TRY(tsr_file_expect(path, err));
     FILE *file = fopen(path, "r");
     *out = NULL;
-    if (file != NULL) {
-        int bracket = fscanf(file, " %1[[]", line) == 1;
+    if (file != NULL && fscanf(file, " %1[[]", line) != 1) {
         rewind(file);
-        if (bracket || fgets(line, (int)sizeof line, file) == NULL)
-            line[0] = bracket ? '[' : '\0';
-        fclose(file);
+        if (fgets(line, (int)sizeof line, file) == NULL)
+            line[0] = '\0';
     }
+    if (file != NULL)
+        fclose(file);
     if (line[0] == '[')
         return read_published(path, out, err);
     return read_own(path, strcmp(line, components) == 0 ? TSR_N_COMP : 1, out,

@@ -114,37 +114,39 @@ static void fill(const tsr_debye_spec *s, int group, int n_sample,
         }
 }
 
-/* Vectors v of one group into value [n_type][n_type]; returns how many count.
- * A row's error is at most the root of the sum of the squares left out. */
-static int decompose(const tsr_debye_spec *s, int group, double error,
-                     double *value, tsr_err *err)
+static gsl_matrix matrix_of(tsr_pool *pool, size_t rows, size_t columns)
 {
-    size_t n_type = (size_t)s->n_type;
-    int n_sample = s->n_q < MAX_SAMPLE ? s->n_q : MAX_SAMPLE;
-    size_t rows = (size_t)(s->n_comp * n_sample);
-    gsl_matrix *a = gsl_matrix_alloc(rows > n_type ? rows : n_type, n_type);
-    gsl_matrix *v = gsl_matrix_alloc(n_type, n_type);
-    gsl_vector *size = gsl_vector_alloc(n_type);
-    int n = -1;
-    if (a == NULL || v == NULL || size == NULL) {
-        tsr_no_memory(err);
-    } else {
-        double left = 0.0;
-        fill(s, group, n_sample, a);
-        gsl_linalg_SV_decomp_jacobi(a, v, size);
-        for (n = s->n_type; n > 0; n--) {
-            left += pow(gsl_vector_get(size, (size_t)n - 1), 2.0);
-            if (left > error * error)
-                break;
-        }
-        for (size_t t = 0; t < n_type; t++)
-            for (size_t m = 0; m < n_type; m++)
-                value[t * n_type + m] = gsl_matrix_get(v, t, m);
+    double *room = tsr_pool_new(pool, rows * columns, sizeof *room);
+    return gsl_matrix_view_array(room, rows, columns).matrix;
+}
+
+static gsl_vector vector_of(tsr_pool *pool, size_t n)
+{
+    return gsl_vector_view_array(tsr_pool_new(pool, n, sizeof(double)), n)
+        .vector;
+}
+
+/* Vectors v of one group [n_type][n_type]; *n: how many count. A row's error is
+ * at most the root of the sum of the squares left out. */
+static tsr_status decompose(const tsr_debye_spec *s, int group, double error,
+                            tsr_pool *pool, gsl_matrix *v, int *n, tsr_err *err)
+{
+    const size_t n_type = (size_t)s->n_type;
+    const int n_sample = s->n_q < MAX_SAMPLE ? s->n_q : MAX_SAMPLE;
+    const size_t rows = (size_t)(s->n_comp * n_sample);
+    gsl_matrix a = matrix_of(pool, rows > n_type ? rows : n_type, n_type);
+    gsl_vector size = vector_of(pool, n_type);
+    double left = 0.0;
+    *v = matrix_of(pool, n_type, n_type);
+    TSR_TRY(tsr_pool_check(pool, err));
+    fill(s, group, n_sample, &a);
+    gsl_linalg_SV_decomp_jacobi(&a, v, &size);
+    for (*n = s->n_type; *n > 0; --*n) {
+        left += pow(gsl_vector_get(&size, (size_t)*n - 1), 2.0);
+        if (left > error * error)
+            break;
     }
-    gsl_matrix_free(a);
-    gsl_matrix_free(v);
-    gsl_vector_free(size);
-    return n;
+    return TSR_OK;
 }
 
 static void project(const tsr_debye_spec *s, factor_modes *out)
@@ -167,32 +169,26 @@ static void project(const tsr_debye_spec *s, factor_modes *out)
 static tsr_status make_modes(const tsr_debye_spec *spec, double error,
                              tsr_pool *pool, factor_modes *out, tsr_err *err)
 {
-    size_t n_type = (size_t)spec->n_type;
-    double *v = tsr_pool_new(pool, 2 * n_type * n_type, sizeof *v);
+    const size_t n_type = (size_t)spec->n_type;
+    gsl_matrix v[2];
     *out =
         (factor_modes){.n_type = spec->n_type,
                        .n_comp = spec->n_comp,
                        .n_q = spec->n_q,
                        .weighted = spec->weight != NULL ? spec->weighted : -1};
-    TSR_TRY(tsr_allocated(v, err));
-    for (int g = 0; g < 2; g++) {
-        out->n_group[g] =
-            decompose(spec, g, error, v + (size_t)g * n_type * n_type, err);
-        if (out->n_group[g] < 0)
-            return TSR_E_NOMEM;
-    }
+    for (int g = 0; g < 2; g++)
+        TSR_TRY(decompose(spec, g, error, pool, &v[g], &out->n_group[g], err));
     out->n = out->n_group[0] + out->n_group[1];
-    size_t n = (size_t)out->n;
+    const size_t n = (size_t)out->n, n_first = (size_t)out->n_group[0];
     tsr_pool_array(pool, out->value, n_type * n);
     tsr_pool_array(pool, out->curve,
                    (size_t)spec->n_comp * n * (size_t)spec->n_q);
     TSR_TRY(tsr_pool_check(pool, err));
     for (size_t t = 0; t < n_type; t++)
-        for (size_t m = 0; m < n; m++) {
-            size_t g = m >= (size_t)out->n_group[0];
-            size_t own = m - g * (size_t)out->n_group[0];
-            out->value[t * n + m] = v[(g * n_type + t) * n_type + own];
-        }
+        for (size_t m = 0; m < n; m++)
+            out->value[t * n + m] = m < n_first
+                                        ? gsl_matrix_get(&v[0], t, m)
+                                        : gsl_matrix_get(&v[1], t, m - n_first);
     project(spec, out);
     return TSR_OK;
 }
@@ -451,23 +447,12 @@ enum { N_GAUSS = sizeof gauss_width / sizeof gauss_width[0], N_LEFT = 8 };
 typedef struct {
     int n_q, n_gauss, n_knot;
     double dq;
-    gsl_matrix *u, *v; /* of the Gaussians at the q, decomposed */
-    gsl_vector *size, *at, *amount;
+    gsl_matrix u, v; /* of the Gaussians at the q, decomposed */
+    gsl_vector size, at, amount;
     double *x, *y; /* [n_knot] from -N_LEFT dq on, since curves are even */
     gsl_spline *spline;
     gsl_interp_accel *near;
 } continued;
-
-static void continued_clear(continued *c)
-{
-    gsl_matrix_free(c->u);
-    gsl_matrix_free(c->v);
-    gsl_vector_free(c->size);
-    gsl_vector_free(c->at);
-    gsl_vector_free(c->amount);
-    gsl_spline_free(c->spline);
-    gsl_interp_accel_free(c->near);
-}
 
 static double gauss(int i, double q)
 {
@@ -485,24 +470,22 @@ static tsr_status continued_make(int n_q, double dq, double k_cut,
     size_t n = (size_t)c->n_knot, m = (size_t)c->n_gauss;
     tsr_pool_array(pool, c->x, n);
     tsr_pool_array(pool, c->y, n);
-    c->u = gsl_matrix_alloc((size_t)n_q, m);
-    c->v = gsl_matrix_alloc(m, m);
-    c->size = gsl_vector_alloc(m);
-    c->amount = gsl_vector_alloc(m);
-    c->at = gsl_vector_alloc((size_t)n_q);
+    c->u = matrix_of(pool, (size_t)n_q, m);
+    c->v = matrix_of(pool, m, m);
+    c->size = vector_of(pool, m);
+    c->amount = vector_of(pool, m);
+    c->at = vector_of(pool, (size_t)n_q);
     c->spline = gsl_spline_alloc(gsl_interp_cspline, n);
     c->near = gsl_interp_accel_alloc();
-    TSR_TRY(tsr_pool_check(pool, err));
-    if (c->u == NULL || c->v == NULL || c->size == NULL || c->amount == NULL ||
-        c->at == NULL || c->spline == NULL || c->near == NULL)
+    if (pool->failed || c->spline == NULL || c->near == NULL)
         return tsr_no_memory(err);
     for (size_t k = 0; k < (size_t)n_q; k++)
         for (size_t i = 0; i < m; i++)
-            gsl_matrix_set(c->u, k, i, gauss((int)i, (double)k * dq));
-    gsl_linalg_SV_decomp_jacobi(c->u, c->v, c->size);
+            gsl_matrix_set(&c->u, k, i, gauss((int)i, (double)k * dq));
+    gsl_linalg_SV_decomp_jacobi(&c->u, &c->v, &c->size);
     for (size_t i = 0; i < m; i++)
-        if (gsl_vector_get(c->size, i) < 1e-7 * gsl_vector_get(c->size, 0))
-            gsl_vector_set(c->size, i, 0.0); /* left out of the solution */
+        if (gsl_vector_get(&c->size, i) < 1e-7 * gsl_vector_get(&c->size, 0))
+            gsl_vector_set(&c->size, i, 0.0); /* left out of the solution */
     return TSR_OK;
 }
 
@@ -511,7 +494,7 @@ static double add_up(const continued *c, const double *gaussians)
 {
     double sum = 0.0;
     for (int i = 0; i < c->n_gauss; i++)
-        sum += gsl_vector_get(c->amount, (size_t)i) * gaussians[i];
+        sum += gsl_vector_get(&c->amount, (size_t)i) * gaussians[i];
     return sum;
 }
 
@@ -527,8 +510,8 @@ static void continued_set(continued *c, const double *f)
 {
     double q_top = (c->n_q - 1) * c->dq;
     for (int k = 0; k < c->n_q; k++)
-        gsl_vector_set(c->at, (size_t)k, f[k]);
-    gsl_linalg_SV_solve(c->u, c->v, c->size, c->at, c->amount);
+        gsl_vector_set(&c->at, (size_t)k, f[k]);
+    gsl_linalg_SV_solve(&c->u, &c->v, &c->size, &c->at, &c->amount);
     double last = f[c->n_q - 1] - fitted(c, q_top);
     for (int i = 0; i < c->n_knot; i++) {
         int k = abs(i - N_LEFT);
@@ -569,7 +552,8 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
                                gsl_spline_eval(c.spline, k, c.near));
         }
     }
-    continued_clear(&c);
+    gsl_spline_free(c.spline);
+    gsl_interp_accel_free(c.near);
     return status;
 }
 

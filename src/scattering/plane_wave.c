@@ -17,7 +17,6 @@
 #include <fftw3.h>
 #include <gsl/gsl_integration.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,20 +101,18 @@ typedef struct {
     unit *unit;
 } work;
 
-tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang, int *n,
-                                     double (**out)[4], tsr_err *err)
+tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang,
+                                     tsr_pool *pool, int *n, double (**out)[4],
+                                     tsr_err *err)
 {
     int n_z, n_phi;
     rule_size(q_inv_ang, d_ang, &n_z, &n_phi);
     *n = n_z * n_phi;
-    *out = calloc((size_t)*n, sizeof **out);
+    tsr_pool_array(pool, *out, *n);
+    TSR_TRY(tsr_pool_check(pool, err));
     gsl_integration_glfixed_table *rule =
         gsl_integration_glfixed_table_alloc((size_t)(2 * n_z));
-    if (*out == NULL || rule == NULL) {
-        if (rule != NULL)
-            gsl_integration_glfixed_table_free(rule);
-        return tsr_no_memory(err);
-    }
+    TSR_TRY(tsr_allocated(rule, err));
     for (int i = 0; i < *n; i++) {
         double z, weight, phi = 2.0 * PI * (i % n_phi) / n_phi;
         gsl_integration_glfixed_point(-1.0, 1.0, (size_t)(n_z + i / n_phi), &z,
@@ -134,18 +131,14 @@ tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang, int *n,
 static tsr_status add_band(work *w, int band, double d, tsr_err *err)
 {
     const int end = band_end(w->spec->n_q, band);
-    double(*at)[4] = NULL;
+    double(*at)[4];
     int n;
-    tsr_status status = tsr_plane_wave_directions(
-        (end - 1) * w->spec->dq_inv_ang, d, &n, &at, err);
+    TSR_TRY(tsr_plane_wave_directions((end - 1) * w->spec->dq_inv_ang, d,
+                                      &w->pool, &n, &at, err));
     const int n_new = (n + LANES - 1) / LANES;
     unit *more = tsr_pool_resize(&w->pool, w->unit, (size_t)(w->n_unit + n_new),
                                  sizeof *more);
-    TSR_THEN(status, tsr_allocated(more, err));
-    if (status != TSR_OK) {
-        free(at);
-        return status;
-    }
+    TSR_TRY(tsr_allocated(more, err));
     w->unit = more;
     unit *to = w->unit + w->n_unit;
     memset(to, 0, (size_t)n_new * sizeof *to);
@@ -159,7 +152,7 @@ static tsr_status add_band(work *w, int band, double d, tsr_err *err)
     for (int u = 0; u < n_new; u++)
         to[u].band = band;
     w->n_unit += n_new;
-    free(at);
+    tsr_pool_drop(&w->pool, at);
     return TSR_OK;
 }
 
@@ -404,41 +397,10 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
     return status;
 }
 
-tsr_status tsr_plane_wave_amplitudes(const tsr_debye_spec *spec,
-                                     int n_direction,
-                                     const double (*direction)[3], int low,
-                                     int n_k, double *out, tsr_err *err)
-{
-    static const double origin[3] = {0.0, 0.0, 0.0};
-    work w = {.spec = spec};
-    TSR_TRY(tsr_debye_check(spec, err));
-    tsr_status status = make_groups(&w, origin, err);
-    for (int first = 0; first < n_direction && status == TSR_OK;
-         first += LANES) {
-        const int n = n_direction - first < LANES ? n_direction - first : LANES;
-        block b = {{0.0}, {0.0}, {0.0}, {0.0}};
-        waves sum[MAX_COMP];
-        for (int l = 0; l < n; l++) {
-            b.x[l] = direction[first + l][0];
-            b.y[l] = direction[first + l][1];
-            b.z[l] = direction[first + l][2];
-        }
-        add_groups(&w, &b, low, n_k, sum);
-        for (int l = 0; l < n; l++)
-            for (int k = 0; k < n_k; k++)
-                for (int a = 0; a < spec->n_comp; a++) {
-                    *out++ = sum[a].re[k][l];
-                    *out++ = sum[a].im[k][l];
-                }
-    }
-    tsr_pool_clear(&w.pool);
-    return status;
-}
-
 /* ---- tables of amplitudes ----
  *
- * Sums over the group's particles on half of a sphere,
- * two Fourier transforms. */
+ * Sums over the group's particles on half of a sphere, and two Fourier
+ * transforms. */
 
 enum {
     WIDTH = TSR_AMPLITUDE_WIDTH,
@@ -519,43 +481,41 @@ double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp)
 }
 
 typedef struct {
-    const tsr_debye_spec *spec;
+    work sums;         /* over the particles */
     int low, n_k, n;   /* n: points of the coarse circle */
     int n_job, n_room; /* transforms, and threads that have room for one */
     size_t each;       /* numbers of a direction */
     double *half;      /* [n / 4 + 1][n][n_k][n_comp][2] */
-    const double *inverse;
+    double *inverse;   /* [n / 2 + 1] */
     tsr_amplitude_table *table;
     fftw_complex *grid; /* [n_room][2][2 n][2 n] */
     fftw_plan forth, back;
-    tsr_err err; /* of sums over particles */
-    pthread_mutex_t lock;
 } maker;
 
 /* One row of theta of the upper half. */
 static void sum_row(void *context, int row, int thread)
 {
-    maker *m = context;
+    const maker *m = context;
     const double theta = 2.0 * PI * row / m->n;
-    tsr_err err = {0};
-    double(*n)[3] = calloc((size_t)m->n, sizeof *n);
-    tsr_status status = tsr_allocated(n, &err);
+    double *out = m->half + (size_t)row * (size_t)m->n * m->each;
     (void)thread;
-    for (int j = 0; j < m->n && n != NULL; j++) {
-        const double phi = 2.0 * PI * j / m->n;
-        n[j][0] = sin(theta) * cos(phi);
-        n[j][1] = sin(theta) * sin(phi);
-        n[j][2] = cos(theta);
-    }
-    if (status == TSR_OK)
-        status = tsr_plane_wave_amplitudes(
-            m->spec, m->n, (const double(*)[3])n, m->low, m->n_k,
-            m->half + (size_t)row * (size_t)m->n * m->each, &err);
-    free(n);
-    if (status != TSR_OK) {
-        pthread_mutex_lock(&m->lock);
-        m->err = err;
-        pthread_mutex_unlock(&m->lock);
+    for (int first = 0; first < m->n; first += LANES) {
+        const int n = m->n - first < LANES ? m->n - first : LANES;
+        block b = {{0.0}, {0.0}, {0.0}, {0.0}};
+        waves sum[MAX_COMP];
+        for (int l = 0; l < n; l++) {
+            const double phi = 2.0 * PI * (first + l) / m->n;
+            b.x[l] = sin(theta) * cos(phi);
+            b.y[l] = sin(theta) * sin(phi);
+            b.z[l] = cos(theta);
+        }
+        add_groups(&m->sums, &b, m->low, m->n_k, sum);
+        for (int l = 0; l < n; l++)
+            for (int k = 0; k < m->n_k; k++)
+                for (int a = 0; a < m->sums.spec->n_comp; a++) {
+                    *out++ = sum[a].re[k][l];
+                    *out++ = sum[a].im[k][l];
+                }
     }
 }
 
@@ -587,7 +547,7 @@ static size_t fold(int f, int n)
 static void transform(void *context, int part, int thread)
 {
     const maker *m = context;
-    const int n = m->n, wide = 2 * n, n_comp = m->spec->n_comp;
+    const int n = m->n, wide = 2 * n, n_comp = m->sums.spec->n_comp;
     const size_t size = (size_t)wide * (size_t)wide;
     fftw_complex *fine = m->grid + (size_t)thread * 2 * size, *g = fine + size;
     for (int i = 0; i < n; i++)
@@ -623,20 +583,12 @@ static void transform(void *context, int part, int thread)
         }
 }
 
-void tsr_amplitude_table_clear(tsr_amplitude_table *table)
-{
-    free(table->value);
-    *table = (tsr_amplitude_table){0};
-}
-
 /* All that the maker needs is there. */
 static tsr_status make(maker *m, int n_thread, tsr_err *err)
 {
     const int wide = 2 * m->n, n = m->n;
     fftw_complex *g = m->grid;
     tsr_parallel_run(n / 4 + 1, n_thread, sum_row, m);
-    if (m->err.status != TSR_OK)
-        return tsr_fail(err, m->err.status, "%s", m->err.message);
     m->forth = fftw_plan_dft_2d(n, n, g, g, FFTW_FORWARD, FFTW_ESTIMATE);
     m->back = fftw_plan_dft_2d(wide, wide, g, g, FFTW_BACKWARD, FFTW_ESTIMATE);
     if (m->forth == NULL || m->back == NULL)
@@ -646,47 +598,46 @@ static tsr_status make(maker *m, int n_thread, tsr_err *err)
 }
 
 tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
-                                    int n_thread, tsr_amplitude_table *out,
-                                    tsr_err *err)
+                                    int n_thread, tsr_pool *pool,
+                                    tsr_amplitude_table *out, tsr_err *err)
 {
+    static const double origin[3] = {0.0, 0.0, 0.0};
     const int end = low + TABLE_BAND < spec->n_q ? low + TABLE_BAND : spec->n_q;
     double reach2 = 0.0;
+    TSR_TRY(tsr_debye_check(spec, err));
     for (int i = 0; i < spec->n; i++)
         reach2 = fmax(reach2, tsr_vec3_dot(spec->xyz[i], spec->xyz[i]));
     const int n = circle((end - 1) * spec->dq_inv_ang, sqrt(reach2));
     const size_t wide = 2 * (size_t)n;
-    tsr_pool pool = {0};
-    double *inverse = tsr_pool_new(&pool, (size_t)n, sizeof *inverse);
-    maker m = {.spec = spec,
+    maker m = {.sums = {.spec = spec},
                .low = low,
                .n_k = end - low,
                .n = n,
                .each = 2 * (size_t)((end - low) * spec->n_comp),
                .n_job = (end - low) * spec->n_comp,
-               .inverse = inverse,
-               .table = out,
-               .lock = PTHREAD_MUTEX_INITIALIZER};
+               .table = out};
+    tsr_pool *scratch = &m.sums.pool;
     *out = (tsr_amplitude_table){.n_comp = spec->n_comp,
                                  .n_circle = (int)wide,
                                  .rows = (int)rows_of((int)wide),
                                  .columns = (int)columns_of((int)wide)};
-    out->value =
-        calloc((size_t)out->rows * (size_t)out->columns,
-               (size_t)(2 * TABLE_BAND * spec->n_comp) * sizeof(float));
-    tsr_pool_array(&pool, m.half, ((size_t)n / 4 + 1) * (size_t)n * m.each);
+    tsr_pool_array(pool, out->value,
+                   (size_t)out->rows * (size_t)out->columns *
+                       (size_t)(2 * TABLE_BAND * spec->n_comp));
+    TSR_TRY(tsr_pool_check(pool, err));
+    tsr_pool_array(scratch, m.inverse, n);
+    tsr_pool_array(scratch, m.half, ((size_t)n / 4 + 1) * (size_t)n * m.each);
     m.n_room = n_thread < m.n_job ? n_thread : m.n_job;
     m.grid = fftw_alloc_complex((size_t)m.n_room * 2 * wide * wide);
-    tsr_status status = pool.failed || out->value == NULL || m.grid == NULL ||
-                                !kernel_inverse(n, inverse)
-                            ? tsr_no_memory(err)
-                            : make(&m, n_thread, err);
+    tsr_status status = make_groups(&m.sums, origin, err);
+    if (status == TSR_OK && (m.grid == NULL || !kernel_inverse(n, m.inverse)))
+        status = tsr_no_memory(err);
+    TSR_THEN(status, make(&m, n_thread, err));
     if (m.forth != NULL)
         fftw_destroy_plan(m.forth);
     if (m.back != NULL)
         fftw_destroy_plan(m.back);
     fftw_free(m.grid);
-    tsr_pool_clear(&pool);
-    if (status != TSR_OK)
-        tsr_amplitude_table_clear(out);
+    tsr_pool_clear(scratch);
     return status;
 }

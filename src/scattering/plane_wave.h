@@ -8,6 +8,7 @@
 #ifndef TSR_SCATTERING_PLANE_WAVE_H
 #define TSR_SCATTERING_PLANE_WAVE_H
 
+#include "core/pool.h"
 #include "scattering/debye.h"
 
 /* Directions of all q of a grid, from which the cost follows. d_ang: no two
@@ -19,17 +20,10 @@ int tsr_plane_wave_directions_of(double q_inv_ang, double d_ang);
 
 /* The directions that q needs: out [*n][4], n and its weight, those of the
  * upper half of the sphere, for the lower repeats it; weights add up to 1.
- * Caller frees. Errors: TSR_E_NOMEM. */
-tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang, int *n,
-                                     double (**out)[4], tsr_err *err);
-
-/* A_a(q_k n) in n_direction directions of length 1 for k = low to low + n_k -
- * 1, at most 16: out [n_direction][n_k][n_comp][2]. Errors: TSR_E_NOMEM, those
- * of tsr_debye_check. */
-tsr_status tsr_plane_wave_amplitudes(const tsr_debye_spec *spec,
-                                     int n_direction,
-                                     const double (*direction)[3], int low,
-                                     int n_k, double *out, tsr_err *err);
+ * They are of the pool. Errors: TSR_E_NOMEM. */
+tsr_status tsr_plane_wave_directions(double q_inv_ang, double d_ang,
+                                     tsr_pool *pool, int *n, double (**out)[4],
+                                     tsr_err *err);
 
 /* profile [n_pair][n_q] out, as tsr_debye_reference's, which it meets to 1e-5
  * of sqrt(I_aa I_bb). The number of threads does not change the result.
@@ -72,13 +66,11 @@ typedef struct {
 } tsr_amplitude_table;
 
 /* Of q_k, k = low to low + BAND - 1, those of the spec's; beyond them zeros.
- * spec: places are relative to c. n_thread of them make it. Errors:
- * TSR_E_NOMEM. */
+ * spec: places are relative to c. n_thread of them make it. The values are of
+ * the pool. Errors: TSR_E_NOMEM, those of tsr_debye_check. */
 tsr_status tsr_amplitude_table_make(const tsr_debye_spec *spec, int low,
-                                    int n_thread, tsr_amplitude_table *out,
-                                    tsr_err *err);
-void tsr_amplitude_table_clear(tsr_amplitude_table *table);
-
+                                    int n_thread, tsr_pool *pool,
+                                    tsr_amplitude_table *out, tsr_err *err);
 /* What a table of a group of radius `reach_ang` up to q will have, numbers. */
 double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp);
 

@@ -2,71 +2,49 @@
  * file. */
 #include "scattering/resolution.h"
 
-#include "files/file.h"
-#include "scattering/saxs.h"
+#include "scattering/saxs_table.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const dq_words[] = {"none", "column", "auto", NULL};
 
-#define DQ_FIELD(WORD)                                                        \
-    {                                                                         \
-        .name = "dq", .type = TSR_FIELD_NUMBER_OR_WORD,                       \
-        .offset = offsetof(tsr_resolution_options, dq), .unit = "1/Angstrom", \
-        .initial = (WORD), .min = 0.0, .max = 1.0, .words = dq_words,         \
-        .doc = "standard deviation of q at every point; column: the file's "  \
-               "fourth; auto: the fourth where there is one"                  \
-    }
-
-#define OTHER_FIELDS                                                           \
-    {.name = "wavelength_spread",                                              \
-     .type = TSR_FIELD_DOUBLE,                                                 \
-     .offset = offsetof(tsr_resolution_options, wavelength_spread),            \
-     .initial = "0",                                                           \
-     .min = 0.0,                                                               \
-     .max = 0.5,                                                               \
-     .doc =                                                                    \
-         "full width at half maximum over the mean of a velocity "             \
-         "selector's triangle: adds (q spread)^2 / 6 to the variance of q"},   \
-        {.name = "slit_length",                                                \
-         .type = TSR_FIELD_DOUBLE,                                             \
-         .offset = offsetof(tsr_resolution_options, slit_length),              \
-         .unit = "1/Angstrom",                                                 \
-         .initial = "0",                                                       \
-         .min = 0.0,                                                           \
-         .max = 10.0,                                                          \
-         .doc = "half of the slit's, across the direction of q"},              \
-        {.name = "slit_width",                                                 \
-         .type = TSR_FIELD_DOUBLE,                                             \
-         .offset = offsetof(tsr_resolution_options, slit_width),               \
-         .unit = "1/Angstrom",                                                 \
-         .initial = "0",                                                       \
-         .min = 0.0,                                                           \
-         .max = 1.0,                                                           \
-         .doc = "half of the slit's, along q"},                                \
+/* All of them, with the default of dq. */
+#define FIELDS(WORD)                                                           \
     {                                                                          \
-        .name = "beam_profile", .type = TSR_FIELD_STRING,                      \
-        .offset = offsetof(tsr_resolution_options, beam_profile),              \
-        .is_path = 1,                                                          \
-        .doc = "instead of slit_length: a table of u (1/Angstrom, across the " \
-               "direction of q) and the beam's intensity there"                \
+        TSR_FIELD(NUMBER_OR_WORD, "dq", tsr_resolution_options, dq,            \
+                  .unit = "1/Angstrom", .initial = (WORD), .min = 0.0,         \
+                  .max = 1.0, .words = dq_words,                               \
+                  .doc =                                                       \
+                      "standard deviation of q at every point; column: the "   \
+                      "file's fourth; auto: the fourth where there is one"),   \
+            TSR_FIELD(                                                         \
+                DOUBLE, "wavelength_spread", tsr_resolution_options,           \
+                wavelength_spread, .initial = "0", .min = 0.0, .max = 0.5,     \
+                .doc = "full width at half maximum over the mean of a "        \
+                       "velocity selector's triangle: adds (q spread)^2 / 6 "  \
+                       "to the variance of q"),                                \
+            TSR_FIELD(DOUBLE, "slit_length", tsr_resolution_options,           \
+                      slit_length, .unit = "1/Angstrom", .initial = "0",       \
+                      .min = 0.0, .max = 10.0,                                 \
+                      .doc = "half of the slit's, across the direction of q"), \
+            TSR_FIELD(DOUBLE, "slit_width", tsr_resolution_options,            \
+                      slit_width, .unit = "1/Angstrom", .initial = "0",        \
+                      .min = 0.0, .max = 1.0,                                  \
+                      .doc = "half of the slit's, along q"),                   \
+            TSR_FIELD(                                                         \
+                STRING, "beam_profile", tsr_resolution_options, beam_profile,  \
+                .is_path = 1,                                                  \
+                .doc = "instead of slit_length: a table of u (1/Angstrom, "    \
+                       "across the direction of q) and the beam's intensity "  \
+                       "there"),                                               \
+        {                                                                      \
+            0                                                                  \
+        }                                                                      \
     }
 
-const tsr_field tsr_resolution_fields[] = {DQ_FIELD("none"), OTHER_FIELDS, {0}};
-
-const tsr_field tsr_resolution_neutron_fields[] = {
-    DQ_FIELD("auto"), OTHER_FIELDS, {0}};
-
-void tsr_resolution_clear(tsr_resolution *resolution)
-{
-    free(resolution->sigma);
-    free(resolution->beam_u);
-    free(resolution->beam);
-    *resolution = (tsr_resolution){.sigma = NULL};
-}
+const tsr_field tsr_resolution_fields[] = FIELDS("none");
+const tsr_field tsr_resolution_neutron_fields[] = FIELDS("auto");
 
 /* ---- the beam profile ---- */
 
@@ -93,27 +71,20 @@ static tsr_status check_beam(const char *path, const tsr_resolution *r,
                           "'%s': the beam profile has no intensity", path);
 }
 
-static tsr_status read_beam(const char *path, tsr_resolution *r, tsr_err *err)
+static tsr_status read_beam(const char *path, tsr_pool *pool, tsr_resolution *r,
+                            tsr_err *err)
 {
-    char *text;
-    size_t size;
-    tsr_saxs_table table = {.row = NULL};
-    TSR_TRY(tsr_file_read(path, &text, &size, err));
-    tsr_status status = tsr_saxs_table_find(path, text, size, &table, err);
-    free(text);
-    if (status != TSR_OK)
-        return status;
+    tsr_saxs_table table;
+    TSR_TRY(tsr_saxs_table_read(path, pool, &table, err));
     r->n_beam = table.n;
-    r->beam_u = malloc((size_t)table.n * sizeof *r->beam_u);
-    r->beam = malloc((size_t)table.n * sizeof *r->beam);
-    if (r->beam_u == NULL || r->beam == NULL)
-        status = tsr_no_memory(err);
-    for (int i = 0; i < table.n && status == TSR_OK; i++) {
+    tsr_pool_array(pool, r->beam_u, table.n);
+    tsr_pool_array(pool, r->beam, table.n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int i = 0; i < table.n; i++) {
         r->beam_u[i] = table.row[i].value[0];
         r->beam[i] = table.row[i].value[1];
     }
-    free(table.row);
-    return status == TSR_OK ? check_beam(path, r, err) : status;
+    return check_beam(path, r, err);
 }
 
 /* ---- sigma of q ---- */
@@ -137,7 +108,7 @@ static tsr_status check_column(int n, const double *q, const double *dq,
 }
 
 static tsr_status find_sigma(const tsr_resolution_options *o, int n,
-                             const double *q, const double *dq,
+                             const double *q, const double *dq, tsr_pool *pool,
                              tsr_resolution *r, tsr_err *err)
 {
     const int wants = o->dq.word == TSR_DQ_COLUMN || o->dq.word == TSR_DQ_AUTO;
@@ -150,8 +121,8 @@ static tsr_status find_sigma(const tsr_resolution_options *o, int n,
         TSR_TRY(check_column(n, q, dq, err));
     if (!(wants && dq != NULL) && number == 0.0 && o->wavelength_spread == 0.0)
         return TSR_OK;
-    r->sigma = malloc((size_t)n * sizeof *r->sigma);
-    TSR_TRY(tsr_allocated(r->sigma, err));
+    tsr_pool_array(pool, r->sigma, n);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (int k = 0; k < n; k++) {
         double own = wants && dq != NULL ? dq[k] : number;
         r->sigma[k] = hypot(own, q[k] * o->wavelength_spread / sqrt(6.0));
@@ -161,10 +132,10 @@ static tsr_status find_sigma(const tsr_resolution_options *o, int n,
 
 tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                                const double *q_inv_ang, const double *dq,
-                               tsr_resolution *out, tsr_err *err)
+                               tsr_pool *pool, tsr_resolution *out,
+                               tsr_err *err)
 {
     const tsr_resolution_options *o = options;
-    tsr_status status = TSR_OK;
     *out = (tsr_resolution){.slit_length = o->slit_length,
                             .slit_width = o->slit_width};
     if (o->beam_profile != NULL && o->slit_length > 0.0)
@@ -172,11 +143,8 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                         "beam_profile: it stands for the slit's length; leave "
                         "slit_length out");
     if (o->beam_profile != NULL)
-        status = read_beam(o->beam_profile, out, err);
-    TSR_THEN(status, find_sigma(o, n, q_inv_ang, dq, out, err));
-    if (status != TSR_OK)
-        tsr_resolution_clear(out);
-    return status;
+        TSR_TRY(read_beam(o->beam_profile, pool, out, err));
+    return find_sigma(o, n, q_inv_ang, dq, pool, out, err);
 }
 
 int tsr_resolution_is_asked(const tsr_resolution_options *options)

@@ -15,7 +15,7 @@
 #define TSR_SCATTERING_RESOLUTION_H
 
 #include "core/field.h"
-#include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
 
 #define TSR_RESOLUTION_REACH 4.0 /* sigma */
@@ -56,12 +56,12 @@ typedef struct {
 
 /* From options to what holds at n points q. dq [n]: the file's fourth column;
  * NULL: it has none. Errors: TSR_E_CONFIG (beginning with the key), TSR_E_DATA
- * (a column or a beam profile that cannot be one), those of reading. */
+ * (a column or a beam profile that cannot be one), those of reading. Its memory
+ * is of the pool. */
 tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                                const double *q_inv_ang, const double *dq,
-                               tsr_resolution *out, tsr_err *err);
-void tsr_resolution_clear(tsr_resolution *resolution);
-
+                               tsr_pool *pool, tsr_resolution *out,
+                               tsr_err *err);
 /* Whether they ask for anything but an ideal instrument. */
 int tsr_resolution_is_asked(const tsr_resolution_options *options);
 

@@ -264,20 +264,6 @@ static void report(const tsr_saxs *saxs, const tsr_saxs_table *table,
         tsr_info(log, "%s: no Guinier range found", path);
 }
 
-static tsr_status allocate(tsr_saxs *saxs, const char *path, int n, int has_dq)
-{
-    saxs->path = strdup(path);
-    saxs->q = malloc((size_t)n * sizeof *saxs->q);
-    saxs->intensity = malloc((size_t)n * sizeof *saxs->intensity);
-    saxs->sigma = malloc((size_t)n * sizeof *saxs->sigma);
-    if (has_dq)
-        saxs->dq = malloc((size_t)n * sizeof *saxs->dq);
-    return saxs->path != NULL && saxs->q != NULL && saxs->intensity != NULL &&
-                   saxs->sigma != NULL && (!has_dq || saxs->dq != NULL)
-               ? TSR_OK
-               : TSR_E_NOMEM;
-}
-
 /* From the table to the curve. */
 static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
                        const double *q_range, tsr_log *log, tsr_err *err)
@@ -285,6 +271,12 @@ static tsr_status fill(tsr_saxs *saxs, tsr_saxs_table *table, tsr_q_unit unit,
     const char *path = saxs->path;
     char lines[2][LINES] = {"", ""};
     const tsr_saxs_row *top = table->row;
+    tsr_pool_array(&saxs->pool, saxs->q, table->n);
+    tsr_pool_array(&saxs->pool, saxs->intensity, table->n);
+    tsr_pool_array(&saxs->pool, saxs->sigma, table->n);
+    if (table->has_dq)
+        tsr_pool_array(&saxs->pool, saxs->dq, table->n);
+    TSR_TRY(tsr_pool_check(&saxs->pool, err));
     if (!table->has_sigma) {
         saxs->sigma_is_modelled = 1;
         TSR_TRY(model_sigma(table, path, log, err));
@@ -326,38 +318,25 @@ tsr_status tsr_saxs_read(const char *path, tsr_q_unit unit,
     if (q_range != NULL && !(q_range[0] < q_range[1]))
         return tsr_fail(err, TSR_E_CONFIG, "'%s': q_range [%g, %g] must ascend",
                         path, q_range[0], q_range[1]);
-    char *text;
-    size_t size;
-    TSR_TRY(tsr_file_read(path, &text, &size, err));
-    tsr_saxs_table table;
-    tsr_status status = tsr_saxs_table_find(path, text, size, &table, err);
-    free(text);
-    if (status != TSR_OK)
-        return status;
     tsr_saxs *saxs = calloc(1, sizeof *saxs);
-    if (saxs == NULL || allocate(saxs, path, table.n, table.has_dq) != TSR_OK)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    TSR_TRY(tsr_allocated(saxs, err));
+    tsr_pool scratch = {0};
+    tsr_saxs_table table;
+    saxs->path = tsr_pool_text(&saxs->pool, path);
+    tsr_status status = tsr_saxs_table_read(path, &scratch, &table, err);
+    TSR_THEN(status, fill(saxs, &table, unit, q_range, log, err));
+    tsr_pool_clear(&scratch);
+    if (status == TSR_OK)
+        *out = saxs;
     else
-        status = fill(saxs, &table, unit, q_range, log, err);
-    free(table.row);
-    if (status != TSR_OK) {
         tsr_saxs_free(saxs);
-        return status;
-    }
-    *out = saxs;
-    return TSR_OK;
+    return status;
 }
 
 void tsr_saxs_free(tsr_saxs *saxs)
 {
-    if (saxs == NULL)
-        return;
-    free(saxs->path);
-    free(saxs->q);
-    free(saxs->intensity);
-    free(saxs->sigma);
-    free(saxs->dq);
-    tsr_resolution_clear(&saxs->resolution);
+    if (saxs != NULL)
+        tsr_pool_clear(&saxs->pool);
     free(saxs);
 }
 
@@ -366,9 +345,9 @@ tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
                             tsr_err *err)
 {
     char text[200];
-    tsr_resolution_clear(&saxs->resolution);
-    tsr_status status = tsr_resolution_make(options, saxs->n, saxs->q, saxs->dq,
-                                            &saxs->resolution, err);
+    tsr_status status =
+        tsr_resolution_make(options, saxs->n, saxs->q, saxs->dq, &saxs->pool,
+                            &saxs->resolution, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", saxs->path);
     tsr_resolution_text(&saxs->resolution, saxs->n, text, sizeof text);

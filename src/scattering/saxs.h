@@ -10,10 +10,9 @@
 #include "core/status.h"
 #include "core/text.h"
 #include "scattering/resolution.h"
+#include "scattering/saxs_table.h"
 
 #include <stddef.h>
-
-typedef enum { TSR_Q_AUTO, TSR_Q_INV_ANG, TSR_Q_INV_NM } tsr_q_unit;
 
 /* "1/nm" or "1/Angstrom". */
 const char *tsr_q_unit_name(tsr_q_unit unit);
@@ -41,6 +40,7 @@ int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
                        tsr_words *words);
 
 typedef struct {
+    tsr_pool pool;
     char *path;
     int n;
     double *q;         /* [n] 1/Angstrom, strictly ascending, > 0 or 0 first */
@@ -91,43 +91,5 @@ double tsr_saxs_q_max(const tsr_saxs *saxs);
 tsr_status tsr_saxs_write(const char *path, int n, const double *q_inv_ang,
                           const double *intensity, const double *sigma,
                           const double *dq, const char *comment, tsr_err *err);
-
-/* The table in a text file: which lines are rows, and what unit the rest names.
- *
- * Between scattering/saxs.c and the text; nothing else includes it. A row is a
- * line of 2 or more numbers. Numbers are separated by blanks, tabs, commas or
- * semicolons; a decimal comma is understood where something else separates the
- * numbers. Lines that start with '#' are comments, and what follows a '#' or
- * '!' in a row is one too. */
-
-typedef struct {
-    double value[5]; /* as many as width says, at most five */
-    int width;       /* numbers in the line */
-    long line;       /* from 1 */
-} tsr_saxs_row;
-
-typedef struct {
-    tsr_saxs_row *row; /* [n] the table, in file order */
-    int n;
-    int has_sigma;     /* 3 or more columns */
-    int has_dq;        /* 4 or more in every row */
-    int has_index;     /* a column before q counts the rows; value is without */
-    int n_unused;      /* rows of numbers that are not in the table */
-    long first_unused; /* line of the first of them */
-    tsr_q_unit unit;   /* as the header says; TSR_Q_AUTO where it is silent */
-} tsr_saxs_table;
-
-/* text [size] must end in a NUL that size does not count. `path` is for
- * messages. The table is the longest run of rows of one width, and the rows
- * beside it that continue it, less a footer of up to four rows far away in q.
- * Errors: TSR_E_DATA (no table, a broken or short line inside the table). The
- * caller frees table->row. */
-tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
-                               tsr_saxs_table *table, tsr_err *err);
-
-/* The unit of q that a header line names, or TSR_Q_AUTO. Inverse forms (1/nm,
- * nm^-1, A^-1, 1/Angstrom) count anywhere; with `is_loose`, a bare unit after
- * the letter q counts too ("q [nm]"). */
-tsr_q_unit tsr_saxs_header_unit(const char *line, size_t size, int is_loose);
 
 #endif

@@ -1,10 +1,14 @@
 /* Finds the table of numbers in a text that may have headers, comments and
  * footers anywhere: the longest run of rows of one width. Also reads the unit
  * of q out of what the headers say. */
-#include "scattering/saxs.h"
+#include "scattering/saxs_table.h"
+
+#include "files/file.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +18,6 @@ typedef struct {
     tsr_saxs_row *row;
     int n, room;
 } row_list;
-
-typedef struct {
-    row_list row;
-    row_list broken; /* lines that begin as rows and hold something else */
-} line_list;
 
 static const char separators[] = " \t\r\v\f,;\"\x1a";
 
@@ -119,19 +118,18 @@ static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
     return n_number >= 2 ? LINE_BROKEN : LINE_TEXT;
 }
 
-static int add_row(row_list *list, const tsr_saxs_row *row)
+static void add_row(tsr_pool *pool, row_list *list, const tsr_saxs_row *row)
 {
     if (list->n == list->room) {
-        int room = list->room > 0 ? 2 * list->room : 512;
+        const int room = 2 * list->room + 512;
         tsr_saxs_row *more =
-            realloc(list->row, (size_t)room * sizeof *list->row);
+            tsr_pool_resize(pool, list->row, (size_t)room, sizeof *more);
         if (more == NULL)
-            return 0;
+            return;
         list->row = more;
         list->room = room;
     }
     list->row[list->n++] = *row;
-    return 1;
 }
 
 /* Where the line ends: at \n, \r\n (then at its \n) or a lone \r. */
@@ -142,20 +140,19 @@ static const char *line_end(const char *p, const char *end)
     return p + 1 < end && p[0] == '\r' && p[1] == '\n' ? p + 1 : p;
 }
 
-static int list_lines(const char *text, size_t size, line_list *list)
+/* broken: lines that begin as rows and hold something else. */
+static void list_lines(const char *text, const char *end, tsr_pool *pool,
+                       row_list *list, row_list *broken)
 {
-    const char *end = text + size;
     long number = 1;
     for (const char *p = text; p < end; number++) {
         const char *stop = line_end(p, end);
         tsr_saxs_row row = {.line = number};
-        line_kind kind = read_line(p, (size_t)(stop - p), &row);
-        if (kind != LINE_TEXT &&
-            !add_row(kind == LINE_ROW ? &list->row : &list->broken, &row))
-            return 0;
+        const line_kind kind = read_line(p, (size_t)(stop - p), &row);
+        if (kind != LINE_TEXT)
+            add_row(pool, kind == LINE_ROW ? list : broken, &row);
         p = stop + 1;
     }
-    return 1;
 }
 
 static int columns(const tsr_saxs_row *row)
@@ -260,120 +257,103 @@ static void drop_index(tsr_saxs_table *table)
 
 /* The header nearest to the table decides; what follows it only where no header
  * says anything. */
-static tsr_q_unit find_unit(const char *text, size_t size, long first)
+static tsr_q_unit find_unit(const char *text, const char *end, long first)
 {
     tsr_q_unit strict = TSR_Q_AUTO, loose = TSR_Q_AUTO, after = TSR_Q_AUTO;
-    const char *end = text + size;
     long number = 1;
     for (const char *p = text; p < end; number++) {
         const char *stop = line_end(p, end);
-        size_t n = (size_t)(stop - p);
+        const size_t n = (size_t)(stop - p);
         tsr_saxs_row row;
-        if (read_line(p, n, &row) != LINE_ROW) {
-            tsr_q_unit unit = tsr_saxs_header_unit(p, n, 0);
-            if (unit != TSR_Q_AUTO && number < first)
-                strict = unit;
-            if (unit != TSR_Q_AUTO && number > first && after == TSR_Q_AUTO)
-                after = unit;
-            unit = tsr_saxs_header_unit(p, n, 1);
-            if (unit != TSR_Q_AUTO && number < first)
-                loose = unit;
-        }
+        int is_loose = 0;
+        tsr_q_unit unit = TSR_Q_AUTO;
+        if (read_line(p, n, &row) != LINE_ROW)
+            unit = tsr_saxs_header_unit(p, n, &is_loose);
+        if (unit != TSR_Q_AUTO && number < first)
+            *(is_loose ? &loose : &strict) = unit;
+        else if (unit != TSR_Q_AUTO && !is_loose && after == TSR_Q_AUTO)
+            after = unit;
         p = stop + 1;
     }
     return strict != TSR_Q_AUTO ? strict : loose != TSR_Q_AUTO ? loose : after;
 }
 
-tsr_status tsr_saxs_table_find(const char *path, const char *text, size_t size,
-                               tsr_saxs_table *table, tsr_err *err)
+/* Lines that begin as rows must not stand in the table, nor be more than its
+ * rows. */
+static tsr_status check_broken(const char *path, const row_list *broken,
+                               long first, long last, int n, tsr_err *err)
 {
-    memset(table, 0, sizeof *table);
+    for (int i = 0; i < broken->n; i++) {
+        const long line = broken->row[i].line;
+        if ((line > first && line < last) ||
+            (broken->n >= MIN_TABLE && broken->n > n))
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', line %ld: one of the first three columns "
+                            "is not a number (nor is 3%%: give sigma in units "
+                            "of I); correct the line or remove it",
+                            path, line);
+    }
+    return TSR_OK;
+}
+
+static tsr_status find_table(const char *path, const char *text, size_t size,
+                             tsr_pool *pool, tsr_saxs_table *table,
+                             tsr_err *err)
+{
+    const char *end = text + size;
+    row_list list = {0}, broken = {0};
+    int from, to;
     if (memchr(text, '\0', size) != NULL)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' is not a text file; give a table of q, I, sigma",
                         path);
-    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         text += 3; /* byte order mark */
-        size -= 3;
-    }
-    line_list lines = {0};
-    row_list *list = &lines.row, *broken = &lines.broken;
-    tsr_status status = TSR_OK;
-    if (!list_lines(text, size, &lines)) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
-        goto done;
-    }
-    int from = 0, to = 0;
-    if (list->n > 0)
-        find_run(list, &from, &to);
-    const long first = to > 0 ? list->row[from].line : 0;
-    const long last = to > 0 ? list->row[to - 1].line : 0;
-    for (int i = 0; i < broken->n; i++) {
-        const long line = broken->row[i].line;
-        if ((line > first && line < last) ||
-            (broken->n >= MIN_TABLE && broken->n > to - from)) {
-            status = tsr_fail(err, TSR_E_DATA,
-                              "'%s', line %ld: one of the first three columns "
-                              "is not a number (nor is 3%%: give sigma in "
-                              "units of I); correct the line or remove it",
-                              path, line);
-            goto done;
-        }
-    }
-    if (to == 0) {
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' holds no table: no line has two numbers or "
-                          "more; give q, I and sigma in columns",
-                          path);
-        goto done;
-    }
-    status = check_cut(path, list, from, to, err);
-    if (status != TSR_OK)
-        goto done;
-    table->n_unused = list->n - (to - from);
+    list_lines(text, end, pool, &list, &broken);
+    if (pool->failed)
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    find_run(&list, &from, &to);
+    const long first = to > 0 ? list.row[from].line : 0;
+    const long last = to > 0 ? list.row[to - 1].line : 0;
+    TSR_TRY(check_broken(path, &broken, first, last, to - from, err));
+    if (to == 0)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' holds no table: no line has two numbers or "
+                        "more; give q, I and sigma in columns",
+                        path);
+    TSR_TRY(check_cut(path, &list, from, to, err));
+    *table = (tsr_saxs_table){.row = list.row + from,
+                              .n = to - from,
+                              .has_sigma = columns(&list.row[from]) == 3,
+                              .has_dq = 1,
+                              .n_unused = list.n - (to - from),
+                              .unit = find_unit(text, end, first)};
     if (table->n_unused > 0)
-        table->first_unused = list->row[from > 0 ? 0 : to].line;
-    table->n = to - from;
-    table->has_sigma = columns(&list->row[from]) == 3;
-    table->unit = find_unit(text, size, first);
-    memmove(list->row, list->row + from, (size_t)table->n * sizeof *list->row);
-    table->row = list->row;
-    list->row = NULL;
+        table->first_unused = list.row[from > 0 ? 0 : to].line;
     if (has_index(table))
         drop_index(table);
-    table->has_dq = 1;
     for (int i = 0; i < table->n; i++)
         table->has_dq &= table->row[i].width >= 4;
-done:
-    free(list->row);
-    free(broken->row);
+    return TSR_OK;
+}
+
+tsr_status tsr_saxs_table_read(const char *path, tsr_pool *pool,
+                               tsr_saxs_table *table, tsr_err *err)
+{
+    char *text;
+    size_t size;
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
+    const tsr_status status = find_table(path, text, size, pool, table, err);
+    free(text);
     return status;
 }
 
-/* The unit of q in header lines, as people write it: 1/nm, nm^-1, nm-1,
- * 1/A, A^-1, 1/Angstrom, in brackets, LaTeX or with superscripts. */
+/* ---- the unit of q in header lines ----
+ *
+ * As people write it: 1/nm, nm^-1, nm-1, 1/A, A^-1, 1/Angstrom, in brackets,
+ * LaTeX or with superscripts. */
 
 enum { LINE = 512 };
-
-typedef struct {
-    const char *text;
-    tsr_q_unit unit;
-} unit_word;
-
-/* A longer word comes before its beginning. */
-static const unit_word words[] = {
-    {"nanometers", TSR_Q_INV_NM}, {"nanometres", TSR_Q_INV_NM},
-    {"nanometer", TSR_Q_INV_NM},  {"nanometre", TSR_Q_INV_NM},
-    {"nm", TSR_Q_INV_NM},         {"angstroms", TSR_Q_INV_ANG},
-    {"angstroem", TSR_Q_INV_ANG}, {"angstrom", TSR_Q_INV_ANG},
-    {"ang", TSR_Q_INV_ANG},       {"aa", TSR_Q_INV_ANG},
-    {"a", TSR_Q_INV_ANG},
-};
-
-static int starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
 
 /* Lower case, the signs for Angstrom spelled out (UTF-8 in its two forms and
  * Latin-1), superscripts as ^-1, and without the marks of LaTeX. */
@@ -409,79 +389,66 @@ static void simplify(const char *line, size_t size, char out[LINE])
     out[n] = '\0';
 }
 
-/* "^-1", "-1", " ^ -1" right after the unit. */
-static int has_exponent(const char *after, int *has_caret)
+/* Does an extended regular expression match a part of the text? *at and *end:
+ * its second group. */
+static int matches(const char *text, const char *pattern, size_t *at,
+                   size_t *end)
 {
-    *has_caret = 0;
-    while (*after == ' ' || *after == '^') {
-        *has_caret |= *after == '^';
-        after++;
-    }
-    return starts(after, "-1") && !isalnum((unsigned char)after[2]) &&
-           after[2] != '.';
-}
-
-/* "1/", "1 / ", "inverse ", "per " right before the unit. */
-static int has_reciprocal(const char *begin, const char *unit)
-{
-    while (unit > begin && unit[-1] == ' ')
-        unit--;
-    size_t n = (size_t)(unit - begin);
-    if (n >= 7 && starts(unit - 7, "inverse"))
-        return 1;
-    if (n == 0 || unit[-1] != '/')
+    regex_t regex;
+    regmatch_t part[3];
+    if (regcomp(&regex, pattern, REG_EXTENDED) != 0)
         return 0;
-    for (unit--, n--; n > 0 && unit[-1] == ' '; n--)
-        unit--;
-    return n > 0 && unit[-1] == '1' &&
-           (n == 1 || (!isalnum((unsigned char)unit[-2]) && unit[-2] != '.'));
-}
-
-/* The line speaks of q (or s, as ATSAS calls it) before this place. */
-static int names_q(const char *begin, const char *unit)
-{
-    for (const char *p = begin; p < unit; p++)
-        if ((*p == 'q' || *p == 's') &&
-            (p == begin || !isalnum((unsigned char)p[-1])) &&
-            !isalnum((unsigned char)p[1]))
-            return 1;
-    return 0;
-}
-
-static int is_in_brackets(const char *begin, const char *unit)
-{
-    return unit > begin && (unit[-1] == '[' || unit[-1] == '(');
-}
-
-tsr_q_unit tsr_saxs_header_unit(const char *line, size_t size, int is_loose)
-{
-    char text[LINE];
-    simplify(line, size, text);
-    for (const char *p = text; *p != '\0'; p++) {
-        if (p > text && isalnum((unsigned char)p[-1]))
-            continue;
-        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
-            size_t n = strlen(words[k].text);
-            if (!starts(p, words[k].text) || isalnum((unsigned char)p[n]))
-                continue;
-            int has_caret;
-            if (has_reciprocal(text, p))
-                return words[k].unit;
-            /* "A-1" is also what people call samples. */
-            if (has_exponent(p + n, &has_caret) &&
-                (has_caret || n > 1 || is_in_brackets(text, p) ||
-                 names_q(text, p)))
-                return words[k].unit;
-            const char *colon = p;
-            while (colon > text && colon[-1] == ' ')
-                colon--;
-            int after_colon =
-                colon > text && (colon[-1] == ':' || colon[-1] == '=');
-            if (is_loose && names_q(text, p) &&
-                (is_in_brackets(text, p) || after_colon))
-                return words[k].unit;
-            break;
-        }
+    const int is_there = regexec(&regex, text, 3, part, 0) == 0;
+    regfree(&regex);
+    if (is_there && at != NULL) {
+        *at = (size_t)part[2].rm_so;
+        *end = (size_t)part[2].rm_eo;
     }
-    return TSR_Q_AUTO;
+    return is_there;
+}
+
+static int has(const char *text, const char *pattern)
+{
+    return matches(text, pattern, NULL, NULL);
+}
+
+/* Is the unit between `before` and `after` one of q? */
+static int is_inverse(const char *before, const char *after, int is_short,
+                      int *is_loose)
+{
+    const int is_in_brackets = has(before, "[[(]$");
+    /* ATSAS calls q s */
+    const int names_q = has(before, "(^|[^a-z0-9])[qs]([^a-z0-9]|$)");
+    *is_loose = 0;
+    if (has(before, "(inverse|(^|[^a-z0-9.])1 */) *$"))
+        return 1;
+    /* "A-1" is also what people call samples. */
+    if (has(after, "^[ ^]*-1([^a-z0-9.]|$)") &&
+        (has(after, "^ *\\^") || !is_short || is_in_brackets || names_q))
+        return 1;
+    *is_loose = names_q && (is_in_brackets || has(before, "[:=] *$"));
+    return *is_loose;
+}
+
+tsr_q_unit tsr_saxs_header_unit(const char *line, size_t size, int *is_loose)
+{
+    static const char unit[] = "(^|[^a-z0-9])(nanomet(er|re)s?|nm|"
+                               "angstroe?ms?|ang|aa?)([^a-z0-9]|$)";
+    char text[LINE], before[LINE];
+    tsr_q_unit loose = TSR_Q_AUTO;
+    size_t from = 0, at, end;
+    simplify(line, size, text);
+    while (matches(text + from, unit, &at, &end)) {
+        const char *word = text + from + at;
+        const tsr_q_unit is = *word == 'n' ? TSR_Q_INV_NM : TSR_Q_INV_ANG;
+        snprintf(before, sizeof before, "%.*s", (int)(word - text), text);
+        if (is_inverse(before, text + from + end, end == at + 1, is_loose)) {
+            if (!*is_loose)
+                return is;
+            loose = loose == TSR_Q_AUTO ? is : loose;
+        }
+        from += end;
+    }
+    *is_loose = loose != TSR_Q_AUTO;
+    return loose;
 }

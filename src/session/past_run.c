@@ -3,6 +3,7 @@
 #include "session/past_run.h"
 
 #include "analysis/frames.h"
+#include "analysis/summary.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "files/lock.h"
@@ -152,20 +153,6 @@ static const char *where_it_stands(const tsr_past_run *run,
     return text;
 }
 
-/* A run may be finished before all draws: converged, or out of time. */
-static int is_finished(const tsr_past_run *run)
-{
-    const tsr_sampler_options *o = &run->config.sampler;
-    tsr_run_checkpoint at = {.text = NULL};
-    int finished = 0;
-    if (run->directory == NULL || (o->until == NULL && o->time_limit == 0.0))
-        return 0;
-    if (tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK)
-        finished = at.place.is_finished;
-    tsr_run_checkpoint_clear(&at);
-    return finished;
-}
-
 /* Reads what the run was asked for; its absence is no error. */
 static void read_config(tsr_past_run *run, tsr_log *log)
 {
@@ -188,6 +175,8 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                        tsr_err *err)
 {
     const char *const *name;
+    const tsr_sampler_options *o = &run->config.sampler;
+    tsr_run_checkpoint at = {.text = NULL};
     int warm_chains = 0;
     char stands[TSR_SHELL_SIZE + 80], draws[80];
     count_draws(run->trace, TSR_TRACE_POSTERIOR, &run->n_chain, &run->n_draw);
@@ -206,7 +195,15 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                         "'%s' has no draw yet: %d of warm-up, which are not of "
                         "the posterior; %s",
                         path, run->n_warm, where_it_stands(run, stands));
-    run->is_finished = is_finished(run);
+    if (run->directory != NULL &&
+        tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
+        run->has_place = 1;
+        run->place = at.place;
+    }
+    tsr_run_checkpoint_clear(&at);
+    /* before all draws: converged, or out of time */
+    run->is_finished =
+        run->place.is_finished && (o->until != NULL || o->time_limit > 0.0);
     if (run->asked > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,
@@ -279,11 +276,12 @@ static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
     return TSR_OK;
 }
 
-/* What cannot be read is left out: only memory is missed. */
+/* What cannot be read is left out: only memory is missed, and a domain that was
+ * asked for. */
 static tsr_status leave_out(tsr_status status, const tsr_err *why, tsr_log *log,
                             tsr_err *err)
 {
-    if (status == TSR_E_NOMEM)
+    if (status == TSR_E_NOMEM || status == TSR_E_USAGE)
         return tsr_fail(err, status, "%s", why->message);
     if (status != TSR_OK && status != TSR_E_NOINPUT)
         tsr_warn(log, "conformations are left out: %s", why->message);
@@ -314,16 +312,24 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
     return leave_out(status, &local, log, err);
 }
 
-tsr_status tsr_past_run_arrangements(const tsr_past_run *run, tsr_log *log,
+tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
+                                     double threshold_ang, tsr_log *log,
                                      tsr_arrangements **out, tsr_err *err)
 {
     tsr_err local = {.status = TSR_OK};
     tsr_frames *frames = NULL;
+    int n_chain = 0, n_draw = 0;
+    double *chi2 = NULL;
     *out = NULL;
     tsr_status status = open_frames(run, log, &frames, &local);
-    if (status == TSR_OK && frames != NULL)
-        status = tsr_arrangements_make(frames, -1, tsr_arrangements_threshold,
-                                       0, 0, NULL, out, &local);
+    if (frames != NULL)
+        TSR_THEN(status, tsr_summary_draws(run->trace, "chi2", &n_chain,
+                                           &n_draw, &chi2, &local));
+    if (frames != NULL)
+        TSR_THEN(status,
+                 tsr_arrangements_make(frames, fixed, threshold_ang, n_chain,
+                                       n_draw, chi2, out, &local));
+    free(chi2);
     tsr_frames_free(frames);
     return leave_out(status, &local, log, err);
 }

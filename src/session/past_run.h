@@ -7,6 +7,7 @@
 #include "analysis/shape.h"
 #include "core/log.h"
 #include "posterior/config.h"
+#include "session/run_place.h"
 #include "store/trace.h"
 
 typedef struct {
@@ -19,6 +20,8 @@ typedef struct {
     int n_chain, n_draw; /* of the posterior */
     int n_warm;          /* draws of warm-up */
     long asked;          /* draws a chain, at most; 0: not known */
+    int has_place;
+    tsr_run_place place; /* of the newest checkpoint, where that is there */
     int is_finished;     /* before all of them: converged, or out of time */
 } tsr_past_run;
 
@@ -44,8 +47,10 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);
 
-/* Their arrangements; NULL where there are none. Errors: TSR_E_NOMEM. */
-tsr_status tsr_past_run_arrangements(const tsr_past_run *run, tsr_log *log,
+/* Their arrangements, as tsr_arrangements_make takes fixed and threshold; NULL
+ * where there are none. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such domain). */
+tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
+                                     double threshold_ang, tsr_log *log,
                                      tsr_arrangements **out, tsr_err *err);
 
 #endif

@@ -407,7 +407,7 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
     tsr_status status = tsr_allocated(model, err);
     TSR_THEN(status,
              tsr_structure_write_pdb(
-                 setup->model, model,
+                 setup->molecule.model, model,
                  "tessera: the start; SC is the centre of a side chain", err));
     free(model);
     return status;
@@ -472,23 +472,15 @@ static int add(inputs *in, char **place)
 
 static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 {
-    tsr_config *c = config;
-    tsr_start_config *start = c->structure.starts.item;
-    size_t room = (size_t)c->structure.starts.n + 2;
-    for (int d = 0; d < c->data.n; d++)
-        for (int k = 0; tsr_config_data_path(c, d, k) != NULL; k++)
-            room++;
-    *in = (inputs){0, calloc(room, sizeof *in->place),
-                   calloc(room, sizeof(*in->copy))};
-    int ok = in->place != NULL && in->copy != NULL &&
-             add(in, &c->structure.file) && add(in, &c->structure.form_factors);
-    for (int k = 0; k < c->structure.starts.n && ok; k++)
-        ok = add(in, &start[k].file);
-    for (int d = 0; d < c->data.n; d++) {
-        char **file;
-        for (int k = 0; ok && (file = tsr_config_data_path(c, d, k)); k++)
-            ok = add(in, file);
-    }
+    char **file;
+    size_t room = 0;
+    while (tsr_config_path(config, (int)room) != NULL)
+        room++;
+    *in = (inputs){0, calloc(room + 1, sizeof *in->place),
+                   calloc(room + 1, sizeof(*in->copy))};
+    int ok = in->place != NULL && in->copy != NULL;
+    for (int k = 0; ok && (file = tsr_config_path(config, k)) != NULL; k++)
+        ok = add(in, file);
     if (ok)
         return TSR_OK;
     inputs_clear(in);

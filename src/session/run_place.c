@@ -36,17 +36,17 @@ static uint64_t add_doubles(uint64_t sum, const double *x, size_t n)
 
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
 {
-    const tsr_setup *s = setup;
-    const tsr_topology *t = s->topology;
-    const tsr_likelihood *l = s->likelihood;
+    const tsr_molecule *m = &setup->molecule;
+    const tsr_topology *t = m->topology;
+    const tsr_likelihood *l = setup->data.likelihood;
     size_t n = (size_t)t->n_residue;
-    uint64_t structure = add_doubles(0, &s->first->backbone[0][0][0], 12 * n);
+    uint64_t structure = add_doubles(0, &m->first->backbone[0][0][0], 12 * n);
     uint64_t data = 0, tables = 0;
     structure =
-        add_doubles(structure, &s->first->body[0][0], 3 * (size_t)t->n_body);
-    for (int k = 0; k < s->n_start; k++)
+        add_doubles(structure, &m->first->body[0][0], 3 * (size_t)t->n_body);
+    for (int k = 0; k < m->n_start; k++)
         structure =
-            add_doubles(structure, &s->start[k]->backbone[0][0][0], 12 * n);
+            add_doubles(structure, &m->start[k]->backbone[0][0][0], 12 * n);
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
         data = add_doubles(data, term->coord, (size_t)term->n_point);
@@ -55,8 +55,8 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
         if (term->neutron != NULL)
             data = add_doubles(data, &term->neutron->d2o, 1);
     }
-    tables = add_doubles(tables, s->form_factors->rg2,
-                         (size_t)s->form_factors->n_type);
+    tables = add_doubles(tables, m->form_factors->rg2,
+                         (size_t)m->form_factors->n_type);
     if (l != NULL) {
         const size_t n_q = (size_t)l->grid.n_q;
         for (int p = 0; p < l->n_probe; p++)
@@ -65,14 +65,14 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                                      (size_t)l->probe[p].n_type * n_q);
         tables = add_doubles(tables, l->self, (size_t)l->n_pair * n_q);
     }
-    double log_prior = tsr_prior_log_reference(s->prior, s->first);
+    double log_prior = tsr_prior_log_reference(m->prior, m->first);
     tables = add_doubles(tables, &log_prior, 1);
     return (tsr_run_identity){as_number(structure),
                               as_number(data),
                               as_number(tables),
-                              s->n_chain,
-                              tsr_target_n_temp(&s->target),
-                              tsr_target_n_state(&s->target)};
+                              setup->n_chain,
+                              tsr_target_n_temp(&setup->target),
+                              tsr_target_n_state(&setup->target)};
 }
 
 /* ---- how long it takes ---- */

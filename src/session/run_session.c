@@ -35,7 +35,7 @@ static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
     const tsr_sampler_options *o = &config->sampler;
     tsr_track_options track = track_options(config);
     double draw = scalars * sizeof(double);
-    const tsr_likelihood *l = setup->likelihood;
+    const tsr_likelihood *l = setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
         draw += 3.0 * sizeof(float) * l->term[d]->n_point;
     sizes s = {0.7 + draw * (double)tsr_sampler_draws(o) * setup->n_chain / mib,
@@ -87,14 +87,14 @@ static void tell_size(const tsr_config *config, const tsr_setup *setup,
 
 void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
 {
-    const tsr_topology *t = setup->topology;
+    const tsr_topology *t = setup->molecule.topology;
     const tsr_sampler_options *o = &config->sampler;
     fprintf(out,
             "molecule: %d residues, %d chain%s, %d bodies, %d free torsions, "
             "%d free side chains\n",
             tsr_topology_n_monomer(t), t->n_chain, t->n_chain == 1 ? "" : "s",
             t->n_body, t->n_torsion, t->n_side);
-    const tsr_likelihood *l = setup->likelihood;
+    const tsr_likelihood *l = setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
         fprintf(out, "data: %s", term->label);
@@ -104,13 +104,13 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
                     term->coord[term->n_point - 1], term->type->axis_unit);
         fputc('\n', out);
     }
-    for (const char *line = setup->engine_text; line != NULL;) {
+    for (const char *line = setup->devices.text; line != NULL;) {
         size_t length = strcspn(line, "\n");
         fprintf(out, "engine: %.*s\n", (int)length, line);
         line = line[length] == '\n' ? line + length + 1 : NULL;
     }
-    for (int d = 0; d < setup->n_engine; d++) {
-        const tsr_engine *e = setup->share[d].engine;
+    for (int d = 0; d < setup->devices.n; d++) {
+        const tsr_engine *e = setup->devices.share[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
                     "memory: %.0f bytes a system, %d systems of %.0f that the "
@@ -128,7 +128,7 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             tsr_sampler_thin(o), setup->n_thread);
     int n_temp = tsr_target_n_temp(&setup->target);
     int n_state = tsr_target_n_state(&setup->target);
-    if (setup->n_engine > 0)
+    if (setup->devices.n > 0)
         fprintf(out,
                 "systems: %d, of %d chains x %d temperatures x %d state%s\n",
                 setup->n_chain * n_temp * n_state, setup->n_chain, n_temp,
@@ -158,7 +158,8 @@ static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
         const void *options = setup->move_options[m];
         if (tsr_move_weight(options) > 0.0 &&
             tsr_move_registry[m]->launch == NULL &&
-            tsr_move_registry[m]->n_target(options, setup->topology) == 0)
+            tsr_move_registry[m]->n_target(options, setup->molecule.topology) ==
+                0)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
                                      used > 0 ? ", " : "",
                                      tsr_move_registry[m]->name);
@@ -298,7 +299,7 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
     enum { MOST = 5 };           /* that are named */
     const double far_nat = 30.0; /* exp(-30) of the posterior */
     int n = setup->n_chain, n_behind = 0;
-    if (setup->likelihood == NULL)
+    if (setup->data.likelihood == NULL)
         return;
     double *value = sorted_log_liks(n, sampler);
     if (value == NULL)
@@ -363,7 +364,7 @@ static int block_capacity(const tsr_session *s)
     const double most = 256.0 * 1048576.0;
     tsr_track_options track = track_options(s->config);
     double bytes = 1.0; /* a draw of all chains: three curves a data set */
-    const tsr_likelihood *l = s->setup->likelihood;
+    const tsr_likelihood *l = s->setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
         bytes += 3.0 * sizeof(double) * l->term[d]->n_point * s->setup->n_chain;
     if (has_track(s->config))
@@ -402,10 +403,11 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
     s->place.next_look = 100;
     s->place.start_chi2 =
         setup->target.n_group > 0
-            ? setup->first_chi2
+            ? setup->starts.first_chi2
             : tsr_chain_chi2(tsr_sampler_chain(s->sampler, 0));
-    s->place.start_rg = tsr_conformation_rg(setup->topology, setup->first,
-                                            setup->form_factors->rg2);
+    s->place.start_rg =
+        tsr_conformation_rg(setup->molecule.topology, setup->molecule.first,
+                            setup->molecule.form_factors->rg2);
     return TSR_OK;
 }
 
@@ -455,9 +457,9 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
     char seed[32], flat[256], groups[32];
     snprintf(seed, sizeof seed, "%ld", s->config->seed);
     snprintf(groups, sizeof groups, "%d", s->setup->target.n_group);
-    name_flat(s->setup->likelihood, sizeof flat, flat);
-    char *sequence = tsr_topology_sequence(s->setup->topology);
-    char *rigid = tsr_setup_rigid_text(s->setup);
+    name_flat(s->setup->data.likelihood, sizeof flat, flat);
+    char *sequence = tsr_topology_sequence(s->setup->molecule.topology);
+    char *rigid = tsr_data_rigid_text(&s->setup->data);
     tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
         {"config", s->config_text},
         {"seed", seed},
@@ -465,14 +467,14 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         {"flat_priors", flat},
         {"chain_groups", groups},
         {"rigid_fit", rigid == NULL ? "[]" : rigid},
-        {"model_error", s->setup->model_error_text == NULL
+        {"model_error", s->setup->data.model_error == NULL
                             ? "none"
-                            : s->setup->model_error_text},
-        {"engine", s->setup->engine_text == NULL ? "none: no term needs one"
-                                                 : s->setup->engine_text}};
+                            : s->setup->data.model_error},
+        {"engine", s->setup->devices.text == NULL ? "none: no term needs one"
+                                                  : s->setup->devices.text}};
     char name[MOST_NOTES][48];
     int n_attribute =
-        OWN + add_notes(s->setup->likelihood, name, attribute + OWN);
+        OWN + add_notes(s->setup->data.likelihood, name, attribute + OWN);
     tsr_status status =
         tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
                          n_attribute, attribute, &trace, err);
@@ -640,8 +642,9 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 static tsr_status archive(tsr_session *s, tsr_err *err)
 {
     tsr_sampler_archive(s->sampler, &s->saved);
-    return s->setup->atom_target != NULL
-               ? tsr_likelihood_archive(s->setup->likelihood, &s->saved, err)
+    return s->setup->target.fine != NULL
+               ? tsr_likelihood_archive(s->setup->data.likelihood, &s->saved,
+                                        err)
                : TSR_OK;
 }
 
@@ -672,8 +675,8 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     s->place.is_finished = s->place.is_converged = 0; /* it is extended */
     tsr_archive_rewind(&s->saved);
     TSR_TRY(archive(s, err));
-    if (s->setup->atom_target != NULL && s->setup->surrogate != NULL)
-        TSR_TRY(tsr_surrogate_update(s->setup->surrogate, err));
+    if (s->setup->target.fine != NULL && s->setup->devices.surrogate != NULL)
+        TSR_TRY(tsr_surrogate_update(s->setup->devices.surrogate, err));
     tsr_status status = tsr_archive_end(&s->saved, err);
     if (status == TSR_OK && !place_is_sound(s))
         status = tsr_fail(err, TSR_E_DATA,
@@ -724,7 +727,7 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
     const tsr_run_checkpoint checkpoint = {.place = s->saved_place,
                                            .identity = s->identity,
                                            .text = s->config_text,
-                                           .engine = s->setup->engine_text,
+                                           .engine = s->setup->devices.text,
                                            .saved = s->saved};
     TSR_THEN(status, tsr_run_checkpoint_write(s->directory, &checkpoint, err));
     double now = tsr_clock_s();
@@ -835,7 +838,7 @@ void tsr_session_clear(tsr_session *session)
  * so that computing afresh costs some 2 % of the time and little is lost. */
 static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
-    long n_body = setup->topology->n_body;
+    long n_body = setup->molecule.topology->n_body;
     long steps = n_body < 200 ? 200 : n_body > 2000 ? 2000 : n_body;
     return (steps + tsr_sampler_thin(&config->sampler) - 1) /
            tsr_sampler_thin(&config->sampler);
@@ -1041,7 +1044,7 @@ static long warmup_draws(const tsr_session *s)
  * and at three quarters of warm-up; from a quarter on chains keep examples. */
 static int is_lesson(const tsr_session *s, long done, long total)
 {
-    return s->setup->atom_target != NULL && done > 0 &&
+    return s->setup->target.fine != NULL && done > 0 &&
            (done == total / 4 || done == total / 2 || done == 3 * total / 4);
 }
 

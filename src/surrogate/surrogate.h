@@ -30,6 +30,7 @@
 #ifndef TSR_SURROGATE_SURROGATE_H
 #define TSR_SURROGATE_SURROGATE_H
 
+#include "core/log.h"
 #include "gpu/device.h"
 #include "likelihood/likelihood.h"
 #include "moves/move.h"
@@ -298,6 +299,32 @@ tsr_status tsr_surrogate_turn(const tsr_surrogate *surrogate,
 void tsr_surrogate_learn(const tsr_surrogate *surrogate,
                          const tsr_move_place *place, const float *walked,
                          long n, double *ratio);
+
+/* ---- both moves in a run ---- */
+
+/* Everything is borrowed. */
+typedef struct {
+    const tsr_topology *topology;
+    const tsr_prior *prior;
+    const tsr_prior_table *table;
+    const tsr_likelihood *likelihood;
+    const tsr_conformation *first;
+    const void *const *move_options; /* [TSR_N_MOVE] */
+    int is_still;                    /* 1: nothing moves */
+    int n_device;
+    tsr_device *const *device; /* [n_device] NULL: the reference engine */
+} tsr_surrogate_run;
+
+/* Whether chains will walk: on all devices or on none, since chains on them
+ * have the same moves. */
+int tsr_surrogate_walks(const tsr_surrogate_run *run);
+
+/* Launchers of both moves, where they are made, for each device: launcher
+ * [n_device][TSR_N_MOVE] out, to be freed before *out. *out NULL: neither is
+ * made. Errors: TSR_E_NOMEM. */
+tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
+                              void **const *launcher, tsr_surrogate **out,
+                              tsr_err *err);
 
 /* ---- beads, which tests look at ----
  *

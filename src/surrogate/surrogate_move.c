@@ -411,3 +411,129 @@ const tsr_move_type tsr_move_redraw = {
     .options_size = sizeof(redraw_options),
     .fields = redraw_fields,
     .launch = &redraws};
+
+/* ---- both in a run ---- */
+
+static int is_gpu(const tsr_device *device)
+{
+    return device != NULL &&
+           tsr_device_get_info(device)->type == TSR_DEVICE_GPU;
+}
+
+static int has_gpu(const tsr_surrogate_run *run)
+{
+    int has = 0;
+    for (int e = 0; e < run->n_device; e++)
+        has |= is_gpu(run->device[e]);
+    return has;
+}
+
+/* On a processor a walk takes as long as twenty to forty other steps. In a
+ * small molecule it gains no more than they do, in others one is worth its time
+ * where a GPU makes three. */
+enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
+
+/* Whether there is anything to go by, and a device everywhere. */
+static int applies(const tsr_surrogate_run *run)
+{
+    int all = run->n_device > 0 && !run->is_still &&
+              tsr_surrogate_applies(run->topology, run->likelihood);
+    for (int e = 0; e < run->n_device; e++)
+        all &= run->device[e] != NULL;
+    return all;
+}
+
+int tsr_surrogate_walks(const tsr_surrogate_run *run)
+{
+    const tsr_surrogate_options *o = run->move_options[TSR_MOVE_surrogate];
+    int all = applies(run) && o != NULL && o->weight > 0.0;
+    const int any = all && (o->on == TSR_SURROGATE_ON_ALL ||
+                            (o->on == TSR_SURROGATE_ON_AUTO &&
+                             run->topology->n_body >= LEAST_BODIES_CPU));
+    for (int e = 0; e < run->n_device && !any; e++)
+        all &= is_gpu(run->device[e]);
+    return all;
+}
+
+/* For every device a kernel that walks by the surrogate; else none has. */
+static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
+                             void **const *launcher,
+                             const tsr_surrogate *surrogate, tsr_err *err)
+{
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(surrogate);
+    tsr_err why = {0};
+    tsr_status status = TSR_OK;
+    for (int e = 0; e < run->n_device && status == TSR_OK; e++) {
+        tsr_surrogate_engine *made = NULL;
+        status = tsr_surrogate_device_new(run->device[e], spec, &made, &why);
+        if (made != NULL) {
+            made->surrogate = surrogate;
+            made->walk_cost = has_gpu(run) ? 1.0 : WALK_COST_CPU;
+        }
+        launcher[e][TSR_MOVE_surrogate] = made;
+    }
+    if (status != TSR_OK && status != TSR_E_DEVICE)
+        return tsr_fail(err, status, "%s", why.message);
+    for (int e = 0; e < run->n_device && status != TSR_OK; e++) {
+        tsr_surrogate_engine_free(launcher[e][TSR_MOVE_surrogate]);
+        launcher[e][TSR_MOVE_surrogate] = NULL;
+    }
+    if (status != TSR_OK)
+        tsr_warn(log, "no walks by a surrogate: %s", why.message);
+    else
+        tsr_info(log,
+                 "walks by a surrogate: %d torsions, %d beads, %d pairs of "
+                 "them%s",
+                 spec->n_torsion, spec->n_bead, spec->n_pair,
+                 spec->has_c2 ? ", and c2" : "");
+    return TSR_OK;
+}
+
+/* Tails alone other moves turn as well in less time. */
+static tsr_status make_redraws(const tsr_surrogate_run *run, tsr_log *log,
+                               void **const *launcher,
+                               const tsr_surrogate *surrogate, tsr_err *err)
+{
+    const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(surrogate);
+    const int n_stretch = tsr_redraw_n_stretch(spec);
+    if (spec->n_linker == 0 || n_stretch == 0)
+        return TSR_OK;
+    for (int e = 0; e < run->n_device; e++) {
+        tsr_surrogate_engine *made = tsr_redraw_engine_new(spec);
+        TSR_TRY(tsr_allocated(made, err));
+        made->surrogate = surrogate;
+        launcher[e][TSR_MOVE_redraw] = made;
+    }
+    tsr_info(log, "redraws by a surrogate: %d linkers and tails, %d beads",
+             n_stretch, spec->n_bead);
+    return TSR_OK;
+}
+
+tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
+                              void **const *launcher, tsr_surrogate **out,
+                              tsr_err *err)
+{
+    const int walk = tsr_surrogate_walks(run);
+    const int redraw =
+        applies(run) &&
+        tsr_move_weight(run->move_options[TSR_MOVE_redraw]) > 0.0;
+    *out = NULL;
+    if (!walk && !redraw)
+        return TSR_OK;
+    TSR_TRY(tsr_surrogate_new(run->topology, run->prior, run->table,
+                              run->likelihood, run->first, out, err));
+    if (*out == NULL)
+        return TSR_OK;
+    if (walk)
+        TSR_TRY(make_walks(run, log, launcher, *out, err));
+    const int has_walks = launcher[0][TSR_MOVE_surrogate] != NULL;
+    /* Beside a GPU that walks they take hosts' time from what walks find
+     * sooner. */
+    if (redraw && !(has_walks && has_gpu(run)))
+        TSR_TRY(make_redraws(run, log, launcher, *out, err));
+    if (!has_walks && launcher[0][TSR_MOVE_redraw] == NULL) {
+        tsr_surrogate_free(*out);
+        *out = NULL;
+    }
+    return TSR_OK;
+}

@@ -15,7 +15,7 @@ page=$source/docs/extend.md
 mkdir tree tree/build
 cp -a "$source/Makefile" "$source/src" "$source/kernels" tree
 cp -a "$build/src" "$build/gen" "$build/embed" tree/build
-rm -f tree/build/src/posterior/setup_tables.o # holds the folder of the data
+rm -f tree/build/src/posterior/molecule.o # holds the folder of the data
 cd tree || exit 1
 ln -s "$source/data" "$source/configs" .
 awk '/^```c / {file = $2; next} /^```/ {file = ""} file != "" {print >file}' "$page"

@@ -178,7 +178,7 @@ spoilt "voxels 78" "voxels of 78 x 78 x 78 Angstrom .*is the unit Angstrom \(of 
 spoilt "voxels 14060" "voxels of 1.406e\+04 x .*is the unit Angstrom \(of MRC CELLA"
 spoilt "voxels 1e-30" "voxels of 1e-30 x .*is the unit Angstrom \(of MRC CELLA"
 spoilt "origin nan 0 0" "voxels .* from \(nan, 0, 0\) on: .*ORIGIN, words 50"
-spoilt "angle 0" "angle.*\(words 14 to 16\)"
+spoilt "angle 0" "CELLB \(words 14 to 16\): alpha is 0 degrees"
 spoilt "18 GiB" "ends within its voxels, after 1024 bytes"
 check "without asking for memory" sh -c '! grep -q GiB err.txt'
 "$python" spoil.py "voxels 8" wide.mrc

@@ -35,23 +35,21 @@ static void must(tsr_status status, const tsr_err *err)
 
 /* Exposures by the file's atoms; NULL: it has none. Caller frees. */
 static double *expose(const char *path, const tsr_form_factor_table *table,
-                      const tsr_topology *t, const tsr_conformation *first)
+                      tsr_topology *t, tsr_conformation *first)
 {
     tsr_err err;
-    tsr_structure *model = tsr_topology_structure(t, first);
-    const tsr_atom_curves_spec spec = {.topology = t,
-                                       .model = model,
-                                       .file = path,
-                                       .density = TSR_WATER_DENSITY};
+    const tsr_molecule m = {.topology = t,
+                            .first = first,
+                            .components = table,
+                            .file = path,
+                            .density = TSR_WATER_DENSITY};
     tsr_atom_curves *atoms = NULL;
     double *exposure = NULL;
-    if (tsr_atom_curves_new(&spec, NULL, &atoms, &err) == TSR_OK) {
+    if (tsr_atom_curves_new(&m, NULL, NULL, NULL, &atoms, &err) == TSR_OK) {
         exposure = calloc((size_t)t->n_body, sizeof *exposure);
-        must(tsr_atom_curves_expose(atoms, table, t, first, exposure, &err),
-             &err);
+        must(tsr_atom_curves_expose(atoms, &m, first, exposure, &err), &err);
     }
     tsr_atom_curves_free(atoms);
-    tsr_structure_free(model);
     return exposure;
 }
 

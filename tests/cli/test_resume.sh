@@ -312,11 +312,13 @@ check "a folder that was taken away: exit status 74" test $? -eq 74
 check "says so" grep -q "gone" err.txt
 begin removed --set $often
 rm removed/trace.h5
+kill -TERM $pid
 ended
 check "only the trace that was taken away: exit status 74" test $? -eq 74
 check "says which" grep -q "removed/trace.h5.*No such file" err.txt
 begin cut --set $often
 dd if=/dev/null of=cut/trace.h5 bs=1 seek=3000 2>/dev/null
+kill -TERM $pid
 ended 2>/dev/null
 check "a trace that was cut off meanwhile: exit status 74" test $? -eq 74
 check "says which" grep -q "cannot write.*'cut/trace.h5'" err.txt

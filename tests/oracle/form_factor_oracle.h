@@ -8,8 +8,7 @@
 
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
-#include "train/form_factors.h"
-#include "train/residue_atoms.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,6 @@
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "molecule/structure.h"
-#include "train/form_factors.h"
-#include "train/residue_atoms.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -7,14 +7,12 @@
  * partial profile at q = 1/Angstrom. Single precision engines promise 1e-5; a
  * partial profile with hydration cancels more, hence of I(0). */
 #include "../engine_support.h"
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
-#include "train/residue_atoms.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  * Stovgaard et al. 2010 as they are published. */
 #include "form_factor_oracle.h"
 
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <setjmp.h>

@@ -15,7 +15,8 @@ typedef struct {
 static double at_c2(const study *x, const tsr_likelihood *l, double c2,
                     const double *partial, tsr_point *point)
 {
-    const double contrast[TSR_N_CONTRAST] = {x->s.contrast[TSR_C1].start, c2};
+    const double contrast[TSR_N_CONTRAST] = {x->s.tables.contrast[TSR_C1].start,
+                                             c2};
     const tsr_prediction none = {.n_state = 0};
     tsr_err err = {0};
     must(tsr_likelihood_evaluate(l, partial, contrast, none, 1.0, NULL, NULL,
@@ -272,7 +273,7 @@ static void look_closer(const crowd *c, parabola *best, double *partial,
                         tsr_point *point)
 {
     const study *x = c->x;
-    const tsr_parameter *p = &x->s.contrast[TSR_C2];
+    const tsr_parameter *p = &x->s.tables.contrast[TSR_C2];
     double most = -(double)INFINITY;
     for (int i = 0; i < x->n_draw; i++)
         most = fmax(most, best[i].top);
@@ -293,7 +294,7 @@ static void look_closer(const crowd *c, parabola *best, double *partial,
 static void look_through(const crowd *c, const crowd *before, parabola *best)
 {
     const study *x = c->x;
-    const tsr_parameter *p = &x->s.contrast[TSR_C2];
+    const tsr_parameter *p = &x->s.tables.contrast[TSR_C2];
     double *partial = calloc((size_t)x->n_profile, sizeof *partial);
     double low = 0.0, high = HUGE_VAL;
     tsr_point point;
@@ -472,7 +473,7 @@ static void *infer(void *context)
     const int i = take_next(x, x->n_thread);
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.share[0].engine,
+    must(tsr_batch_new(x->s.devices.share[0].engine,
                        x->n_particle > 0 ? x->n_particle : 1, &batch, &err),
          &err);
     for (int t; (t = next_truth(x)) >= 0;) {

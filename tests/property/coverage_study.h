@@ -92,7 +92,7 @@ static const tsr_conformation *walk_prior(tsr_chain *chain, long n, int is_warm)
 /* A chain of the prior, warmed up. */
 static tsr_chain *prior_chain(study *x, int stream)
 {
-    const tsr_topology *t = x->s.topology;
+    const tsr_topology *t = x->s.molecule.topology;
     const long burn = 1000 + 30 * (t->n_torsion + t->n_side);
     tsr_chain *chain;
     tsr_err err = {0};
@@ -105,7 +105,7 @@ static tsr_chain *prior_chain(study *x, int stream)
 static void *walk(void *context)
 {
     const walker *w = context;
-    const tsr_topology *t = w->x->s.topology;
+    const tsr_topology *t = w->x->s.molecule.topology;
     tsr_chain *chain = prior_chain(w->x, w->stream);
     for (int i = w->first; i < w->first + w->n; i++) {
         w->x->truth[i] = tsr_conformation_new(t);
@@ -156,8 +156,8 @@ static double domains(const tsr_topology *t, const tsr_conformation *c)
 static void observe(const study *x, const tsr_conformation *c,
                     double value[N_OBSERVABLE])
 {
-    const tsr_topology *t = x->s.topology;
-    value[0] = tsr_conformation_rg(t, c, x->s.form_factors->rg2);
+    const tsr_topology *t = x->s.molecule.topology;
+    value[0] = tsr_conformation_rg(t, c, x->s.molecule.form_factors->rg2);
     value[1] = tsr_largest_distance(t->n_body, (const double(*)[3])c->body);
     value[2] = domains(t, c);
 }
@@ -166,7 +166,7 @@ static void observe(const study *x, const tsr_conformation *c,
 
 static double c2_quantile(const study *x, double u)
 {
-    const tsr_parameter *p = &x->s.contrast[TSR_C2];
+    const tsr_parameter *p = &x->s.tables.contrast[TSR_C2];
     const double low = gsl_cdf_ugaussian_P((p->low - p->mean) / p->width);
     const double high = gsl_cdf_ugaussian_P((p->high - p->mean) / p->width);
     return p->mean + p->width * gsl_cdf_ugaussian_Pinv(low + u * (high - low));
@@ -185,15 +185,16 @@ static int take_next(study *x, int n)
 static void own_curve(const study *x, const tsr_conformation *c, int truth,
                       double c2, double *partial, double *curve)
 {
-    const tsr_likelihood *l = x->s.likelihood;
+    const tsr_likelihood *l = x->s.data.likelihood;
     const tsr_profile_error *error = &l->view->error;
-    const double contrast[TSR_N_CONTRAST] = {x->s.contrast[TSR_C1].start, c2};
+    const double contrast[TSR_N_CONTRAST] = {x->s.tables.contrast[TSR_C1].start,
+                                             c2};
     const size_t n_q = (size_t)l->grid.n_q;
     gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
     tsr_err err = {0};
-    must(
-        tsr_likelihood_direct(l, x->s.topology->n_body, c, NULL, partial, &err),
-        &err);
+    must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
+                               partial, &err),
+         &err);
     tsr_likelihood_profile(l, 0, partial, contrast, curve);
     for (int e = 0; e < error->n; e++) {
         const double a = gsl_ran_gaussian(rng, 1.0);
@@ -210,17 +211,14 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
 static void *compute_truths(void *context)
 {
     study *x = context;
-    const tsr_likelihood *l = x->s.likelihood;
+    const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
-    const tsr_atom_curves_spec spec = {.topology = x->s.topology,
-                                       .model = x->s.model,
-                                       .file = x->config.structure.file,
-                                       .density = x->config.solvent.density,
-                                       .grid = l->grid};
     tsr_atom_curves *curves;
     tsr_err err = {0};
     double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
-    must(tsr_atom_curves_new(&spec, NULL, &curves, &err), &err);
+    must(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
+                             &err),
+         &err);
     for (int t; (t = take_next(x, x->n_truth)) >= 0;) {
         const tsr_conformation *c = x->truth[t];
         const double c2 =
@@ -229,7 +227,8 @@ static void *compute_truths(void *context)
             own_curve(x, c, t, c2, six, x->atoms + (size_t)t * n_q);
             continue;
         }
-        must(tsr_atom_curves_partial(curves, c, six, &radius, &err), &err);
+        must(tsr_atom_curves_partial(curves, c, NULL, 0.0, six, &radius, &err),
+             &err);
         for (size_t k = 0; k < n_q; k++)
             x->atoms[(size_t)t * n_q + k] =
                 tsr_component_intensity(six + k, n_q, 1.0, c2);
@@ -255,7 +254,7 @@ static void in_threads(study *x, void *(*work)(void *))
 static void make_data(const study *x, int t, double error, tsr_saxs *saxs)
 {
     const double c = 0.85;
-    const int n = x->saxs.n, n_q = x->s.likelihood->grid.n_q;
+    const int n = x->saxs.n, n_q = x->s.data.likelihood->grid.n_q;
     const double *truth = x->atoms + (size_t)t * (size_t)n_q;
     double at_01 = 0.0, at_02 = 0.0;
     gsl_rng *rng = tsr_rng_new(77, (uint64_t)t);
@@ -281,7 +280,7 @@ static void make_data(const study *x, int t, double error, tsr_saxs *saxs)
 static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
                                     tsr_term **term)
 {
-    tsr_likelihood l = *x->s.likelihood;
+    tsr_likelihood l = *x->s.data.likelihood;
     const size_t n = (size_t)saxs->n * (size_t)l.grid.n_q;
     const tsr_data_set set = {.saxs = saxs,
                               .noise = noise_of("measured"),
@@ -319,18 +318,19 @@ typedef struct {
 /* Bodies, or particles: what the engine is told of. */
 static int n_place(const study *x)
 {
-    const tsr_particles *own = x->s.likelihood->particles;
-    return own != NULL ? own->n : x->s.topology->n_body;
+    const tsr_particles *own = x->s.data.likelihood->particles;
+    return own != NULL ? own->n : x->s.molecule.topology->n_body;
 }
 
 static void put_place(const study *x, const tsr_conformation *c,
                       double (*place)[3])
 {
-    const tsr_particles *own = x->s.likelihood->particles;
+    const tsr_particles *own = x->s.data.likelihood->particles;
     if (own != NULL)
-        own->type->place(own, c, 0, x->s.topology->n_residue, place);
+        own->type->place(own, c, 0, x->s.molecule.topology->n_residue, place);
     else
-        memcpy(place, c->body, (size_t)x->s.topology->n_body * sizeof *place);
+        memcpy(place, c->body,
+               (size_t)x->s.molecule.topology->n_body * sizeof *place);
 }
 
 static void supplier_open(study *x, int i, supplier *u)
@@ -338,10 +338,11 @@ static void supplier_open(study *x, int i, supplier *u)
     tsr_err err = {0};
     *u = (supplier){.x = x, .first_system = i * BATCH};
     u->place = calloc(BATCH * (size_t)n_place(x), sizeof *u->place);
-    put_place(x, x->s.first, u->place);
+    put_place(x, x->s.molecule.first, u->place);
     u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
-    must(tsr_batch_new(x->s.share[0].engine, BATCH, &u->batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.share[0].engine, BATCH, &u->batch, &err),
+         &err);
     for (int k = 0; k < BATCH; k++)
         must(tsr_batch_set(u->batch, u->first_system + k,
                            (const double(*)[3])u->place, NULL, &err),
@@ -369,16 +370,16 @@ static void supply(supplier *u, int n)
         const tsr_conformation *c = walk_prior(u->chain, x->thin, 0);
         put_place(x, c, place);
         if (x->n_particle > 0) {
-            x->drawn[u->at + k] = tsr_conformation_new(x->s.topology);
-            tsr_conformation_copy(x->s.topology, x->drawn[u->at + k], c, 0,
-                                  x->s.topology->n_residue);
+            x->drawn[u->at + k] = tsr_conformation_new(x->s.molecule.topology);
+            tsr_conformation_copy(x->s.molecule.topology, x->drawn[u->at + k],
+                                  c, 0, x->s.molecule.topology->n_residue);
         }
         double value[N_OBSERVABLE];
         observe(x, c, value);
         for (int o = 0; o < N_OBSERVABLE; o++)
             x->value[(u->at + k) * N_OBSERVABLE + o] = (float)value[o];
-        x->rg[u->at + k] =
-            tsr_conformation_rg(x->s.topology, c, x->s.form_factors->rg2);
+        x->rg[u->at + k] = tsr_conformation_rg(x->s.molecule.topology, c,
+                                               x->s.molecule.form_factors->rg2);
         range[k] = (tsr_body_range){0, n_own, 0, (const double(*)[3])place};
         ask[k] = (tsr_body_proposal){u->first_system + k, 1, &range[k]};
     }

@@ -145,14 +145,14 @@ static void open_study(study *x, const char *name, const char *learn,
                           log, &x->s, &err),
          &err);
     tsr_log_free(log);
-    const tsr_saxs_term *term = saxs_term(x->s.likelihood, 0);
+    const tsr_saxs_term *term = saxs_term(x->s.data.likelihood, 0);
     x->saxs = *term->saxs;
     x->matrix = term->matrix;
     x->prior = x->s.target;
     x->prior.likelihood = NULL;
     x->prior.n_share = x->prior.n_group = 0;
     x->prior.n_temp = x->prior.n_state = 1;
-    x->n_profile = tsr_likelihood_n_profile(x->s.likelihood);
+    x->n_profile = tsr_likelihood_n_profile(x->s.data.likelihood);
     x->n_thread = x->s.n_thread < MOST_THREAD ? x->s.n_thread : MOST_THREAD;
 }
 
@@ -166,7 +166,7 @@ static void run_study(study *x, const char *name, const char *learn,
     x->n_stage = x->n_step / 5;
     open_study(x, name, learn, device);
     const size_t n = (size_t)x->n_truth;
-    const size_t n_q = (size_t)x->s.likelihood->grid.n_q;
+    const size_t n_q = (size_t)x->s.data.likelihood->grid.n_q;
     const size_t n_value = N_ERROR * n * N_OBSERVABLE;
     x->truth = calloc(n, sizeof(*x->truth));
     x->atoms = calloc(n * n_q, sizeof *x->atoms);

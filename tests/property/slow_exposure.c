@@ -35,11 +35,12 @@ static void partials(const tsr_setup *s, const tsr_conformation *c,
     tsr_pool pool = {0};
     tsr_engine *engine;
     tsr_batch *batch;
-    int *type = calloc((size_t)s->topology->n_body, sizeof *type);
-    for (int b = 0; b < s->topology->n_body; b++)
-        type[b] = s->topology->body[b].type;
-    must(tsr_coarse_spec_of(s->components, s->topology->n_body, type, exposure,
-                            N_Q, dq, &pool, &spec, &err),
+    int *type = calloc((size_t)s->molecule.topology->n_body, sizeof *type);
+    for (int b = 0; b < s->molecule.topology->n_body; b++)
+        type[b] = s->molecule.topology->body[b].type;
+    must(tsr_coarse_spec_of(s->molecule.components,
+                            s->molecule.topology->n_body, type, exposure, N_Q,
+                            dq, &pool, &spec, &err),
          &err);
     must(tsr_engine_reference_new(&spec.spec, &engine, &err), &err);
     must(tsr_batch_new(engine, 1, &batch, &err), &err);
@@ -104,7 +105,8 @@ static void freezing_costs_little(void **state)
     must(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
                              &err),
          &err);
-    double *exposure = calloc((size_t)s.topology->n_body, sizeof *exposure);
+    double *exposure =
+        calloc((size_t)s.molecule.topology->n_body, sizeof *exposure);
     for (int d = 0; d < N_DRAW; d++) {
         must(tsr_sampler_advance(sampler, record, 1, 2000, 0, NULL, NULL, &done,
                                  &err),
@@ -113,9 +115,11 @@ static void freezing_costs_little(void **state)
             tsr_chain_view view;
             tsr_chain_look(tsr_sampler_chain(sampler, c), &view);
             const tsr_conformation *x = view.state[d % view.n_state];
-            must(tsr_setup_expose(&s, x, exposure, &err), &err);
+            must(tsr_atom_curves_expose(s.data.atoms, &s.molecule, x, exposure,
+                                        &err),
+                 &err);
             partials(&s, x, exposure, own);
-            partials(&s, x, s.exposure, frozen);
+            partials(&s, x, s.data.exposure, frozen);
             for (int i = 0; i < 2; i++) {
                 compare(own, frozen, 1.0 + i, 1.0 + i, cost[i]);
                 compare(own, own, 1.0 + i, 0.0, dry[i]);

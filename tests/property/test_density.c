@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+static tsr_pool of_maps;
+
 enum { N_ATOM = 400 };
 
 typedef struct {
@@ -64,7 +66,7 @@ static tsr_map *noise(void)
                                .origin = {-16.0, -20.0, -28.0}};
     tsr_map *map;
     uint64_t state = 5;
-    assert_int_equal(tsr_map_new(&grid, &map, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&grid, &of_maps, &map, NULL), TSR_OK);
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
         map->value[k] =
             k % 97 == 0 ? NAN : (float)(uniform(&state) + uniform(&state));
@@ -92,7 +94,6 @@ static int teardown(void **state)
     tsr_density_free(s->reference);
     tsr_density_free(s->fast);
     tsr_device_free(s->device);
-    tsr_map_free(s->map);
     free(s);
     return 0;
 }
@@ -194,7 +195,7 @@ static void a_map_with_itself_is_one(void **state)
     tsr_err err;
     double slope, offset;
     blur(s, TSR_BLUR_GAUSSIAN, 8.0);
-    assert_int_equal(tsr_map_new(&s->map->grid, &own, &err), TSR_OK);
+    assert_int_equal(tsr_map_new(&s->map->grid, &of_maps, &own, &err), TSR_OK);
     const size_t n = tsr_map_n_voxel(&own->grid);
     tsr_density_options o = {.density = own->value, .mask_ang = 3.0};
     run(s->reference, s->xyz, s->z, N_ATOM, &o);
@@ -221,7 +222,6 @@ static void a_map_with_itself_is_one(void **state)
     sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) + 1.0) < 1e-6);
     tsr_density_free(engine);
-    tsr_map_free(own);
     free(density);
 }
 

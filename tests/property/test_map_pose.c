@@ -15,6 +15,8 @@
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_randist.h>
 
+static tsr_pool of_maps;
+
 /* Maps; slow_map_pose.c has more, and a protein. */
 #ifndef N_MAP
 #define N_MAP 6
@@ -110,7 +112,7 @@ static void make_map(fixture *f)
         g.origin[c] = low - 14.0;
         g.n[c] = 2 * (int)ceil(0.5 * (high - low + 28.0) / spacing);
     }
-    assert_int_equal(tsr_map_new(&g, &f->clean, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&g, &of_maps, &f->clean, NULL), TSR_OK);
     for (size_t k = 0; k < tsr_map_n_voxel(&g); k++) {
         const size_t nx = (size_t)g.n[0], ny = (size_t)g.n[1];
         const size_t at[3] = {k % nx, k / nx % ny, k / (nx * ny)};
@@ -147,7 +149,6 @@ static int close_fixture(void **state)
     fixture *f = *state;
     gsl_rng_free(f->rng);
     free(f->true_place);
-    tsr_map_free(f->clean);
     tsr_conformation_free(f->c);
     tsr_topology_free(f->t);
     return io_teardown(state);
@@ -205,7 +206,8 @@ static void write_maps(const fixture *f)
     const double level = spread_of(clean->value, n) / sqrt(0.3);
     tsr_map *map[3];
     for (int k = 0; k < 3; k++)
-        assert_int_equal(tsr_map_new(&clean->grid, &map[k], NULL), TSR_OK);
+        assert_int_equal(tsr_map_new(&clean->grid, &of_maps, &map[k], NULL),
+                         TSR_OK);
     for (int h = 0; h < 2; h++) {
         make_noise(f, level * sqrt(2.0), map[h]->value);
         for (size_t k = 0; k < n; k++) {
@@ -219,8 +221,6 @@ static void write_maps(const fixture *f)
     for (size_t k = 0; k < n; k++)
         map[0]->value[k] = clean->value[k] > 1e-3f ? 1.0f : 0.0f;
     assert_int_equal(tsr_map_write(map[0], io_path("mask.mrc"), "", NULL), 0);
-    for (int k = 0; k < 3; k++)
-        tsr_map_free(map[k]);
 }
 
 /* ---- the posterior of a pose ---- */

@@ -70,12 +70,12 @@ static int is_absent(void)
 static void bodies_profile(const sample *x, const tsr_conformation *c,
                            const double *contrast, double *profile)
 {
-    const tsr_likelihood *l = x->s.likelihood;
+    const tsr_likelihood *l = x->s.data.likelihood;
     tsr_batch *batch;
     tsr_err err = {0};
     double *partial =
         calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
          &err);
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
@@ -135,12 +135,12 @@ static void what_stays_is_exact(void **state)
     if (is_absent())
         skip();
     open_sample(&x, "still: true", "seed=1");
-    const tsr_likelihood *l = x.s.likelihood;
+    const tsr_likelihood *l = x.s.data.likelihood;
     const tsr_saxs_term *term = saxs_term(l, 0);
     assert_true(l->grid.n_q <= 256 && term->saxs->n <= 1024);
     assert_int_equal(l->view->error.n, 0); /* one conformation has no spread */
     for (size_t v = 0; v < sizeof contrast / sizeof *contrast; v++) {
-        bodies_profile(&x, x.s.first, contrast[v], own);
+        bodies_profile(&x, x.s.molecule.first, contrast[v], own);
         file_profile(&l->grid, contrast[v], atoms);
         for (int k = 0; k < l->grid.n_q; k++)
             assert_true(fabs(own[k] / atoms[k] - 1.0) < close);
@@ -169,19 +169,16 @@ static void others_are_nearer(void **state)
         skip();
     open_sample(&x, loose, "seed=1");
     open_sample(&raw, loose, "model_error=none");
-    assert_null(raw.s.likelihood->view->atoms);
-    const tsr_likelihood *l = x.s.likelihood;
+    assert_null(raw.s.data.likelihood->view->atoms);
+    const tsr_likelihood *l = x.s.data.likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
-    const tsr_atom_curves_spec spec = {.topology = x.s.topology,
-                                       .model = x.s.model,
-                                       .file = x.config.structure.file,
-                                       .density = TSR_WATER_DENSITY,
-                                       .grid = l->grid};
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
     prior.n_share = 0;
     must(tsr_chain_new(&prior, 9, &chain, &err), &err);
-    must(tsr_atom_curves_new(&spec, NULL, &curves, &err), &err);
+    must(
+        tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err),
+        &err);
     for (int i = 0; i < N; i++) {
         tsr_chain_view view;
         double mean[2] = {0.0};
@@ -195,8 +192,8 @@ static void others_are_nearer(void **state)
         tsr_chain_look(chain, &view);
         bodies_profile(&x, view.conformation, contrast, own);
         bodies_profile(&raw, view.conformation, contrast, plain);
-        must(tsr_atom_curves_partial(curves, view.conformation, six, &radius,
-                                     &err),
+        must(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
+                                     &radius, &err),
              &err);
         for (size_t k = 1; k < n_q - 2; k++) {
             const double atoms =
@@ -238,7 +235,7 @@ static void learning_again_gives_the_same_bits(void **state)
         skip();
     open_sample(&a, loose, "model_error.conformations=6");
     open_sample(&b, loose, "model_error.conformations=6");
-    const tsr_likelihood *x = a.s.likelihood, *y = b.s.likelihood;
+    const tsr_likelihood *x = a.s.data.likelihood, *y = b.s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(x) * sizeof(double);
     const size_t n_q = (size_t)x->grid.n_q * sizeof(double);
     assert_memory_equal(x->view->atoms, y->view->atoms, n);
@@ -263,7 +260,7 @@ static void impossible_lesson_is_refused(void **state)
     if (is_absent())
         skip();
     open_sample(&x, loose, atoms_key);
-    const tsr_likelihood *l = x.s.likelihood;
+    const tsr_likelihood *l = x.s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     const size_t n_error = ((size_t)l->view->error.n + 1) * (size_t)l->grid.n_q;
     double *bodies = malloc((3 * n + n_error) * sizeof *bodies);

@@ -77,7 +77,7 @@ static void open_sample(sample *x, const char *what, const char *model)
     must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
     unlink(config_path);
     unlink(data_path);
-    assert_non_null(x->s.particles);
+    assert_non_null(x->s.atoms.particles);
     x->of_prior = x->s.target;
     x->of_prior.likelihood = NULL;
     x->of_prior.n_share = 0;
@@ -103,14 +103,11 @@ static const tsr_conformation *next(sample *x)
 
 static tsr_atom_curves *open_atoms(const sample *x)
 {
-    const tsr_atom_curves_spec spec = {.topology = x->s.topology,
-                                       .model = x->s.model,
-                                       .file = x->config.structure.file,
-                                       .density = x->config.solvent.density,
-                                       .grid = x->s.likelihood->grid};
     tsr_atom_curves *curves;
     tsr_err err = {0};
-    must(tsr_atom_curves_new(&spec, NULL, &curves, &err), &err);
+    must(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
+                             NULL, &curves, &err),
+         &err);
     return curves;
 }
 
@@ -136,7 +133,7 @@ static int check_residue(const sample *x, int r, const tsr_atoms *atoms,
 {
     const tsr_file_residue *at = &atoms->residue[r];
     int n = 0, bead = start->n_atom;
-    if (x->s.topology->residue[r].n_guest > 0)
+    if (x->s.molecule.topology->residue[r].n_guest > 0)
         return 0;
     for (int i = at->first_atom; i < at->first_atom + at->n_atom; i++, n++)
         assert_true(tsr_vec3_distance(now[i], xyz[n]) < 1e-9);
@@ -155,25 +152,27 @@ static int check_residue(const sample *x, int r, const tsr_atoms *atoms,
                      tsr_vec3_distance(xyz[n], now[stays[k]])) <
                 (k == 0 && bends ? 0.7 : 1e-6));
     }
-    assert_int_equal(n,
-                     x->s.particles->first[r + 1] - x->s.particles->first[r]);
+    assert_int_equal(n, x->s.atoms.particles->first[r + 1] -
+                            x->s.atoms.particles->first[r]);
     return 1;
 }
 
 static void check_places(sample *x)
 {
-    const tsr_particles *p = x->s.particles;
-    const int n_amino = x->s.topology->n_residue - x->s.topology->n_link;
+    const tsr_particles *p = x->s.atoms.particles;
+    const int n_amino =
+        x->s.molecule.topology->n_residue - x->s.molecule.topology->n_link;
     tsr_atom_curves *curves = open_atoms(x);
     const tsr_atoms *atoms = tsr_atom_curves_atoms(curves);
     tsr_atom_model *start, *now;
     tsr_err err = {0};
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     int n_checked = 0;
-    must(tsr_atom_curves_place(curves, x->s.first, TSR_SOLVENT_LAYER, &start,
-                               &err),
+    must(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
+                               &start, &err),
          &err);
-    p->type->place(p, x->s.first, 0, x->s.topology->n_residue, xyz);
+    p->type->place(p, x->s.molecule.first, 0, x->s.molecule.topology->n_residue,
+                   xyz);
     assert_memory_equal(xyz, p->start, (size_t)p->n * sizeof *xyz);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next(x);
@@ -222,10 +221,10 @@ static void check_profile(const tsr_likelihood *l, const double *got,
 
 static void check_profiles(sample *x)
 {
-    const tsr_likelihood *l = x->s.likelihood;
+    const tsr_likelihood *l = x->s.data.likelihood;
     const tsr_particles *p = l->particles;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
-    const int n_body = x->s.topology->n_body;
+    const int n_body = x->s.molecule.topology->n_body;
     double *got = calloc(2 * n + TSR_N_COMP_PAIR * (size_t)l->grid.n_q,
                          sizeof *got),
            *right = got + n, *six = right + n, radius;
@@ -233,17 +232,18 @@ static void check_profiles(sample *x)
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
     /* in the first conformation the water is its own */
-    must(tsr_likelihood_direct(l, n_body, x->s.first, NULL, got, &err), &err);
-    must(tsr_setup_sum_atoms(&x->s, l, curves, x->s.first, six, right, &radius,
-                             &err),
+    must(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err),
+         &err);
+    must(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
+                            right, &radius, &err),
          &err);
     assert_true(fabs(radius - p->radius_ang) < 1e-9);
     check_profile(l, got, right, 1e-5);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next(x);
-        p->type->place(p, c, 0, x->s.topology->n_residue, xyz);
+        p->type->place(p, c, 0, x->s.molecule.topology->n_residue, xyz);
         must(tsr_batch_set(batch, 0, (const double(*)[3])xyz, got, &err), &err);
         must(tsr_likelihood_direct(l, n_body, c, NULL, right, &err), &err);
         check_profile(l, got, right, 2e-5);
@@ -257,7 +257,7 @@ static void check_profiles(sample *x)
 /* Moves of a chain, without data, lead to the profile of where it is. */
 static void check_moves(sample *x)
 {
-    const tsr_likelihood *l = x->s.likelihood;
+    const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     double *got = calloc(2 * n, sizeof *got), *right = got + n;
     tsr_target target = x->s.target;
@@ -265,7 +265,7 @@ static void check_moves(sample *x)
     tsr_chain_view view;
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
     must(tsr_chain_new(&target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
     tsr_chain_heat(chain, 0.0);
@@ -273,8 +273,8 @@ static void check_moves(sample *x)
         chain_step(chain, batch, got, 0);
     tsr_chain_look(chain, &view);
     must(tsr_batch_profile(batch, tsr_chain_system(chain), got, &err), &err);
-    must(tsr_likelihood_direct(l, x->s.topology->n_body, view.conformation,
-                               NULL, right, &err),
+    must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body,
+                               view.conformation, NULL, right, &err),
          &err);
     check_profile(l, got, right, 3e-5);
     must(tsr_chain_refresh(chain, batch, &err), &err);

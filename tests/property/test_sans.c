@@ -88,14 +88,11 @@ static void close_sample(sample *x)
 
 static tsr_atom_curves *curves_of(const sample *x)
 {
-    const tsr_atom_curves_spec spec = {.topology = x->s.topology,
-                                       .model = x->s.model,
-                                       .file = x->config.structure.file,
-                                       .density = TSR_WATER_DENSITY,
-                                       .grid = x->s.likelihood->grid};
     tsr_atom_curves *curves;
     tsr_err err = {0};
-    must(tsr_atom_curves_new(&spec, NULL, &curves, &err), &err);
+    must(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
+                             NULL, &curves, &err),
+         &err);
     return curves;
 }
 
@@ -141,13 +138,13 @@ static void check_walk(const char *device, double close)
     tsr_err err = {0};
     write_data(0.03);
     open_sample(&x, series, 3, set);
-    const tsr_likelihood *l = x.s.likelihood;
+    const tsr_likelihood *l = x.s.data.likelihood;
     assert_int_equal(l->n_probe, 3);
     assert_int_equal(l->n_view, 5);
     assert_int_equal(l->n_pair, 3 + 6 + 3);
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
     must(tsr_chain_new(&x.s.target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
     walk(chain, batch, 150, 1);
@@ -161,14 +158,15 @@ static void check_walk(const char *device, double close)
     }
     assert_true(accepted > 5 && accepted < proposed - 5);
     for (int d = 0; d < SERIES; d++) {
-        tsr_scattering s = *x.s.scattering;
+        tsr_scattering s = *x.s.data.scattering;
         tsr_neutron_bodies *bodies = NULL;
         double match;
         if (d == 2)
             continue;
         if (d != XRAY) {
-            must(tsr_atom_curves_bodies(curves, x.s.first, l->term[d]->neutron,
-                                        1, &d2o_of[d], &match, &bodies, &err),
+            must(tsr_atom_curves_bodies(curves, x.s.molecule.first,
+                                        l->term[d]->neutron, 1, &d2o_of[d],
+                                        &match, &bodies, &err),
                  &err);
             s.neutron = bodies;
         }
@@ -177,7 +175,7 @@ static void check_walk(const char *device, double close)
             double exact;
             must(
                 tsr_scattering_intensity(
-                    &s, x.s.topology, view.conformation,
+                    &s, x.s.molecule.topology, view.conformation,
                     tsr_parameters_contrast(view.parameters, view.point->theta),
                     k * l->grid.dq_inv_ang, &exact, &err),
                 &err);
@@ -293,13 +291,13 @@ static void bodies_are_their_atoms(void **state)
         skip();
     write_data(0.03);
     open_sample(&x, series, 3, set);
-    const tsr_likelihood *l = x.s.likelihood;
-    const tsr_topology *t = x.s.topology;
+    const tsr_likelihood *l = x.s.data.likelihood;
+    const tsr_topology *t = x.s.molecule.topology;
     assert_true(t->n_body <= 512 && l->grid.n_q <= 512);
     assert_int_equal(l->n_pair, 1 + 3 + 1); /* c2 is fixed */
-    must(tsr_batch_new(x.s.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.first->body, partial,
-                       &err),
+    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                       partial, &err),
          &err);
     for (int d = 0; d < SERIES; d++) {
         const tsr_term *term = l->term[d];
@@ -308,12 +306,13 @@ static void bodies_are_their_atoms(void **state)
         tsr_likelihood_profile(l, term->view, partial, value, profile);
         for (int k = 1; k < l->grid.n_q; k += 6) {
             const double q = k * l->grid.dq_inv_ang;
-            double sum = bodies_of_file(t, x.s.first, term->neutron,
+            double sum = bodies_of_file(t, x.s.molecule.first, term->neutron,
                                         value[TSR_C2], q, f);
             for (int a = 0; a < t->n_body; a++)
                 for (int b = 0; b < t->n_body; b++) {
-                    const double y = q * tsr_vec3_distance(x.s.first->body[a],
-                                                           x.s.first->body[b]);
+                    const double y =
+                        q * tsr_vec3_distance(x.s.molecule.first->body[a],
+                                              x.s.molecule.first->body[b]);
                     sum += f[a] * f[b] * (y > 1e-8 ? sin(y) / y : 1.0);
                 }
             /* OXT is put opposite O, not where the file has it */
@@ -346,8 +345,8 @@ static void match_point_has_no_forward_scattering(void **state)
     write_data(0.03);
     open_sample(&x, "data: [{kind: sans, file: sans.tmp.dat}]\n", 3, set);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_atom_curves_bodies(curves, x.s.first, &neutron, 1, &water, &match,
-                                &bodies, &err),
+    must(tsr_atom_curves_bodies(curves, x.s.molecule.first, &neutron, 1, &water,
+                                &match, &bodies, &err),
          &err);
     tsr_neutron_bodies_free(bodies);
     tsr_atom_curves_free(curves);
@@ -360,12 +359,13 @@ static void match_point_has_no_forward_scattering(void **state)
              match);
     write_data(0.03);
     open_sample(&x, at_match, 3, set);
-    must(tsr_batch_new(x.s.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.first->body, partial,
-                       &err),
+    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                       partial, &err),
          &err);
     for (int v = 0; v < 2; v++)
-        tsr_likelihood_profile(x.s.likelihood, v, partial, value, profile[v]);
+        tsr_likelihood_profile(x.s.data.likelihood, v, partial, value,
+                               profile[v]);
     assert_true(profile[0][0] > 1e4);
     assert_true(fabs(profile[1][0]) < 1e-9 * profile[0][0]);
     assert_true(profile[1][8] > 100.0 * fabs(profile[1][0]));
@@ -388,11 +388,11 @@ static void what_stays_is_exact(void **state)
         skip();
     write_data(0.03);
     open_sample(&x, series, 4, set);
-    const tsr_likelihood *l = x.s.likelihood;
+    const tsr_likelihood *l = x.s.data.likelihood;
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.first->body, partial,
-                       &err),
+    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                       partial, &err),
          &err);
     for (int d = 0; d < SERIES; d++) {
         const tsr_term *term = l->term[d];
@@ -401,8 +401,8 @@ static void what_stays_is_exact(void **state)
         const double rho =
             tsr_neutron_solvent(term->neutron->d2o) / tsr_neutron_solvent(1.0);
         const double c[3] = {1.0, 0.0, value[TSR_C2] * rho};
-        must(tsr_atom_curves_neutron(curves, x.s.first, term->neutron,
-                                     term->neutron->d2o, six, &err),
+        must(tsr_atom_curves_partial(curves, x.s.molecule.first, term->neutron,
+                                     term->neutron->d2o, six, NULL, &err),
              &err);
         tsr_likelihood_profile(l, term->view, partial, value, profile);
         for (int k = 0; k < l->grid.n_q; k++) {
@@ -444,7 +444,8 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     tsr_chain *chain;
     tsr_err err = {0};
     if (with_data) {
-        must(tsr_batch_new(x->s.share[0].engine, 1, &batch, &err), &err);
+        must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err),
+             &err);
     } else {
         target.likelihood = NULL;
         target.n_share = 0;

@@ -2,7 +2,6 @@
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -7,11 +7,13 @@
 #include <math.h>
 #include <unistd.h>
 
-enum { NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
+static tsr_pool of_maps;
+
+enum { HEADER = 1024, NC = 3, NR = 4, NS = 5, N = NC * NR * NS };
 
 /* A file in memory: 1024 bytes of header, then voxels. */
 typedef struct {
-    unsigned char byte[TSR_MAP_HEADER + 8 * N];
+    unsigned char byte[HEADER + 8 * N];
     size_t size;
 } file;
 
@@ -29,7 +31,7 @@ static void put_float(file *f, int word, float value)
  * file is k. Mode 2. */
 static file good(void)
 {
-    file f = {.size = TSR_MAP_HEADER};
+    file f = {.size = HEADER};
     const int n[3] = {NC, NR, NS};
     for (int c = 0; c < 3; c++) {
         put_int(&f, 1 + c, n[c]);
@@ -53,7 +55,7 @@ static tsr_status try_read(const file *f, tsr_map_origin origin, tsr_map **map,
                            tsr_err *err)
 {
     const char *path = io_write("map.mrc", f->byte, f->size);
-    return tsr_map_read(path, origin, NULL, map, err);
+    return tsr_map_read(path, origin, NULL, &of_maps, map, err);
 }
 
 static tsr_map *read_map(const file *f)
@@ -91,7 +93,6 @@ static void plain(void **state)
     const file f = good();
     tsr_map *map = read_map(&f);
     is_good(map);
-    tsr_map_free(map);
 }
 
 static void other_byte_order(void **state)
@@ -100,7 +101,7 @@ static void other_byte_order(void **state)
     for (int stamp = 0; stamp < 3; stamp++) { /* right, 0, wrong */
         file f = good();
         for (size_t k = 0; k < f.size; k += 4)
-            if (k < 208 || (k >= 216 && k < 224) || k >= TSR_MAP_HEADER)
+            if (k < 208 || (k >= 216 && k < 224) || k >= HEADER)
                 for (int b = 0; b < 2; b++) {
                     unsigned char t = f.byte[k + (size_t)b];
                     f.byte[k + (size_t)b] = f.byte[k + 3 - (size_t)b];
@@ -110,7 +111,6 @@ static void other_byte_order(void **state)
         f.byte[212] = f.byte[213] = is[stamp];
         tsr_map *map = read_map(&f);
         is_good(map);
-        tsr_map_free(map);
     }
 }
 
@@ -129,14 +129,12 @@ static void odd_headers(void **state)
         put_int(&f, w, (int32_t)(0x1e2ab3c4u * (uint32_t)w));
     tsr_map *map = read_map(&f);
     is_good(map);
-    tsr_map_free(map);
     f = good();
-    memmove(f.byte + TSR_MAP_HEADER + 80, f.byte + TSR_MAP_HEADER, 4 * N);
+    memmove(f.byte + HEADER + 80, f.byte + HEADER, 4 * N);
     put_int(&f, 24, 80);
     f.size += 80;
     map = read_map(&f);
     is_good(map);
-    tsr_map_free(map);
 }
 
 static void modes(void **state)
@@ -148,31 +146,28 @@ static void modes(void **state)
     file f = good();
     put_int(&f, 4, 0);
     for (int k = 0; k < N; k++)
-        f.byte[TSR_MAP_HEADER + k] = (unsigned char)(k - 20);
+        f.byte[HEADER + k] = (unsigned char)(k - 20);
     tsr_map *map = read_map(&f);
     for (int k = 0; k < N; k++)
         assert_true(map->value[k] == (float)(k - 20));
-    tsr_map_free(map);
     for (int mode = 1; mode <= 6; mode += 5) {
         put_int(&f, 4, mode);
         for (int k = 0; k < N; k++) {
             const uint16_t v = (uint16_t)(k * 1100);
-            memcpy(f.byte + TSR_MAP_HEADER + 2 * k, &v, 2);
+            memcpy(f.byte + HEADER + 2 * k, &v, 2);
         }
         map = read_map(&f);
         for (int k = 0; k < N; k++)
             assert_true(map->value[k] ==
                         (float)(mode == 1 ? (int16_t)(k * 1100) : k * 1100));
-        tsr_map_free(map);
     }
     put_int(&f, 4, 12);
-    memset(f.byte + TSR_MAP_HEADER, 0, 2 * N);
-    memcpy(f.byte + TSR_MAP_HEADER, half, sizeof half);
+    memset(f.byte + HEADER, 0, 2 * N);
+    memcpy(f.byte + HEADER, half, sizeof half);
     map = read_map(&f);
     for (int k = 0; k < 5; k++)
         assert_true(map->value[k] == is[k]);
     assert_true(isnan(map->value[5]) && isnan(map->value[6]));
-    tsr_map_free(map);
 }
 
 /* Sections along x, columns along y, rows along z. */
@@ -202,7 +197,6 @@ static void axes_in_any_order(void **state)
             for (int c = 0; c < NC; c++)
                 assert_true(map->value[(r * n[1] + c) * n[0] + s] ==
                             (float)((s * NR + r) * NC + c));
-    tsr_map_free(map);
 }
 
 static void two_origins(void **state)
@@ -214,18 +208,14 @@ static void two_origins(void **state)
         put_int(&f, 5 + c, 3);
     assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
     assert_near(map->grid.origin[2], 30.0, 1e-5);
-    tsr_map_free(map);
     assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
     assert_near(map->grid.origin[2], 12.0, 1e-5);
-    tsr_map_free(map);
     for (int c = 0; c < 3; c++)
         put_float(&f, 50 + c, 0.0f);
     assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
     assert_near(map->grid.origin[1], 6.0, 1e-5);
-    tsr_map_free(map);
     assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_FIELD, &map, NULL), TSR_OK);
     assert_near(map->grid.origin[1], 0.0, 1e-5);
-    tsr_map_free(map);
 }
 
 static void what_is_refused(void **state)
@@ -276,18 +266,17 @@ static void what_is_refused(void **state)
     tsr_map *map;
     tsr_err err;
     const char *path = io_write("map.mrc", f.byte, f.size);
-    if (truncate(path, TSR_MAP_HEADER + 4 * (off_t)16000 * 16000 * 16000) ==
-        0) {
+    if (truncate(path, HEADER + 4 * (off_t)16000 * 16000 * 16000) == 0) {
         assert_int_equal(
-            tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
+            tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
             TSR_E_NOMEM);
         assert_has(err.message, "16000 x 16000 x 16000 voxels, 15258.8 GiB");
     }
     assert_int_equal(tsr_map_read(io_path("none.mrc"), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_E_NOINPUT);
     assert_int_equal(
-        tsr_map_read(io_dir, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
+        tsr_map_read(io_dir, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
         TSR_E_NOINPUT);
 }
 
@@ -301,7 +290,6 @@ static void places_that_cannot_be(void **state)
     refused(&f, "from (10, nan, 30) on: the origin is wrong (of MRC ORIGIN");
     assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
     assert_near(map->grid.origin[1], 0.0, 1e-9);
-    tsr_map_free(map);
     put_float(&f, 51, 1e30f);
     refused(&f, "the origin is wrong");
     for (int c = 0; c < 3; c++)
@@ -335,7 +323,7 @@ static void what_cannot_be_compared(void **state)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         file f = good();
         for (int i = 0; i < N; i++)
-            memcpy(f.byte + TSR_MAP_HEADER + 4 * i,
+            memcpy(f.byte + HEADER + 4 * i,
                    i == 0 ? &cases[k].first : &cases[k].others, 4);
         tsr_map *map = read_map(&f);
         tsr_err err = {.message = ""};
@@ -344,7 +332,6 @@ static void what_cannot_be_compared(void **state)
         assert_int_equal(status, cases[k].says == NULL ? TSR_OK : TSR_E_DATA);
         if (cases[k].says != NULL)
             assert_has(err.message, cases[k].says);
-        tsr_map_free(map);
     }
 }
 
@@ -358,17 +345,16 @@ static void written_and_read(void **state)
     assert_int_equal(tsr_map_write(map, path, "a test", NULL), TSR_OK);
     size_t size;
     char *bytes = io_read(path, &size);
-    assert_int_equal(size, TSR_MAP_HEADER + 4 * N);
+    assert_int_equal(size, HEADER + 4 * N);
     assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
     assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
     free(bytes);
-    assert_int_equal(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &back, NULL),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, NULL),
+        TSR_OK);
     assert_true(isnan(back->value[7]));
     back->value[7] = 7.0f;
     is_good(back);
-    tsr_map_free(map);
-    tsr_map_free(back);
 }
 
 static void opendx(void **state)
@@ -388,21 +374,21 @@ static void opendx(void **state)
     tsr_err err;
     snprintf(text, sizeof text, "%s%s%s", head, array, data);
     const char *path = io_text("map.dx", text);
-    assert_int_equal(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err),
-                     TSR_OK);
+    assert_int_equal(
+        tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
+        TSR_OK);
     assert_near(map->grid.step[2], 2.5, 1e-12);
     assert_near(map->grid.origin[2], -3.5, 1e-12);
     assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
     assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
-    tsr_map_free(map);
     snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_E_DATA);
     assert_has(err.message, "the array ends before");
     snprintf(text, sizeof text, "%s%s", head, data);
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_E_DATA);
     assert_has(err.message, "items of the array");
     /* memory is not asked for what the text cannot hold */
@@ -412,25 +398,24 @@ static void opendx(void **state)
              "object 3 class array type double rank 0 items 35181150961663 "
              "data follows\n1 2 3\n");
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_E_DATA);
     assert_has(err.message, "the array ends before");
     snprintf(text, sizeof text, "%s%s%s", head, array,
              "0 1e300 2 3 4 5 6 7 8 9 10 -1e39\n");
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_OK);
     assert_true(isnan(map->value[6]) && isnan(map->value[11]));
-    tsr_map_free(map);
     char *delta = strstr(text, "1.5 0 0");
     memcpy(delta, "1e5", 3);
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_E_DATA);
     assert_has(err.message, "voxels of 1e+05 x 2 x 2.5 Angstrom");
     snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
     assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &map, &err),
+                                  NULL, &of_maps, &map, &err),
                      TSR_E_DATA);
     assert_has(err.message, "is it a density map?");
 }
@@ -455,9 +440,8 @@ static void damage(void **state)
         tsr_err err;
         const char *path = io_write("bad.mrc", out, size);
         tsr_status status =
-            tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &map, &err);
+            tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err);
         assert_true((status == TSR_OK) == (map != NULL));
-        tsr_map_free(map);
     }
 }
 
@@ -468,17 +452,17 @@ static void real_files(void **state)
         skip();
     tsr_map *map;
     assert_int_equal(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz",
-                                  TSR_MAP_ORIGIN_AUTO, NULL, &map, NULL),
+                                  TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map,
+                                  NULL),
                      TSR_OK);
     assert_int_equal(map->grid.n[1], 78);
     assert_near(map->grid.step[0], 1.5, 1e-6);
     assert_near(map->grid.origin[0], -46.737, 1e-4);
-    tsr_map_free(map);
     assert_int_equal(tsr_map_read(SHARED "maps/Ubi-4.5.mrc.gz",
-                                  TSR_MAP_ORIGIN_AUTO, NULL, &map, NULL),
+                                  TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map,
+                                  NULL),
                      TSR_OK);
     assert_near(map->grid.step[0], 1.2156, 1e-6);
-    tsr_map_free(map);
 }
 
 int main(void)

@@ -5,65 +5,6 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-static void test_ticks(void **state)
-{
-    (void)state;
-    static const struct {
-        double low, high;
-        int n;
-        double first, step;
-        int count;
-    } want[] = {
-        {0.0, 1.0, 5, 0.0, 0.2, 6},     {0.012, 0.3, 7, 0.05, 0.05, 6},
-        {-3.3, 3.3, 5, -3.0, 1.0, 7},   {26.4, 27.6, 5, 26.4, 0.2, 7},
-        {1e-7, 9e-7, 4, 2e-7, 2e-7, 4},
-    };
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        double first, step;
-        const int n = tsr_figure_ticks(want[i].low, want[i].high, want[i].n,
-                                       &first, &step);
-        assert_near(step / want[i].step, 1.0, 1e-9);
-        assert_near((first - want[i].first) / step, 0.0, 1e-6);
-        assert_int_equal(n, want[i].count);
-    }
-}
-
-/* Ticks that differ are written differently, and not longer than needed. */
-static void test_tick_text(void **state)
-{
-    (void)state;
-    static const struct {
-        double value, step;
-        const char *text;
-    } want[] = {{28.97602, 2e-5, "28.97602"},
-                {28.97604, 2e-5, "28.97604"},
-                {0.05, 0.05, "0.05"},
-                {12000.0, 2000.0, "12000"},
-                {1e-20, 0.2, "0"},
-                {1.8e-6, 2e-7, "1.8e-06"},
-                {5e6, 1e6, "5e+06"},
-                {-250.0, 50.0, "-250"}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        char text[32];
-        tsr_figure_tick_text(want[i].value, want[i].step, text);
-        assert_string_equal(text, want[i].text);
-    }
-}
-
-static void test_colour(void **state)
-{
-    (void)state;
-    char text[8];
-    tsr_figure_colour(0.0, text);
-    assert_string_equal(text, "#440154");
-    tsr_figure_colour(1.0, text);
-    assert_string_equal(text, "#fde725");
-    tsr_figure_colour(7.0, text);
-    assert_string_equal(text, "#fde725");
-    tsr_figure_colour((double)NAN, text);
-    assert_string_equal(text, "#440154");
-}
-
 /* What a figure of these numbers becomes, as SVG and as JSON; caller frees. */
 static void draw(int is_log, int n, const double *x, const double *y,
                  const char *label, char **svg, char **json, tsr_panel *panel)
@@ -140,6 +81,35 @@ static void test_range(void **state)
     assert_near(panel.y1, 100.0 * pow(100.0, 0.05), 1e-9);
     free(svg);
     free(json);
+}
+
+/* Ticks that differ are written differently, and not longer than needed; the
+ * ends of the scale are viridis'. */
+static void test_ticks_and_colours(void **state)
+{
+    (void)state;
+    const double ranges[][3] = {
+        {28.97602, 28.97607, 28.97612}, {0.0, 5e6, 1e7}, {-500.0, -250.0, 0.0}};
+    static const char *const text[] = {">28.97604<", ">4e+06<", ">-200<"};
+    char *svg, *json;
+    tsr_panel panel;
+    tsr_err err;
+    for (int i = 0; i < 3; i++) {
+        draw(0, 3, ranges[i], ranges[i], NULL, &svg, &json, &panel);
+        assert_has(svg, text[i]);
+        free(svg);
+        free(json);
+    }
+    const double z[3] = {0.0, (double)NAN, 1.0};
+    tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
+    tsr_figure_panel(&f, "y", 0, 200);
+    tsr_figure_cells(&f, 3, 1, 0.0, 1.0, 0.0, 1.0, z);
+    assert_int_equal(tsr_figure_finish(&f, &err), TSR_OK);
+    assert_int_equal(tsr_figure_svg_text(&f, &svg, &err), TSR_OK);
+    assert_has(svg, "fill=\"#440154\"");
+    assert_has(svg, "fill=\"#fde725\"");
+    tsr_figure_clear(&f);
+    free(svg);
 }
 
 /* Names cannot break out of the text that they stand in. */
@@ -219,10 +189,12 @@ static void test_outline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),  cmocka_unit_test(test_tick_text),
-        cmocka_unit_test(test_colour), cmocka_unit_test(test_awkward_numbers),
-        cmocka_unit_test(test_range),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_csv),    cmocka_unit_test(test_outline),
+        cmocka_unit_test(test_ticks_and_colours),
+        cmocka_unit_test(test_awkward_numbers),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_outline),
     };
     return cmocka_run_group_tests(tests, io_setup, io_teardown);
 }

@@ -1,5 +1,4 @@
 #include "scattering/form_factor.h"
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include "core/vec3.h"
@@ -274,14 +273,14 @@ static void targets(void **state)
         tsr_vec3_distance(tsr_residue_atom(s, &s->residue[TSR_SER], "OG")->xyz,
                           tsr_residue_atom(s, &s->residue[TSR_CYS], "SG")->xyz);
     const double *pair =
-        target + l.pairs + tsr_target_pair_at(&grid, 1 + TSR_SER, 1 + TSR_CYS);
+        target + l.sum[0] + tsr_target_pair_at(&grid, 1 + TSR_SER, 1 + TSR_CYS);
     assert_true(pair ==
-                target + l.pairs +
+                target + l.sum[0] +
                     tsr_target_pair_at(&grid, 1 + TSR_CYS, 1 + TSR_SER));
     for (int k = 1; k < 101; k++)
         assert_true(fabs(pair[k] - sin(0.01 * k * r) / (0.01 * k * r)) < 1e-4);
     assert_true(fabs(pair[0] - 1.0) < 1e-12);
-    assert_true(target[l.count + (size_t)0] == 18.0);
+    assert_true(target[l.many[0] + (size_t)0] == 18.0);
     free(target);
     tsr_structure_free(s);
 }
@@ -301,11 +300,11 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
             for (int a = 0; a < t->n_type; a++) {
-                i += target[l.count + (size_t)a] * self_of(t, a * t->n_q + k);
+                i += target[l.many[0] + (size_t)a] * self_of(t, a * t->n_q + k);
                 for (int b = 0; b <= a; b++)
                     i += 2.0 * t->amplitude[a * t->n_q + k] *
                          t->amplitude[b * t->n_q + k] *
-                         target[l.pairs + tsr_target_pair_at(&grid, a, b) +
+                         target[l.sum[0] + tsr_target_pair_at(&grid, a, b) +
                                 (size_t)k];
             }
             sum += pow(i / target[l.atoms + (size_t)k] - 1.0, 2);

@@ -1,6 +1,5 @@
 /* Published tables that are not as they should be, names in headings, and how
  * errors are summarised. */
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* What is no amino acid: its bodies, its form factors, and on whom it rides. */
 #include "tests/model_sample.h"
-#include "train/form_factors.h"
+#include "train/train.h"
 
 #include "core/random.h"
 #include "molecule/guest.h"

@@ -185,11 +185,23 @@ static void too_deep(void **state)
     expect(&w, expected);
 }
 
+static void members(void **state)
+{
+    (void)state;
+    written w;
+    begin(&w);
+    tsr_json_object(&w.json, NULL);
+    tsr_json_members(&w.json, "a %g b %d c %ld d %i e %s", 0.5, 3, 4L, 1, "x");
+    tsr_json_close(&w.json);
+    expect(&w, "{\"a\": 0.5, \"b\": 3, \"c\": 4, \"d\": true, \"e\": \"x\"}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nesting), cmocka_unit_test(numbers),
-        cmocka_unit_test(strings), cmocka_unit_test(script),
-        cmocka_unit_test(finding), cmocka_unit_test(too_deep)};
+        cmocka_unit_test(members), cmocka_unit_test(strings),
+        cmocka_unit_test(script),  cmocka_unit_test(finding),
+        cmocka_unit_test(too_deep)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

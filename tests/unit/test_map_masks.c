@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static tsr_pool of_maps;
+
 enum { SIDE = 40 };
 
 static tsr_map *new_map(void)
@@ -18,7 +20,7 @@ static tsr_map *new_map(void)
                             .step = {2.0, 2.0, 2.0},
                             .origin = {-5.0, 3.0, 0.0}};
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
     return map;
 }
 
@@ -102,8 +104,6 @@ static void signal_and_noise(void **state)
             break;
         }
     tsr_pool_clear(&pool);
-    tsr_map_free(half[0]);
-    tsr_map_free(half[1]);
 }
 
 /* Both maps have one strong signal at low frequencies, none beyond 1/20
@@ -132,8 +132,6 @@ static void mask_makes_correlation(void **state)
     assert_true(fabs(h.corrected.fsc[1] - h.masked.fsc[1]) < 1e-12);
     tsr_pool_clear(&pool);
     free(mask);
-    tsr_map_free(half[0]);
-    tsr_map_free(half[1]);
 }
 
 /* A map with itself: phases at random are others in each of the two, and a mask
@@ -162,8 +160,6 @@ static void phases_are_random(void **state)
     }
     tsr_pool_clear(&pool);
     free(mask);
-    tsr_map_free(map);
-    tsr_map_free(other);
 }
 
 static void other_grids_are_refused(void **state)
@@ -182,8 +178,6 @@ static void other_grids_are_refused(void **state)
                      TSR_E_DATA);
     assert_non_null(strstr(err.message, "not on the grid of"));
     free(mask);
-    tsr_map_free(map);
-    tsr_map_free(other);
 }
 
 /* ---- masks ---- */
@@ -223,7 +217,6 @@ static void around_places(void **state)
                          edge_of(nearest(&map->grid, k, 3, xyz), 9.0, 5.0)) <
                     1e-5);
     free(value);
-    tsr_map_free(map);
 }
 
 /* As around all voxels that are dense, of which inner ones are passed over. */
@@ -254,7 +247,6 @@ static void around_what_is_dense(void **state)
     free(xyz);
     free(value);
     free(want);
-    tsr_map_free(map);
 }
 
 static void what_users_write(void **state)

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static tsr_pool of_maps;
+
 enum { N_RESIDUE = 8, N_ATOM = 4 * N_RESIDUE };
 
 typedef struct {
@@ -52,8 +54,8 @@ static void write_map(const fixture *f, double share, const char *name)
     tsr_density_engine *engine;
     tsr_blur_table blur;
     tsr_density_sums sums;
-    assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
-    assert_int_equal(tsr_map_new(&g, &one, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&g, &of_maps, &one, NULL), TSR_OK);
     assert_int_equal(tsr_density_reference_new(map, &engine, NULL), TSR_OK);
     assert_int_equal(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r,
                                    N_ATOM, f->z, &blur, NULL),
@@ -69,8 +71,6 @@ static void write_map(const fixture *f, double share, const char *name)
     }
     assert_int_equal(tsr_map_write(map, io_path(name), "", NULL), TSR_OK);
     tsr_density_free(engine);
-    tsr_map_free(map);
-    tsr_map_free(one);
 }
 
 static void view(fixture *f, const char *entry, int n, int *draw,
@@ -158,9 +158,9 @@ static void slices(void **state)
     int n_above = 0;
     write_map(f, 0.0, "map.mrc");
     view(f, "file: map.mrc", 1, draw, one, &v);
-    assert_int_equal(
-        tsr_map_read(io_path("map.mrc"), TSR_MAP_ORIGIN_AUTO, NULL, &map, NULL),
-        TSR_OK);
+    assert_int_equal(tsr_map_read(io_path("map.mrc"), TSR_MAP_ORIGIN_AUTO, NULL,
+                                  &of_maps, &map, NULL),
+                     TSR_OK);
     const tsr_map_grid *g = &map->grid;
     for (int axis = 0; axis < 3; axis++) {
         const tsr_map_slice *s = &v.slice[axis];
@@ -185,7 +185,6 @@ static void slices(void **state)
     for (size_t k = 0; k < tsr_map_n_voxel(g); k++)
         n_above += (double)map->value[k] > v.level;
     assert_true(abs(n_above - (int)(2.42 * 6 * N_ATOM)) <= 2);
-    tsr_map_free(map);
     tsr_map_view_clear(&v);
 }
 

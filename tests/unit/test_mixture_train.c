@@ -2,7 +2,7 @@
  * what the truth says, but for the fit's own freedom; threads change nothing.
  */
 #include "core/random.h"
-#include "train/mixtures.h"
+#include "train/train.h"
 
 #include "molecule/prior_density.h"
 
@@ -72,9 +72,11 @@ static void train(tsr_torsion_mixture *t, tsr_side_mixture *s, int n_thread)
     tsr_mixture_type torsion_type = tsr_mixture_torsion;
     tsr_mixture_type side_type = tsr_mixture_side;
     torsion_type.most = side_type.most = 7;
+    const tsr_sample of[2] = {{.n = N, .x = torsion[0], .file = file_of},
+                              {.n = N, .x = side[0], .file = file_of}};
     tsr_mixture_task task[2] = {
-        {"torsions", &torsion_type, N, torsion[0], file_of, t, 0, 0, {0}},
-        {"sides", &side_type, N, side[0], file_of, s, 0, 0, {0}}};
+        {"torsions", &torsion_type, &of[0], t, 0, 0, {0}},
+        {"sides", &side_type, &of[1], s, 0, 0, {0}}};
     memset(t, 0, sizeof *t);
     memset(s, 0, sizeof *s);
     assert_int_equal(tsr_mixture_train(2, task, n_thread, NULL, NULL), TSR_OK);
@@ -159,8 +161,8 @@ static void few(void **state)
 {
     (void)state;
     tsr_torsion_mixture t = {0};
-    tsr_mixture_task task = {
-        "few", &tsr_mixture_torsion, 50, torsion[0], file_of, &t, 0, 0, {0}};
+    const tsr_sample of = {.n = 50, .x = torsion[0], .file = file_of};
+    tsr_mixture_task task = {"few", &tsr_mixture_torsion, &of, &t, 0, 0, {0}};
     assert_int_equal(tsr_mixture_train(1, &task, 2, NULL, NULL), TSR_OK);
     assert_int_equal(task.n_part, 2);
     assert_int_equal(t.n, 2);

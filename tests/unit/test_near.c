@@ -1,5 +1,4 @@
-/* Pairs that are near against all pairs, on every variant of the search that
- * this processor runs. */
+/* Pairs that are near against all pairs. */
 #include "core/random.h"
 #include "core/vec3.h"
 #include "prior/near.h"
@@ -60,7 +59,7 @@ static void expect_pairs(int n, int found, int count, const tsr_near_pair *pair,
     }
 }
 
-static int look(const tsr_near_functions *near, gsl_rng *rng, int n)
+static int look(gsl_rng *rng, int n)
 {
     double(*x)[3] = calloc((size_t)n, sizeof *x);
     double(*y)[3] = calloc((size_t)n, sizeof *y);
@@ -72,13 +71,12 @@ static int look(const tsr_near_functions *near, gsl_rng *rng, int n)
     walk(rng, n, x);
     walk(rng, n, y);
     tsr_pool pool = {0};
-    tsr_near_tree *tree =
-        tsr_near_tree_new(&pool, near, n, (const double(*)[3])y);
+    tsr_near_tree *tree = tsr_near_tree_new(&pool, n, (const double(*)[3])y);
     assert_non_null(tree);
     for (int k = 0; k < tree->n_block; k++) {
         int end = (k + 1) * TSR_LANES;
-        near->place(&tree->block[k], (const double(*)[3])x, k * TSR_LANES,
-                    end < n ? end : n);
+        tsr_near_place(&tree->block[k], (const double(*)[3])x, k * TSR_LANES,
+                       end < n ? end : n);
     }
     tsr_near_tree_renew(tree, 0, tree->n_block - 1);
     for (int k = 0; k < tree->n_block; k++) {
@@ -91,9 +89,9 @@ static int look(const tsr_near_functions *near, gsl_rng *rng, int n)
         end = end < n ? end : n;
         int stop = first + 1 +
                    (int)gsl_rng_uniform_int(rng, (unsigned long)(end - first));
-        near->place(&own, (const double(*)[3])y, first, stop);
+        tsr_near_place(&own, (const double(*)[3])y, first, stop);
         assert_int_equal(own.first, base);
-        int found = near->find(tree, &own, still, reach, pair);
+        int found = tsr_near_find(tree, &own, still, reach, pair);
         int count = count_near((const double(*)[3])x, (const double(*)[3])y, n,
                                first, stop, still, reach, is_pair);
         expect_pairs(n, found, count, pair, is_pair);
@@ -104,8 +102,8 @@ static int look(const tsr_near_functions *near, gsl_rng *rng, int n)
         uint16_t only[MOST / TSR_LANES + 1] = {0};
         for (int b = from; b < to; b++)
             only[b / TSR_LANES] |= (uint16_t)(1u << b % TSR_LANES);
-        near->place(&other, (const double(*)[3])x, from, to);
-        found = near->between(&own, &other, reach, pair);
+        tsr_near_place(&other, (const double(*)[3])x, from, to);
+        found = tsr_near_between(&own, &other, reach, pair);
         count = count_near((const double(*)[3])x, (const double(*)[3])y, n,
                            first, stop, only, reach, is_pair);
         expect_pairs(n, found, count, pair, is_pair);
@@ -123,15 +121,12 @@ static void all_that_is_near(void **state)
 {
     (void)state;
     const int size[] = {1, 15, 16, 17, 255, 257, 1000, MOST};
-    for (int k = 0; tsr_near_variant(k) != NULL; k++) {
-        gsl_rng *rng = tsr_rng_new(7, 1);
-        int seen = 0;
-        print_message("%s\n", tsr_near_variant(k)->name);
-        for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-            seen += look(tsr_near_variant(k), rng, size[i]);
-        assert_true(seen > 1000);
-        gsl_rng_free(rng);
-    }
+    gsl_rng *rng = tsr_rng_new(7, 1);
+    int seen = 0;
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        seen += look(rng, size[i]);
+    assert_true(seen > 1000);
+    gsl_rng_free(rng);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* What is read from structures: a chain of known torsions comes back class by
  * class, without what is strained, mirrored, at an end or beside a break. */
-#include "train/priors.h"
+#include "train/train.h"
 
 #include "core/random.h"
 
@@ -117,16 +117,14 @@ static void residues(void **state)
     chain_residue r[N];
     make_chain(r);
     assert_int_not_equal(r[20].amino, TSR_GLY);
-    tsr_prior_sample *one = tsr_prior_sample_new();
-    tsr_prior_sample *all = tsr_prior_sample_new();
-    visit_file(one, r);
-    check(one, r, 1);
+    tsr_prior_sample one = {.n_file = 0}, all = {.n_file = 0};
+    visit_file(&one, r);
+    check(&one, r, 1);
     for (int k = 0; k < 3; k++)
-        assert_int_equal(tsr_prior_sample_add(all, one, NULL), TSR_OK);
-    check(all, r, 3);
-    tsr_prior_sample_free(one);
-    tsr_prior_sample_free(all);
-    tsr_prior_sample_free(NULL);
+        tsr_prior_sample_add(&all, &one);
+    check(&all, r, 3);
+    tsr_pool_clear(&one.pool);
+    tsr_pool_clear(&all.pool);
 }
 
 static void classes(void **state)

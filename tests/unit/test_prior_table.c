@@ -6,7 +6,6 @@
 #include "chain_pdb.h"
 #include "core/random.h"
 #include "table_text.h"
-#include "train/mixtures.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -126,7 +126,8 @@ static void bound_without_data(void **state)
              here, folder, here, folder);
     open_fixture(&with, text, 1);
     open_fixture(&without, text, 0);
-    assert_true(with.setup.d_bound_ang == without.setup.d_bound_ang);
+    assert_true(with.setup.molecule.d_bound_ang ==
+                without.setup.molecule.d_bound_ang);
     close_fixture(&with);
     close_fixture(&without);
 }
@@ -155,8 +156,8 @@ static void never_beyond_the_bound(void **state)
         if (!accepted)
             continue;
         tsr_chain_look(chain, &view);
-        assert_true(view.d_max_ang <= f.setup.d_bound_ang);
-        near += view.d_max_ang > 0.97 * f.setup.d_bound_ang;
+        assert_true(view.d_max_ang <= f.setup.molecule.d_bound_ang);
+        near += view.d_max_ang > 0.97 * f.setup.molecule.d_bound_ang;
     }
     assert_true(near > 0);
     tsr_chain_free(chain);

@@ -7,6 +7,8 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
+static tsr_pool of_maps;
+
 typedef struct {
     tsr_prior_table table;
     tsr_topology *t;
@@ -30,7 +32,7 @@ static tsr_map *density(const fixture *f)
         g.n[c] = (int)(high - low + 2.0 * margin) + 1;
     }
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
     size_t at = 0;
     for (int z = 0; z < g.n[2]; z++)
         for (int y = 0; y < g.n[1]; y++)
@@ -64,7 +66,6 @@ static int open_fixture(void **state)
 static int close_fixture(void **state)
 {
     fixture *f = *state;
-    tsr_map_free(f->model);
     tsr_conformation_free(f->c);
     tsr_topology_free(f->t);
     return io_teardown(state);
@@ -119,7 +120,8 @@ static double log_lik(const fixture *f, const tsr_term *term, int n,
 static tsr_map *spoilt(const fixture *f)
 {
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&f->model->grid, &map, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&f->model->grid, &of_maps, &map, NULL),
+                     TSR_OK);
     const int *n = map->grid.n;
     const size_t nx = (size_t)n[0], ny = (size_t)n[1];
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++) {
@@ -194,7 +196,6 @@ static void sums_and_integral(void **state)
     assert_near(cc, want, 3e-4);
     assert_near(got, integral(&m, 60.0), 0.03);
     tsr_term_free(term);
-    tsr_map_free(map);
 }
 
 /* The same structure several times is the structure once. */
@@ -207,7 +208,6 @@ static void ensembles(void **state)
     assert_near(log_lik(f, term, 3, three, NULL),
                 log_lik(f, term, 1, &one, NULL), 1e-9);
     tsr_term_free(term);
-    tsr_map_free(map);
 }
 
 /* After a move of a few bodies of one of two states, an update of the fit
@@ -240,7 +240,6 @@ static void updates(void **state)
     }
     tsr_conformation_free(two);
     tsr_term_free(term);
-    tsr_map_free(map);
 }
 
 /* The width where it is inferred: the same likelihood as where it is fixed, the
@@ -271,7 +270,6 @@ static void width(void **state)
     assert_true(free_->type->log_lik(free_, a, &theta[1]) ==
                 free_->type->log_lik(free_, b, &theta[1]));
     tsr_term_free(free_);
-    tsr_map_free(map);
 }
 
 /* Shifted by d along an axis, the likelihood falls, on both sides alike. */
@@ -351,7 +349,6 @@ static void stiffness(void **state)
     free(v), free(y);
     gsl_rng_free(rng);
     tsr_term_free(term);
-    tsr_map_free(map);
 }
 
 /* The count of voxels that are independent: of noise all of the map's, where
@@ -382,7 +379,6 @@ static void independent_voxels(void **state)
     if (!(count[1] > 0.02 * all && count[1] < 0.3 * all))
         fail_msg("%g of %g", count[1], all);
     gsl_rng_free(rng);
-    tsr_map_free(map);
 }
 
 /* A map that is the model turned negative, or elsewhere, is finite and worse.
@@ -410,7 +406,6 @@ static void negative_and_far(void **state)
     for (int i = 0; i < f->t->n_body; i++)
         f->c->body[i][0] -= 1000.0;
     tsr_term_free(term);
-    tsr_map_free(map);
 }
 
 /* A map that is smaller than the blurred molecule has no likelihood, and no
@@ -425,13 +420,12 @@ static void box_too_small(void **state)
         g.origin[c] += g.step[c] * (g.n[c] / 2 - 5);
         g.n[c] = 10;
     }
-    assert_int_equal(tsr_map_new(&g, &map, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
     for (size_t k = 0; k < 1000; k++)
         map->value[k] = (float)(k % 7);
     tsr_term *term = term_with(f, map, "infer");
     assert_true(log_lik_at(f, term, 1, &one, 0.9, NULL) == -HUGE_VAL);
     tsr_term_free(term);
-    tsr_map_free(map);
 }
 
 static void refused(const fixture *f, const char *entry, tsr_status status,
@@ -450,7 +444,7 @@ static void what_does_not_match(void **state)
     tsr_map *map = spoilt(f), *small;
     tsr_map_grid grid = map->grid;
     grid.n[1]--;
-    assert_int_equal(tsr_map_new(&grid, &small, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&grid, &of_maps, &small, NULL), TSR_OK);
     small->value[0] = 1.0f;
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
     assert_int_equal(tsr_map_write(small, io_path("small.mrc"), "", NULL),
@@ -479,18 +473,16 @@ static void what_does_not_match(void **state)
             TSR_E_DATA, "flat.mrc': all voxels of the map have one value");
     refused(f, "file: map.mrc, resolution: 5, mask: flat.mrc", TSR_E_DATA,
             "leaves 0 voxels inside");
-    tsr_map_free(map);
-    tsr_map_free(small);
 }
 
 static void what_is_refused(void **state)
 {
     fixture *f = *state;
     tsr_map *flat;
-    assert_int_equal(tsr_map_new(&f->model->grid, &flat, NULL), TSR_OK);
+    assert_int_equal(tsr_map_new(&f->model->grid, &of_maps, &flat, NULL),
+                     TSR_OK);
     assert_int_equal(tsr_map_write(flat, io_path("flat.mrc"), "", NULL),
                      TSR_OK);
-    tsr_map_free(flat);
     refused(f, "resolution: 5", TSR_E_CONFIG, "data.0: a map needs a file");
     refused(f, "file: flat.mrc", TSR_E_CONFIG,
             "data.0: a map needs its resolution");

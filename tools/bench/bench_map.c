@@ -45,6 +45,7 @@ typedef struct {
     double (*xyz)[3];
     unsigned char *z;
     tsr_blur_table blur;
+    tsr_pool pool;
     tsr_map *map;
 } problem;
 
@@ -59,7 +60,7 @@ static void problem_clear(problem *p)
 {
     free(p->xyz);
     free(p->z);
-    tsr_map_free(p->map);
+    tsr_pool_clear(&p->pool);
 }
 
 /* Atoms of a cube of the lattice that lie between the radii, until there are
@@ -131,7 +132,7 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
                           3, element, &p->blur, err));
     TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, sizes[which].resolution_ang, 0.3,
                           3, element, &wide, err));
-    TSR_TRY(tsr_map_new(&grid, &p->map, err));
+    TSR_TRY(tsr_map_new(&grid, &p->pool, &p->map, err));
     const int first[2] = {0, p->n};
     const tsr_density_batch batch = {.n_system = 1,
                                      .first = first,

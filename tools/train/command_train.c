@@ -7,7 +7,6 @@
 #include "files/file.h"
 #include "posterior/setup.h"
 #include "scattering/form_factor.h"
-#include "train/form_factors.h"
 #include "train/train.h"
 
 #include <stdlib.h>

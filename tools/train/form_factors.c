@@ -1,6 +1,6 @@
 /* What a table of form factors is trained on: the amplitudes of atoms; the
  * curve of exposures by neighbours, fitted by least squares. */
-#include "train/form_factors.h"
+#include "core/pool.h"
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "molecule/table_file.h"
@@ -180,11 +180,12 @@ static const double probe = 1.8; /* Angstrom, as FoXS */
 /* ---- sums over pairs ----
  *
  * Sums of sinc(q r) over pairs of points of a few kinds: of them any amplitudes
- * of the kinds make a profile.
+ * of the kinds make a profile. By how many of a pair of components are
+ * hydration:
  *
- *     plain_ts(q) = sum over pairs of kinds t and s of sinc(q r)
- *     one_ts(q)   = sum_{i in t} sum_{j in s, j != i} w_j sinc(q r_ij)
- *     both_ts(q)  = as plain, of w_i w_j sinc(q r_ij)
+ *     0: sum over pairs of kinds t and s of sinc(q r)
+ *     1: sum_{i in t} sum_{j in s, j != i} w_j sinc(q r_ij)
+ *     2: as 0, of w_i w_j sinc(q r_ij)
  *
  * Distances go through bins of 0.05 Angstrom, shared between two neighbours,
  * which leaves errors of 1e-4 of a profile at q = 1/Angstrom. */
@@ -204,29 +205,22 @@ static size_t pair_index(int t, int s)
     return (size_t)(t >= s ? t * (t + 1) / 2 + s : s * (s + 1) / 2 + t);
 }
 
-/* Added to, on q_k = k dq: plain and both [pairs of kinds][n_q], one
- * [n_kind][n_kind][n_q]; one and both NULL: not wanted. */
-typedef struct {
-    double *plain, *one, *both;
-} pair_sums;
-
-/* Room for n points: 0, or -1 when out of memory. n and n_kind stay. */
-static int points_new(pair_points *points, int n)
+static size_t pairs_of(int n)
 {
-    size_t size = (size_t)n + 1;
-    points->xyz = malloc(size * sizeof *points->xyz);
-    points->kind = malloc(size * sizeof *points->kind);
-    points->weight = calloc(size, sizeof *points->weight);
-    return points->xyz != NULL && points->kind != NULL && points->weight != NULL
-               ? 0
-               : -1;
+    return pair_index(n, 0);
 }
 
-static void points_clear(pair_points *points)
+/* Curves of the sums of n kinds that have `wet` weights. */
+static size_t curves_of(int n, int wet)
 {
-    free(points->xyz);
-    free(points->kind);
-    free(points->weight);
+    return wet == 1 ? (size_t)(n * n) : pairs_of(n);
+}
+
+static void points_new(tsr_pool *pool, pair_points *points, int room)
+{
+    tsr_pool_array(pool, points->xyz, room);
+    tsr_pool_array(pool, points->kind, room);
+    tsr_pool_array(pool, points->weight, room);
 }
 
 static double box_diagonal(const pair_points *p)
@@ -242,11 +236,11 @@ static double box_diagonal(const pair_points *p)
     return tsr_vec3_distance(low, high);
 }
 
-/* sum[pair][k] += over the bins, weight times sinc(q_k r_bin). */
-static void sum_bins(const double *bin, size_t n_bin, size_t n_pair, int n_q,
+/* sum[curve][k] += over the bins, weight times sinc(q_k r_bin). */
+static void sum_bins(const double *bin, size_t n_bin, size_t n_curve, int n_q,
                      const double *sinc, double *sum)
 {
-    for (size_t p = 0; p < n_pair; p++)
+    for (size_t p = 0; p < n_curve; p++)
         for (size_t b = 0; b < n_bin; b++) {
             double weight = bin[p * n_bin + b];
             if (weight == 0.0)
@@ -265,7 +259,7 @@ static void into(double *row, size_t b, double share, double weight)
     row[b + 1] += weight * share;
 }
 
-static void fill_bins(const pair_points *p, size_t n_bin, const pair_sums *bins)
+static void fill_bins(const pair_points *p, size_t n_bin, double *const bin[3])
 {
     for (int i = 0; i < p->n; i++)
         for (int j = 0; j < i; j++) {
@@ -274,71 +268,64 @@ static void fill_bins(const pair_points *p, size_t n_bin, const pair_sums *bins)
             int ki = p->kind[i], kj = p->kind[j];
             size_t b = (size_t)at, pair = pair_index(ki, kj) * n_bin;
             double share = at - (double)b;
-            into(bins->plain + pair, b, share, 1.0);
-            if (bins->one == NULL)
-                continue;
-            size_t ij = (size_t)(ki * p->n_kind + kj) * n_bin;
-            size_t ji = (size_t)(kj * p->n_kind + ki) * n_bin;
+            into(bin[0] + pair, b, share, 1.0);
             if (wj != 0.0)
-                into(bins->one + ij, b, share, wj);
+                into(bin[1] + (size_t)(ki * p->n_kind + kj) * n_bin, b, share,
+                     wj);
             if (wi != 0.0)
-                into(bins->one + ji, b, share, wi);
+                into(bin[1] + (size_t)(kj * p->n_kind + ki) * n_bin, b, share,
+                     wi);
             if (wi != 0.0 && wj != 0.0)
-                into(bins->both + pair, b, share, wi * wj);
+                into(bin[2] + pair, b, share, wi * wj);
         }
 }
 
-static tsr_status add_pairs(const pair_points *points, int n_q,
-                            double dq_inv_ang, const pair_sums *sums,
-                            tsr_err *err)
+/* Adds the points to many [3][n_kind], sums of 1, weight, weight squared, and
+ * their pairs to the curves sum [3][curves_of][n_q]; with one component, which
+ * has no weights, the first of each alone. */
+static tsr_status sum_points(const tsr_target_grid *grid, const pair_points *p,
+                             double *const many[3], double *const sum[3],
+                             tsr_err *err)
 {
-    const pair_points *p = points;
-    int weighted = sums->one != NULL && sums->both != NULL;
-    size_t n_bin = (size_t)(box_diagonal(p) / bin_width) + 3;
-    size_t n_pair = pair_index(p->n_kind - 1, p->n_kind - 1) + 1;
-    size_t n_one = weighted ? (size_t)(p->n_kind * p->n_kind) : 0;
-    size_t n_row = weighted ? 2 * n_pair + n_one : n_pair;
-    double *bin = calloc(n_bin * n_row, sizeof *bin);
-    double *sinc = malloc(n_bin * (size_t)n_q * sizeof *sinc);
-    if (bin == NULL || sinc == NULL) {
-        free(bin);
-        free(sinc);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu distance bins",
-                        n_bin * n_row);
-    }
-    pair_sums bins = {.plain = bin};
-    if (weighted) {
-        bins.one = bin + n_bin * n_pair;
-        bins.both = bins.one + n_bin * n_one;
-    }
-    fill_bins(p, n_bin, &bins);
-    for (size_t b = 0; b < n_bin; b++)
-        for (int k = 0; k < n_q; k++) {
-            double x = k * dq_inv_ang * (double)b * bin_width;
-            sinc[b * (size_t)n_q + (size_t)k] = x > 0.0 ? sin(x) / x : 1.0;
+    const int n_wet = grid->n_comp == 1 ? 1 : 3;
+    const size_t n_bin = (size_t)(box_diagonal(p) / bin_width) + 3;
+    const size_t n_q = (size_t)grid->n_q;
+    tsr_pool pool = {0};
+    double *bin[3] = {NULL}, *sinc;
+    for (int w = 0; w < n_wet; w++)
+        tsr_pool_array(&pool, bin[w], n_bin * curves_of(p->n_kind, w));
+    tsr_pool_array(&pool, sinc, n_bin * n_q);
+    tsr_status s = tsr_pool_check(&pool, err);
+    if (s == TSR_OK)
+        fill_bins(p, n_bin, bin);
+    for (size_t b = 0; b < n_bin && s == TSR_OK; b++)
+        for (size_t k = 0; k < n_q; k++) {
+            double x = (double)k * grid->dq_inv_ang * (double)b * bin_width;
+            sinc[b * n_q + k] = x > 0.0 ? sin(x) / x : 1.0;
         }
-    sum_bins(bins.plain, n_bin, n_pair, n_q, sinc, sums->plain);
-    if (weighted) {
-        sum_bins(bins.one, n_bin, n_one, n_q, sinc, sums->one);
-        sum_bins(bins.both, n_bin, n_pair, n_q, sinc, sums->both);
+    for (int w = 0; w < n_wet && s == TSR_OK; w++) {
+        sum_bins(bin[w], n_bin, curves_of(p->n_kind, w), grid->n_q, sinc,
+                 sum[w]);
+        for (int i = 0; i < p->n; i++)
+            many[w][p->kind[i]] += w == 0   ? 1.0
+                                   : w == 1 ? p->weight[i]
+                                            : p->weight[i] * p->weight[i];
     }
-    free(bin);
-    free(sinc);
-    return TSR_OK;
+    tsr_pool_clear(&pool);
+    return s;
 }
 
-/* ---- targets ---- */
+/* ---- atoms and bodies ---- */
 
-/* Atoms by element and hydrogens, their exposed share the weight. */
+/* The complete residues of a structure: atoms by element and hydrogens, and
+ * bodies by type. */
 typedef struct {
-    pair_points points;
-    int z[MAX_KIND], n_hydrogen[MAX_KIND];
-} atom_points;
-
-static size_t pairs_of(int n)
-{
-    return (size_t)(n * (n + 1) / 2);
-}
+    pair_points atom, body;
+    int z[MAX_KIND], n_hydrogen[MAX_KIND]; /* of the atoms' kinds */
+    double *radius;                        /* [atom.n] Angstrom */
+    int *body_of;                          /* [atom.n] */
+    double mean_radius;
+} placed;
 
 tsr_target_grid tsr_target_grid_of(const tsr_form_factor_table *table, int n_q,
                                    double dq_inv_ang)
@@ -349,17 +336,18 @@ tsr_target_grid tsr_target_grid_of(const tsr_form_factor_table *table, int n_q,
 
 tsr_target_layout tsr_target_layout_of(const tsr_target_grid *grid)
 {
-    size_t n = (size_t)grid->n_type, n_q = (size_t)grid->n_q;
-    size_t n_pair = pairs_of(grid->n_type) * n_q;
-    int one = grid->n_comp == 1;
+    const size_t n_q = (size_t)grid->n_q;
+    const int n_wet = grid->n_comp == 1 ? 1 : 3;
     tsr_target_layout l = {.radius = pairs_of(grid->n_comp) * n_q};
-    l.count = l.radius + 1;
-    l.exposed = l.count + n;
-    l.exposed2 = l.exposed + n;
-    l.pairs = l.exposed2 + n;
-    l.wet = l.pairs + n_pair;
-    l.wet2 = l.wet + (one ? 0 : n * n * n_q);
-    l.length = l.wet2 + (one ? 0 : n_pair);
+    l.length = l.radius + 1;
+    for (int w = 0; w < 3; w++) {
+        l.many[w] = l.length;
+        l.length += (size_t)grid->n_type;
+    }
+    for (int w = 0; w < 3; w++) {
+        l.sum[w] = l.length;
+        l.length += w < n_wet ? curves_of(grid->n_type, w) * n_q : 0;
+    }
     return l;
 }
 
@@ -368,107 +356,87 @@ size_t tsr_target_pair_at(const tsr_target_grid *grid, int t, int s)
     return pair_index(t, s) * (size_t)grid->n_q;
 }
 
-size_t tsr_target_wet_at(const tsr_target_grid *grid, int t, int s)
-{
-    return ((size_t)t * (size_t)grid->n_type + (size_t)s) * (size_t)grid->n_q;
-}
-
-/* ---- points ---- */
-
-static int kind_of(atom_points *a, const tsr_amino_atom *atom)
+static int kind_of(placed *p, const tsr_amino_atom *atom)
 {
     int k = 0;
-    while (k < a->points.n_kind &&
-           (a->z[k] != atom->z || a->n_hydrogen[k] != atom->n_hydrogen))
+    while (k < p->atom.n_kind &&
+           (p->z[k] != atom->z || p->n_hydrogen[k] != atom->n_hydrogen))
         k++;
-    if (k == a->points.n_kind) {
-        a->z[k] = atom->z;
-        a->n_hydrogen[k] = atom->n_hydrogen;
-        a->points.n_kind++;
+    if (k == p->atom.n_kind) {
+        p->z[k] = atom->z;
+        p->n_hydrogen[k] = atom->n_hydrogen;
+        p->atom.n_kind++;
     }
     return k;
 }
 
-int tsr_target_complete(const tsr_structure *structure, int residue,
-                        tsr_residue_atoms *atoms)
+/* Reads the atoms of a residue: 1 where it has all of them. */
+static int is_complete(const tsr_structure *structure, int residue,
+                       tsr_residue_atoms *atoms)
 {
     return tsr_residue_atoms_find(structure, &structure->residue[residue],
                                   atoms) == 0 &&
            atoms->n_missing == 0;
 }
 
-static void place_atoms(const tsr_structure *structure, atom_points *all)
+static tsr_status place(const tsr_structure *structure, tsr_body_model model,
+                        tsr_pool *pool, placed *p, tsr_err *err)
 {
-    pair_points *p = &all->points;
+    pair_points *body = &p->body;
+    *p = (placed){.body.n_kind = tsr_body_n_type(model)};
+    points_new(pool, &p->atom, structure->n_atom);
+    points_new(pool, body, 2 * structure->n_residue);
+    tsr_pool_array(pool, p->radius, structure->n_atom);
+    tsr_pool_array(pool, p->body_of, structure->n_atom);
+    TSR_TRY(tsr_pool_check(pool, err));
     for (int r = 0; r < structure->n_residue; r++) {
         tsr_residue_atoms a;
-        if (!tsr_target_complete(structure, r, &a))
+        int type[2];
+        if (!is_complete(structure, r, &a))
             continue;
         const tsr_amino_info *info = &tsr_amino_table[a.amino];
         for (int i = 0; i < info->n_atom; i++) {
-            tsr_vec3_copy(p->xyz[p->n], a.xyz[i]);
-            p->kind[p->n++] = kind_of(all, &info->atom[i]);
+            const tsr_amino_atom *atom = &info->atom[i];
+            const int at = p->atom.n++;
+            tsr_vec3_copy(p->atom.xyz[at], a.xyz[i]);
+            p->atom.kind[at] = kind_of(p, atom);
+            p->radius[at] = tsr_atom_radius(atom->z, atom->n_hydrogen);
+            p->body_of[at] =
+                body->n + tsr_body_of_atom(model, a.amino, atom->name);
         }
-    }
-}
-
-/* share: of the atoms, in their order; NULL: no exposures. */
-static void place_bodies(const tsr_structure *structure, tsr_body_model model,
-                         const double *share, pair_points *body)
-{
-    for (int r = 0; r < structure->n_residue; r++) {
-        tsr_residue_atoms a;
-        if (!tsr_target_complete(structure, r, &a))
-            continue;
-        int type[2];
-        int n = tsr_body_types(model, a.amino, type);
+        const int n = tsr_body_types(model, a.amino, type);
         for (int b = 0; b < n; b++) {
-            int index[TSR_MAX_RESIDUE_ATOM];
-            int n_atom = tsr_body_atoms(model, a.amino, b, index);
             tsr_body_centre(model, &a, b, body->xyz[body->n]);
-            for (int i = 0; i < n_atom && share != NULL; i++)
-                body->weight[body->n] += share[index[i]];
             body->kind[body->n++] = type[b];
         }
-        if (share != NULL)
-            share += tsr_amino_table[a.amino].n_atom;
     }
+    return TSR_OK;
 }
 
-/* Weights of the atoms; *radius is their mean radius. */
-static tsr_status expose(atom_points *all, double *radius, tsr_err *err)
+/* Weights of atoms and bodies: their exposed shares. */
+static tsr_status expose(placed *p, tsr_err *err)
 {
-    pair_points *p = &all->points;
-    double *r = malloc(((size_t)p->n + 1) * sizeof *r), sum = 0.0;
-    if (r == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a surface");
-    for (int i = 0; i < p->n; i++) {
-        int k = p->kind[i];
-        r[i] = tsr_atom_radius(all->z[k], all->n_hydrogen[k]);
-        sum += r[i];
+    double sum = 0.0;
+    TSR_TRY(tsr_surface_exposed(p->atom.n, (const double(*)[3])p->atom.xyz,
+                                p->radius, probe, p->atom.weight, NULL, err));
+    for (int i = 0; i < p->atom.n; i++) {
+        sum += p->radius[i];
+        p->body.weight[p->body_of[i]] += p->atom.weight[i];
     }
-    *radius = sum / p->n;
-    tsr_status s = tsr_surface_exposed(p->n, (const double(*)[3])p->xyz, r,
-                                       probe, p->weight, NULL, err);
-    free(r);
-    return s;
+    p->mean_radius = sum / p->atom.n;
+    return TSR_OK;
 }
 
 tsr_status tsr_target_shares(const tsr_structure *structure, double *share,
                              tsr_err *err)
 {
-    atom_points all = {0};
-    double radius;
-    tsr_status s = points_new(&all.points, structure->n_atom) != 0
-                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for atoms")
-                       : TSR_OK;
-    if (s == TSR_OK) {
-        place_atoms(structure, &all);
-        s = expose(&all, &radius, err);
-    }
+    tsr_pool pool = {0};
+    placed p;
+    tsr_status s = place(structure, TSR_BODIES_ONE, &pool, &p, err);
+    TSR_THEN(s, expose(&p, err));
     if (s == TSR_OK)
-        memcpy(share, all.points.weight, (size_t)all.points.n * sizeof *share);
-    points_clear(&all.points);
+        memcpy(share, p.atom.weight, (size_t)p.atom.n * sizeof *share);
+    tsr_pool_clear(&pool);
     return s;
 }
 
@@ -477,11 +445,8 @@ tsr_status tsr_target_shares(const tsr_structure *structure, double *share,
 /* Amplitudes of the kinds of points and the sums over their pairs. */
 typedef struct {
     int n_comp, n_kind, n_q;
-    const double *amplitude; /* [n_comp][n_kind][n_q] */
-    /* Sums over points [n_kind] of 1, weight, weight squared, and the sums over
-     * pairs above, by how many of a pair of components are
-     * hydration. */
-    const double *many[3], *sum[3];
+    const double *amplitude;        /* [n_comp][n_kind][n_q] */
+    const double *many[3], *sum[3]; /* sum_points */
 } kinds;
 
 /* Adds what kind t, alone and with all kinds, has in the pair of components. */
@@ -517,83 +482,49 @@ static void combine(const kinds *c, double *partial)
                 combine_kind(c, t, a, b, partial);
 }
 
-static void add_up(const pair_points *p, double *count, double *wet,
-                   double *wet2)
+/* Contrast and, of three components, displaced solvent and hydration of an
+ * atom, `stride` apart. */
+static void atom_amplitudes(int n_comp, const tsr_amino_atom *atom, double q,
+                            size_t stride, double *to)
 {
-    for (int i = 0; i < p->n; i++) {
-        count[p->kind[i]] += 1.0;
-        wet[p->kind[i]] += p->weight[i];
-        wet2[p->kind[i]] += p->weight[i] * p->weight[i];
-    }
+    to[0] = tsr_atom_contrast_amplitude(atom->z, atom->n_hydrogen, q);
+    if (n_comp == 1)
+        return;
+    to[stride] = tsr_atom_displaced_amplitude(atom->z, atom->n_hydrogen, q);
+    to[2 * stride] = tsr_component_water(q);
 }
 
-static void fill_amplitudes(const tsr_target_grid *grid, const atom_points *all,
-                            double *amplitude)
+static tsr_status fill_atoms(const tsr_target_grid *grid, const placed *p,
+                             tsr_pool *pool, double *partial, tsr_err *err)
 {
-    size_t n_q = (size_t)grid->n_q, comp = (size_t)all->points.n_kind * n_q;
-    for (int t = 0; t < all->points.n_kind; t++)
+    const int n_kind = p->atom.n_kind, n_comp = grid->n_comp;
+    const size_t n_q = (size_t)grid->n_q, comp = (size_t)n_kind * n_q;
+    double *amplitude, *many[3], *sum[3];
+    tsr_pool_array(pool, amplitude, (size_t)n_comp * comp);
+    for (int w = 0; w < 3; w++) {
+        tsr_pool_array(pool, many[w], n_kind);
+        tsr_pool_array(pool, sum[w], curves_of(n_kind, w) * n_q);
+    }
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int t = 0; t < n_kind; t++)
         for (size_t k = 0; k < n_q; k++) {
-            double q = (double)k * grid->dq_inv_ang;
-            int z = all->z[t], h = all->n_hydrogen[t];
-            double c = tsr_atom_contrast_amplitude(z, h, q);
+            const tsr_amino_atom atom = {.z = p->z[t],
+                                         .n_hydrogen = p->n_hydrogen[t]};
             double *to = amplitude + (size_t)t * n_q + k;
-            to[0] = c;
-            if (grid->n_comp == 1)
-                continue;
-            double g = tsr_atom_displaced_amplitude(z, h, q);
-            to[TSR_SOLUTE * comp] = g + c;
-            to[TSR_DISPLACED * comp] = g;
-            to[TSR_HYDRATION * comp] = tsr_component_water(q);
+            atom_amplitudes(n_comp, &atom, (double)k * grid->dq_inv_ang, comp,
+                            to);
+            if (n_comp > 1)
+                to[TSR_SOLUTE * comp] += to[TSR_DISPLACED * comp];
         }
-}
-
-static tsr_status fill_atoms(const tsr_target_grid *grid,
-                             const atom_points *all, double *partial,
-                             tsr_err *err)
-{
-    const pair_points *p = &all->points;
-    size_t n = (size_t)p->n_kind, n_q = (size_t)grid->n_q;
-    size_t n_pair = pairs_of(p->n_kind), length = (2 * n_pair + n * n) * n_q;
-    double many[3][MAX_KIND] = {{0}};
-    double *sum = calloc(length + (size_t)grid->n_comp * n * n_q, sizeof *sum);
-    if (sum == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for pair sums");
-    pair_sums out = {sum, sum + n_pair * n_q, sum + (n_pair + n * n) * n_q};
-    const kinds c = {grid->n_comp,
-                     p->n_kind,
+    TSR_TRY(sum_points(grid, &p->atom, many, sum, err));
+    combine(&(kinds){n_comp,
+                     n_kind,
                      grid->n_q,
-                     sum + length,
+                     amplitude,
                      {many[0], many[1], many[2]},
-                     {out.plain, out.one, out.both}};
-    if (grid->n_comp == 1)
-        out.one = out.both = NULL;
-    fill_amplitudes(grid, all, sum + length);
-    add_up(p, many[0], many[1], many[2]);
-    tsr_status s = add_pairs(p, grid->n_q, grid->dq_inv_ang, &out, err);
-    if (s == TSR_OK)
-        combine(&c, partial);
-    free(sum);
-    return s;
-}
-
-/* The bodies, their exposures, and the sums over their pairs. */
-static tsr_status fill_bodies(const tsr_target_grid *grid,
-                              const tsr_structure *structure,
-                              const double *share, pair_points *body,
-                              double *target, tsr_err *err)
-{
-    const tsr_target_layout l = tsr_target_layout_of(grid);
-    pair_sums out = {.plain = target + l.pairs};
-    place_bodies(structure, grid->model, grid->n_comp > 1 ? share : NULL, body);
-    if (grid->n_comp > 1) {
-        out.one = target + l.wet;
-        out.both = target + l.wet2;
-        TSR_TRY(tsr_exposure_carry(grid->exposure, body->n,
-                                   (const double(*)[3])body->xyz, NULL,
-                                   body->weight, err));
-    }
-    add_up(body, target + l.count, target + l.exposed, target + l.exposed2);
-    return add_pairs(body, grid->n_q, grid->dq_inv_ang, &out, err);
+                     {sum[0], sum[1], sum[2]}},
+            partial);
+    return TSR_OK;
 }
 
 /* Relative errors of one component are of I(q) itself, which must be there. */
@@ -614,31 +545,30 @@ tsr_status tsr_target_fill(const tsr_target_grid *grid,
                            tsr_err *err)
 {
     const tsr_target_layout l = tsr_target_layout_of(grid);
-    atom_points all = {0};
-    pair_points body = {.n_kind = grid->n_type};
-    tsr_status s = TSR_OK;
+    double *many[3], *sum[3];
+    tsr_pool pool = {0};
+    placed p;
     memset(target, 0, l.length * sizeof *target);
-    if (points_new(&all.points, structure->n_atom) != 0 ||
-        points_new(&body, 2 * structure->n_residue) != 0)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory for the bodies of '%s'",
-                     structure->path);
-    if (s == TSR_OK) {
-        place_atoms(structure, &all);
-        if (all.points.n == 0)
-            s = tsr_fail(err, TSR_E_DATA,
-                         "'%s': no residue has all its atoms; leave it out",
-                         structure->path);
+    for (int w = 0; w < 3; w++) {
+        many[w] = target + l.many[w];
+        sum[w] = target + l.sum[w];
     }
-    if (s == TSR_OK && grid->n_comp > 1)
-        s = expose(&all, target + l.radius, err);
-    if (s == TSR_OK)
-        s = fill_atoms(grid, &all, target + l.atoms, err);
-    if (s == TSR_OK)
-        s = fill_bodies(grid, structure, all.points.weight, &body, target, err);
-    if (s == TSR_OK)
-        s = check_intensity(grid, structure->path, target + l.atoms, err);
-    points_clear(&all.points);
-    points_clear(&body);
+    tsr_status s = place(structure, grid->model, &pool, &p, err);
+    if (s == TSR_OK && p.atom.n == 0)
+        s = tsr_fail(err, TSR_E_DATA,
+                     "'%s': no residue has all its atoms; leave it out",
+                     structure->path);
+    if (grid->n_comp > 1)
+        TSR_THEN(s, expose(&p, err));
+    target[l.radius] = p.mean_radius;
+    TSR_THEN(s, fill_atoms(grid, &p, &pool, target + l.atoms, err));
+    if (grid->n_comp > 1)
+        TSR_THEN(s, tsr_exposure_carry(grid->exposure, p.body.n,
+                                       (const double(*)[3])p.body.xyz, NULL,
+                                       p.body.weight, err));
+    TSR_THEN(s, sum_points(grid, &p.body, many, sum, err));
+    TSR_THEN(s, check_intensity(grid, structure->path, target + l.atoms, err));
+    tsr_pool_clear(&pool);
     return s;
 }
 
@@ -648,13 +578,11 @@ void tsr_target_partials(const tsr_target_grid *grid, const double *target,
 {
     const tsr_target_layout l = tsr_target_layout_of(grid);
     int n_q = grid->n_q;
-    const kinds c = {
-        grid->n_comp,
-        grid->n_type,
-        n_q,
-        amplitude,
-        {target + l.count, target + l.exposed, target + l.exposed2},
-        {target + l.pairs, target + l.wet, target + l.wet2}};
+    kinds c = {grid->n_comp, grid->n_type, n_q, amplitude, {NULL}, {NULL}};
+    for (int w = 0; w < 3; w++) {
+        c.many[w] = target + l.many[w];
+        c.sum[w] = target + l.sum[w];
+    }
     combine(&c, partial);
     for (int a = 0; a < grid->n_comp && excess != NULL; a++)
         for (int b = a; b < grid->n_comp; b++, partial += n_q) {
@@ -665,16 +593,26 @@ void tsr_target_partials(const tsr_target_grid *grid, const double *target,
         }
 }
 
-double tsr_target_intensity(const tsr_target_grid *grid, const double *partial,
-                            size_t stride, double g, double c2)
+/* Intensity from partial profiles at one q, at steps of `stride`: with one
+ * component what is there, with three that of G and c2. */
+static double intensity_of(const tsr_target_grid *grid, const double *partial,
+                           size_t stride, double g, double c2)
 {
     return grid->n_comp == 1 ? *partial
                              : tsr_component_intensity(partial, stride, g, c2);
 }
 
-void tsr_target_keep(const void *context, void *parts, const void *part)
+/* Parts in the order of the files: what tsr_structure_fold adds to where every
+ * structure's part is wanted, not their sum. */
+typedef struct {
+    int n;         /* parts so far */
+    size_t length; /* of a part */
+    double *part;  /* [n_path][length] */
+} kept_parts;
+
+static void keep(const void *context, void *parts, const void *part)
 {
-    tsr_target_parts *all = parts;
+    kept_parts *all = parts;
     (void)context;
     memcpy(all->part + (size_t)all->n++ * all->length, part,
            all->length * sizeof(double));
@@ -697,46 +635,20 @@ typedef struct {
     double *atom;
 } training;
 
-/* Sums, as one array of doubles (counts stay exact below 2^53): residues used
- * and left out, then for each type bodies, their square radii, atoms, radii of
- * atoms, exposures and their squares; number and exposure by neighbours;
- * amplitudes; products. */
-enum { USED, SKIPPED, N_HEAD };
-enum { COUNT, RG2, ATOMS, RADIUS, EXPOSED, EXPOSED2, N_TYPE_HEAD };
+/* Sums over the bodies of one type. */
+typedef struct {
+    double count, rg2, atoms, radius, exposed, exposed2;
+    double bins[2 * TSR_EXPOSURE_N_BIN]; /* number, exposure by neighbours */
+    double amplitude[TSR_N_COMP][TSR_TRAIN_N_Q];
+    double product[TSR_N_COMP_PAIR][TSR_TRAIN_N_Q];
+} type_sum;
 
-static size_t type_length(const tsr_form_factor_table *table)
-{
-    return N_TYPE_HEAD + 2 * TSR_EXPOSURE_N_BIN +
-           (size_t)(table->n_comp + table->n_pair) * (size_t)table->n_q;
-}
-
-static size_t sum_length(const tsr_form_factor_table *table)
-{
-    return N_HEAD + (size_t)table->n_type * type_length(table);
-}
-
-static double *type_of(const tsr_form_factor_table *table, double *sum, int t)
-{
-    return sum + N_HEAD + (size_t)t * type_length(table);
-}
-
-/* In the sums of a type. */
-static double *bins_of(double *sum)
-{
-    return sum + N_TYPE_HEAD;
-}
-
-static double *amplitude_of(const tsr_form_factor_table *table, double *sum,
-                            int comp)
-{
-    return bins_of(sum) + 2 * TSR_EXPOSURE_N_BIN + comp * table->n_q;
-}
-
-static double *product_of(const tsr_form_factor_table *table, double *sum,
-                          int pair)
-{
-    return amplitude_of(table, sum, table->n_comp + pair);
-}
+/* Numbers are all doubles, so that sums are added as one array; counts stay
+ * exact below 2^53. */
+typedef struct {
+    double used, skipped; /* residues */
+    type_sum type[TSR_MAX_TYPE];
+} training_sum;
 
 static const double *atom_of(const training *tr, int amino, int atom, int comp)
 {
@@ -752,7 +664,8 @@ static double sinc(double x)
 /* Products of two atoms, or, where they are the same, of an atom with itself;
  * share [2] are those exposed. sinc [n_q] of their distance. */
 static void visit_pair(const training *tr, int amino, int i, int j,
-                       const double share[2], const double *sinc_r, double *sum)
+                       const double share[2], const double *sinc_r,
+                       type_sum *sum)
 {
     const tsr_form_factor_table *table = tr->table;
     for (int a = 0, pair = 0; a < table->n_comp; a++)
@@ -765,42 +678,41 @@ static void visit_pair(const training *tr, int amino, int i, int j,
                         (b == TSR_HYDRATION ? share[1] : 1.0);
             double ji = (a == TSR_HYDRATION ? share[1] : 1.0) *
                         (b == TSR_HYDRATION ? share[0] : 1.0);
-            double *to = product_of(table, sum, pair);
             for (int k = 0; k < table->n_q; k++)
-                to[k] += i == j ? ij * ai[k] * bj[k]
-                                : (ij * ai[k] * bj[k] + ji * aj[k] * bi[k]) *
-                                      sinc_r[k];
+                sum->product[pair][k] +=
+                    i == j
+                        ? ij * ai[k] * bj[k]
+                        : (ij * ai[k] * bj[k] + ji * aj[k] * bi[k]) * sinc_r[k];
         }
 }
 
 /* One body; share [TSR_MAX_RESIDUE_ATOM] by number in the table of amino
- * acids, sinc_r [n_q] is room. */
+ * acids. */
 static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
-                       int body, const double *share, double neighbours,
-                       double *sinc_r, double *sum)
+                       int body, const double centre[3], const double *share,
+                       double neighbours, type_sum *sum)
 {
     const tsr_form_factor_table *table = tr->table;
     const tsr_amino_info *info = &tsr_amino_table[atoms->amino];
     int index[TSR_MAX_RESIDUE_ATOM], amino = (int)atoms->amino;
     int n = tsr_body_atoms(table->model, atoms->amino, body, index);
-    double centre[3], mass = 0.0, moment = 0.0, exposed = 0.0;
-    if (tsr_body_centre(table->model, atoms, body, centre) != 0)
-        return;
+    double mass = 0.0, moment = 0.0, exposed = 0.0;
+    double sinc_r[TSR_TRAIN_N_Q];
     for (int i = 0; i < n; i++) {
         int ai = index[i];
         double r = tsr_vec3_distance(atoms->xyz[ai], centre);
         double m = tsr_atom_mass(info->atom[ai].z);
         mass += m;
         moment += m * r * r;
-        sum[RADIUS] +=
+        sum->radius +=
             tsr_atom_radius(info->atom[ai].z, info->atom[ai].n_hydrogen);
         exposed += share[ai];
         for (int a = 0; a < table->n_comp; a++) {
             double by = a == TSR_HYDRATION ? share[ai] : 1.0;
-            double *to = amplitude_of(table, sum, a);
             const double *f = atom_of(tr, amino, ai, a);
             for (int k = 0; k < table->n_q; k++)
-                to[k] += by * f[k] * sinc(k * table->dq_inv_ang * r);
+                sum->amplitude[a][k] +=
+                    by * f[k] * sinc(k * table->dq_inv_ang * r);
         }
         for (int j = 0; j <= i; j++) {
             int aj = index[j];
@@ -811,133 +723,91 @@ static void visit_body(const training *tr, const tsr_residue_atoms *atoms,
                        (const double[2]){share[ai], share[aj]}, sinc_r, sum);
         }
     }
-    sum[COUNT] += 1.0;
-    sum[RG2] += moment / mass;
-    sum[ATOMS] += n;
-    sum[EXPOSED] += exposed;
-    sum[EXPOSED2] += exposed * exposed;
-    double *bin = tsr_exposure_bin(bins_of(sum), neighbours);
+    sum->count += 1.0;
+    sum->rg2 += moment / mass;
+    sum->atoms += n;
+    sum->exposed += exposed;
+    sum->exposed2 += exposed * exposed;
+    double *bin = tsr_exposure_bin(sum->bins, neighbours);
     bin[0] += 1.0;
     bin[1] += exposed;
-}
-
-/* Neighbours of every body of the complete residues, in their order. */
-static void count_neighbours(const tsr_form_factor_table *table,
-                             const tsr_structure *structure, double (*xyz)[3],
-                             double *count)
-{
-    int n = 0;
-    for (int r = 0; r < structure->n_residue; r++) {
-        tsr_residue_atoms a;
-        int type[2];
-        if (!tsr_target_complete(structure, r, &a))
-            continue;
-        int n_body = tsr_body_types(table->model, a.amino, type);
-        for (int b = 0; b < n_body; b++)
-            tsr_body_centre(table->model, &a, b, xyz[n++]);
-    }
-    tsr_exposure_count(&table->exposure, n, (const double(*)[3])xyz, count);
-}
-
-/* share, by atom, and neighbours, by body, are those of the structure. */
-static void visit_residues(const training *tr, const tsr_structure *structure,
-                           const double *share, const double *neighbours,
-                           double *sinc_r, double *sum)
-{
-    for (int r = 0; r < structure->n_residue; r++) {
-        tsr_residue_atoms a;
-        int type[2];
-        if (!tsr_target_complete(structure, r, &a)) {
-            sum[SKIPPED] += 1.0;
-            continue;
-        }
-        sum[USED] += 1.0;
-        int n = tsr_body_types(tr->table->model, a.amino, type);
-        for (int b = 0; b < n; b++)
-            visit_body(tr, &a, b, share, *neighbours++, sinc_r,
-                       type_of(tr->table, sum, type[b]));
-        share += tsr_amino_table[a.amino].n_atom;
-    }
 }
 
 static tsr_status visit(const tsr_structure *structure, const void *context,
                         void *part, tsr_err *err)
 {
     const training *tr = context;
-    size_t n_body = 2 * (size_t)structure->n_residue + 1;
-    double *share = calloc((size_t)structure->n_atom + 1, sizeof *share);
-    double(*xyz)[3] = malloc(n_body * sizeof *xyz);
-    double *neighbours = calloc(n_body, sizeof *neighbours);
-    double *sinc_r = malloc((size_t)tr->table->n_q * sizeof *sinc_r);
-    tsr_status s = TSR_OK;
-    if (share == NULL || xyz == NULL || neighbours == NULL || sinc_r == NULL)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", structure->path);
-    if (s == TSR_OK && tr->table->n_comp > 1) {
-        s = tsr_target_shares(structure, share, err);
-        count_neighbours(tr->table, structure, xyz, neighbours);
+    const tsr_form_factor_table *table = tr->table;
+    training_sum *sum = part;
+    tsr_pool pool = {0};
+    placed p;
+    double *neighbours;
+    int atom = 0, body = 0;
+    tsr_pool_array(&pool, neighbours, 2 * structure->n_residue);
+    tsr_status s = place(structure, table->model, &pool, &p, err);
+    if (s == TSR_OK && table->n_comp > 1) {
+        tsr_exposure_count(&table->exposure, p.body.n,
+                           (const double(*)[3])p.body.xyz, neighbours);
+        s = expose(&p, err);
     }
-    if (s == TSR_OK)
-        visit_residues(tr, structure, share, neighbours, sinc_r, part);
-    free(share);
-    free(xyz);
-    free(neighbours);
-    free(sinc_r);
+    for (int r = 0; r < structure->n_residue && s == TSR_OK; r++) {
+        tsr_residue_atoms a;
+        int type[2];
+        if (!is_complete(structure, r, &a)) {
+            sum->skipped += 1.0;
+            continue;
+        }
+        sum->used += 1.0;
+        const int n = tsr_body_types(table->model, a.amino, type);
+        for (int b = 0; b < n; b++, body++)
+            visit_body(tr, &a, b, p.body.xyz[body], p.atom.weight + atom,
+                       neighbours[body], &sum->type[type[b]]);
+        atom += tsr_amino_table[a.amino].n_atom;
+    }
+    tsr_pool_clear(&pool);
     return s;
 }
 
 static void add(const void *context, void *total, const void *part)
 {
-    const training *tr = context;
     double *to = total;
     const double *from = part;
-    size_t n = sum_length(tr->table);
-    for (size_t i = 0; i < n; i++)
+    (void)context;
+    for (size_t i = 0; i < sizeof(training_sum) / sizeof *to; i++)
         to[i] += from[i];
 }
 
-static tsr_status training_new(training *tr, tsr_err *err)
+static void fill_atom_table(const training *tr)
 {
     const tsr_form_factor_table *table = tr->table;
     size_t n_q = (size_t)table->n_q, n = (size_t)table->n_comp * n_q;
-    tr->atom = calloc(TSR_N_AMINO * TSR_MAX_RESIDUE_ATOM * n, sizeof *tr->atom);
-    if (tr->atom == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to train form factors");
     for (size_t a = 0; a < TSR_N_AMINO; a++)
-        for (size_t i = 0; i < (size_t)tsr_amino_table[a].n_atom; i++) {
-            const tsr_amino_atom *atom = &tsr_amino_table[a].atom[i];
-            double *to = tr->atom + (a * TSR_MAX_RESIDUE_ATOM + i) * n;
-            int z = atom->z, h = atom->n_hydrogen;
-            for (size_t k = 0; k < n_q; k++) {
-                double q = (double)k * table->dq_inv_ang;
-                to[k] = tsr_atom_contrast_amplitude(z, h, q);
-                if (table->n_comp == 1)
-                    continue;
-                to[n_q + k] = tsr_atom_displaced_amplitude(z, h, q);
-                to[2 * n_q + k] = tsr_component_water(q);
-            }
-        }
-    return TSR_OK;
+        for (size_t i = 0; i < (size_t)tsr_amino_table[a].n_atom; i++)
+            for (size_t k = 0; k < n_q; k++)
+                atom_amplitudes(table->n_comp, &tsr_amino_table[a].atom[i],
+                                (double)k * table->dq_inv_ang, n_q,
+                                tr->atom + (a * TSR_MAX_RESIDUE_ATOM + i) * n +
+                                    k);
 }
 
 /* Amplitudes and excesses of one type from sums; hydration is that of one
  * exposed atom. */
-static void take_means(tsr_form_factor_table *table, int t, double *sum)
+static void take_means(tsr_form_factor_table *table, int t, const type_sum *sum)
 {
-    double by[3] = {1.0 / sum[COUNT], 0.0, 0.0};
+    const double by[3] = {1.0 / sum->count,
+                          sum->exposed > 0.0 ? 1.0 / sum->exposed : 0.0,
+                          sum->exposed2 > 0.0 ? 1.0 / sum->exposed2 : 0.0};
     int n_q = table->n_q, n = table->n_type * n_q;
-    for (int i = 0; i < 2; i++)
-        by[i + 1] = sum[EXPOSED + i] > 0.0 ? 1.0 / sum[EXPOSED + i] : 0.0;
     for (int k = 0; k < n_q; k++) {
         double mean[TSR_N_COMP];
         double *f = table->amplitude + t * n_q + k;
         double *e = table->excess + t * n_q + k;
         for (int a = 0; a < table->n_comp; a++)
-            f[a * n] = mean[a] =
-                amplitude_of(table, sum, a)[k] * by[a == TSR_HYDRATION];
+            f[a * n] = mean[a] = sum->amplitude[a][k] * by[a == TSR_HYDRATION];
         for (int a = 0, pair = 0; a < table->n_comp; a++)
             for (int b = a; b < table->n_comp; b++, pair++)
                 e[pair * n] =
-                    product_of(table, sum, pair)[k] *
+                    sum->product[pair][k] *
                         by[(a == TSR_HYDRATION) + (b == TSR_HYDRATION)] -
                     mean[a] * mean[b];
         if (table->n_comp == 1)
@@ -950,40 +820,21 @@ static void take_means(tsr_form_factor_table *table, int t, double *sum)
     }
 }
 
-static tsr_status take_type(tsr_form_factor_table *table, int t, double *sum,
-                            tsr_err *err)
+static tsr_status take_type(tsr_form_factor_table *table, int t,
+                            const type_sum *sum, tsr_err *err)
 {
-    tsr_status s = TSR_OK;
-    if (sum[COUNT] == 0.0)
+    if (sum->count == 0.0)
         return tsr_fail(err, TSR_E_DATA,
                         "no complete %s in the training structures; give more "
                         "of them",
                         tsr_body_type_name(table->model, t));
     if (table->n_comp > 1)
-        s = tsr_exposure_fit(bins_of(sum), &table->exposure.type[t], err);
-    if (s != TSR_OK)
-        return s;
-    table->count[t] = (long)sum[COUNT];
-    table->rg2[t] = sum[RG2] / sum[COUNT];
-    table->atoms[t] = sum[ATOMS] / sum[COUNT];
-    table->radius[t] = sum[RADIUS] / sum[ATOMS];
+        TSR_TRY(tsr_exposure_fit(sum->bins, &table->exposure.type[t], err));
+    table->count[t] = (long)sum->count;
+    table->rg2[t] = sum->rg2 / sum->count;
+    table->atoms[t] = sum->atoms / sum->count;
+    table->radius[t] = sum->radius / sum->atoms;
     take_means(table, t, sum);
-    return TSR_OK;
-}
-
-static tsr_status take_source(tsr_form_factor_table *table, int n_path,
-                              const char *const *path, const double *sum,
-                              tsr_log *log, tsr_err *err)
-{
-    table->source =
-        tsr_structure_source(n_path, path, (long)sum[USED], (long)sum[SKIPPED]);
-    if (table->source == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to train form factors");
-    if (log != NULL)
-        tsr_info(log,
-                 "%d structures: %.0f residues used, %.0f left out "
-                 "(atoms missing)",
-                 n_path, sum[USED], sum[SKIPPED]);
     return TSR_OK;
 }
 
@@ -992,28 +843,39 @@ tsr_status tsr_form_factor_train(tsr_form_factor_table *table, int n_path,
                                  tsr_log *log, tsr_err *err)
 {
     training tr = {.table = table};
-    if (table->n_q < 3 || !(table->dq_inv_ang > 0.0))
+    const tsr_structure_fold_type fold = {.part_size = sizeof(training_sum),
+                                          .visit = visit,
+                                          .add = add,
+                                          .context = &tr};
+    tsr_pool pool = {0};
+    training_sum *sum;
+    if (table->n_q < 3 || table->n_q > TSR_TRAIN_N_Q ||
+        !(table->dq_inv_ang > 0.0))
         return tsr_fail(err, TSR_E_USAGE,
-                        "a q grid of %d points, step %g: at least 3 and above "
-                        "0 are needed",
-                        table->n_q, table->dq_inv_ang);
-    size_t length = sum_length(table);
-    tsr_structure_fold_type fold = {.part_size = length * sizeof(double),
-                                    .visit = visit,
-                                    .add = add,
-                                    .context = &tr};
-    double *sum = calloc(length, sizeof *sum);
-    tsr_status s = sum == NULL ? tsr_fail(err, TSR_E_NOMEM,
-                                          "no memory to train form factors")
-                               : training_new(&tr, err);
-    if (s == TSR_OK)
+                        "a q grid of %d points, step %g: 3 to %d and above 0 "
+                        "are needed",
+                        table->n_q, table->dq_inv_ang, TSR_TRAIN_N_Q);
+    tsr_pool_array(&pool, sum, 1);
+    tsr_pool_array(&pool, tr.atom,
+                   TSR_N_AMINO * TSR_MAX_RESIDUE_ATOM * table->n_comp *
+                       table->n_q);
+    tsr_status s = tsr_pool_check(&pool, err);
+    if (s == TSR_OK) {
+        fill_atom_table(&tr);
         s = tsr_structure_fold(&fold, n_path, path, n_thread, sum, log, err);
+    }
     for (int t = 0; t < table->n_type && s == TSR_OK; t++)
-        s = take_type(table, t, type_of(table, sum, t), err);
-    if (s == TSR_OK)
-        s = take_source(table, n_path, path, sum, log, err);
-    free(sum);
-    free(tr.atom);
+        s = take_type(table, t, &sum->type[t], err);
+    if (s == TSR_OK) {
+        tsr_info(log,
+                 "%d structures: %.0f residues used, %.0f left out "
+                 "(atoms missing)",
+                 n_path, sum->used, sum->skipped);
+        table->source = tsr_structure_source(n_path, path, (long)sum->used,
+                                             (long)sum->skipped);
+        s = tsr_allocated(table->source, err);
+    }
+    tsr_pool_clear(&pool);
     return s;
 }
 
@@ -1047,8 +909,7 @@ void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
  * for n_curve curves at once, each a sum of cubic B-splines in q (knots 0.1
  * 1/Angstrom apart), zero at q = 0 and held near zero by a ridge.
  *
- * One step: smooth_fit_begin, smooth_fit_add at every q but 0,
- * smooth_fit_step. */
+ * One step: smooth_fit_add at every q but 0, smooth_fit_step. */
 
 enum { MAX_CURVE = 84 };
 
@@ -1058,12 +919,11 @@ enum { MAX_CURVE = 84 };
 static const double knot = 0.1;
 
 typedef struct {
-    int n_curve, n_q, n_basis, n_param; /* n_param = n_basis n_curve */
-    double dq;
-    double *basis;                               /* [n_basis][n_q] */
-    gsl_matrix *normal;                          /* [n_param][n_param] */
-    gsl_vector *gradient, *change, *coefficient; /* [n_param]: of spline b,
-                                            curve c: b n_curve + c */
+    int n_curve, n_q, n_basis, n_param;      /* n_param = n_basis n_curve */
+    double *basis;                           /* [n_basis][n_q] */
+    double *normal;                          /* [n_param][n_param] */
+    double *gradient, *change, *coefficient; /* [n_param]: of spline b, curve c:
+                                                b n_curve + c */
 } smooth_fit;
 
 /* The uniform cubic B-spline around 0, knots at the integers. */
@@ -1085,46 +945,23 @@ static double basis_at(int b, double q)
     return rise * b_spline(q / knot - (b - 1));
 }
 
-static void smooth_fit_free(smooth_fit *fit)
+/* Curves of zero on q_k = k dq, k < n_q, in the pool. */
+static void smooth_fit_new(tsr_pool *pool, smooth_fit *fit, int n_curve,
+                           int n_q, double dq_inv_ang)
 {
-    if (fit == NULL)
-        return;
-    free(fit->basis);
-    gsl_matrix_free(fit->normal);
-    gsl_vector_free(fit->gradient);
-    gsl_vector_free(fit->change);
-    gsl_vector_free(fit->coefficient);
-    free(fit);
-}
-
-/* Curves of zero on q_k = k dq, k < n_q; NULL when out of memory. */
-static smooth_fit *smooth_fit_new(int n_curve, int n_q, double dq_inv_ang)
-{
-    smooth_fit *fit = calloc(1, sizeof *fit);
-    if (fit == NULL)
-        return NULL;
     double last = (n_q - 1) * dq_inv_ang;
     fit->n_curve = n_curve;
     fit->n_q = n_q;
-    fit->dq = dq_inv_ang;
     fit->n_basis = (int)ceil(last / knot - 1e-9) + 3;
     fit->n_param = fit->n_basis * n_curve;
-    size_t n = (size_t)fit->n_param;
-    fit->basis =
-        malloc((size_t)fit->n_basis * (size_t)n_q * sizeof *fit->basis);
-    fit->normal = gsl_matrix_alloc(n, n);
-    fit->gradient = gsl_vector_alloc(n);
-    fit->change = gsl_vector_alloc(n);
-    fit->coefficient = gsl_vector_calloc(n);
-    if (fit->basis == NULL || fit->normal == NULL || fit->gradient == NULL ||
-        fit->change == NULL || fit->coefficient == NULL) {
-        smooth_fit_free(fit);
-        return NULL;
-    }
-    for (int b = 0; b < fit->n_basis; b++)
+    tsr_pool_array(pool, fit->basis, fit->n_basis * n_q);
+    tsr_pool_array(pool, fit->normal, fit->n_param * fit->n_param);
+    tsr_pool_array(pool, fit->gradient, fit->n_param);
+    tsr_pool_array(pool, fit->change, fit->n_param);
+    tsr_pool_array(pool, fit->coefficient, fit->n_param);
+    for (int b = 0; b < fit->n_basis && fit->basis != NULL; b++)
         for (int k = 0; k < n_q; k++)
             fit->basis[b * n_q + k] = basis_at(b, k * dq_inv_ang);
-    return fit;
 }
 
 /* Value of a curve at any q up to the grid's last. */
@@ -1132,15 +969,8 @@ static double smooth_fit_at(const smooth_fit *fit, int curve, double q)
 {
     double sum = 0.0;
     for (int b = 0; b < fit->n_basis; b++)
-        sum +=
-            basis_at(b, q) * fit->coefficient->data[b * fit->n_curve + curve];
+        sum += basis_at(b, q) * fit->coefficient[b * fit->n_curve + curve];
     return sum;
-}
-
-static void smooth_fit_begin(smooth_fit *fit)
-{
-    gsl_matrix_set_zero(fit->normal);
-    gsl_vector_set_zero(fit->gradient);
 }
 
 /* Adds n_row equations at q_k: residual [n_row] and how it would fall with each
@@ -1162,41 +992,47 @@ static void smooth_fit_add(smooth_fit *fit, int k, int n_row,
     for (int u = 0; u < fit->n_basis; u++) {
         double bu = fit->basis[u * n_q + k];
         for (int a = 0; a < n && bu != 0.0; a++)
-            fit->gradient->data[u * n + a] += bu * slope[a];
+            fit->gradient[u * n + a] += bu * slope[a];
         for (int v = 0; v < fit->n_basis; v++) {
             double w = bu * fit->basis[v * n_q + k];
             if (w == 0.0)
                 continue;
             for (int a = 0; a < n; a++)
                 for (int b = 0; b < n; b++)
-                    *gsl_matrix_ptr(fit->normal, (size_t)(u * n + a),
-                                    (size_t)(v * n + b)) +=
+                    fit->normal[(u * n + a) * fit->n_param + v * n + b] +=
                         w * (a >= b ? square[a][b] : square[b][a]);
         }
     }
 }
 
-/* Solves with a ridge of `hold` a spline; *largest is the largest change.
- * Errors: TSR_E_NUMERIC. */
+/* Solves with a ridge of `hold` a spline, and clears the equations; *largest is
+ * the largest change. Errors: TSR_E_NUMERIC. */
 static tsr_status smooth_fit_step(smooth_fit *fit, double hold, double *largest,
                                   tsr_err *err)
 {
-    for (int i = 0; i < fit->n_param; i++) {
-        *gsl_matrix_ptr(fit->normal, (size_t)i, (size_t)i) += hold;
-        fit->gradient->data[i] -= hold * fit->coefficient->data[i];
+    const size_t n = (size_t)fit->n_param;
+    for (size_t i = 0; i < n; i++) {
+        fit->normal[i * n + i] += hold;
+        fit->gradient[i] -= hold * fit->coefficient[i];
     }
-    int gsl = gsl_linalg_cholesky_decomp1(fit->normal);
+    gsl_matrix_view normal = gsl_matrix_view_array(fit->normal, n, n);
+    gsl_vector_view gradient = gsl_vector_view_array(fit->gradient, n);
+    gsl_vector_view change = gsl_vector_view_array(fit->change, n);
+    int gsl = gsl_linalg_cholesky_decomp1(&normal.matrix);
     if (gsl == GSL_SUCCESS)
-        gsl =
-            gsl_linalg_cholesky_solve(fit->normal, fit->gradient, fit->change);
+        gsl = gsl_linalg_cholesky_solve(&normal.matrix, &gradient.vector,
+                                        &change.vector);
     if (gsl != GSL_SUCCESS)
         return tsr_fail(err, TSR_E_NUMERIC,
                         "the refinement of form factors has no solution: %s",
                         gsl_strerror(gsl));
-    gsl_vector_add(fit->coefficient, fit->change);
     *largest = 0.0;
-    for (int i = 0; i < fit->n_param; i++)
-        *largest = fmax(*largest, fabs(fit->change->data[i]));
+    for (size_t i = 0; i < n; i++) {
+        fit->coefficient[i] += fit->change[i];
+        *largest = fmax(*largest, fabs(fit->change[i]));
+    }
+    memset(fit->normal, 0, n * n * sizeof *fit->normal);
+    memset(fit->gradient, 0, n * sizeof *fit->gradient);
     return TSR_OK;
 }
 
@@ -1242,13 +1078,13 @@ typedef struct {
     tsr_target_grid grid;
     tsr_target_layout layout;
     int n_structure;
-    tsr_target_parts target; /* [n_structure][layout.length] */
-    double *start;    /* [n_comp + n_pair][n_type][table n_q]: F, then E */
-    double *self;     /* [n_type][table n_q] e^2: P of the contrast */
-    double *jacobian; /* [n_structure][n_setting][n_block n_type], at a q */
-    double *residual; /* [n_structure][n_setting] */
-    double *total;    /* [2][n_type]: amplitudes, dry and per exposure */
-    smooth_fit *fit;
+    kept_parts target; /* [n_structure][layout.length] */
+    double *start;     /* [n_comp + n_pair][n_type][table n_q]: F, then E */
+    double *self;      /* [n_type][table n_q] e^2: P of the contrast */
+    double *jacobian;  /* [n_structure][n_setting][n_block n_type], at a q */
+    double *residual;  /* [n_structure][n_setting] */
+    double *total;     /* [2][n_type]: amplitudes, dry and per exposure */
+    smooth_fit fit;
 } refinement;
 
 static size_t values(const tsr_form_factor_table *table)
@@ -1269,15 +1105,16 @@ static void fill_self(refinement *r)
     }
 }
 
-static tsr_status refinement_new(refinement *r, tsr_form_factor_table *table,
-                                 int n_path, tsr_err *err)
+static tsr_status refinement_new(tsr_pool *pool, refinement *r,
+                                 tsr_form_factor_table *table, int n_path,
+                                 tsr_err *err)
 {
     const kind *of = table->n_comp == 1 ? &one_component : &three_components;
-    int n_q = (table->n_q - 1) / of->stride + 1;
-    size_t n = (size_t)n_path, n_type = (size_t)table->n_type;
-    size_t n_row = n * (size_t)of->n_setting, n_value = values(table);
-    size_t n_f = (size_t)table->n_comp * n_value;
-    size_t n_e = (size_t)table->n_pair * n_value;
+    const int n_q = (table->n_q - 1) / of->stride + 1;
+    const int n_row = n_path * of->n_setting, n_type = table->n_type;
+    const size_t n_value = values(table);
+    const size_t n_f = (size_t)table->n_comp * n_value;
+    const size_t n_e = (size_t)table->n_pair * n_value;
     *r = (refinement){
         .kind = of,
         .table = table,
@@ -1285,17 +1122,15 @@ static tsr_status refinement_new(refinement *r, tsr_form_factor_table *table,
         .n_structure = n_path};
     r->layout = tsr_target_layout_of(&r->grid);
     r->target.length = r->layout.length;
-    r->target.part = malloc(n * r->layout.length * sizeof(double));
-    r->start = malloc((n_f + n_e) * sizeof(double));
-    r->self = malloc(n_value * sizeof(double));
-    r->jacobian = malloc(n_row * (size_t)of->n_block * n_type * sizeof(double));
-    r->residual = malloc(n_row * sizeof(double));
-    r->total = malloc(2 * n_type * sizeof(double));
-    r->fit =
-        smooth_fit_new(of->n_block * table->n_type, n_q, r->grid.dq_inv_ang);
-    if (r->target.part == NULL || r->start == NULL || r->self == NULL ||
-        r->jacobian == NULL || r->residual == NULL || r->total == NULL ||
-        r->fit == NULL)
+    tsr_pool_array(pool, r->target.part, (size_t)n_path * r->layout.length);
+    tsr_pool_array(pool, r->start, n_f + n_e);
+    tsr_pool_array(pool, r->self, n_value);
+    tsr_pool_array(pool, r->jacobian, n_row * of->n_block * n_type);
+    tsr_pool_array(pool, r->residual, n_row);
+    tsr_pool_array(pool, r->total, 2 * n_type);
+    smooth_fit_new(pool, &r->fit, of->n_block * n_type, n_q,
+                   r->grid.dq_inv_ang);
+    if (tsr_pool_check(pool, err) != TSR_OK)
         return tsr_fail(err, TSR_E_NOMEM,
                         "no memory to refine on %d structures (%.1f MB each); "
                         "give fewer of them",
@@ -1304,17 +1139,6 @@ static tsr_status refinement_new(refinement *r, tsr_form_factor_table *table,
     memcpy(r->start + n_f, table->excess, n_e * sizeof(double));
     fill_self(r);
     return TSR_OK;
-}
-
-static void refinement_clear(refinement *r)
-{
-    free(r->target.part);
-    free(r->start);
-    free(r->self);
-    free(r->jacobian);
-    free(r->residual);
-    free(r->total);
-    smooth_fit_free(r->fit);
 }
 
 static tsr_status visit_refined(const tsr_structure *structure,
@@ -1376,7 +1200,7 @@ static tsr_status fill_table(const refinement *r, tsr_err *err)
             double by[MAX_BLOCK];
             units(r, at, by);
             for (int b = 0; b < r->kind->n_block; b++)
-                by[b] *= smooth_fit_at(r->fit, b * table->n_type + t,
+                by[b] *= smooth_fit_at(&r->fit, b * table->n_type + t,
                                        k * table->dq_inv_ang);
             if (change(r, at, by) != 0)
                 return tsr_fail(err, TSR_E_NUMERIC,
@@ -1400,12 +1224,14 @@ static void fields(const refinement *r, const double *target, int t, int k,
     for (int s = 0; s < g->n_type; s++) {
         double twice = s == t ? 2.0 : 1.0;
         size_t pair = tsr_target_pair_at(g, t, s) + at;
-        field[0] += twice * dry[s] * target[l->pairs + pair];
+        field[0] += twice * dry[s] * target[l->sum[0] + pair];
         if (g->n_comp == 1)
             continue;
-        field[0] += wet[s] * target[l->wet + tsr_target_wet_at(g, t, s) + at];
-        field[1] += dry[s] * target[l->wet + tsr_target_wet_at(g, s, t) + at] +
-                    twice * wet[s] * target[l->wet2 + pair];
+        const size_t ts = (size_t)((t * g->n_type + s) * g->n_q) + at;
+        const size_t st = (size_t)((s * g->n_type + t) * g->n_q) + at;
+        field[0] += wet[s] * target[l->sum[1] + ts];
+        field[1] += dry[s] * target[l->sum[1] + st] +
+                    twice * wet[s] * target[l->sum[2] + pair];
     }
 }
 
@@ -1420,7 +1246,7 @@ static double linearise_type(const refinement *r, const double *target, int t,
     size_t at = (size_t)(t * table->n_q + k * r->kind->stride);
     const double *ex = table->excess + at;
     double dry = r->total[t], wet = r->total[table->n_type + t];
-    double many = target[l->count + (size_t)t], field[2], unit[MAX_BLOCK];
+    double many = target[l->many[0] + (size_t)t], field[2], unit[MAX_BLOCK];
     fields(r, target, t, k, field);
     units(r, at, unit);
     if (table->n_comp == 1) {
@@ -1428,8 +1254,8 @@ static double linearise_type(const refinement *r, const double *target, int t,
         by[SELF] = many * unit[SELF];
         return dry * field[0] + many * (ex[0] + dry * dry);
     }
-    double e = target[l->exposed + (size_t)t];
-    double e2 = target[l->exposed2 + (size_t)t];
+    double e = target[l->many[1] + (size_t)t];
+    double e2 = target[l->many[2] + (size_t)t];
     double cc = ex[0] - 2.0 * ex[n] + ex[3 * n];
     double cd = ex[n] - ex[3 * n], ch = ex[2 * n] - ex[4 * n];
     double of_dry = field[0] + many * dry + e * wet;
@@ -1455,8 +1281,8 @@ static void linearise(refinement *r, int m, int s, int k)
     double scale =
         tsr_component_scale(r->kind->setting[s][0], target[r->layout.radius],
                             k * r->grid.dq_inv_ang);
-    double atoms = tsr_target_intensity(&r->grid, target + r->layout.atoms + k,
-                                        (size_t)r->grid.n_q, scale, c2);
+    double atoms = intensity_of(&r->grid, target + r->layout.atoms + k,
+                                (size_t)r->grid.n_q, scale, c2);
     int row = m * r->kind->n_setting + s;
     double *j = r->jacobian + row * n_block * n_type, sum = 0.0;
     for (int t = 0; t < n_type; t++) {
@@ -1478,15 +1304,14 @@ static void linearise(refinement *r, int m, int s, int k)
 static tsr_status step(refinement *r, double *largest, tsr_err *err)
 {
     int n_row = r->n_structure * r->kind->n_setting;
-    smooth_fit_begin(r->fit);
     for (int k = 1; k < r->grid.n_q; k++) {
         for (int m = 0; m < r->n_structure; m++)
             for (int s = 0; s < r->kind->n_setting; s++)
                 linearise(r, m, s, k);
-        smooth_fit_add(r->fit, k, n_row, r->jacobian, r->residual);
+        smooth_fit_add(&r->fit, k, n_row, r->jacobian, r->residual);
     }
     double hold = ridge * n_row * knot / r->grid.dq_inv_ang;
-    tsr_status s = smooth_fit_step(r->fit, hold, largest, err);
+    tsr_status s = smooth_fit_step(&r->fit, hold, largest, err);
     return s == TSR_OK ? fill_table(r, err) : s;
 }
 
@@ -1503,7 +1328,7 @@ static tsr_status iterate(refinement *r, tsr_log *log, tsr_err *err)
                         "the refinement of %s did not converge in %d steps; "
                         "give more structures, or do not refine",
                         r->kind->what, MAX_ITERATION);
-    if (s == TSR_OK && log != NULL)
+    if (s == TSR_OK)
         tsr_info(log, "%s refined in %d steps", r->kind->what, i);
     return s;
 }
@@ -1514,20 +1339,18 @@ static tsr_status refine(tsr_form_factor_table *table, int n_path,
                          const char *const *path, int n_thread, tsr_log *log,
                          tsr_err *err)
 {
-    refinement r = {0};
-    tsr_status s = refinement_new(&r, table, n_path, err);
-    if (s == TSR_OK) {
-        tsr_structure_fold_type fold = {.part_size =
-                                            r.layout.length * sizeof(double),
-                                        .visit = visit_refined,
-                                        .add = tsr_target_keep,
-                                        .context = &r.grid};
-        s = tsr_structure_fold(&fold, n_path, path, n_thread, &r.target, log,
-                               err);
-    }
-    if (s == TSR_OK)
-        s = iterate(&r, log, err);
-    refinement_clear(&r);
+    tsr_pool pool = {0};
+    refinement r;
+    tsr_status s = refinement_new(&pool, &r, table, n_path, err);
+    const tsr_structure_fold_type fold = {.part_size =
+                                              r.layout.length * sizeof(double),
+                                          .visit = visit_refined,
+                                          .add = keep,
+                                          .context = &r.grid};
+    TSR_THEN(s, tsr_structure_fold(&fold, n_path, path, n_thread, &r.target,
+                                   log, err));
+    TSR_THEN(s, iterate(&r, log, err));
+    tsr_pool_clear(&pool);
     return s;
 }
 
@@ -1535,26 +1358,21 @@ tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
                                   const char *const *path, int n_thread,
                                   tsr_log *log, tsr_err *err)
 {
-    tsr_status s;
-    if (table->n_comp == 1) {
-        s = refine(table, n_path, path, n_thread, log, err);
-    } else {
-        tsr_form_factor_table *contrast = NULL;
+    tsr_form_factor_table *contrast = NULL;
+    tsr_status s = TSR_OK;
+    if (table->n_comp > 1) {
         s = tsr_form_factor_fold(table, &contrast, err);
-        if (s == TSR_OK)
-            s = refine(contrast, n_path, path, n_thread, log, err);
+        TSR_THEN(s, refine(contrast, n_path, path, n_thread, log, err));
         if (s == TSR_OK)
             tsr_form_factor_unfold(contrast, table);
-        if (s == TSR_OK)
-            s = refine(table, n_path, path, n_thread, log, err);
         tsr_form_factor_free(contrast);
     }
-    if (s != TSR_OK)
-        return s;
-    return tsr_table_head(
-        &table->source, err,
-        "refined: on the relative error of I(q) against all atoms\n%s",
-        table->source != NULL ? table->source : "");
+    TSR_THEN(s, refine(table, n_path, path, n_thread, log, err));
+    TSR_THEN(s, tsr_table_head(&table->source, err,
+                               "refined: on the relative error of I(q) "
+                               "against all atoms\n%s",
+                               table->source != NULL ? table->source : ""));
+    return s;
 }
 
 /* ---- evaluation ----
@@ -1605,9 +1423,7 @@ tsr_status tsr_error_summarise(int n_structure, const double *error,
                                tsr_err *err)
 {
     double *value = malloc((size_t)n_structure * sizeof *value);
-    if (value == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d errors",
-                        n_structure);
+    TSR_TRY(tsr_allocated(value, err));
     for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
         for (int m = 0; m < n_structure; m++)
             value[m] = band_rms(error + (size_t)m * stride, b);
@@ -1636,25 +1452,6 @@ typedef struct {
 
 enum { TABLE = TSR_MAX_TYPE * N_Q };
 
-static tsr_status prepare(prepared *p, int n, const tsr_evaluation *row,
-                          tsr_err *err)
-{
-    size_t size = (size_t)n * TABLE * sizeof(double);
-    *p = (prepared){.n = n,
-                    .row = row,
-                    .amplitude = malloc(TSR_N_COMP * size),
-                    .excess = malloc(TSR_N_COMP_PAIR * size)};
-    tsr_status s = p->amplitude == NULL || p->excess == NULL
-                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for tables")
-                       : TSR_OK;
-    for (int i = 0; i < n && s == TSR_OK; i++)
-        s = tsr_form_factor_at(
-            row[i].table, N_Q, TSR_ERROR_DQ,
-            p->amplitude + (size_t)(i * TSR_N_COMP) * TABLE,
-            p->excess + (size_t)(i * TSR_N_COMP_PAIR) * TABLE, err);
-    return s;
-}
-
 /* Errors [N_Q] of a row on a target of its table. */
 static void one_row(const prepared *p, int i, const tsr_target_grid *grid,
                     const double *target, double *error)
@@ -1669,9 +1466,8 @@ static void one_row(const prepared *p, int i, const tsr_target_grid *grid,
     for (int k = 0; k < N_Q; k++) {
         double g =
             tsr_component_scale(row->c1, target[l.radius], k * TSR_ERROR_DQ);
-        bodies[k] = tsr_target_intensity(grid, partial + k, N_Q, g, row->c2);
-        atoms[k] =
-            tsr_target_intensity(grid, target + l.atoms + k, N_Q, g, row->c2);
+        bodies[k] = intensity_of(grid, partial + k, N_Q, g, row->c2);
+        atoms[k] = intensity_of(grid, target + l.atoms + k, N_Q, g, row->c2);
     }
     tsr_error_relative(bodies, atoms, error);
 }
@@ -1714,24 +1510,27 @@ tsr_status tsr_form_factor_evaluate(int n_path, const char *const *path, int n,
                                     int n_thread, tsr_log *log,
                                     tsr_error_summary *summary, tsr_err *err)
 {
-    prepared p;
+    tsr_pool pool = {0};
+    prepared p = {.n = n, .row = evaluation};
     const size_t row = (size_t)n * N_Q;
-    tsr_target_parts all = {
-        .length = row, .part = malloc((size_t)n_path * row * sizeof(double))};
+    kept_parts all = {.length = row};
     const tsr_structure_fold_type fold = {.part_size = row * sizeof(double),
                                           .visit = visit_evaluated,
-                                          .add = tsr_target_keep,
+                                          .add = keep,
                                           .context = &p};
-    tsr_status s = prepare(&p, n, evaluation, err);
-    if (s == TSR_OK && all.part == NULL)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory for errors");
-    if (s == TSR_OK)
-        s = tsr_structure_fold(&fold, n_path, path, n_thread, &all, log, err);
+    tsr_pool_array(&pool, p.amplitude, n * TSR_N_COMP * TABLE);
+    tsr_pool_array(&pool, p.excess, n * TSR_N_COMP_PAIR * TABLE);
+    tsr_pool_array(&pool, all.part, (size_t)n_path * row);
+    tsr_status s = tsr_pool_check(&pool, err);
+    for (int i = 0; i < n && s == TSR_OK; i++)
+        s = tsr_form_factor_at(evaluation[i].table, N_Q, TSR_ERROR_DQ,
+                               p.amplitude + i * TSR_N_COMP * TABLE,
+                               p.excess + i * TSR_N_COMP_PAIR * TABLE, err);
+    TSR_THEN(s,
+             tsr_structure_fold(&fold, n_path, path, n_thread, &all, log, err));
     for (int i = 0; i < n && s == TSR_OK; i++)
         s = tsr_error_summarise(n_path, all.part + (size_t)i * N_Q, row,
                                 &summary[i], err);
-    free(all.part);
-    free(p.amplitude);
-    free(p.excess);
+    tsr_pool_clear(&pool);
     return s;
 }

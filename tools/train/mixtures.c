@@ -3,21 +3,20 @@
  * threads, and expectation-maximisation from several starts. Small mixtures
  * have many maxima of nearly the same height, so that one start is not enough,
  * and following all of them to the end would cost ten times as much. */
-#include "train/mixtures.h"
+#include "core/parallel.h"
+#include "core/pool.h"
 #include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/prior_density.h"
+#include "train/train.h"
 
-#include <gsl/gsl_eigen.h>
 #include <gsl/gsl_math.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TRIAL = 1, FINAL = 5 }; /* effort */
-enum { MAX_THREAD = 64, LEAST_HELD_OUT = 10 };
+enum { LEAST_HELD_OUT = 10 };
 static const double slack = 0.002; /* nat */
 
 /* The observations of a task: those trained on first, then those held out. */
@@ -26,87 +25,51 @@ typedef struct {
     double *x;
     int *test_file; /* [n_test] */
     long n_train, n_test;
-    double *value[TSR_MIXTURE_MOST + 1]; /* [n_test], by number of parts */
+    double *value[TSR_MIXTURE_MOST + 1]; /* [n_test], by number of parts; NULL:
+                                            too few observations */
 } split;
 
 /* One fit: a task, a number of parts, on part of the observations or all. */
 typedef struct {
     split *of;
     int n_part, is_final;
-} job;
-
-/* The jobs that the threads share; `next` is under the mutex. */
-typedef struct {
-    int n, next;
-    job *job;
-    pthread_mutex_t mutex;
-    tsr_status status; /* of a job that failed, under the mutex */
+    tsr_status status;
     tsr_err error;
-} job_list;
+} job;
 
 static tsr_status do_job(const job *j, tsr_err *err)
 {
-    split *of = j->of;
+    const split *of = j->of;
     const tsr_mixture_task *task = of->task;
     if (j->is_final)
-        return task->type->fit(task->n, task->x, j->n_part, FINAL,
-                               task->mixture, err);
-    double *value = malloc((size_t)of->n_test * sizeof *value);
+        return task->type->fit(task->sample->n, task->sample->x, j->n_part,
+                               FINAL, task->mixture, err);
     void *mixture = calloc(1, task->type->size);
-    tsr_status s;
-    if (value == NULL || mixture == NULL)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory to train a mixture");
-    else
-        s = task->type->fit(of->n_train, of->x, j->n_part, TRIAL, mixture, err);
-    if (s == TSR_OK)
-        s = task->type->evaluate(mixture, of->n_test,
-                                 of->x + of->n_train * task->type->dim, value,
-                                 err);
-    if (s == TSR_OK) {
-        of->value[j->n_part] = value;
-        value = NULL;
-    }
+    TSR_TRY(tsr_allocated(mixture, err));
+    tsr_status s =
+        task->type->fit(of->n_train, of->x, j->n_part, TRIAL, mixture, err);
+    TSR_THEN(s, task->type->evaluate(mixture, of->n_test,
+                                     of->x + of->n_train * task->type->dim,
+                                     of->value[j->n_part], err));
     free(mixture);
-    free(value);
     return s;
 }
 
-static void *work(void *argument)
+static void work_on(void *context, int part, int thread)
 {
-    job_list *list = argument;
-    for (;;) {
-        pthread_mutex_lock(&list->mutex);
-        int i =
-            list->status == TSR_OK && list->next < list->n ? list->next++ : -1;
-        pthread_mutex_unlock(&list->mutex);
-        if (i < 0)
-            return NULL;
-        tsr_err error;
-        tsr_status s = do_job(&list->job[i], &error);
-        if (s != TSR_OK) {
-            pthread_mutex_lock(&list->mutex);
-            list->status = s;
-            list->error = error;
-            pthread_mutex_unlock(&list->mutex);
-        }
-    }
+    job *j = (job *)context + part;
+    (void)thread;
+    j->status = do_job(j, &j->error);
 }
 
-static tsr_status do_jobs(job_list *list, int n_thread, tsr_err *err)
+static tsr_status do_jobs(int n, job *list, int n_thread, tsr_err *err)
 {
-    pthread_t thread[MAX_THREAD];
-    long n = n_thread > 0 ? n_thread : sysconf(_SC_NPROCESSORS_ONLN);
-    int started = 0;
-    list->next = 0;
-    while (started < n - 1 && started < MAX_THREAD &&
-           pthread_create(&thread[started], NULL, work, list) == 0)
-        started++;
-    work(list); /* the caller works too, alone where no thread can be had */
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-    return list->status == TSR_OK
-               ? TSR_OK
-               : tsr_fail(err, list->status, "%s", list->error.message);
+    tsr_parallel_run(n, n_thread > 0 ? n_thread : tsr_parallel_processors(),
+                     work_on, list);
+    for (int i = 0; i < n; i++)
+        if (list[i].status != TSR_OK)
+            return tsr_fail(err, list[i].status, "%s", list[i].error.message);
+    return TSR_OK;
 }
 
 static int is_held_out(int file)
@@ -114,35 +77,26 @@ static int is_held_out(int file)
     return file % TSR_MIXTURE_HOLD_OUT == TSR_MIXTURE_HOLD_OUT - 1;
 }
 
-static tsr_status split_make(split *s, tsr_mixture_task *task, tsr_err *err)
+static tsr_status split_make(split *s, tsr_mixture_task *task, tsr_pool *pool,
+                             tsr_err *err)
 {
-    size_t dim = (size_t)task->type->dim, n = (size_t)task->n;
+    size_t dim = (size_t)task->type->dim;
     *s = (split){.task = task};
-    s->x = malloc((n * dim + 1) * sizeof *s->x);
-    s->test_file = malloc((n + 1) * sizeof *s->test_file);
-    if (s->x == NULL || s->test_file == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld observations",
-                        task->n);
-    for (long i = 0; i < task->n; i++)
-        s->n_train += !is_held_out(task->file[i]);
+    tsr_pool_array(pool, s->x, (size_t)task->sample->n * dim);
+    tsr_pool_array(pool, s->test_file, task->sample->n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (long i = 0; i < task->sample->n; i++)
+        s->n_train += !is_held_out(task->sample->file[i]);
     long at[2] = {0, s->n_train};
-    for (long i = 0; i < task->n; i++) {
-        int held_out = is_held_out(task->file[i]);
+    for (long i = 0; i < task->sample->n; i++) {
+        int held_out = is_held_out(task->sample->file[i]);
         if (held_out)
-            s->test_file[s->n_test++] = task->file[i];
-        memcpy(s->x + (size_t)at[held_out]++ * dim, task->x + (size_t)i * dim,
-               dim * sizeof *s->x);
+            s->test_file[s->n_test++] = task->sample->file[i];
+        memcpy(s->x + (size_t)at[held_out]++ * dim,
+               task->sample->x + (size_t)i * dim, dim * sizeof *s->x);
     }
     task->n_held_out = s->n_test;
     return TSR_OK;
-}
-
-static void split_clear(split *s)
-{
-    for (int k = 0; k <= TSR_MIXTURE_MOST; k++)
-        free(s->value[k]);
-    free(s->x);
-    free(s->test_file);
 }
 
 static double mean_of(const double *x, long n)
@@ -177,9 +131,8 @@ static void choose(split *s, tsr_log *log)
         task->held_out[k] = (double)NAN;
     task->n_part = least;
     if (s->value[least] == NULL) {
-        if (log != NULL)
-            tsr_info(log, "%s: %ld observations, %ld of them held out: %d", //
-                     task->name, task->n, s->n_test, least);
+        tsr_info(log, "%s: %ld observations, %ld of them held out: %d",
+                 task->name, task->sample->n, s->n_test, least);
         return;
     }
     for (int k = least; k <= most && s->value[k] != NULL; k++) {
@@ -195,24 +148,24 @@ static void choose(split *s, tsr_log *log)
             task->n_part = k;
             chosen = 1;
         }
-        if (log != NULL)
-            tsr_debug(log, "%s: %d: held out %.4f nat, %.4f +- %.4f less",
-                      task->name, k, task->held_out[k], less, error);
+        tsr_debug(log, "%s: %d: held out %.4f nat, %.4f +- %.4f less",
+                  task->name, k, task->held_out[k], less, error);
     }
-    if (log != NULL)
-        tsr_info(log,
-                 "%s: %ld observations, %d parts; held out %ld: %.4f nat "
-                 "(%d: %.4f, best %d: %.4f)",
-                 task->name, task->n, task->n_part, s->n_test,
-                 task->held_out[task->n_part], least, task->held_out[least],
-                 best, task->held_out[best]);
+    tsr_info(log,
+             "%s: %ld observations, %d parts; held out %ld: %.4f nat "
+             "(%d: %.4f, best %d: %.4f)",
+             task->name, task->sample->n, task->n_part, s->n_test,
+             task->held_out[task->n_part], least, task->held_out[least], best,
+             task->held_out[best]);
 }
 
 /* From the largest numbers of parts down, so that no thread ends with a long
- * one. A mixture of k parts wants some observations for each. */
-static void list_trials(job_list *list, int n_task, split *s)
+ * one. A mixture of k parts wants some observations for each. Returns how many
+ * jobs there are. */
+static int list_trials(job *list, int n_task, split *s, tsr_pool *pool)
 {
     enum { LEAST_PER_PART = 10 };
+    int n = 0;
     for (int k = TSR_MIXTURE_MOST; k >= 1; k--)
         for (int i = 0; i < n_task; i++) {
             const tsr_mixture_type *type = s[i].task->type;
@@ -220,48 +173,57 @@ static void list_trials(job_list *list, int n_task, split *s)
                 s[i].n_test < LEAST_HELD_OUT ||
                 s[i].n_train < (long)k * LEAST_PER_PART)
                 continue;
-            list->job[list->n++] = (job){&s[i], k, 0};
+            tsr_pool_array(pool, s[i].value[k], s[i].n_test);
+            list[n++] = (job){.of = &s[i], .n_part = k};
         }
+    return n;
 }
 
 tsr_status tsr_mixture_train(int n_task, tsr_mixture_task *task, int n_thread,
                              tsr_log *log, tsr_err *err)
 {
-    job_list list = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    split *s = calloc((size_t)n_task + 1, sizeof *s);
-    list.job = malloc(((size_t)n_task + 1) * TSR_MIXTURE_MOST * sizeof(job));
-    tsr_status status = TSR_OK;
-    if (s == NULL || list.job == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory to train mixtures");
+    tsr_pool pool = {0};
+    split *s;
+    job *list;
+    int n = 0;
+    tsr_pool_array(&pool, s, n_task);
+    tsr_pool_array(&pool, list, n_task * TSR_MIXTURE_MOST);
+    tsr_status status = tsr_pool_check(&pool, err);
     for (int i = 0; i < n_task && status == TSR_OK; i++)
-        status = split_make(&s[i], &task[i], err);
+        status = split_make(&s[i], &task[i], &pool, err);
     if (status == TSR_OK) {
-        list_trials(&list, n_task, s);
-        status = do_jobs(&list, n_thread, err);
+        n = list_trials(list, n_task, s, &pool);
+        status = tsr_pool_check(&pool, err);
     }
-    if (status == TSR_OK) {
-        list.n = 0;
-        for (int i = 0; i < n_task; i++) {
-            choose(&s[i], log);
-            list.job[list.n++] = (job){&s[i], task[i].n_part, 1};
-        }
-        status = do_jobs(&list, n_thread, err);
+    TSR_THEN(status, do_jobs(n, list, n_thread, err));
+    for (int i = 0; i < n_task && status == TSR_OK; i++) {
+        choose(&s[i], log);
+        list[i] = (job){.of = &s[i], .n_part = task[i].n_part, .is_final = 1};
     }
-    for (int i = 0; s != NULL && i < n_task; i++)
-        split_clear(&s[i]);
-    pthread_mutex_destroy(&list.mutex);
-    free(list.job);
-    free(s);
+    TSR_THEN(status, do_jobs(n_task, list, n_thread, err));
+    tsr_pool_clear(&pool);
     return status;
 }
 
-/* ---- expectation-maximisation ---- */
+/* ---- expectation-maximisation ----
+ *
+ * From several starts (Dempster, Laird & Rubin 1977; short runs from many
+ * starts, long ones from the best: Biernacki, Celeux & Govaert 2003), which
+ * come from a fixed random stream. */
 
 enum { N_START = 12, N_SHORT = 12, N_LONG = 400, SEED = 20 };
 static const double converged = 1e-6; /* nat, an observation and a step */
 
+typedef struct {
+    /* A random start into the mixture that `work` knows. */
+    void (*start)(void *work, gsl_rng *rng);
+    /* One step; returns the mean log density of the observations under the
+     * mixture before it. */
+    double (*step)(void *work);
+} em_type;
+
 /* Steps until they gain too little; returns the last mean log density. */
-static double run_long(const tsr_em_type *type, void *work)
+static double run_long(const em_type *type, void *work)
 {
     double before = -HUGE_VAL;
     for (int k = 0; k < N_LONG; k++) {
@@ -284,25 +246,22 @@ static int best_left(double highest[N_START])
     return best;
 }
 
-tsr_status tsr_em_run(const tsr_em_type *type, void *work, void *mixture,
-                      size_t size, int n_long, tsr_err *err)
+/* mixture: what start and step change, `size` bytes, flat. The n_long best of
+ * the starts are followed to their maxima, and the highest is kept. */
+static tsr_status run_em(const em_type *type, void *work, void *mixture,
+                         size_t size, int n_long, tsr_err *err)
 {
-    char *kept = malloc((N_START + 1) * size), *best = kept;
     gsl_rng *rng = tsr_rng_new(SEED, 0);
-    if (kept == NULL || rng == NULL) {
-        free(kept);
-        if (rng != NULL)
-            gsl_rng_free(rng);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to fit a mixture");
-    }
+    char *kept = rng != NULL ? malloc((N_START + 1) * size) : NULL;
+    char *best = kept;
     double value[N_START], highest = -HUGE_VAL;
-    for (int i = 0; i < N_START; i++) {
+    for (int i = 0; i < N_START && kept != NULL; i++) {
         type->start(work, rng);
         for (int k = 0; k < N_SHORT; k++)
             value[i] = type->step(work);
         memcpy(kept + (size_t)(i + 1) * size, mixture, size);
     }
-    for (int i = 0; i < n_long && i < N_START; i++) {
+    for (int i = 0; i < n_long && i < N_START && kept != NULL; i++) {
         int from = best_left(value);
         memcpy(mixture, kept + (size_t)(from + 1) * size, size);
         double now = run_long(type, work);
@@ -311,15 +270,20 @@ tsr_status tsr_em_run(const tsr_em_type *type, void *work, void *mixture,
             memcpy(best, mixture, size);
         }
     }
-    memcpy(mixture, best, size);
-    free(kept);
+    if (kept != NULL)
+        memcpy(mixture, best, size);
     gsl_rng_free(rng);
-    return TSR_OK;
+    const tsr_status s = tsr_allocated(kept, err);
+    free(kept);
+    return s;
 }
 
-void tsr_em_spread(const void *work, long n_x,
-                   double (*distance2)(const void *work, long i, long j),
-                   gsl_rng *rng, double *nearest, int n, long *pick)
+/* Picks n of n_x observations, each farther from those before it than chance
+ * would have it (k-means++, Arthur & Vassilvitskii 2007). pick [n] out;
+ * nearest [n_x] scratch; distance2 of two observations of `work`. */
+static void spread_out(const void *work, long n_x,
+                       double (*distance2)(const void *work, long i, long j),
+                       gsl_rng *rng, double *nearest, int n, long *pick)
 {
     for (long i = 0; i < n_x; i++)
         nearest[i] = 1.0;
@@ -340,7 +304,9 @@ void tsr_em_spread(const void *work, long n_x,
     }
 }
 
-double tsr_em_shares(int n, double *x)
+/* Shares of n parts in an observation from their log densities, in place;
+ * returns the log of the sum of the densities. */
+static double shares_of(int n, double *x)
 {
     double largest = -HUGE_VAL, all = 0.0;
     for (int k = 0; k < n; k++)
@@ -354,8 +320,11 @@ double tsr_em_shares(int n, double *x)
     return largest + log(all);
 }
 
-void tsr_em_weights(int n, long n_x, const double *share, double least,
-                    double *weight)
+/* Weights of n parts whose last, broader than the others, has at least
+ * `least`: the maximum of the likelihood under that bound. share [n]: the sums
+ * of shares in n_x observations. weight [n] out. */
+static void weights_of(int n, long n_x, const double *share, double least,
+                       double *weight)
 {
     const int last = n - 1;
     double broad = fmax(share[last] / (double)n_x, least);
@@ -364,6 +333,13 @@ void tsr_em_weights(int n, long n_x, const double *share, double least,
         weight[k] = others > 0.0 ? (1.0 - broad) * share[k] / others
                                  : (1.0 - broad) / last;
     weight[last] = broad;
+}
+
+/* Heavy parts first; a part begins with its weight. */
+static int by_weight(const void *a, const void *b)
+{
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p < q) - (p > q);
 }
 
 /* ---- mixtures of torsions ----
@@ -566,14 +542,14 @@ static double step_torsion(void *work)
             for (int t = 0; t < N_TERM; t++)
                 x[k] += term[k][t] * at[t];
         }
-        total += tsr_em_shares(n, x);
+        total += shares_of(n, x);
         for (int k = 0; k < n; k++)
             for (int t = 0; t < N_TERM && x[k] > 1e-12; t++)
                 sum[k][t] += x[k] * at[t];
     }
     for (int k = 0; k < n; k++)
         x[k] = sum[k][0];
-    tsr_em_weights(n, fit->n, x, TSR_UNIFORM_WEIGHT, weight);
+    weights_of(n, fit->n, x, TSR_UNIFORM_WEIGHT, weight);
     for (int k = 0; k < n; k++)
         m->part[k].weight = weight[k];
     for (int k = 0; k < n - 1; k++) {
@@ -603,7 +579,7 @@ static void start_torsion(void *work, gsl_rng *rng)
     tsr_torsion_mixture *m = &fit->m;
     long pick[TSR_MAX_VON_MISES];
     int n = fit->n_part - 1;
-    tsr_em_spread(fit, fit->n, distance2_torsion, rng, fit->nearest, n, pick);
+    spread_out(fit, fit->n, distance2_torsion, rng, fit->nearest, n, pick);
     *m = (tsr_torsion_mixture){.count = fit->n, .n = n + 1};
     for (int k = 0; k < n; k++) {
         const double *at = fit->at[pick[k]];
@@ -616,41 +592,28 @@ static void start_torsion(void *work, gsl_rng *rng)
     m->part[n] = (tsr_von_mises){.weight = start_uniform};
 }
 
-/* The heaviest first, the uniform one last. */
-static int torsion_by_weight(const void *a, const void *b)
-{
-    const tsr_von_mises *p = a, *q = b;
-    return (p->weight < q->weight) - (p->weight > q->weight);
-}
-
 static tsr_status fit_torsions(long n, const double *x, int n_part, int effort,
                                void *mixture, tsr_err *err)
 {
-    static const tsr_em_type type = {start_torsion, step_torsion};
+    static const em_type type = {start_torsion, step_torsion};
     torsion_fit fit = {.n = n, .n_part = n_part};
-    tsr_status s = TSR_OK;
-    fit.at = malloc((size_t)n * sizeof *fit.at);
-    fit.nearest = malloc((size_t)n * sizeof *fit.nearest);
-    if (fit.at == NULL || fit.nearest == NULL) {
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory to fit %ld torsions", n);
-        goto done;
-    }
-    for (long i = 0; i < n; i++) {
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, fit.at, n);
+    tsr_pool_array(&pool, fit.nearest, n);
+    tsr_status s = tsr_pool_check(&pool, err);
+    for (long i = 0; i < n && s == TSR_OK; i++) {
         double a = cos(x[2 * i]), b = sin(x[2 * i]);
         double c = cos(x[2 * i + 1]), d = sin(x[2 * i + 1]);
         memcpy(fit.at[i],
                (double[N_TERM]){1.0, a, b, c, d, a * c, a * d, b * c, b * d},
                sizeof fit.at[i]);
     }
-    s = tsr_em_run(&type, &fit, &fit.m, sizeof fit.m, effort, err);
-    if (s == TSR_OK) {
-        qsort(fit.m.part, (size_t)n_part - 1, sizeof fit.m.part[0],
-              torsion_by_weight);
+    TSR_THEN(s, run_em(&type, &fit, &fit.m, sizeof fit.m, effort, err));
+    if (s == TSR_OK) { /* the uniform part stays last */
+        qsort(fit.m.part, (size_t)n_part - 1, sizeof fit.m.part[0], by_weight);
         *(tsr_torsion_mixture *)mixture = fit.m;
     }
-done:
-    free(fit.nearest);
-    free(fit.at);
+    tsr_pool_clear(&pool);
     return s;
 }
 
@@ -658,8 +621,7 @@ static tsr_status evaluate_torsion(const void *mixture, long n, const double *x,
                                    double *value, tsr_err *err)
 {
     tsr_torsion_density *density = tsr_torsion_density_new(mixture);
-    if (density == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a density");
+    TSR_TRY(tsr_allocated(density, err));
     for (long i = 0; i < n; i++)
         value[i] = tsr_torsion_density_log(density, x[2 * i], x[2 * i + 1]);
     free(density);
@@ -692,29 +654,23 @@ typedef struct {
     double *nearest;           /* [n] scratch */
     double mean[3], cov[3][3]; /* of all */
     tsr_side_mixture m;        /* as it is */
-    gsl_eigen_symmv_workspace *eigen;
-    gsl_matrix *matrix, *vectors;
-    gsl_vector *values;
 } side_fit;
 
 /* Raises what is below the least variance, along the axes of the covariance:
  * the maximum of the likelihood under that bound. */
-static void bound_covariance(side_fit *fit, double cov[3][3])
+static void bound_covariance(double cov[3][3])
 {
     static const double least = TSR_LEAST_SIDE_SD * TSR_LEAST_SIDE_SD;
-    for (size_t i = 0; i < 3; i++)
-        for (size_t j = 0; j < 3; j++)
-            gsl_matrix_set(fit->matrix, i, j, cov[i][j]);
-    gsl_eigen_symmv(fit->matrix, fit->values, fit->vectors, fit->eigen);
-    if (gsl_vector_min(fit->values) >= least)
+    double matrix[9], value[3], axis[3][3];
+    memcpy(matrix, cov, sizeof matrix);
+    tsr_eigen(3, matrix, value, axis[0]);
+    if (value[2] >= least)
         return;
-    for (size_t i = 0; i < 3; i++)
-        for (size_t j = 0; j <= i; j++) {
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j <= i; j++) {
             double sum = 0.0;
-            for (size_t k = 0; k < 3; k++)
-                sum += fmax(gsl_vector_get(fit->values, k), least) *
-                       gsl_matrix_get(fit->vectors, i, k) *
-                       gsl_matrix_get(fit->vectors, j, k);
+            for (int k = 0; k < 3; k++)
+                sum += fmax(value[k], least) * axis[k][i] * axis[k][j];
             cov[i][j] = cov[j][i] = sum;
         }
 }
@@ -743,12 +699,13 @@ static void covariance_of(const moments *m, double mean[3], double cov[3][3])
             cov[i][j] = cov[j][i] = m->xx[i][j] / m->weight - mean[i] * mean[j];
 }
 
-static void take_moments(side_fit *fit, const moments *m, tsr_side_gaussian *g)
+static void take_moments(const side_fit *fit, const moments *m,
+                         tsr_side_gaussian *g)
 {
     covariance_of(m, g->mean, g->cov);
     for (int i = 0; i < 3; i++)
         g->mean[i] += fit->mean[i];
-    bound_covariance(fit, g->cov);
+    bound_covariance(g->cov);
 }
 
 /* The precision (inverse covariance) by cofactors, for the inner loop. */
@@ -803,7 +760,7 @@ static double step_side(void *work)
         tsr_vec3_sub(x, fit->at + 3 * i, fit->mean);
         for (int k = 0; k < m->n; k++)
             e[k] = log_of(&part[k], x);
-        total += tsr_em_shares(m->n, e);
+        total += shares_of(m->n, e);
         for (int k = 0; k < m->n; k++)
             if (e[k] > 1e-12)
                 add_moments(&sum[k], e[k], x);
@@ -811,7 +768,7 @@ static double step_side(void *work)
     for (int k = 0; k < m->n; k++)
         e[k] = sum[k].weight;
     if (m->n > 1)
-        tsr_em_weights(m->n, fit->n, e, TSR_BROAD_WEIGHT, weight);
+        weights_of(m->n, fit->n, e, TSR_BROAD_WEIGHT, weight);
     for (int k = 0; k < m->n && m->n > 1; k++)
         m->part[k].weight = weight[k];
     for (int k = 0; k < n_free(fit); k++)
@@ -835,7 +792,7 @@ static void start_side(void *work, gsl_rng *rng)
     int n = n_free(fit), is_broad = gsl_rng_uniform(rng) < 0.5;
     long pick[TSR_MAX_SIDE_GAUSSIAN];
     moments sum[TSR_MAX_SIDE_GAUSSIAN] = {{0}};
-    tsr_em_spread(fit, fit->n, distance2_side, rng, fit->nearest, n, pick);
+    spread_out(fit, fit->n, distance2_side, rng, fit->nearest, n, pick);
     for (long i = 0; i < fit->n; i++) {
         double x[3], d2, least = HUGE_VAL;
         int at = 0;
@@ -856,7 +813,7 @@ static void start_side(void *work, gsl_rng *rng)
         for (int i = 0; i < 3 && is_broad; i++)
             for (int j = 0; j < 3; j++)
                 g->cov[i][j] = fit->cov[i][j] / pow(n, 2.0 / 3.0);
-        bound_covariance(fit, g->cov);
+        bound_covariance(g->cov);
     }
     if (fit->n_part > 1) {
         tsr_side_gaussian *g = &fit->m.part[n];
@@ -866,12 +823,6 @@ static void start_side(void *work, gsl_rng *rng)
             for (int j = 0; j < 3; j++)
                 g->cov[i][j] = broad_scale * fit->cov[i][j];
     }
-}
-
-static int side_by_weight(const void *a, const void *b)
-{
-    const tsr_side_gaussian *p = a, *q = b;
-    return (p->weight < q->weight) - (p->weight > q->weight);
 }
 
 static void whole(side_fit *fit)
@@ -890,41 +841,23 @@ static void whole(side_fit *fit)
     }
     double mean[3];
     covariance_of(&all, mean, fit->cov);
-    bound_covariance(fit, fit->cov);
+    bound_covariance(fit->cov);
 }
 
 static tsr_status fit_sides(long n, const double *x, int n_part, int effort,
                             void *mixture, tsr_err *err)
 {
-    static const tsr_em_type type = {start_side, step_side};
+    static const em_type type = {start_side, step_side};
     side_fit fit = {.n = n, .n_part = n_part, .at = x};
-    tsr_status s = TSR_OK;
     fit.nearest = malloc((size_t)n * sizeof *fit.nearest);
-    fit.eigen = gsl_eigen_symmv_alloc(3);
-    fit.matrix = gsl_matrix_alloc(3, 3);
-    fit.vectors = gsl_matrix_alloc(3, 3);
-    fit.values = gsl_vector_alloc(3);
-    if (fit.nearest == NULL || fit.eigen == NULL || fit.matrix == NULL ||
-        fit.vectors == NULL || fit.values == NULL) {
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory to fit %ld side chains", n);
-        goto done;
-    }
+    TSR_TRY(tsr_allocated(fit.nearest, err));
     whole(&fit);
-    s = tsr_em_run(&type, &fit, &fit.m, sizeof fit.m, effort, err);
+    tsr_status s = run_em(&type, &fit, &fit.m, sizeof fit.m, effort, err);
     if (s == TSR_OK) {
         qsort(fit.m.part, (size_t)n_free(&fit), sizeof fit.m.part[0],
-              side_by_weight);
+              by_weight);
         *(tsr_side_mixture *)mixture = fit.m;
     }
-done:
-    if (fit.values != NULL)
-        gsl_vector_free(fit.values);
-    if (fit.vectors != NULL)
-        gsl_matrix_free(fit.vectors);
-    if (fit.matrix != NULL)
-        gsl_matrix_free(fit.matrix);
-    if (fit.eigen != NULL)
-        gsl_eigen_symmv_free(fit.eigen);
     free(fit.nearest);
     return s;
 }
@@ -933,8 +866,7 @@ static tsr_status evaluate_side(const void *mixture, long n, const double *x,
                                 double *value, tsr_err *err)
 {
     tsr_side_density *density = tsr_side_density_new(mixture);
-    if (density == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a density");
+    TSR_TRY(tsr_allocated(density, err));
     for (long i = 0; i < n; i++)
         value[i] = tsr_side_density_log(density, x + 3 * i);
     free(density);

@@ -1,11 +1,10 @@
 /* Goes through a structure residue by residue and keeps what the rules of the
  * header let pass; all structures together are then the sample that densities
  * are fitted to. */
-#include "train/priors.h"
+#include "core/pool.h"
+#include "core/text.h"
 #include "core/vec3.h"
 #include "molecule/prior_table.h"
-#include "train/mixtures.h"
-#include "train/residue_atoms.h"
 #include "train/train.h"
 
 #include <gsl/gsl_math.h>
@@ -13,7 +12,6 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,74 +23,43 @@ static const double farthest = 4.0, mad_to_sd = 1.4826;
 
 enum { N, CA, C, O, CB }; /* of the table of amino acids */
 
-tsr_prior_sample *tsr_prior_sample_new(void)
-{
-    tsr_prior_sample *sample = calloc(1, sizeof *sample);
-    if (sample == NULL)
-        return NULL;
-    for (int c = 0; c < TSR_N_RAMA; c++)
-        sample->torsion[c].dim = 2;
-    for (int a = 0; a < TSR_N_AMINO; a++)
-        sample->side[a].dim = 3, sample->angle[a].dim = 1;
-    return sample;
-}
-
-static void clear_sample(tsr_sample *s)
-{
-    free(s->x);
-    free(s->file);
-}
-
-void tsr_prior_sample_free(tsr_prior_sample *sample)
-{
-    if (sample == NULL)
-        return;
-    for (int c = 0; c < TSR_N_RAMA; c++)
-        clear_sample(&sample->torsion[c]);
-    for (int a = 0; a < TSR_N_AMINO; a++) {
-        clear_sample(&sample->side[a]);
-        clear_sample(&sample->angle[a]);
-    }
-    free(sample);
-}
-
-static tsr_status make_room(tsr_sample *s, long more, tsr_err *err)
+static int make_room(tsr_pool *pool, tsr_sample *s, int dim, long more)
 {
     if (s->n + more <= s->room)
-        return TSR_OK;
-    long room = s->n + more + s->room;
-    double *x = realloc(s->x, (size_t)(room * s->dim) * sizeof *x);
+        return 1;
+    const size_t room = (size_t)(s->n + more + s->room);
+    double *x = tsr_pool_resize(pool, s->x, room * (size_t)dim, sizeof *x);
+    int *file = tsr_pool_resize(pool, s->file, room, sizeof *file);
     if (x != NULL)
         s->x = x;
-    int *file = realloc(s->file, (size_t)room * sizeof *file);
     if (file != NULL)
         s->file = file;
     if (x == NULL || file == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld observations",
-                        room);
-    s->room = room;
-    return TSR_OK;
+        return 0;
+    s->dim = dim;
+    s->room = (long)room;
+    return 1;
 }
 
-static tsr_status put(tsr_sample *s, const double *x, int file, tsr_err *err)
+static void put(tsr_prior_sample *all, tsr_sample *s, int dim, const double *x)
 {
-    TSR_TRY(make_room(s, 1, err));
-    memcpy(s->x + s->n * s->dim, x, (size_t)s->dim * sizeof *x);
-    s->file[s->n++] = file;
-    return TSR_OK;
+    if (!make_room(&all->pool, s, dim, 1))
+        return;
+    memcpy(s->x + s->n * dim, x, (size_t)dim * sizeof *x);
+    s->file[s->n++] = all->n_file;
 }
 
-static tsr_status put_side_chain(const tsr_residue_atoms *atoms,
-                                 tsr_prior_sample *sample, tsr_err *err)
+static void put_side_chain(const tsr_residue_atoms *atoms,
+                           tsr_prior_sample *sample)
 {
     double centre[3], local[3], frame[3][3];
     const double *n = atoms->xyz[N], *ca = atoms->xyz[CA], *c = atoms->xyz[C];
     if (n == NULL || ca == NULL || c == NULL ||
         tsr_side_chain_centre(atoms, centre) != 0)
-        return TSR_OK;
+        return;
     tsr_frame(frame, n, ca, c);
     tsr_frame_to_local(local, frame, ca, centre);
-    return put(&sample->side[atoms->amino], local, sample->n_file, err);
+    put(sample, &sample->side[atoms->amino], 3, local);
 }
 
 /* A residue and its neighbours. */
@@ -144,24 +111,23 @@ static int is_mirrored(const tsr_residue_atoms *atoms)
     return cb[2] > 0.0;
 }
 
-static tsr_status put_torsions(const place *before, const place *at,
-                               const place *after, tsr_prior_sample *sample,
-                               tsr_err *err)
+static void put_torsions(const place *before, const place *at,
+                         const place *after, tsr_prior_sample *sample)
 {
     const double *const *x = at->atoms.xyz;
     if (!at->is_there || x[N] == NULL || x[CA] == NULL || x[C] == NULL ||
         x[O] == NULL || !is_joined(before, at) || !is_joined(at, after))
-        return TSR_OK;
+        return;
     double omega = omega_of(before, at);
     double angle = tsr_vec3_angle(x[N], x[CA], x[C]);
     if (is_mirrored(&at->atoms)) {
         sample->n_mirrored++;
-        return TSR_OK;
+        return;
     }
     if (is_twisted(omega) || is_twisted(omega_of(at, after)) ||
         angle < least_angle || angle > most_angle) {
         sample->n_strained++;
-        return TSR_OK;
+        return;
     }
     tsr_amino amino = at->atoms.amino;
     tsr_rama_class class =
@@ -169,55 +135,48 @@ static tsr_status put_torsions(const place *before, const place *at,
     double torsion[2] = {
         tsr_vec3_torsion(before->atoms.xyz[C], x[N], x[CA], x[C]),
         tsr_vec3_torsion(x[N], x[CA], x[C], after->atoms.xyz[N])};
-    TSR_TRY(put(&sample->torsion[class], torsion, sample->n_file, err));
-    return put(&sample->angle[amino], &angle, sample->n_file, err);
+    put(sample, &sample->torsion[class], 2, torsion);
+    put(sample, &sample->angle[amino], 1, &angle);
 }
 
 tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,
                                   const tsr_structure *structure, tsr_err *err)
 {
     place before = {0}, at = place_of(structure, 0), after;
-    tsr_status s = TSR_OK;
-    for (int r = 0; r < structure->n_residue && s == TSR_OK; r++) {
+    for (int r = 0; r < structure->n_residue; r++) {
         after = place_of(structure, r + 1);
         if (at.is_there)
-            s = put_side_chain(&at.atoms, sample, err);
-        TSR_THEN(s, put_torsions(&before, &at, &after, sample, err));
+            put_side_chain(&at.atoms, sample);
+        put_torsions(&before, &at, &after, sample);
         before = at;
         at = after;
     }
     sample->n_file++;
-    return s;
+    return tsr_pool_check(&sample->pool, err);
 }
 
-static tsr_status append(tsr_sample *to, const tsr_sample *from, int n_file,
-                         tsr_err *err)
+static void append(tsr_prior_sample *all, tsr_sample *to,
+                   const tsr_sample *from)
 {
-    tsr_status s = make_room(to, from->n, err);
-    if (s != TSR_OK || from->n == 0)
-        return s;
+    if (from->n == 0 || !make_room(&all->pool, to, from->dim, from->n))
+        return;
     memcpy(to->x + to->n * to->dim, from->x,
            (size_t)(from->n * from->dim) * sizeof *from->x);
     for (long i = 0; i < from->n; i++)
-        to->file[to->n + i] = from->file[i] + n_file;
-    to->n += from->n;
-    return TSR_OK;
+        to->file[to->n++] = from->file[i] + all->n_file;
 }
 
-tsr_status tsr_prior_sample_add(tsr_prior_sample *to,
-                                const tsr_prior_sample *from, tsr_err *err)
+void tsr_prior_sample_add(tsr_prior_sample *to, const tsr_prior_sample *from)
 {
-    tsr_status s = TSR_OK;
-    for (int c = 0; c < TSR_N_RAMA && s == TSR_OK; c++)
-        s = append(&to->torsion[c], &from->torsion[c], to->n_file, err);
-    for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++) {
-        s = append(&to->side[a], &from->side[a], to->n_file, err);
-        TSR_THEN(s, append(&to->angle[a], &from->angle[a], to->n_file, err));
+    for (int c = 0; c < TSR_N_RAMA; c++)
+        append(to, &to->torsion[c], &from->torsion[c]);
+    for (int a = 0; a < TSR_N_AMINO; a++) {
+        append(to, &to->side[a], &from->side[a]);
+        append(to, &to->angle[a], &from->angle[a]);
     }
     to->n_file += from->n_file;
     to->n_mirrored += from->n_mirrored;
     to->n_strained += from->n_strained;
-    return s;
 }
 
 tsr_status tsr_angle_gaussian_of(const tsr_sample *sample,
@@ -225,8 +184,7 @@ tsr_status tsr_angle_gaussian_of(const tsr_sample *sample,
 {
     size_t n = (size_t)sample->n, m = 0;
     double *x = malloc((2 * n + 1) * sizeof *x), *scratch = x + n;
-    if (x == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu angles", n);
+    TSR_TRY(tsr_allocated(x, err));
     memcpy(x, sample->x, n * sizeof *x);
     gsl_sort(x, 1, n);
     double median = gsl_stats_median_from_sorted_data(x, 1, n);
@@ -426,9 +384,8 @@ enum {
 /* What a structure gives, or all of them. */
 typedef struct {
     long used, skipped; /* residues, for the heading */
-    tsr_prior_sample *sample;
+    tsr_prior_sample sample;
     contact_sum contact;
-    tsr_status status; /* of adding */
 } prior_sum;
 
 static tsr_status visit(const tsr_structure *structure, const void *context,
@@ -445,12 +402,8 @@ static tsr_status visit(const tsr_structure *structure, const void *context,
         else
             sum->used++;
     }
-    sum->sample = tsr_prior_sample_new();
-    if (sum->sample == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for the residues of '%s'",
-                        structure->path);
-    tsr_status s = tsr_prior_sample_visit(sum->sample, structure, err);
-    return s == TSR_OK ? visit_bodies(structure, &sum->contact, err) : s;
+    TSR_TRY(tsr_prior_sample_visit(&sum->sample, structure, err));
+    return visit_bodies(structure, &sum->contact, err);
 }
 
 static void add(const void *context, void *total, const void *part)
@@ -461,26 +414,13 @@ static void add(const void *context, void *total, const void *part)
     to->used += from->used;
     to->skipped += from->skipped;
     add_contacts(&to->contact, &from->contact);
-    tsr_status s = tsr_prior_sample_add(to->sample, from->sample, NULL);
-    if (s != TSR_OK)
-        to->status = s;
+    tsr_prior_sample_add(&to->sample, &from->sample);
 }
 
 static void clear(void *part)
 {
     prior_sum *sum = part;
-    tsr_prior_sample_free(sum->sample);
-}
-
-static tsr_mixture_task task_of(const tsr_sample *sample, const char *name,
-                                const tsr_mixture_type *type, void *mixture)
-{
-    return (tsr_mixture_task){.name = name,
-                              .type = type,
-                              .n = sample->n,
-                              .x = sample->x,
-                              .file = sample->file,
-                              .mixture = mixture};
+    tsr_pool_clear(&sum->sample.pool);
 }
 
 static tsr_status check_count(long n, const char *what, const char *name,
@@ -502,11 +442,13 @@ static tsr_status list_tasks(const tsr_prior_sample *sample,
     tsr_status s = TSR_OK;
     *n_task = 0;
     for (int c = 0; c < TSR_N_RAMA && s == TSR_OK; c++) {
-        const char *name = tsr_rama_name[c];
-        task[(*n_task)++] = task_of(&sample->torsion[c], name,
-                                    &tsr_mixture_torsion, &table->torsion[c]);
-        s = check_count(sample->torsion[c].n, "residues with both torsions",
-                        name, err);
+        const tsr_sample *from = &sample->torsion[c];
+        task[(*n_task)++] = (tsr_mixture_task){.name = tsr_rama_name[c],
+                                               .type = &tsr_mixture_torsion,
+                                               .sample = from,
+                                               .mixture = &table->torsion[c]};
+        s = check_count(from->n, "residues with both torsions",
+                        tsr_rama_name[c], err);
     }
     for (int a = 0; a < TSR_N_AMINO && s == TSR_OK; a++) {
         const char *name = tsr_amino_table[a].three;
@@ -514,8 +456,10 @@ static tsr_status list_tasks(const tsr_prior_sample *sample,
         if (s != TSR_OK || !tsr_amino_has_side_chain((tsr_amino)a))
             continue;
         s = check_count(sample->side[a].n, "complete side chains", name, err);
-        task[(*n_task)++] =
-            task_of(&sample->side[a], name, &tsr_mixture_side, &table->side[a]);
+        task[(*n_task)++] = (tsr_mixture_task){.name = name,
+                                               .type = &tsr_mixture_side,
+                                               .sample = &sample->side[a],
+                                               .mixture = &table->side[a]};
     }
     return s;
 }
@@ -539,22 +483,23 @@ static tsr_status take_angles(const tsr_prior_sample *sample,
 
 /* One line a mixture: what it says of structures that it did not see, beside
  * the density with as few parts as can be and, of torsions, the uniform one. */
-static void write_tasks(FILE *out, const tsr_prior_sample *sample, int n_task,
-                        const tsr_mixture_task *task)
+static void write_tasks(tsr_words *out, const tsr_prior_sample *sample,
+                        int n_task, const tsr_mixture_task *task)
 {
-    fprintf(out,
-            "torsions left out: %ld of D residues, %ld of strained ones\n"
-            "mean log density (nat) of residues held out, every sixth "
-            "structure,\nunder mixtures that did not see them: residues held "
-            "out, parts, log density;\nwith %d parts (torsions) or %d "
-            "(side chains); uniform torsions have %.4f\n",
-            sample->n_mirrored, sample->n_strained, tsr_mixture_torsion.least,
-            tsr_mixture_side.least, -log(4.0 * M_PI * M_PI));
+    tsr_words_say(
+        out,
+        "torsions left out: %ld of D residues, %ld of strained ones\n"
+        "mean log density (nat) of residues held out, every sixth "
+        "structure,\nunder mixtures that did not see them: residues held "
+        "out, parts, log density;\nwith %d parts (torsions) or %d "
+        "(side chains); uniform torsions have %.4f\n",
+        sample->n_mirrored, sample->n_strained, tsr_mixture_torsion.least,
+        tsr_mixture_side.least, -log(4.0 * M_PI * M_PI));
     for (int i = 0; i < n_task; i++)
-        fprintf(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
-                task[i].n_held_out, task[i].n_part,
-                task[i].held_out[task[i].n_part],
-                task[i].held_out[task[i].type->least]);
+        tsr_words_say(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
+                      task[i].n_held_out, task[i].n_part,
+                      task[i].held_out[task[i].n_part],
+                      task[i].held_out[task[i].type->least]);
 }
 
 static tsr_status take_source(const prior_sum *sum, int n_path,
@@ -563,20 +508,17 @@ static tsr_status take_source(const prior_sum *sum, int n_path,
                               tsr_prior_table *table, tsr_err *err)
 {
     char *files = tsr_structure_source(n_path, path, sum->used, sum->skipped);
-    size_t size;
-    FILE *out = files != NULL ? open_memstream(&table->source, &size) : NULL;
-    int bad = out == NULL;
-    if (!bad) {
-        write_tasks(out, sum->sample, n_task, task);
-        fprintf(out,
-                "contact pairs seen less than %d times (filled from the "
-                "types): one-body %d of 210, two-body %d of 231\n%s",
-                MIN_PAIRS, n_rare[0], n_rare[1], files);
-        bad = fclose(out) != 0;
-    }
+    tsr_words words;
+    tsr_words_begin(&words);
+    write_tasks(&words, &sum->sample, n_task, task);
+    tsr_words_say(&words,
+                  "contact pairs seen less than %d times (filled from the "
+                  "types): one-body %d of 210, two-body %d of 231\n%s",
+                  MIN_PAIRS, n_rare[0], n_rare[1], files != NULL ? files : "");
+    table->source = tsr_words_end(&words);
+    const tsr_status s = tsr_allocated(files, err);
     free(files);
-    return bad ? tsr_fail(err, TSR_E_NOMEM, "no memory to train priors")
-               : TSR_OK;
+    return s == TSR_OK ? tsr_allocated(table->source, err) : s;
 }
 
 static tsr_status take_all(const prior_sum *sum, int n_path,
@@ -585,9 +527,9 @@ static tsr_status take_all(const prior_sum *sum, int n_path,
 {
     int n_rare[2], n_task = 0;
     tsr_mixture_task task[N_TASK];
-    TSR_TRY(list_tasks(sum->sample, table, task, &n_task, err));
+    TSR_TRY(list_tasks(&sum->sample, table, task, &n_task, err));
     TSR_TRY(take_both(&sum->contact, table, n_rare, err));
-    TSR_TRY(take_angles(sum->sample, table, err));
+    TSR_TRY(take_angles(&sum->sample, table, err));
     TSR_TRY(tsr_mixture_train(n_task, task, n_thread, log, err));
     return take_source(sum, n_path, path, n_rare, n_task, task, table, err);
 }
@@ -603,22 +545,16 @@ tsr_status tsr_prior_table_train(int n_path, const char *const *path,
                                           .clear = clear};
     prior_sum *sum = calloc(1, sizeof *sum);
     tsr_prior_table *table = calloc(1, sizeof *table);
-    tsr_status s = TSR_OK;
-    if (sum != NULL)
-        sum->sample = tsr_prior_sample_new();
-    if (sum == NULL || table == NULL || sum->sample == NULL)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory to train priors");
-    else
-        s = tsr_structure_fold(&fold, n_path, path, n_thread, sum, log, err);
-    if (s == TSR_OK && sum->status != TSR_OK)
-        s = tsr_fail(err, sum->status, "no memory to train priors");
-    if (s == TSR_OK && log != NULL)
+    tsr_status s = sum == NULL || table == NULL ? tsr_no_memory(err) : TSR_OK;
+    TSR_THEN(s,
+             tsr_structure_fold(&fold, n_path, path, n_thread, sum, log, err));
+    TSR_THEN(s, tsr_pool_check(&sum->sample.pool, err));
+    if (s == TSR_OK)
         tsr_info(log,
                  "%d structures: %ld complete residues, %ld with atoms "
                  "missing (their complete bodies count)",
                  n_path, sum->used, sum->skipped);
-    if (s == TSR_OK)
-        s = take_all(sum, n_path, path, n_thread, log, table, err);
+    TSR_THEN(s, take_all(sum, n_path, path, n_thread, log, table, err));
     if (s == TSR_OK) {
         *out = table;
         table = NULL;

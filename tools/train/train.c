@@ -2,6 +2,8 @@
  * given its heading and written. A heading has all that is needed to make the
  * table again and to know what it may be tested on. */
 #include "train/train.h"
+#include "core/parallel.h"
+#include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "molecule/prior_table.h"
@@ -9,12 +11,82 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+/* ---- residues ----
+ *
+ * Which atoms of a residue belong to which body, by the names in the table of
+ * amino acids, and the mass-weighted centres. */
+
+int tsr_residue_atoms_find(const tsr_structure *structure,
+                           const tsr_residue_record *residue,
+                           tsr_residue_atoms *out)
+{
+    memset(out, 0, sizeof *out);
+    int amino = tsr_amino_by_three(residue->name);
+    if (amino < 0)
+        return -1;
+    out->amino = (tsr_amino)amino;
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    for (int i = 0; i < info->n_atom; i++) {
+        const tsr_atom *atom =
+            tsr_residue_atom(structure, residue, info->atom[i].name);
+        /* The element must be the table's: SE in a renamed MSE is not. */
+        if (atom != NULL && atom->z == info->atom[i].z)
+            out->xyz[i] = atom->xyz;
+        else
+            out->n_missing++;
+    }
+    return 0;
+}
+
+int tsr_body_atoms(tsr_body_model model, tsr_amino amino, int body,
+                   int index[TSR_MAX_RESIDUE_ATOM])
+{
+    const tsr_amino_info *info = &tsr_amino_table[amino];
+    int n = 0;
+    for (int i = 0; i < info->n_atom; i++)
+        if (tsr_body_of_atom(model, amino, info->atom[i].name) == body)
+            index[n++] = i;
+    return n;
+}
+
+int tsr_body_centre(tsr_body_model model, const tsr_residue_atoms *atoms,
+                    int body, double centre[3])
+{
+    const tsr_amino_info *info = &tsr_amino_table[atoms->amino];
+    int index[TSR_MAX_RESIDUE_ATOM];
+    int n = tsr_body_atoms(model, atoms->amino, body, index);
+    if (n == 0 || atoms->xyz[index[0]] == NULL)
+        return -1;
+    /* From the first atom, so that a body of one atom is exactly there. */
+    const double *origin = atoms->xyz[index[0]];
+    double sum[3] = {0.0, 0.0, 0.0}, total = 0.0;
+    for (int k = 0; k < n; k++) {
+        const double *x = atoms->xyz[index[k]];
+        if (x == NULL)
+            return -1;
+        double mass = tsr_atom_mass(info->atom[index[k]].z);
+        for (int d = 0; d < 3; d++)
+            sum[d] += mass * (x[d] - origin[d]);
+        total += mass;
+    }
+    for (int d = 0; d < 3; d++)
+        centre[d] = origin[d] + sum[d] / total;
+    return 0;
+}
+
+int tsr_side_chain_centre(const tsr_residue_atoms *atoms, double centre[3])
+{
+    if (!tsr_amino_has_side_chain(atoms->amino))
+        return -1;
+    return tsr_body_centre(TSR_BODIES_TWO, atoms, 1, centre);
+}
+
+/* ---- which files ---- */
 
 static int ends_with(const char *name, size_t length, const char *ending)
 {
@@ -150,20 +222,13 @@ typedef struct {
     int n_train, n_test;
 } split;
 
-static void split_clear(split *s)
-{
-    free(s->train);
-    tsr_path_list_clear(&s->list);
-}
-
 static tsr_status split_make(split *s, int n_place, const char *const *place,
                              int every, tsr_err *err)
 {
     *s = (split){0};
     TSR_TRY(tsr_path_list_collect(&s->list, n_place, place, err));
     s->train = malloc(2 * (size_t)s->list.n * sizeof(*s->train));
-    if (s->train == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    TSR_TRY(tsr_allocated(s->train, err));
     s->test = s->train + s->list.n;
     tsr_path_list_split(&s->list, every, &s->n_train, s->train, &s->n_test,
                         s->test);
@@ -180,29 +245,25 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
     if (s == TSR_OK) {
         table = tsr_form_factor_new(order->model, order->n_comp, TSR_TRAIN_N_Q,
                                     TSR_TRAIN_DQ);
-        if (table == NULL)
-            s = tsr_fail(err, TSR_E_NOMEM, "no memory to train form factors");
+        s = tsr_allocated(table, err);
     }
-    if (s == TSR_OK)
-        s = tsr_form_factor_train(table, files.n_train, files.train,
-                                  order->n_thread, log, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_refine(table, files.n_train, files.train,
-                                   order->n_thread, log, err);
-    if (s == TSR_OK)
-        s = put_heading(&table->source,
-                        order->n_comp == 1
-                            ? "Form factors of bodies: F the mean amplitude, P "
-                              "the mean self intensity;\nsee README.md beside "
-                              "this file."
-                            : "Form factors of bodies in three components: "
-                              "solute, displaced solvent,\nhydration; see "
-                              "README.md beside this file.",
-                        order->command, files.n_test, files.test, err);
-    if (s == TSR_OK)
-        s = tsr_form_factor_write(table, order->output, err);
+    TSR_THEN(s, tsr_form_factor_train(table, files.n_train, files.train,
+                                      order->n_thread, log, err));
+    TSR_THEN(s, tsr_form_factor_refine(table, files.n_train, files.train,
+                                       order->n_thread, log, err));
+    TSR_THEN(s, put_heading(&table->source,
+                            order->n_comp == 1
+                                ? "Form factors of bodies: F the mean "
+                                  "amplitude, P the mean self intensity;\nsee "
+                                  "README.md beside this file."
+                                : "Form factors of bodies in three components: "
+                                  "solute, displaced solvent,\nhydration; see "
+                                  "README.md beside this file.",
+                            order->command, files.n_test, files.test, err));
+    TSR_THEN(s, tsr_form_factor_write(table, order->output, err));
     tsr_form_factor_free(table);
-    split_clear(&files);
+    free(files.train);
+    tsr_path_list_clear(&files.list);
     return s;
 }
 
@@ -215,138 +276,80 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
     TSR_TRY(tsr_path_list_collect(&list, n_place, place, err));
     tsr_status s = tsr_prior_table_train(list.n, (const char *const *)list.path,
                                          n_thread, log, &table, err);
-    if (s == TSR_OK)
-        s = put_heading(&table->source,
-                        "Backbone torsions, side-chain centres, bond angles "
-                        "N-CA-C and contact\ndistances of bodies; see "
-                        "README.md beside this file.",
-                        command, 0, NULL, err);
-    if (s == TSR_OK)
-        s = tsr_prior_table_write(table, output, err);
+    TSR_THEN(s, put_heading(&table->source,
+                            "Backbone torsions, side-chain centres, bond "
+                            "angles N-CA-C and contact\ndistances of bodies; "
+                            "see README.md beside this file.",
+                            command, 0, NULL, err));
+    TSR_THEN(s, tsr_prior_table_write(table, output, err));
     tsr_prior_table_free(table);
     tsr_path_list_clear(&list);
     return s;
 }
 
-/* Passes over structure files, and what tables' headings say of them.
+/* ---- passes over structure files ----
  *
  * Files are taken by threads as they come free, but added in their order, in
  * blocks: rounding, and so every table, is then the same whatever the number of
  * threads, and memory is that of a block. */
 
-enum {
-    BLOCK = 32, /* parts alive at once: bounds the memory */
-    MAX_THREAD = 64
-};
+enum { BLOCK = 32 }; /* parts alive at once: bounds the memory */
 
-/* A block of files that the threads share; `next` is under the mutex. */
+/* A block of files that the threads share. */
 typedef struct {
     const tsr_structure_fold_type *type;
     const char *const *path;
-    int n, next;
-    pthread_mutex_t mutex;
-    char *part; /* [BLOCK][part_size] */
-    tsr_status status[BLOCK];
-    tsr_err *error; /* [BLOCK] */
+    char *part;         /* [BLOCK][part_size] */
+    tsr_status *status; /* [BLOCK] */
+    tsr_err *error;     /* [BLOCK] */
 } fold_block;
 
-static void *work(void *argument)
+static void visit_file(void *context, int i, int thread)
 {
-    fold_block *block = argument;
-    for (;;) {
-        pthread_mutex_lock(&block->mutex);
-        int i = block->next < block->n ? block->next++ : -1;
-        pthread_mutex_unlock(&block->mutex);
-        if (i < 0)
-            return NULL;
-        tsr_structure *structure = NULL;
-        tsr_status s =
-            tsr_structure_read(block->path[i], &structure, &block->error[i]);
-        if (s == TSR_OK)
-            s = block->type->visit(structure, block->type->context,
-                                   block->part +
-                                       (size_t)i * block->type->part_size,
-                                   &block->error[i]);
-        tsr_structure_free(structure);
-        block->status[i] = s;
-    }
-}
-
-/* A thread that cannot be started is done without: the caller works too. */
-static void run_block(fold_block *block, int n_thread)
-{
-    pthread_t thread[MAX_THREAD];
-    int started = 0;
-    while (started < n_thread - 1 &&
-           pthread_create(&thread[started], NULL, work, block) == 0)
-        started++;
-    work(block);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-}
-
-static tsr_status add_block(fold_block *block, void *total, tsr_err *err)
-{
-    for (int i = 0; i < block->n; i++) {
-        if (block->status[i] != TSR_OK)
-            return tsr_fail(err, block->status[i], "%s",
-                            block->error[i].message);
-        block->type->add(block->type->context, total,
-                         block->part + (size_t)i * block->type->part_size);
-    }
-    return TSR_OK;
-}
-
-static void clear_block(const fold_block *block)
-{
-    for (int i = 0; i < block->n && block->type->clear != NULL; i++)
-        block->type->clear(block->part + (size_t)i * block->type->part_size);
-}
-
-static int thread_count(int n_thread)
-{
-    long n = n_thread > 0 ? n_thread : sysconf(_SC_NPROCESSORS_ONLN);
-    if (n < 1)
-        n = 1;
-    return n > MAX_THREAD ? MAX_THREAD : (int)n;
+    const fold_block *b = context;
+    tsr_structure *structure = NULL;
+    (void)thread;
+    b->status[i] = tsr_structure_read(b->path[i], &structure, &b->error[i]);
+    TSR_THEN(b->status[i],
+             b->type->visit(structure, b->type->context,
+                            b->part + (size_t)i * b->type->part_size,
+                            &b->error[i]));
+    tsr_structure_free(structure);
 }
 
 tsr_status tsr_structure_fold(const tsr_structure_fold_type *type, int n_path,
                               const char *const *path, int n_thread,
                               void *total, tsr_log *log, tsr_err *err)
 {
-    fold_block block = {.type = type, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    tsr_status s = TSR_OK;
-    block.part = malloc(BLOCK * type->part_size);
-    block.error = malloc(BLOCK * sizeof *block.error);
-    if (block.part == NULL || block.error == NULL) {
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory for %d parts of %zu bytes",
-                     BLOCK, type->part_size);
-        goto done;
-    }
-    n_thread = thread_count(n_thread);
+    fold_block b = {.type = type};
+    tsr_pool pool = {0};
+    b.part = tsr_pool_new(&pool, BLOCK, type->part_size);
+    tsr_pool_array(&pool, b.status, BLOCK);
+    tsr_pool_array(&pool, b.error, BLOCK);
+    tsr_status s = tsr_pool_check(&pool, err);
     for (int first = 0; first < n_path && s == TSR_OK; first += BLOCK) {
-        block.path = path + first;
-        block.n = n_path - first < BLOCK ? n_path - first : BLOCK;
-        block.next = 0;
-        memset(block.part, 0, BLOCK * type->part_size);
-        memset(block.error, 0, BLOCK * sizeof *block.error);
-        run_block(&block, n_thread);
-        s = add_block(&block, total, err);
-        clear_block(&block);
-        if (log != NULL && tsr_log_is_terminal(log)) {
-            char text[64];
-            snprintf(text, sizeof text, "%d of %d structures", first + block.n,
-                     n_path);
-            tsr_log_progress(log, text);
+        const int n = n_path - first < BLOCK ? n_path - first : BLOCK;
+        char text[64];
+        b.path = path + first;
+        memset(b.part, 0, BLOCK * type->part_size);
+        tsr_parallel_run(n, n_thread > 0 ? n_thread : tsr_parallel_processors(),
+                         visit_file, &b);
+        for (int i = 0; i < n; i++) {
+            char *part = b.part + (size_t)i * type->part_size;
+            if (s == TSR_OK && b.status[i] != TSR_OK)
+                s = tsr_fail(err, b.status[i], "%s", b.error[i].message);
+            if (s == TSR_OK)
+                type->add(type->context, total, part);
+            if (type->clear != NULL)
+                type->clear(part);
         }
+        snprintf(text, sizeof text, "%d of %d structures", first + n, n_path);
+        if (tsr_log_is_terminal(log))
+            tsr_log_progress(log, text);
     }
-    if (log != NULL && tsr_log_is_terminal(log))
+    if (tsr_log_is_terminal(log))
         tsr_log_progress(log, "");
-done:
-    pthread_mutex_destroy(&block.mutex);
-    free(block.part);
-    free(block.error);
+    tsr_pool_clear(&pool);
     return s;
 }
 

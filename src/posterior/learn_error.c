@@ -5,142 +5,16 @@
  * Their ratio corrects all curves of the run; how far they then still are from
  * each other, a few smooth curves with their standard deviations, is left to
  * the likelihood's terms, which integrate it out (docs/statistics.md). */
+#include "posterior/setup_parts.h"
+
 #include "core/clock.h"
 #include "core/interrupt.h"
-#include "core/json.h"
 #include "core/text.h"
 #include "likelihood/noise.h"
-#include "likelihood/term_saxs.h"
-#include "posterior/all_atoms.h"
-#include "posterior/setup.h"
-#include "sampler/chain.h"
-#include "scattering/profile_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the rigid fit ----
- *
- * How well the first conformation alone meets the curves: what the molecule has
- * to move for. All that a run infers beside the structure is fitted: c1 and c2
- * where they are inferred, within their ranges and for all curves together, and
- * scale and background of each curve. The forward model is the run's own, so
- * that a better fit of the draws is one by motion. */
-
-typedef struct {
-    const tsr_likelihood *likelihood;
-    const double *partial; /* of the engine */
-    double *profile;       /* [n_view][n_q] */
-} job;
-
-static int is_curve(const tsr_term *term)
-{
-    return term->type->is_curve;
-}
-
-static void predict(void *context, double c1, double c2, double *model)
-{
-    const job *j = context;
-    const tsr_likelihood *l = j->likelihood;
-    double contrast[TSR_N_CONTRAST];
-    contrast[TSR_C1] = c1;
-    contrast[TSR_C2] = c2;
-    for (int v = 0; v < l->n_view; v++)
-        tsr_likelihood_profile(l, v, j->partial, contrast,
-                               j->profile + v * l->grid.n_q);
-    for (int d = 0; d < l->n_term; d++)
-        if (is_curve(l->term[d])) {
-            tsr_saxs_curve((const tsr_saxs_term *)l->term[d],
-                           j->profile + l->term[d]->view * l->grid.n_q, 1.0,
-                           0.0, model);
-            model += l->term[d]->n_point;
-        }
-}
-
-/* What the curves are fitted to; returns how many, or -1: out of memory. */
-static int list_data(const tsr_setup *setup, const tsr_likelihood *l,
-                     tsr_profile_fit_curve *data)
-{
-    int n = 0;
-    for (int d = 0; d < l->n_term; d++) {
-        tsr_term *term = l->term[d];
-        if (!is_curve(term))
-            continue;
-        tsr_pool_array(&term->pool, term->start, term->n_point);
-        if (term->start == NULL)
-            return -1;
-        const tsr_parameter *b =
-            &term->parameter[((const tsr_saxs_term *)term)->n_noise + 1];
-        data[n++] = (tsr_profile_fit_curve){.n = term->n_point,
-                                            .intensity = term->observed,
-                                            .sigma = term->sigma,
-                                            .fit_background = b->infer,
-                                            .background = b->start,
-                                            .fit = &setup->rigid[d],
-                                            .curve = term->start};
-    }
-    return n;
-}
-
-tsr_status tsr_setup_fit_start(tsr_setup *setup,
-                               const tsr_likelihood *likelihood,
-                               const double *partial, tsr_err *err)
-{
-    const tsr_likelihood *l = likelihood;
-    const size_t room = (size_t)l->n_term + 1;
-    job j = {l, partial,
-             calloc((size_t)(l->n_view * l->grid.n_q), sizeof(double))};
-    tsr_profile_fit_curve *data = calloc(room, sizeof *data);
-    double bound[TSR_N_CONTRAST][2];
-    setup->rigid = calloc(room, sizeof *setup->rigid);
-    const int n = j.profile != NULL && data != NULL && setup->rigid != NULL
-                      ? list_data(setup, l, data)
-                      : -1;
-    for (int k = 0; k < TSR_N_CONTRAST; k++) {
-        const tsr_parameter *p = &l->contrast[k];
-        bound[k][0] = p->infer ? p->low : p->start;
-        bound[k][1] = p->infer ? p->high : p->start;
-    }
-    /* A start that cannot be brought to the data has no fit: n_point is 0. */
-    if (n > 0)
-        (void)tsr_profile_fit_joint(n, data, bound[TSR_C1], bound[TSR_C2],
-                                    predict, &j, NULL);
-    free(j.profile);
-    free(data);
-    return n < 0 ? tsr_no_memory(err) : TSR_OK;
-}
-
-char *tsr_setup_rigid_text(const tsr_setup *setup)
-{
-    char *text = NULL;
-    size_t size;
-    const tsr_likelihood *l = setup->likelihood;
-    FILE *out = setup->rigid != NULL ? open_memstream(&text, &size) : NULL;
-    if (out == NULL)
-        return NULL;
-    tsr_json j = {.out = out, .is_script = 1};
-    tsr_json_array(&j, NULL);
-    for (int d = 0; d < l->n_term; d++) {
-        const tsr_profile_fit *fit = &setup->rigid[d];
-        if (!is_curve(l->term[d]))
-            continue;
-        tsr_json_object(&j, NULL);
-        tsr_json_integer(&j, "n_point", fit->n_point);
-        tsr_json_integer(&j, "n_parameter", fit->n_parameter);
-        tsr_json_number(&j, "scale", fit->scale);
-        tsr_json_number(&j, "background", fit->background);
-        tsr_json_number(&j, "c1", fit->c1);
-        tsr_json_number(&j, "c2", fit->c2);
-        tsr_json_integer(&j, "c1_at", fit->c1_at);
-        tsr_json_integer(&j, "c2_at", fit->c2_at);
-        tsr_json_number(&j, "chi2", fit->chi2);
-        tsr_json_number(&j, "cormap_p", fit->cormap_p);
-        tsr_json_close(&j);
-    }
-    tsr_json_close(&j);
-    return fclose(out) == 0 ? text : NULL;
-}
 
 /* A stream that no chain of a run has. */
 enum { LEARN_STREAM = 0x7e000000 };
@@ -153,12 +27,12 @@ typedef struct {
     const tsr_setup *s;
     tsr_likelihood *l;
     tsr_examples of;
+    tsr_pool pool; /* of its arrays */
     double radius_ang;
     int has_chains; /* there are some, which the error is learnt for anew */
     const tsr_likelihood *better; /* whose atoms these are, with an error of
                                      their own; NULL: they have none */
-    tsr_batch *batch;             /* NULL: curves by tsr_likelihood_direct */
-    double (*place)[3];           /* of particles; NULL: bodies */
+    tsr_profiler *profiler;
 } lesson;
 
 /* ---- conformations and their curves ---- */
@@ -180,9 +54,9 @@ static int is_still(const tsr_config *config, const tsr_topology *t)
 static int count_conformations(const tsr_config *config, const tsr_setup *s)
 {
     const tsr_number_or_word *wanted = &config->model_error.conformations;
-    const int n = 8 + 6000 / s->topology->n_body, most = 32;
-    if (is_still(config, s->topology))
-        return s->n_start > 0 ? s->n_start : 1;
+    const int n = 8 + 6000 / s->molecule.topology->n_body, most = 32;
+    if (is_still(config, s->molecule.topology))
+        return s->molecule.n_start > 0 ? s->molecule.n_start : 1;
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
@@ -210,55 +84,45 @@ static void add_atoms(lesson *x, int i)
 static tsr_status make_room(lesson *x, tsr_err *err)
 {
     const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
-    const tsr_particles *own = x->l->particles;
-    x->of.atoms = calloc(n, sizeof *x->of.atoms);
-    x->of.bodies = calloc(n, sizeof *x->of.bodies);
-    if (own != NULL)
-        x->place = calloc((size_t)own->n + 1, sizeof *x->place);
-    return x->of.atoms == NULL || x->of.bodies == NULL ||
-                   (own != NULL && x->place == NULL)
-               ? tsr_no_memory(err)
-               : TSR_OK;
-}
-
-static tsr_status learn_bodies(lesson *x, int i, const tsr_conformation *c,
-                               tsr_err *err)
-{
-    const tsr_particles *own = x->l->particles;
-    double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
-    if (own != NULL)
-        own->type->place(own, c, 0, x->s->topology->n_residue, x->place);
-    TSR_TRY(x->batch == NULL
-                ? tsr_likelihood_direct(x->l, x->s->topology->n_body, c, NULL,
-                                        bodies, err)
-                : tsr_batch_set(
-                      x->batch, 0,
-                      (const double(*)[3])(own != NULL ? x->place : c->body),
-                      bodies, err));
-    add_bodies(x, i);
-    return TSR_OK;
+    tsr_pool_array(&x->pool, x->of.atoms, n);
+    tsr_pool_array(&x->pool, x->of.bodies, n);
+    return tsr_pool_check(&x->pool, err);
 }
 
 static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
                             tsr_atom_curves *curves, double *six, tsr_err *err)
 {
     double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
-    TSR_TRY(tsr_setup_sum_atoms(x->s, x->l, curves, c, six, atoms,
-                                &x->radius_ang, err));
+    double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
+    TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, six, atoms,
+                               &x->radius_ang, err));
     add_atoms(x, i);
-    return learn_bodies(x, i, c, err);
+    TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
+    add_bodies(x, i);
+    return TSR_OK;
 }
 
-static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
+tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
 {
-    for (long i = 0; i < n_step; i++) {
+    tsr_target prior = *target;
+    prior.likelihood = NULL;
+    prior.n_share = prior.n_group = 0;
+    prior.n_temp = 1;
+    prior.n_state = n_state;
+    return prior;
+}
+
+tsr_status tsr_setup_prior_walk(tsr_chain *chain, long n, int warm,
+                                const char *what, tsr_err *err)
+{
+    for (long i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted;
         if (tsr_stop_asked)
-            return tsr_fail(err, TSR_E_INTERRUPTED,
-                            "interrupted while the model's error was learnt");
+            return tsr_fail(err, TSR_E_INTERRUPTED, "interrupted while %s",
+                            what);
         tsr_chain_propose(chain, &ask);
-        TSR_TRY(tsr_chain_decide(chain, NULL, is_warm, &accepted, err));
+        TSR_TRY(tsr_chain_decide(chain, NULL, warm, &accepted, err));
     }
     return TSR_OK;
 }
@@ -267,18 +131,16 @@ static tsr_status walk(tsr_chain *chain, long n_step, int is_warm, tsr_err *err)
 static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
                               tsr_err *err)
 {
-    const tsr_topology *t = x->s->topology;
+    static const char what[] = "the model's error was learnt";
+    const tsr_topology *t = x->s->molecule.topology;
     const long apart = (1000 + 30 * (t->n_torsion + t->n_side)) / 2;
-    tsr_target prior = x->s->target;
+    const tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
     tsr_chain *chain = NULL;
-    prior.likelihood = NULL;
-    prior.n_share = prior.n_group = 0;
-    prior.n_temp = prior.n_state = 1;
     tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
-    TSR_THEN(status, walk(chain, apart, 1, err));
+    TSR_THEN(status, tsr_setup_prior_walk(chain, apart, 1, what, err));
     for (int i = 0; i < x->of.n && status == TSR_OK; i++) {
         tsr_chain_view view;
-        status = walk(chain, apart, 0, err);
+        status = tsr_setup_prior_walk(chain, apart, 0, what, err);
         if (status == TSR_OK) {
             tsr_chain_look(chain, &view);
             status = learn_one(x, i, view.conformation, curves, six, err);
@@ -288,29 +150,20 @@ static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
     return status;
 }
 
-static tsr_status learn_given(lesson *x, const tsr_conformation *const *given,
-                              tsr_atom_curves *curves, double *six,
-                              tsr_err *err)
-{
-    for (int i = 0; i < x->of.n; i++)
-        TSR_TRY(learn_one(x, i, given[i], curves, six, err));
-    return TSR_OK;
-}
-
-/* given [n]: of which conformations; NULL: of draws of the prior. */
-static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
-                               tsr_engine *engine, tsr_atom_curves *curves,
+/* Of draws of the prior, or, where nothing moves, of the starts. */
+static tsr_status learn_curves(lesson *x, int is_still, tsr_atom_curves *curves,
                                tsr_err *err)
 {
-    double *six = calloc(TSR_N_COMP_PAIR * (size_t)x->l->grid.n_q, sizeof *six);
-    tsr_status status = tsr_allocated(six, err);
-    TSR_THEN(status, make_room(x, err));
-    if (engine != NULL)
-        TSR_THEN(status, tsr_batch_new(engine, 1, &x->batch, err));
-    TSR_THEN(status, given != NULL ? learn_given(x, given, curves, six, err)
-                                   : learn_draws(x, curves, six, err));
-    tsr_batch_free(x->batch);
-    free(six);
+    const tsr_molecule *m = &x->s->molecule;
+    double *six;
+    tsr_pool_array(&x->pool, six, TSR_N_COMP_PAIR * x->l->grid.n_q);
+    tsr_status status = make_room(x, err);
+    if (!is_still)
+        TSR_THEN(status, learn_draws(x, curves, six, err));
+    for (int i = 0; i < x->of.n && is_still; i++)
+        TSR_THEN(status,
+                 learn_one(x, i, m->n_start > 0 ? m->start[i] : m->first,
+                           curves, six, err));
     return status;
 }
 
@@ -319,8 +172,8 @@ static tsr_status learn_curves(lesson *x, const tsr_conformation *const *given,
 static void set_nodes(lesson *x)
 {
     double c1[4], c2[4];
-    const int n1 = tsr_parameter_quantiles(&x->s->contrast[TSR_C1], 3, c1);
-    const int n2 = tsr_parameter_quantiles(&x->s->contrast[TSR_C2], 4, c2);
+    const int n1 = tsr_parameter_quantiles(&x->l->contrast[TSR_C1], 3, c1);
+    const int n2 = tsr_parameter_quantiles(&x->l->contrast[TSR_C2], 4, c2);
     for (int i = 0; i < n1; i++)
         for (int j = 0; j < n2; j++) {
             x->of.node[x->of.n_node][TSR_C1] = c1[i];
@@ -419,8 +272,8 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
         add_error(x, square, covariance);
     if (x->of.n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
         n = tsr_examples_components(&x->of, square, covariance, curve);
-    const double start[TSR_N_CONTRAST] = {x->s->contrast[TSR_C1].start,
-                                          x->s->contrast[TSR_C2].start};
+    const double start[TSR_N_CONTRAST] = {x->l->contrast[TSR_C1].start,
+                                          x->l->contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
         reference[k] = tsr_likelihood_combine(
             x->l, x->of.view, x->of.atoms + tsr_examples_place(&x->of, x->of.n),
@@ -448,12 +301,12 @@ static void tell_swing(const lesson *x, tsr_log *log)
     enum { N = 17 };
     const tsr_likelihood *l = x->l;
     const tsr_view *view = &l->view[x->of.view];
-    const tsr_parameter *p = &x->s->contrast[TSR_C2];
+    const tsr_parameter *p = &x->l->contrast[TSR_C2];
     double least = HUGE_VAL, most = 0.0;
     for (int i = 0; i < (p->infer ? N : 1); i++)
         for (size_t k = 0; k < (size_t)l->grid.n_q; k++) {
             const double at[TSR_N_CONTRAST] = {
-                x->s->contrast[TSR_C1].start,
+                x->l->contrast[TSR_C1].start,
                 p->infer ? p->low + (p->high - p->low) * i / (N - 1)
                          : p->start};
             const double ratio =
@@ -518,69 +371,6 @@ static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
     }
 }
 
-tsr_status tsr_setup_model_error(const tsr_config *config,
-                                 tsr_likelihood *likelihood, tsr_engine *engine,
-                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
-{
-    tsr_setup *s = setup;
-    tsr_likelihood *l = likelihood;
-    const double begin = tsr_clock_s();
-    const char *why = tsr_config_no_atoms(config);
-    tsr_atom_curves *curves = NULL;
-    const tsr_conformation *first = s->first;
-    int n_cut = 0;
-    if (why != NULL) {
-        tsr_info(log,
-                 "model error: not known: curves are those of the %s, since %s",
-                 l->particles == NULL ? "bodies" : "atoms as they are", why);
-        return TSR_OK;
-    }
-    const tsr_atom_curves_spec spec = {.topology = s->topology,
-                                       .model = s->model,
-                                       .file = config->structure.file,
-                                       .density = config->solvent.density,
-                                       .grid = l->grid,
-                                       .device = s->device[0]};
-    tsr_err reason;
-    if (tsr_atom_curves_new(&spec, &n_cut, &curves, &reason) != TSR_OK) {
-        tsr_info(log,
-                 "model error: not known: curves are those of the bodies: %s",
-                 reason.message);
-        return TSR_OK;
-    }
-    if (n_cut > 0)
-        tsr_warn(log,
-                 "'%s': %d residue%s atoms, which do not scatter; complete "
-                 "them (PDBFixer, MODELLER), or set model_error: none",
-                 config->structure.file, n_cut,
-                 n_cut == 1 ? " lacks" : "s lack");
-    lesson x = {.s = s, .l = l, .of = {l, .n = count_conformations(config, s)}};
-    tsr_words words;
-    set_nodes(&x);
-    tsr_status status = learn_curves(
-        &x,
-        !is_still(config, s->topology) ? NULL
-        : s->n_start > 0 ? (const tsr_conformation *const *)s->start
-                         : &first,
-        engine, curves, err);
-    tsr_words_begin(&words);
-    for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
-        status = learn_view(config, &x, log, &words, err);
-    free(s->model_error_text);
-    s->model_error_text = tsr_words_end(&words);
-    TSR_THEN(status, tsr_allocated(s->model_error_text, err));
-    if (status == TSR_OK) {
-        tsr_info(log, "model error: %s (learnt in %.1f s)", s->model_error_text,
-                 tsr_clock_s() - begin);
-        tell_sampled(l, log);
-    }
-    free(x.of.atoms);
-    free(x.of.bodies);
-    free(x.place);
-    tsr_atom_curves_free(curves);
-    return status;
-}
-
 /* The finer model's curves in examples, as its likelihood corrects those of
  * the view that is learnt. */
 static void take_fine(lesson *x, const tsr_fine_example *example)
@@ -603,15 +393,93 @@ static void take_fine(lesson *x, const tsr_fine_example *example)
     }
 }
 
+/* "; "-joined lines of all views, as they are learnt. */
+static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
+                              const tsr_fine_example *example, char **text,
+                              tsr_err *err)
+{
+    tsr_words words;
+    tsr_status status = TSR_OK;
+    tsr_words_begin(&words);
+    for (; x->of.view < x->l->n_view && status == TSR_OK; x->of.view++) {
+        if (example != NULL && x->l->view[x->of.view].atoms == NULL)
+            continue;
+        if (example != NULL)
+            take_fine(x, example);
+        status = learn_view(config, x, log, &words, err);
+    }
+    *text = tsr_words_end(&words);
+    TSR_THEN(status, tsr_allocated(*text, err));
+    return status;
+}
+
+tsr_status tsr_setup_model_error(const tsr_config *config,
+                                 tsr_likelihood *likelihood,
+                                 tsr_profiler *profiler, tsr_log *log,
+                                 tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    tsr_likelihood *l = likelihood;
+    char **text = &s->data.model_error;
+    const double begin = tsr_clock_s();
+    const char *why = tsr_config_no_atoms(config);
+    tsr_atom_curves *curves = NULL;
+    tsr_err reason;
+    int n_cut = 0;
+    if (why != NULL) {
+        tsr_info(log,
+                 "model error: not known: curves are those of the %s, since %s",
+                 l->particles == NULL ? "bodies" : "atoms as they are", why);
+        return TSR_OK;
+    }
+    if (tsr_atom_curves_new(&s->molecule, &l->grid, s->devices.device[0],
+                            &n_cut, &curves, &reason) != TSR_OK) {
+        tsr_info(log,
+                 "model error: not known: curves are those of the bodies: %s",
+                 reason.message);
+        return TSR_OK;
+    }
+    if (n_cut > 0)
+        tsr_warn(log,
+                 "'%s': %d residue%s atoms, which do not scatter; complete "
+                 "them (PDBFixer, MODELLER), or set model_error: none",
+                 config->structure.file, n_cut,
+                 n_cut == 1 ? " lacks" : "s lack");
+    lesson x = {.s = s,
+                .l = l,
+                .profiler = profiler,
+                .of = {l, .n = count_conformations(config, s)}};
+    set_nodes(&x);
+    tsr_status status =
+        learn_curves(&x, is_still(config, s->molecule.topology), curves, err);
+    if (status == TSR_OK) {
+        free(*text);
+        status = learn_views(config, &x, log, NULL, text, err);
+    }
+    if (status == TSR_OK) {
+        tsr_info(log, "model error: %s (learnt in %.1f s)", *text,
+                 tsr_clock_s() - begin);
+        tell_sampled(l, log);
+    }
+    tsr_pool_clear(&x.pool);
+    tsr_atom_curves_free(curves);
+    return status;
+}
+
+/* ---- learning again ---- */
+
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                                  const tsr_fine_example *example, tsr_log *log,
                                  tsr_setup *setup, tsr_err *err)
 {
-    tsr_likelihood *l = setup->likelihood;
-    const tsr_likelihood *fine = tsr_setup_atom_likelihood(setup->atom_target);
-    lesson x = {
-        .s = setup, .l = l, .of = {l, .n = n}, .has_chains = 1, .better = fine};
-    tsr_words words;
+    tsr_likelihood *l = setup->data.likelihood;
+    lesson x = {.s = setup,
+                .l = l,
+                .of = {l, .n = n},
+                .has_chains = 1,
+                .better = setup->atoms.likelihood,
+                .radius_ang = setup->atoms.particles->radius_ang};
+    char *text = NULL;
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
     for (; x.of.n_node < n_node; x.of.n_node++)
         memcpy(x.of.node[x.of.n_node],
@@ -622,22 +490,13 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
                tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
         add_bodies(&x, i);
     }
-    x.radius_ang = setup->particles->radius_ang;
-    tsr_words_begin(&words);
-    for (; x.of.view < l->n_view && status == TSR_OK; x.of.view++)
-        if (l->view[x.of.view].atoms != NULL) {
-            take_fine(&x, example);
-            status = learn_view(config, &x, NULL, &words, err);
-        }
-    char *text = tsr_words_end(&words);
-    if (status == TSR_OK && text != NULL && *text != '\0')
+    TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
+    if (status == TSR_OK && *text != '\0')
         tsr_info(log, "model error of the bodies, near the posterior: %s",
                  text);
     free(text);
-    free(x.of.atoms);
-    free(x.of.bodies);
-    free(x.place);
-    return status == TSR_OK && setup->surrogate != NULL
-               ? tsr_surrogate_update(setup->surrogate, err)
-               : status;
+    tsr_pool_clear(&x.pool);
+    if (setup->devices.surrogate != NULL)
+        TSR_THEN(status, tsr_surrogate_update(setup->devices.surrogate, err));
+    return status;
 }

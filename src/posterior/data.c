@@ -1,0 +1,442 @@
+/* From a configuration and its molecule to a likelihood: the terms, which of
+ * them see what, what the bodies scatter there, and how well the start meets
+ * the curves. */
+#include "posterior/setup_parts.h"
+
+#include "core/json.h"
+#include "core/text.h"
+#include "likelihood/term_saxs.h"
+#include "posterior/all_atoms.h"
+#include "scattering/atom_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- terms ---- */
+
+/* Of the first entries alone, since the pairs grow with the square. */
+static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
+{
+    const int most = 1000;
+    char **own = tsr_config_data_file(config, d);
+    for (int e = 0; own != NULL && *own != NULL && e < d && d < most; e++) {
+        char **other = tsr_config_data_file(config, e);
+        if (other == NULL || *other == NULL || strcmp(*own, *other) != 0)
+            continue;
+        tsr_warn(log,
+                 "data.%d and data.%d are the same file, '%s': it counts twice",
+                 e, d, *own);
+        return;
+    }
+}
+
+/* term [config->data.n] out; *n of them were read, also after an error. */
+static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
+                             tsr_log *log, int *n, tsr_term **term,
+                             tsr_err *err)
+{
+    const tsr_term_options *entry = config->data.item;
+    for (*n = 0; *n < config->data.n; (*n)++) {
+        const tsr_term_source source = {.options = &entry[*n],
+                                        .number = *n,
+                                        .topology = m->topology,
+                                        .log = log,
+                                        .rg2 = m->form_factors->rg2,
+                                        .n_state =
+                                            (int)config->structure.states,
+                                        .start = m->first};
+        TSR_TRY(tsr_term_read(&source, &term[*n], err));
+        warn_same_file(config, *n, log);
+    }
+    return TSR_OK;
+}
+
+/* A start is brought to where the first of the data that knows says it lies. */
+static tsr_status place_start(const tsr_topology *t, int n, tsr_term **term,
+                              tsr_conformation *start, tsr_log *log,
+                              int *is_placed, tsr_err *err)
+{
+    tsr_motion motion;
+    double from[3];
+    *is_placed = 0;
+    for (int d = 0; d < n && !*is_placed; d++)
+        if (term[d]->type->place != NULL)
+            TSR_TRY(
+                term[d]->type->place(term[d], start, &motion, is_placed, err));
+    if (!*is_placed)
+        return TSR_OK;
+    const double *to = start->backbone[0][TSR_CA];
+    tsr_vec3_copy(from, to);
+    tsr_conformation_move(t, start, 0, t->n_residue - 1, &motion);
+    tsr_info(log,
+             "the start is docked: its first CA comes from (%.1f, %.1f, "
+             "%.1f) to (%.1f, %.1f, %.1f)",
+             from[0], from[1], from[2], to[0], to[1], to[2]);
+    return TSR_OK;
+}
+
+static tsr_status place_starts(tsr_molecule *m, int n, tsr_term **term,
+                               tsr_log *log, tsr_err *err)
+{
+    int is_placed, is_start_placed;
+    TSR_TRY(place_start(m->topology, n, term, m->first, log, &is_placed, err));
+    for (int k = 0; k < m->n_start; k++)
+        TSR_TRY(place_start(m->topology, n, term, m->start[k], log,
+                            &is_start_placed, err));
+    return is_placed ? tsr_molecule_set_model(m, err) : TSR_OK;
+}
+
+/* ---- what X-rays see ---- */
+
+/* Of the states' starts the mean. */
+static tsr_status expose_starts(tsr_data *d, const tsr_molecule *m,
+                                tsr_err *err)
+{
+    const int n_body = m->topology->n_body, n = m->n_start;
+    if (n == 0)
+        return tsr_atom_curves_expose(d->atoms, m, m->first, d->exposure, err);
+    double *one = calloc((size_t)n_body, sizeof *one);
+    tsr_status status = tsr_allocated(one, err);
+    for (int k = 0; k < n && status == TSR_OK; k++) {
+        status = tsr_atom_curves_expose(d->atoms, m, m->start[k], one, err);
+        for (int b = 0; b < n_body && status == TSR_OK; b++)
+            d->exposure[b] += one[b] / n;
+    }
+    free(one);
+    return status;
+}
+
+/* What of the contrast is fixed and what is inferred. */
+static void tell_contrast(const tsr_tables *t, tsr_log *log)
+{
+    static const char *const what[TSR_N_CONTRAST] = {"excluded volume c1",
+                                                     "hydration c2"};
+    for (int i = 0; i < TSR_N_CONTRAST; i++) {
+        const tsr_parameter *p = &t->contrast[i];
+        if (p->infer)
+            tsr_info(log, "%s: inferred, prior normal %g +- %g on [%g, %g]",
+                     what[i], p->mean, p->width, p->low, p->high);
+        else
+            tsr_info(log, "%s: fixed at %g (contrast.%s: infer would infer it)",
+                     what[i], p->start, p->name);
+    }
+}
+
+/* X-rays see the bodies by the tables. */
+static tsr_status see_by_tables(tsr_data *d, const tsr_molecule *m,
+                                tsr_log *log, tsr_err *err)
+{
+    double exposed = 0.0;
+    *d->scattering = (tsr_scattering){.plain = m->form_factors,
+                                      .component = m->components,
+                                      .contrast = m->tables->contrast};
+    if (m->components == NULL)
+        return TSR_OK;
+    d->scattering->exposure =
+        tsr_pool_array(&d->pool, d->exposure, m->topology->n_body);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
+    TSR_TRY(tsr_atom_curves_try(m, log, &d->atoms, err));
+    TSR_TRY(expose_starts(d, m, err));
+    for (int b = 0; b < m->topology->n_body; b++)
+        exposed += d->exposure[b];
+    tsr_info(log,
+             "hydration: what each body shows to the water is that of the "
+             "start, %.0f exposed atoms in all",
+             exposed);
+    return TSR_OK;
+}
+
+/* ---- what neutrons see ---- */
+
+/* One probe for all entries of one sample: d->sample, and the terms' own
+ * numbers. The first is that of X-rays, unless all curves are of neutrons.
+ * Returns whether it is. */
+static int find_probes(int n_term, tsr_term **term, tsr_data *data)
+{
+    int has_xray = 0, has_neutron = 0;
+    for (int d = 0; d < n_term; d++) {
+        has_xray |= term[d]->neutron == NULL &&
+                    (term[d]->type->needs & TSR_NEEDS_PROFILE) != 0;
+        has_neutron |= term[d]->neutron != NULL;
+    }
+    has_xray |= !has_neutron;
+    data->n_probe = has_xray;
+    for (int d = 0; d < n_term; d++) {
+        const tsr_neutron *neutron = term[d]->neutron;
+        int p = has_xray;
+        term[d]->probe = 0;
+        if (neutron == NULL)
+            continue;
+        while (p < data->n_probe &&
+               !tsr_neutron_is_alike(&data->sample[p], neutron))
+            p++;
+        if (p == data->n_probe)
+            data->sample[data->n_probe++] = *neutron;
+        term[d]->probe = p;
+    }
+    return has_xray;
+}
+
+/* Form factors of the bodies' own atoms at the start. */
+static tsr_status see_by_atoms(int p, tsr_atom_curves *curves, int n_term,
+                               tsr_term **term, tsr_log *log, tsr_data *data,
+                               const tsr_molecule *m, tsr_err *err)
+{
+    const tsr_parameter *contrast = m->tables->contrast;
+    double *d2o = calloc((size_t)n_term, sizeof *d2o), match = 0.0;
+    int n = 0, first = 0;
+    TSR_TRY(tsr_allocated(d2o, err));
+    for (int d = n_term - 1; d >= 0; d--)
+        if (term[d]->neutron != NULL && term[d]->probe == p) {
+            d2o[n++] = term[d]->neutron->d2o;
+            first = term[d]->number;
+        }
+    tsr_status status =
+        tsr_atom_curves_bodies(curves, m->first, &data->sample[p], n, d2o,
+                               &match, &data->neutron[p], err);
+    free(d2o);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "data.%d", first);
+    data->scattering[p] =
+        (tsr_scattering){.contrast = contrast, .neutron = data->neutron[p]};
+    tsr_info(log,
+             "data.%d%s: neutrons; the molecule has no contrast at %.1f %% "
+             "D2O; excluded volume c1 is 1 for them",
+             first, n > 1 ? " and others of its sample" : "", 100.0 * match);
+    return TSR_OK;
+}
+
+/* first: of the probes of neutrons. */
+static tsr_status read_neutrons(int first, int n_term, tsr_term **term,
+                                tsr_log *log, tsr_data *d,
+                                const tsr_molecule *m, tsr_err *err)
+{
+    tsr_atom_curves *curves = NULL;
+    int n_cut = 0;
+    if (m->file == NULL)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "data: kind sans needs the atoms of a structure.file; "
+                        "a sequence has none");
+    TSR_TRY(tsr_atom_curves_new(m, NULL, NULL, &n_cut, &curves, err));
+    if (n_cut > 0)
+        tsr_warn(log,
+                 "'%s': %d residue%s atoms, which do not scatter neutrons; "
+                 "complete them (PDBFixer, MODELLER)",
+                 m->file, n_cut, n_cut == 1 ? " lacks" : "s lack");
+    tsr_status status = TSR_OK;
+    for (int p = first; p < d->n_probe; p++)
+        TSR_THEN(status, see_by_atoms(p, curves, n_term, term, log, d, m, err));
+    tsr_atom_curves_free(curves);
+    return status;
+}
+
+static tsr_status find_scattering(int n_term, tsr_term **term, tsr_log *log,
+                                  tsr_data *d, const tsr_molecule *m,
+                                  tsr_err *err)
+{
+    tsr_pool_array(&d->pool, d->scattering, n_term + 1);
+    tsr_pool_array(&d->pool, d->sample, n_term + 1);
+    tsr_pool_array(&d->pool, d->neutron, n_term + 1);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
+    if (n_term > 0 || m->components != NULL)
+        tell_contrast(m->tables, log);
+    const int has_xray = find_probes(n_term, term, d);
+    if (has_xray)
+        TSR_TRY(see_by_tables(d, m, log, err));
+    return d->n_probe > has_xray
+               ? read_neutrons(has_xray, n_term, term, log, d, m, err)
+               : TSR_OK;
+}
+
+/* ---- the likelihood ---- */
+
+/* Predicts every term that is no curve from the starting structure. Takes the
+ * terms. */
+static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
+                                  int n, tsr_term **term, tsr_likelihood **out,
+                                  tsr_err *err)
+{
+    const double one = 1.0;
+    const tsr_conformation *first = m->first;
+    const tsr_prediction prediction = {
+        .n_state = 1, .state = &first, .weight = &one};
+    TSR_TRY(tsr_likelihood_new(m->topology, data->n_probe, data->scattering,
+                               m->d_bound_ang, n, term, out, err));
+    for (int d = 0; d < n; d++) {
+        tsr_term *own = (*out)->term[d];
+        if ((own->type->needs & TSR_NEEDS_PROFILE) == 0)
+            TSR_TRY(tsr_term_expect(own, &prediction, err));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
+                         tsr_molecule *molecule, tsr_data *data, tsr_err *err)
+{
+    tsr_molecule *m = molecule;
+    tsr_data *d = data;
+    int n = 0;
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    tsr_status status = tsr_allocated(term, err);
+    if (with_data)
+        TSR_THEN(status, read_terms(config, m, log, &n, term, err));
+    TSR_THEN(status, place_starts(m, n, term, log, err));
+    /* what model.pdb cannot hold is said before anything is computed */
+    TSR_THEN(status, tsr_structure_letter_chains(m->model, log, err));
+    TSR_THEN(status, tsr_structure_check_pdb(m->model, err));
+    if (status == TSR_OK && with_data && n == 0)
+        tsr_info(log, "no data: this samples the prior alone");
+    TSR_THEN(status, find_scattering(n, term, log, d, m, err));
+    if (status == TSR_OK && n > 0) {
+        status = make_likelihood(d, m, n, term, &d->likelihood, err);
+        n = 0; /* they are the likelihood's now */
+    }
+    if (status == TSR_E_RANGE) /* the data go beyond the form factors */
+        status = tsr_wrap(err, TSR_E_DATA, "data");
+    while (n > 0)
+        tsr_term_free(term[--n]);
+    free(term);
+    return status;
+}
+
+tsr_status tsr_data_again(const tsr_config *config,
+                          const tsr_molecule *molecule, const tsr_data *data,
+                          tsr_likelihood **out, tsr_err *err)
+{
+    int n = 0;
+    tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
+    TSR_TRY(tsr_allocated(term, err));
+    tsr_status status = read_terms(config, molecule, NULL, &n, term, err);
+    for (int d = 0; d < n; d++)
+        term[d]->probe = data->likelihood->term[d]->probe;
+    if (status == TSR_OK)
+        status = make_likelihood(data, molecule, n, term, out, err);
+    else
+        while (n > 0)
+            tsr_term_free(term[--n]);
+    free(term);
+    return status;
+}
+
+void tsr_data_clear(tsr_data *data)
+{
+    tsr_likelihood_free(data->likelihood);
+    tsr_atom_curves_free(data->atoms);
+    for (int p = 0; p < data->n_probe; p++)
+        tsr_neutron_bodies_free(data->neutron[p]);
+    free(data->model_error);
+    tsr_pool_clear(&data->pool);
+    *data = (tsr_data){.n_probe = 0};
+}
+
+/* ---- the rigid fit ----
+ *
+ * How well the first conformation alone meets the curves: what the molecule has
+ * to move for. All that a run infers beside the structure is fitted: c1 and c2
+ * where they are inferred, within their ranges and for all curves together, and
+ * scale and background of each curve. The forward model is the run's own, so
+ * that a better fit of the draws is one by motion. */
+
+typedef struct {
+    const tsr_likelihood *likelihood;
+    const double *partial; /* of the engine */
+    double *profile;       /* [n_view][n_q] */
+} job;
+
+static void predict(void *context, double c1, double c2, double *model)
+{
+    const job *j = context;
+    const tsr_likelihood *l = j->likelihood;
+    double contrast[TSR_N_CONTRAST];
+    contrast[TSR_C1] = c1;
+    contrast[TSR_C2] = c2;
+    for (int v = 0; v < l->n_view; v++)
+        tsr_likelihood_profile(l, v, j->partial, contrast,
+                               j->profile + v * l->grid.n_q);
+    for (int d = 0; d < l->n_term; d++)
+        if (l->term[d]->type->is_curve) {
+            tsr_saxs_curve((const tsr_saxs_term *)l->term[d],
+                           j->profile + l->term[d]->view * l->grid.n_q, 1.0,
+                           0.0, model);
+            model += l->term[d]->n_point;
+        }
+}
+
+/* What the curves are fitted to; returns how many there are. */
+static int list_data(tsr_data *data, const tsr_likelihood *l,
+                     tsr_profile_fit_curve *curve)
+{
+    int n = 0;
+    for (int d = 0; d < l->n_term; d++) {
+        tsr_term *term = l->term[d];
+        if (!term->type->is_curve)
+            continue;
+        const tsr_parameter *b =
+            &term->parameter[((const tsr_saxs_term *)term)->n_noise + 1];
+        tsr_pool_array(&term->pool, term->start, term->n_point);
+        curve[n++] = (tsr_profile_fit_curve){.n = term->n_point,
+                                             .intensity = term->observed,
+                                             .sigma = term->sigma,
+                                             .fit_background = b->infer,
+                                             .background = b->start,
+                                             .fit = &data->rigid[d],
+                                             .curve = term->start};
+        if (term->start == NULL)
+            return -1;
+    }
+    return n;
+}
+
+tsr_status tsr_data_fit(tsr_data *data, const tsr_likelihood *likelihood,
+                        const double *partial, tsr_err *err)
+{
+    const tsr_likelihood *l = likelihood;
+    tsr_pool room = {0};
+    tsr_profile_fit_curve *curve;
+    double bound[TSR_N_CONTRAST][2];
+    job j = {.likelihood = l, .partial = partial};
+    tsr_pool_array(&room, j.profile, l->n_view * l->grid.n_q);
+    tsr_pool_array(&room, curve, l->n_term);
+    tsr_pool_array(&data->pool, data->rigid, l->n_term);
+    const int is_there = !room.failed && !data->pool.failed;
+    const int n = is_there ? list_data(data, l, curve) : -1;
+    for (int k = 0; k < TSR_N_CONTRAST; k++) {
+        const tsr_parameter *p = &l->contrast[k];
+        bound[k][0] = p->infer ? p->low : p->start;
+        bound[k][1] = p->infer ? p->high : p->start;
+    }
+    /* A start that cannot be brought to the data has no fit: n_point is 0. */
+    if (n > 0)
+        (void)tsr_profile_fit_joint(n, curve, bound[TSR_C1], bound[TSR_C2],
+                                    predict, &j, NULL);
+    tsr_pool_clear(&room);
+    return n < 0 ? tsr_no_memory(err) : TSR_OK;
+}
+
+char *tsr_data_rigid_text(const tsr_data *data)
+{
+    char *text = NULL;
+    size_t size;
+    const tsr_likelihood *l = data->likelihood;
+    FILE *out = data->rigid != NULL ? open_memstream(&text, &size) : NULL;
+    if (out == NULL)
+        return NULL;
+    tsr_json j = {.out = out, .is_script = 1};
+    tsr_json_array(&j, NULL);
+    for (int d = 0; d < l->n_term; d++) {
+        const tsr_profile_fit *fit = &data->rigid[d];
+        if (!l->term[d]->type->is_curve)
+            continue;
+        tsr_json_object(&j, NULL);
+        tsr_json_members(&j,
+                         "n_point %d n_parameter %d scale %g background %g c1 "
+                         "%g c2 %g c1_at %d c2_at %d chi2 %g cormap_p %g",
+                         fit->n_point, fit->n_parameter, fit->scale,
+                         fit->background, fit->c1, fit->c2, fit->c1_at,
+                         fit->c2_at, fit->chi2, fit->cormap_p);
+        tsr_json_close(&j);
+    }
+    tsr_json_close(&j);
+    return fclose(out) == 0 ? text : NULL;
+}

@@ -1,0 +1,600 @@
+/* Devices, their shares of the chains, an engine on each. */
+#include "posterior/setup_parts.h"
+
+#include "core/clock.h"
+#include "gpu/engine_device.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tsr_engine_spec spec_of(const tsr_setup *s, const tsr_likelihood *l,
+                               int probe, int n_system)
+{
+    const tsr_molecule *m = &s->molecule;
+    tsr_engine_spec spec = tsr_likelihood_engine(l, probe, m->topology->n_body,
+                                                 n_system, m->d_bound_ang);
+    if (s->devices.unit != NULL && l->particles == NULL) {
+        spec.unit = s->devices.unit;
+        spec.rigid = (const double(*)[3])m->first->body;
+    }
+    return spec;
+}
+
+tsr_status tsr_setup_make_engine(const tsr_setup *setup,
+                                 const tsr_likelihood *likelihood,
+                                 const tsr_device *device, int n_system,
+                                 tsr_engine **out, tsr_err *err)
+{
+    const int n = likelihood->n_probe;
+    tsr_engine **part = calloc((size_t)n, sizeof(*part));
+    tsr_status status = tsr_allocated(part, err);
+    for (int p = 0; p < n && status == TSR_OK; p++) {
+        const tsr_engine_spec spec = spec_of(setup, likelihood, p, n_system);
+        status = device == NULL ? tsr_engine_reference_new(&spec, &part[p], err)
+                                : tsr_engine_device_new(&spec, device,
+                                                        setup->devices.choice,
+                                                        &part[p], err);
+    }
+    TSR_THEN(status, tsr_engine_join(n, part, out, err));
+    for (int p = 0; p < n && part != NULL && status != TSR_OK; p++)
+        tsr_engine_free(part[p]);
+    free(part);
+    return status;
+}
+
+/* ---- profiles of single conformations ---- */
+
+/* A system of the engine, for one thread at a time. */
+struct tsr_seat {
+    tsr_batch *batch;
+    double (*place)[3]; /* [particles] */
+    int is_taken;
+};
+
+tsr_status tsr_profiler_make(const tsr_topology *topology,
+                             const tsr_likelihood *likelihood,
+                             tsr_engine *engine, int n, tsr_profiler *profiler,
+                             tsr_err *err)
+{
+    tsr_profiler *p = profiler;
+    const tsr_particles *own = likelihood->particles;
+    *p = (tsr_profiler){.likelihood = likelihood, .topology = topology};
+    pthread_mutex_init(&p->lock, NULL);
+    tsr_pool_array(&p->pool, p->seat, n);
+    TSR_TRY(tsr_pool_check(&p->pool, err));
+    for (; p->n < n && engine != NULL; p->n++) {
+        tsr_pool_array(&p->pool, p->seat[p->n].place, own != NULL ? own->n : 0);
+        TSR_TRY(tsr_pool_check(&p->pool, err));
+        TSR_TRY(tsr_batch_new(engine, 1, &p->seat[p->n].batch, err));
+    }
+    return TSR_OK;
+}
+
+void tsr_profiler_clear(tsr_profiler *profiler)
+{
+    for (int k = 0; k < profiler->n; k++)
+        tsr_batch_free(profiler->seat[k].batch);
+    if (profiler->likelihood != NULL)
+        pthread_mutex_destroy(&profiler->lock);
+    tsr_pool_clear(&profiler->pool);
+}
+
+/* There are as many seats as threads. */
+static int take_seat(tsr_profiler *p)
+{
+    int k = 0;
+    pthread_mutex_lock(&p->lock);
+    while (p->seat[k].is_taken)
+        k++;
+    p->seat[k].is_taken = 1;
+    pthread_mutex_unlock(&p->lock);
+    return k;
+}
+
+tsr_status tsr_profiler_run(tsr_profiler *profiler,
+                            const tsr_conformation *conformation,
+                            double *partial, tsr_err *err)
+{
+    tsr_profiler *p = profiler;
+    const tsr_topology *t = p->topology;
+    const tsr_particles *own = p->likelihood->particles;
+    if (p->n == 0)
+        return tsr_likelihood_direct(p->likelihood, t->n_body, conformation,
+                                     NULL, partial, err);
+    const int k = take_seat(p);
+    double(*xyz)[3] = own != NULL ? p->seat[k].place : conformation->body;
+    if (own != NULL)
+        own->type->place(own, conformation, 0, t->n_residue, p->seat[k].place);
+    const tsr_status status = tsr_batch_set(
+        p->seat[k].batch, k, (const double(*)[3])xyz, partial, err);
+    pthread_mutex_lock(&p->lock);
+    p->seat[k].is_taken = 0;
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+tsr_status tsr_profiler_check(const tsr_setup *setup, tsr_profiler *profiler,
+                              double *partial, double *worst, tsr_err *err)
+{
+    const tsr_molecule *m = &setup->molecule;
+    TSR_TRY(tsr_profiler_run(profiler, m->first, partial, err));
+    return tsr_likelihood_check(profiler->likelihood, m->topology,
+                                setup->data.scattering, m->first, partial,
+                                worst, err);
+}
+
+/* ---- devices ---- */
+
+static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
+{
+    tsr_pool_array(&v->pool, v->device, n);
+    tsr_pool_array(&v->pool, v->share, n);
+    tsr_pool_array(&v->pool, v->speed, n);
+    return tsr_pool_check(&v->pool, err);
+}
+
+/* The run goes on without this one. */
+static void drop(tsr_devices *v, int e)
+{
+    tsr_engine_share_clear(&v->share[e]);
+    tsr_device_free(v->device[e]);
+    for (v->n--; e < v->n; e++) {
+        v->share[e] = v->share[e + 1];
+        v->device[e] = v->device[e + 1];
+        v->speed[e] = v->speed[e + 1];
+    }
+}
+
+void tsr_devices_clear(tsr_devices *devices)
+{
+    while (devices->n > 0)
+        drop(devices, devices->n - 1);
+    tsr_surrogate_free(devices->surrogate);
+    tsr_pool_clear(&devices->pool);
+    *devices = (tsr_devices){.n = 0};
+}
+
+static int is_gpu(const tsr_device *device)
+{
+    return device != NULL &&
+           tsr_device_get_info(device)->type == TSR_DEVICE_GPU;
+}
+
+static int has_gpu(const tsr_devices *v)
+{
+    int has = 0;
+    for (int e = 0; e < v->n; e++)
+        has |= is_gpu(v->device[e]);
+    return has;
+}
+
+/* Each number of components has kernels of its own. */
+static tsr_status open_device(int index, const tsr_setup *s,
+                              tsr_device **device, tsr_err *err)
+{
+    const tsr_likelihood *l = s->data.likelihood;
+    char choice[16];
+    snprintf(choice, sizeof choice, "%d", index);
+    tsr_status status = tsr_device_open(choice, device, err);
+    for (int n_comp = 1; n_comp <= TSR_N_COMP; n_comp++) {
+        int is_needed[2] = {0, 0};
+        for (int p = 0; p < l->n_probe && status == TSR_OK; p++) {
+            const tsr_engine_spec spec = spec_of(s, l, p, 1);
+            const tsr_engine_choice engine = tsr_engine_choose(
+                &spec, tsr_device_get_info(*device), s->devices.choice);
+            if (l->probe[p].n_comp == n_comp)
+                is_needed[engine == TSR_ENGINE_PLANE_WAVES] = 1;
+        }
+        if (is_needed[0])
+            TSR_THEN(status, tsr_engine_self_test(*device, NULL,
+                                                  s->molecule.topology->n_body,
+                                                  n_comp, NULL, err));
+        if (is_needed[1])
+            TSR_THEN(status,
+                     tsr_plane_wave_self_test(*device, 0, n_comp, NULL, err));
+    }
+    return status;
+}
+
+/* Of "all" those that pass; where devices were named each has to. */
+static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
+                               tsr_err *err)
+{
+    const int any = strcmp(use, "all") == 0;
+    tsr_devices *v = &s->devices;
+    tsr_device_info *list = NULL;
+    int n = 0, n_chosen = 0, *chosen = NULL;
+    tsr_err why = {0};
+    tsr_status status = tsr_device_list(&list, &n, err);
+    if (status == TSR_OK) {
+        chosen = calloc((size_t)n, sizeof *chosen);
+        status = tsr_allocated(chosen, err);
+    }
+    TSR_THEN(status,
+             tsr_device_choose_many(use, n, list, chosen, &n_chosen, err));
+    TSR_THEN(status, reserve(v, n_chosen, err));
+    for (int i = 0; i < n_chosen && status == TSR_OK; i++) {
+        const int e = v->n++;
+        status = open_device(chosen[i], s, &v->device[e], &why);
+        if (status == TSR_E_DEVICE && any) {
+            tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
+            drop(v, e);
+            status = TSR_OK;
+        } else if (status != TSR_OK) {
+            status = tsr_fail(err, status, "%s", why.message);
+        }
+    }
+    if (status == TSR_OK && v->n == 0)
+        status = tsr_fail(err, TSR_E_DEVICE,
+                          "none of %d devices can be used; the last: %s",
+                          n_chosen, why.message);
+    free(chosen);
+    free(list);
+    return status;
+}
+
+/* What the environment changes. */
+static void tell_environment(tsr_log *log)
+{
+    const char *kernels = getenv("TSR_KERNEL_DIR");
+    const char *tuning = getenv("TESSERA_TUNING");
+    if (kernels != NULL && *kernels != '\0')
+        tsr_warn(log,
+                 "the kernels are those in '%s' (TSR_KERNEL_DIR), not those of "
+                 "this program",
+                 kernels);
+    if (tuning != NULL && *tuning != '\0')
+        tsr_info(log,
+                 "settings of the engine are looked for in '%s' first "
+                 "(TESSERA_TUNING)",
+                 tuning);
+}
+
+/* The devices that the configuration names, and which rigid unit each body is
+ * of, where all states have the same. */
+static tsr_status open_all(const tsr_config *config, tsr_log *log, tsr_setup *s,
+                           tsr_err *err)
+{
+    const tsr_topology *t = s->molecule.topology;
+    tsr_devices *v = &s->devices;
+    if (strcmp(config->device.use, "reference") == 0) {
+        TSR_TRY(reserve(v, 1, err));
+        v->n = 1;
+        return TSR_OK;
+    }
+    tell_environment(log);
+    v->choice = (tsr_engine_choice)config->device.engine;
+    if (s->molecule.n_start == 0) {
+        tsr_pool_array(&v->pool, v->unit, t->n_body);
+        TSR_TRY(tsr_pool_check(&v->pool, err));
+        for (int b = 0; b < t->n_body; b++)
+            v->unit[b] = t->residue[t->body[b].residue].unit;
+    }
+    return open_devices(config->device.use, log, s, err);
+}
+
+/* ---- shares ---- */
+
+/* Seconds for one batch of full profiles of the molecule: the median of a few,
+ * after one that does not count; two seconds of it are enough. */
+static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
+                             double *profile, tsr_body_proposal *ask,
+                             double *seconds, tsr_err *err)
+{
+    enum { REPEAT = 7 };
+    const tsr_body_range all = {.count = batch->engine->n_body, .xyz = xyz};
+    const double begin = tsr_clock_s();
+    double took[REPEAT];
+    int n_took = 0;
+    for (int i = 0; i < n; i++) {
+        ask[i] = (tsr_body_proposal){i, 1, &all};
+        TSR_TRY(tsr_batch_set(batch, i, xyz, NULL, err));
+    }
+    for (int r = -1; r < REPEAT; r++) {
+        const double start = tsr_clock_s();
+        if (n_took > 0 && start - begin > 2.0)
+            break;
+        TSR_TRY(tsr_batch_submit(batch, n, ask, err));
+        TSR_TRY(tsr_batch_wait(batch, profile, err));
+        if (r >= 0)
+            took[n_took++] = tsr_clock_s() - start;
+        for (int i = 0; i < n; i++)
+            tsr_batch_reject(batch, i);
+    }
+    gsl_sort(took, 1, (size_t)n_took);
+    *seconds = took[n_took / 2];
+    return TSR_OK;
+}
+
+/* One device at a time, so that they do not take the host from each other. */
+static tsr_status measure(tsr_setup *s, tsr_err *err)
+{
+    const tsr_particles *own = s->data.likelihood->particles;
+    double(*xyz)[3] = own != NULL ? own->start : s->molecule.first->body;
+    enum { MOST = 32 };
+    tsr_devices *v = &s->devices;
+    const int each = (s->n_chain + v->n - 1) / v->n,
+              n = each < MOST ? each : MOST;
+    tsr_pool room = {0};
+    double *profile;
+    tsr_body_proposal *ask;
+    tsr_pool_array(&room, profile,
+                   n * tsr_likelihood_n_profile(s->data.likelihood));
+    tsr_pool_array(&room, ask, n);
+    tsr_status status = tsr_pool_check(&room, err);
+    for (int e = 0; e < v->n && status == TSR_OK; e++) {
+        tsr_engine *engine = NULL;
+        tsr_batch *batch = NULL;
+        double seconds = 0.0;
+        status = tsr_setup_make_engine(s, s->data.likelihood, v->device[e], n,
+                                       &engine, err);
+        TSR_THEN(status, tsr_batch_new(engine, n, &batch, err));
+        TSR_THEN(status, time_batch(batch, (const double(*)[3])xyz, n, profile,
+                                    ask, &seconds, err));
+        v->speed[e] = n / fmax(seconds, 1e-9);
+        tsr_batch_free(batch);
+        tsr_engine_free(engine);
+    }
+    tsr_pool_clear(&room);
+    return status;
+}
+
+static tsr_status divide(tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    tsr_devices *v = &s->devices;
+    const int n = v->n;
+    int are_alike = 1, *part;
+    for (int e = 1; e < n; e++)
+        are_alike &= tsr_device_is_alike(tsr_device_get_info(v->device[0]),
+                                         tsr_device_get_info(v->device[e]));
+    tsr_pool_array(&v->pool, part, n);
+    TSR_TRY(tsr_pool_check(&v->pool, err));
+    if (!are_alike) {
+        TSR_TRY(measure(s, err));
+        tsr_warn(log, "the devices are not alike and share the chains by "
+                      "measured speed: a repeat of this run may divide them "
+                      "otherwise and draw other numbers");
+    }
+    /* without speeds all parts are equal */
+    tsr_share_divide(s->n_chain, n, v->speed, part);
+    for (int e = n - 1; e >= 0; e--) {
+        v->share[e].n_chain = part[e];
+        if (part[e] > 0)
+            continue;
+        tsr_warn(log,
+                 "device '%s' is left out: there are fewer chains (%d) "
+                 "than devices (%d); sampler.chains sets them",
+                 tsr_device_get_info(v->device[e])->name, s->n_chain, n);
+        drop(v, e);
+    }
+    return TSR_OK;
+}
+
+/* ---- engines ---- */
+
+static tsr_status open_engines(tsr_setup *s, tsr_err *err)
+{
+    tsr_devices *v = &s->devices;
+    for (int e = 0; e < v->n; e++)
+        TSR_TRY(tsr_setup_make_engine(s, s->data.likelihood, v->device[e],
+                                      v->share[e].n_chain *
+                                          tsr_target_n_temp(&s->target) *
+                                          tsr_target_n_state(&s->target),
+                                      &v->share[e].engine, err));
+    return TSR_OK;
+}
+
+/* "chains 0 to 3 (812 profiles/s): " where there are several engines. */
+static void say_chains(const tsr_devices *v, int e, int first, char *text,
+                       size_t size)
+{
+    int last = first + v->share[e].n_chain - 1;
+    char speed[48] = "";
+    text[0] = '\0';
+    if (v->n == 1)
+        return;
+    if (v->speed[e] > 0.0)
+        snprintf(speed, sizeof speed, " (%.4g profiles/s)", v->speed[e]);
+    if (last > first)
+        snprintf(text, size, "chains %d to %d%s: ", first, last, speed);
+    else
+        snprintf(text, size, "chain %d%s: ", first, speed);
+}
+
+/* For the trace, and the log: there "variant; device; source; options", the
+ * last two for --verbose alone. */
+static tsr_status tell(tsr_log *log, tsr_devices *v, tsr_err *err)
+{
+    for (int e = 0, first = 0; e < v->n; e++) {
+        char chains[128];
+        const char *whole = v->share[e].engine->description;
+        const char *end = strchr(whole, ';');
+        end = end != NULL ? strchr(end + 1, ';') : NULL;
+        say_chains(v, e, first, chains, sizeof chains);
+        tsr_info(log, "engine: %s%.*s", chains,
+                 (int)(end != NULL ? (size_t)(end - whole) : strlen(whole)),
+                 whole);
+        if (end != NULL)
+            tsr_debug(log, "engine%s", end);
+        v->text = tsr_pool_print(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
+                                 e > 0 ? "\n" : "", chains, whole);
+        TSR_TRY(tsr_pool_check(&v->pool, err));
+        first += v->share[e].n_chain;
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
+                                double *partial, tsr_err *err)
+{
+    const tsr_likelihood *l = s->data.likelihood;
+    const tsr_devices *v = &s->devices;
+    double worst = 0.0;
+    for (int e = 0; e < v->n; e++) {
+        double own = 0.0;
+        tsr_profiler one;
+        tsr_status status = tsr_profiler_make(s->molecule.topology, l,
+                                              v->share[e].engine, 1, &one, err);
+        TSR_THEN(status, tsr_profiler_check(s, &one, partial, &own, err));
+        tsr_profiler_clear(&one);
+        if (status != TSR_OK)
+            return v->n == 1
+                       ? status
+                       : tsr_wrap(err, status, "device '%s'",
+                                  tsr_device_get_info(v->device[e])->name);
+        worst = fmax(worst, own);
+    }
+    tsr_info(log,
+             "grid: %d q values, step %.5f 1/A, good for %.0f A; error at "
+             "most %.2g %% of what is allowed",
+             l->grid.n_q, l->grid.dq_inv_ang, s->molecule.d_bound_ang,
+             100.0 * worst);
+    return TSR_OK;
+}
+
+/* What the model lacks, draws of all atoms, and the rigid fit with the model
+ * that draws will have. */
+static tsr_status take_model(const tsr_config *config, tsr_log *log,
+                             tsr_setup *s, double *partial, tsr_err *err)
+{
+    tsr_likelihood *l = s->data.likelihood;
+    tsr_profiler own;
+    tsr_status status = tsr_profiler_make(
+        s->molecule.topology, l, s->devices.share[0].engine, 1, &own, err);
+    TSR_THEN(status, tsr_setup_model_error(config, l, &own, log, s, err));
+    TSR_THEN(status, tsr_atoms_take(config, log, s, partial, err));
+    tsr_profiler *of = s->target.fine != NULL ? &s->atoms.profiler : &own;
+    TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
+    TSR_THEN(status, tsr_data_fit(&s->data, of->likelihood, partial, err));
+    tsr_profiler_clear(&own);
+    return status;
+}
+
+/* ---- how many chains and temperatures ---- */
+
+/* Systems that all devices together have room for, with some to spare. */
+static double room_for(const tsr_setup *s)
+{
+    const tsr_devices *v = &s->devices;
+    double least = HUGE_VAL;
+    for (int e = 0; e < v->n; e++) {
+        double share = 0.0; /* of the device, that a system takes */
+        for (int p = 0; p < s->data.likelihood->n_probe; p++) {
+            const tsr_engine_spec spec = spec_of(s, s->data.likelihood, p, 1);
+            const double room =
+                v->device[e] != NULL
+                    ? tsr_engine_room(&spec, v->device[e], v->choice)
+                    : 0.0;
+            share += room > 0.0 ? 1.0 / room : 0.0;
+        }
+        least = fmin(least, 1.0 / share);
+    }
+    return 0.8 * v->n * least;
+}
+
+static tsr_surrogate_run surrogate_run(const tsr_setup *s)
+{
+    return (tsr_surrogate_run){.topology = s->molecule.topology,
+                               .prior = s->molecule.prior,
+                               .table = s->tables.prior,
+                               .likelihood = s->data.likelihood,
+                               .first = s->molecule.first,
+                               .move_options = s->move_options,
+                               .is_still = s->target.is_still,
+                               .n_device = s->devices.n,
+                               .device = s->devices.device};
+}
+
+/* sampler.chains, .temperatures, .t_max and .start become numbers. */
+static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
+                         tsr_err *err)
+{
+    const tsr_likelihood *l = s->data.likelihood;
+    const int gpu = has_gpu(&s->devices);
+    const tsr_surrogate_run run = surrogate_run(s);
+    const tsr_sampler_place place = {
+        .has_data = l != NULL,
+        .is_gpu = gpu,
+        .walks = tsr_surrogate_walks(&run),
+        .n_thread = s->n_thread,
+        .n_state = tsr_target_n_state(&s->target),
+        .room = gpu ? room_for(s) : 0.0,
+        .least_beta = l != NULL ? tsr_likelihood_least_beta(l) : 0.0,
+        .is_placed = tsr_config_is_placed(config)};
+    const tsr_status status = tsr_sampler_settle(&config->sampler, &place, err);
+    s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);
+    s->target.t_max = tsr_sampler_t_max(&config->sampler);
+    s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
+    return status;
+}
+
+/* ---- the whole ---- */
+
+/* Whether chains move all atoms where draws are of these, by plane waves. On a
+ * processor such a step takes twenty times as long as one of bodies by tiles,
+ * and bodies that propose are better (bench/RESULTS.md), if it is known what
+ * they lack. The reference engine has no plane waves. */
+static int moves_atoms(const tsr_config *config, const tsr_devices *v)
+{
+    return v->device[0] != NULL &&
+           (v->choice == TSR_ENGINE_PLANE_WAVES ||
+            tsr_config_no_atoms(config) != NULL ||
+            (v->choice == TSR_ENGINE_AUTO && has_gpu(v)));
+}
+
+/* The moves by a surrogate, on all devices. */
+static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
+{
+    const tsr_surrogate_run run = surrogate_run(s);
+    tsr_devices *v = &s->devices;
+    void ***launcher; /* [n] of the shares */
+    tsr_pool_array(&v->pool, launcher, v->n);
+    TSR_TRY(tsr_pool_check(&v->pool, err));
+    for (int e = 0; e < v->n; e++)
+        launcher[e] = v->share[e].launcher;
+    return tsr_surrogate_open(&run, log, launcher, &v->surrogate, err);
+}
+
+/* From open devices to the fit of the start. */
+static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
+                               tsr_setup *s, tsr_err *err)
+{
+    tsr_devices *v = &s->devices;
+    double *partial;
+    if (moves_atoms(config, v))
+        TSR_TRY(tsr_atoms_ride(config, log, s, err));
+    TSR_TRY(settle(config, n_chain, s, err));
+    TSR_TRY(divide(log, s, err));
+    TSR_TRY(open_engines(s, err));
+    TSR_TRY(tell(log, v, err));
+    tsr_pool_array(&v->pool, partial,
+                   tsr_likelihood_n_profile(s->data.likelihood));
+    TSR_TRY(tsr_pool_check(&v->pool, err));
+    TSR_TRY(check_engines(log, s, partial, err));
+    TSR_TRY(take_model(config, log, s, partial, err));
+    return set_surrogate(log, s, err);
+}
+
+tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
+                            tsr_setup *setup, tsr_err *err)
+{
+    tsr_setup *s = setup;
+    const tsr_devices *v = &s->devices;
+    if (tsr_likelihood_n_profile(s->data.likelihood) == 0)
+        return settle(config, n_chain, s, err);
+    tsr_status status = open_all(config, log, s, err);
+    TSR_THEN(status, make_engines(config, n_chain, log, s, err));
+    if (status != TSR_OK)
+        return tsr_config_blame(config, status, err);
+    if (s->n_thread < v->n) {
+        if (config->device.threads.word < 0)
+            tsr_info(log, "%d threads instead of %d: one for each device", v->n,
+                     s->n_thread);
+        s->n_thread = v->n;
+    }
+    s->target.n_share = v->n;
+    s->target.share = v->share;
+    return TSR_OK;
+}

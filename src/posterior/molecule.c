@@ -1,0 +1,873 @@
+/* From a configuration to its molecule: tables, what may move, where states
+ * start, the bound on distances, the prior. */
+#include "posterior/molecule.h"
+
+#include "core/text.h"
+#include "molecule/parts.h"
+#include "molecule/structure.h"
+#include "molecule/topology.h"
+#include "sampler/relax.h"
+#include "scattering/atom_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
+{
+    const char *own = getenv("TESSERA_DATA");
+    const char *folder[3] = {own, TSR_DATA_SOURCE "/data",
+                             TSR_DATA_PREFIX "/share/tessera/data"};
+    for (int k = 0; k < 3; k++) {
+        if (folder[k] == NULL)
+            continue;
+        *path = tsr_words_of("%s/%s", folder[k], name);
+        TSR_TRY(tsr_allocated(*path, err));
+        if (access(*path, R_OK) == 0)
+            return TSR_OK;
+        free(*path);
+        *path = NULL;
+    }
+    return tsr_fail(err, TSR_E_NOINPUT,
+                    "the shipped table '%s' is neither in '%s' nor in '%s'; "
+                    "set TESSERA_DATA to the folder that holds it",
+                    name, folder[1], folder[2]);
+}
+
+/* ---- tables ----
+ *
+ * Which table is shipped for a configuration depends on whether c1 and c2 are
+ * what a table of one component has; a user's own may always have three, and is
+ * then folded where one would do. */
+
+/* Components and published tables lack the bodies' own square radii, which the
+ * radius of gyration needs: they are the shipped table's. */
+static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
+                               tsr_err *err)
+{
+    for (int t = 0; t < own->n_type; t++)
+        if (own->rg2[t] > 0.0)
+            return TSR_OK;
+    char *path = NULL;
+    tsr_form_factor_table *table = NULL;
+    tsr_status status = tsr_data_file(shipped, &path, err);
+    TSR_THEN(status, tsr_form_factor_read(path, &table, err));
+    if (status == TSR_OK && table->model == own->model)
+        memcpy(own->rg2, table->rg2, (size_t)own->n_type * sizeof *own->rg2);
+    tsr_form_factor_free(table);
+    free(path);
+    return status;
+}
+
+/* A table of one component fixes c1, c2 and the solvent. */
+static tsr_status refuse_contrast(const tsr_tables *t, const char *own,
+                                  double density, tsr_err *err)
+{
+    if (density != TSR_WATER_DENSITY)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "solvent.density: '%s' is a table of one component, "
+                        "with water in it; give a table of three as "
+                        "structure.form_factors, or none for the shipped one",
+                        own);
+    int which = t->contrast[TSR_C1].infer || t->contrast[TSR_C1].start != 1.0
+                    ? TSR_C1
+                    : TSR_C2;
+    return tsr_fail(err, TSR_E_CONFIG,
+                    "contrast.%s: '%s' is a table of one component, in "
+                    "which c1 and c2 are fixed; give a table of three as "
+                    "structure.form_factors, or none for the shipped one",
+                    t->contrast[which].name, own);
+}
+
+/* A table of three components serves where they are not needed, folded. */
+static tsr_status read_form_factors(const char *path, int needs_components,
+                                    double density, tsr_tables *t, tsr_err *err)
+{
+    tsr_form_factor_table *table;
+    TSR_TRY(tsr_form_factor_read(path, &table, err));
+    if (table->n_comp == 1) {
+        t->form_factors = table;
+        return needs_components ? refuse_contrast(t, path, density, err)
+                                : TSR_OK;
+    }
+    tsr_status status = tsr_form_factor_set_density(table, density, err);
+    TSR_THEN(status, tsr_form_factor_fold(table, &t->form_factors, err));
+    if (needs_components)
+        t->components = table;
+    else
+        tsr_form_factor_free(table);
+    return status;
+}
+
+tsr_status tsr_tables_read(const tsr_config *config, tsr_tables *tables,
+                           tsr_err *err)
+{
+    static const char *const shipped[2][2] = {
+        {"form_factors_one_body.dat", "form_factors_two_body.dat"},
+        {"components_one_body.dat", "components_two_body.dat"}};
+    const char *own = config->structure.form_factors;
+    const int two = config->structure.bodies != TSR_CONFIG_ONE;
+    const double density = config->solvent.density;
+    char *prior = NULL, *path = NULL;
+    tsr_tables *t = tables;
+    *t = (tsr_tables){.prior = NULL};
+    tsr_status status =
+        tsr_contrast_priors(&config->contrast, t->contrast, err);
+    const int needs_components =
+        !tsr_contrast_is_plain(t->contrast) || density != TSR_WATER_DENSITY;
+    TSR_THEN(status, tsr_data_file("prior.dat", &prior, err));
+    TSR_THEN(status, tsr_prior_table_read(prior, &t->prior, err));
+    if (own == NULL)
+        TSR_THEN(status,
+                 tsr_data_file(shipped[needs_components][two], &path, err));
+    TSR_THEN(status, read_form_factors(own != NULL ? own : path,
+                                       needs_components, density, t, err));
+    free(prior);
+    free(path);
+    if (status == TSR_OK && (t->form_factors->model == TSR_BODIES_TWO) != two)
+        status = tsr_fail(err, TSR_E_CONFIG,
+                          "structure.form_factors: '%s' is a table for %s "
+                          "bodies a residue, structure.bodies says %s",
+                          own, two ? "one" : "two", two ? "two" : "one");
+    TSR_THEN(status, complete_rg2(shipped[0][two], t->form_factors, err));
+    return status;
+}
+
+void tsr_tables_clear(tsr_tables *tables)
+{
+    tsr_prior_table_free(tables->prior);
+    tsr_form_factor_free(tables->form_factors);
+    tsr_form_factor_free(tables->components);
+    *tables = (tsr_tables){.prior = NULL};
+}
+
+/* ---- what may move ----
+ *
+ * What may move where the configuration does not say it: what `tessera init`
+ * would find in the file, put into the configuration, so that the run's
+ * config.yaml has it and a run that goes on finds it there. */
+
+static int is_all(const tsr_strings *flexible)
+{
+    return flexible->n == 1 && strcmp(flexible->item[0], "all") == 0;
+}
+
+static int find_chain(const tsr_residue *r, int n, const char *chain)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(r[i].chain, chain) == 0)
+            return i;
+    return -1;
+}
+
+static void add_residue(const char chain[8], int number, tsr_residue *r, int *n)
+{
+    tsr_residue *to = &r[*n];
+    const int is_next = *n > 0 && strcmp(to[-1].chain, chain) == 0;
+    const int first = is_next ? to[-1].chain_first : find_chain(r, *n, chain);
+    memcpy(to->chain, chain, sizeof to->chain);
+    to->number = number;
+    to->chain_first = first >= 0 ? first : *n;
+    (*n)++;
+}
+
+/* Residues of a structure as ranges know them, and, where atoms are given, its
+ * nucleotides behind them; *n out. */
+static tsr_residue *residues_of(const tsr_structure *s, const tsr_atoms *atoms,
+                                int *n)
+{
+    const int n_more = atoms != NULL ? atoms->n_residue : 0;
+    tsr_residue *r = calloc((size_t)(s->n_residue + n_more) + 1, sizeof *r);
+    *n = 0;
+    for (int i = 0; r != NULL && i < s->n_residue; i++)
+        add_residue(s->residue[i].chain, s->residue[i].number, r, n);
+    for (int i = 0; r != NULL && i < n_more; i++)
+        if (atoms->residue[i].kind == TSR_MOLECULE_NUCLEOTIDE)
+            add_residue(atoms->residue[i].chain, atoms->residue[i].number, r,
+                        n);
+    return r;
+}
+
+/* What the user has fixed is not flexible. rigid [n_residue] out. Ranges of
+ * other chains are looked at later. */
+static tsr_status mark_fixed(const tsr_structure_config *c,
+                             const tsr_structure *s, int *rigid, tsr_err *err)
+{
+    int n;
+    tsr_range range;
+    tsr_residue *residue = residues_of(s, NULL, &n);
+    tsr_status status = tsr_allocated(residue, err);
+    for (int k = 0; k < c->fixed.n && status == TSR_OK; k++) {
+        if (tsr_range_read(c->fixed.item[k], &range) &&
+            range.chain[0] != '\0' && find_chain(residue, n, range.chain) < 0)
+            continue;
+        status =
+            tsr_range_mark(c->fixed.item[k], s->n_residue, residue, rigid, err);
+        if (status != TSR_OK)
+            status = tsr_wrap(err, status, "structure.fixed.%d", k);
+    }
+    free(residue);
+    return status;
+}
+
+/* "A:1-19 A:224-246 ...", as long as there is room. */
+static void list_text(const tsr_strings *list, size_t size, char *text)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < list->n && used + 24 < size; k++)
+        used += (size_t)snprintf(text + used, size - used, " %s",
+                                 used + 48 < size ? list->item[k] : "...");
+}
+
+/* Nothing is flexible: then nothing moves, or what the user has chosen, as a
+ * whole. */
+static tsr_status hold(tsr_structure_config *c, const tsr_structure *s,
+                       tsr_err *err)
+{
+    tsr_atoms *atoms = NULL; /* of strands alone */
+    int n;
+    c->still = c->fixed.n + c->mobile.n == 0;
+    if (c->still ||
+        (s->n_residue == 0 && tsr_atoms_read(s->path, &atoms, NULL) != TSR_OK))
+        return TSR_OK; /* whoever reads them next tells why they cannot be */
+    tsr_residue *r = residues_of(s, atoms, &n);
+    tsr_status status = tsr_allocated(r, err);
+    for (int i = 0; r != NULL && i < n; i++)
+        if (r[i].chain_first == i)
+            TSR_THEN(status, tsr_strings_append(&c->rigid, r[i].chain, err));
+    free(r);
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
+                       tsr_log *log, tsr_err *err)
+{
+    char text[512];
+    for (int k = 0; k < parts->flexible.n; k++)
+        TSR_TRY(tsr_strings_append(&c->flexible, parts->flexible.item[k], err));
+    int is_free = c->fixed.n + c->mobile.n == 0; /* the user chose none */
+    for (int k = 0; k < parts->fixed.n && is_free; k++)
+        TSR_TRY(tsr_strings_append(&c->fixed, parts->fixed.item[k], err));
+    list_text(&c->flexible, sizeof text, text);
+    if (c->flexible.n > 0)
+        tsr_info(log,
+                 "structure.flexible is not given; by %s:%s (tessera init "
+                 "shows more; flexible: all frees every residue)",
+                 tsr_evidence_text(parts->evidence), text);
+    else
+        tsr_info(log,
+                 "structure.flexible is not given, and by %s nothing is "
+                 "flexible (flexible: all frees every residue)",
+                 tsr_evidence_text(parts->evidence));
+    return TSR_OK;
+}
+
+/* What may move, where the configuration does not say so, put into it. A chain
+ * that moves as a whole has no parts that keep their places. */
+static tsr_status set_parts(tsr_structure_config *c, const tsr_structure *s,
+                            tsr_log *log, tsr_err *err)
+{
+    if (c->still || c->flexible.n + c->rigid.n > 0)
+        return TSR_OK;
+    tsr_parts *parts = NULL;
+    int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
+    const tsr_parts_wish wish = {.rigid = rigid,
+                                 .fixed = &c->fixed,
+                                 .no_loops = c->mobile.n > 0,
+                                 .no_strands = c->ligands != 0};
+    tsr_status status = tsr_allocated(rigid, err);
+    TSR_THEN(status, mark_fixed(c, s, rigid, err));
+    TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
+    TSR_THEN(status, take(c, parts, log, err));
+    if (c->flexible.n == 0)
+        TSR_THEN(status, hold(c, s, err));
+    free(rigid);
+    tsr_parts_free(parts);
+    return status;
+}
+
+/* ---- strands ---- */
+
+typedef struct {
+    const tsr_structure *structure;
+    const tsr_nucleic *nucleic; /* what moves; NULL: none */
+    tsr_residue *residue;       /* [n] of protein, then of nucleotides */
+    int n;
+} chains;
+
+static int is_moving(const chains *s, const char *chain)
+{
+    for (int i = 0; s->nucleic != NULL && i < s->nucleic->n; i++)
+        if (strcmp(s->nucleic->link[i].chain, chain) == 0)
+            return 1;
+    return find_chain(s->residue, s->structure->n_residue, chain) >= 0;
+}
+
+/* Chains that ranges name have to be among those that move. */
+static tsr_status check_names(const chains *s, const char *key,
+                              const tsr_strings *range, tsr_err *err)
+{
+    char all[TSR_CHAINS_SIZE];
+    tsr_range own;
+    const char *chain = own.chain;
+    for (int k = 0; k < range->n; k++) {
+        const char *text = range->item[k];
+        /* what is no range is refused later */
+        (void)tsr_range_read(text, &own);
+        if (is_moving(s, chain) ||
+            (chain[0] == '\0' && is_moving(s, s->residue[0].chain)))
+            continue;
+        tsr_range_chains(s->n, s->residue, all);
+        if (chain[0] == '\0' || find_chain(s->residue, s->n, chain) < 0)
+            return tsr_fail(err, TSR_E_CONFIG,
+                            "structure.%s.%d: '%s' names no chain of '%s'; "
+                            "chains: %s",
+                            key, k, text, s->structure->path, all);
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.%s.%d: '%s': the nucleotides of chain %s "
+                        "are rigid, on what they touch (structure.bound), "
+                        "where structure.flexible names none of them; name "
+                        "there what may move, as %s:FIRST-LAST",
+                        key, k, text, chain, chain);
+    }
+    return TSR_OK;
+}
+
+/* Who frees the whole protein may not know that this leaves its DNA out. */
+static void tell_rigid(const chains *s, const tsr_structure_config *c,
+                       tsr_log *log)
+{
+    const tsr_residue *r = s->residue;
+    const int first = s->structure->n_residue;
+    for (int i = first; i < s->n && first > 0; i++) {
+        if (r[i].chain_first != i || is_moving(s, r[i].chain))
+            continue;
+        if (c->rigid.n > 0)
+            tsr_info(log,
+                     "chain %s: its nucleotides do not turn; structure.rigid "
+                     "frees a strand where it names some of it",
+                     r[i].chain);
+        else if (is_all(&c->flexible))
+            tsr_info(log,
+                     "chain %s: its nucleotides do not turn; flexible: all is "
+                     "of the protein alone: name all chains that are to, as "
+                     "structure.flexible: [\"%s\", \"%s\"]",
+                     r[i].chain, r[0].chain, r[i].chain);
+    }
+}
+
+static tsr_status check_strands(const chains *s, const tsr_structure_config *c,
+                                tsr_log *log, tsr_err *err)
+{
+    if (!is_all(&c->flexible))
+        TSR_TRY(check_names(s, "flexible", &c->flexible, err));
+    TSR_TRY(check_names(s, "rigid", &c->rigid, err));
+    TSR_TRY(check_names(s, "fixed", &c->fixed, err));
+    TSR_TRY(check_names(s, "mobile", &c->mobile, err));
+    tell_rigid(s, c, log);
+    return TSR_OK;
+}
+
+/* The strands of the file that structure.flexible or structure.rigid names, or
+ * all where there is no protein (molecule/guest.h); *out NULL: none, or
+ * ligands are left out. The caller frees it. `log` hears which strands stay
+ * rigid where all else is free. Errors: TSR_E_CONFIG (ranges of chains that
+ * there are not, or that do not move), those of tsr_nucleic_find and, without a
+ * protein, of tsr_atoms_read. */
+static tsr_status find_strands(const tsr_structure *structure,
+                               const tsr_structure_config *config, tsr_log *log,
+                               tsr_nucleic **out, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    *out = NULL;
+    const int is_alone = structure->n_residue == 0;
+    if (is_alone && config->ligands != 0)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.ligands: none leaves nothing of '%s', which "
+                        "holds no protein",
+                        structure->path);
+    if (structure->n_nucleotide == 0 || config->ligands != 0 ||
+        (config->still && !is_alone))
+        return TSR_OK;
+    tsr_err why;
+    tsr_status status = tsr_atoms_read(structure->path, &atoms, &why);
+    const int is_read = status == TSR_OK;
+    const tsr_strings *named =
+        !is_alone && config->rigid.n > 0 ? &config->rigid : &config->flexible;
+    if (is_read)
+        status = tsr_nucleic_find(structure, atoms, named, out, err);
+    chains s = {.structure = structure, .nucleic = *out};
+    s.residue = residues_of(structure, atoms, &s.n);
+    if (s.residue == NULL)
+        status = tsr_no_memory(err);
+    else if (!is_read) /* add_guests says it where the protein is all */
+        status = is_alone || check_strands(&s, config, NULL, NULL) != TSR_OK
+                     ? tsr_fail(err, status, "%s", why.message)
+                     : TSR_OK;
+    else if (!config->still)
+        TSR_THEN(status, check_strands(&s, config, log, err));
+    if (status != TSR_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    free(s.residue);
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+/* A topology of the structure with these strands, and its conformation. */
+static tsr_status build(const tsr_structure *s, const tsr_structure_config *c,
+                        tsr_flexibility may, const tsr_prior_table *prior,
+                        tsr_log *log, tsr_topology **topology,
+                        tsr_conformation **first, tsr_err *err)
+{
+    tsr_nucleic *nucleic = NULL;
+    tsr_status status =
+        find_strands(s, c, may.is_still > c->still ? NULL : log, &nucleic, err);
+    may.nucleic = nucleic;
+    TSR_THEN(status,
+             tsr_topology_from_structure(
+                 s,
+                 c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
+                 may, prior, log, topology, first, err));
+    free(nucleic);
+    return status;
+}
+
+/* ---- what the configuration says, beside what would be found ---- */
+
+/* The part nearest to residue i in the direction of step; -1: none. */
+static int part_from(const tsr_topology *t, const int *part, int i, int step)
+{
+    int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
+    for (i += step; i >= first && i <= last; i += step)
+        if (part[i] >= 0)
+            return part[i];
+    return -1;
+}
+
+/* Both sides of residues first..last keep their places, whatever moves. */
+static int is_closed(const tsr_topology *t, int first, int last)
+{
+    int a = first, b = last;
+    while (a > t->residue[first].chain_first && t->residue[a].flexible)
+        a--;
+    while (b < t->residue[last].chain_last && t->residue[b].flexible)
+        b++;
+    return t->residue[a].is_fixed && t->residue[b].is_fixed;
+}
+
+static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
+                         tsr_log *log)
+{
+    for (int i = 0, last; i < t->n_residue - t->n_link; i = last + 1) {
+        const tsr_residue *r = &t->residue[i];
+        for (last = i; r->flexible && last < r->chain_last &&
+                       t->residue[last + 1].flexible;)
+            last++;
+        int before = part_from(t, parts->part, i, -1);
+        if (!r->flexible || before < 0 || is_closed(t, i, last) ||
+            before != part_from(t, parts->part, last, 1))
+            continue;
+        const tsr_rigid_part *part = &parts->rigid[before];
+        tsr_warn(log,
+                 "structure.flexible: %s:%d-%d lies within one compact part, "
+                 "%s:%d-%d, which it takes apart where it turns; leave it out, "
+                 "or name what lies before and after it in structure.fixed, so "
+                 "that it moves as a loop",
+                 r->chain, r->number, t->residue[last].number, r->chain,
+                 t->residue[part->first].number, t->residue[part->last].number);
+    }
+}
+
+tsr_status tsr_molecule_doubt(const tsr_molecule *molecule, tsr_log *log,
+                              tsr_err *err)
+{
+    const char *file = molecule->file;
+    tsr_structure *structure = NULL;
+    tsr_parts *parts = NULL;
+    if (file == NULL)
+        return TSR_OK;
+    tsr_status status = tsr_structure_read_any(file, &structure, err);
+    if (status == TSR_OK && structure->n_residue > 0)
+        status =
+            tsr_parts_with(structure, NULL, (tsr_parts_wish){.no_strands = 1},
+                           NULL, &parts, NULL, err);
+    for (int k = 0; parts != NULL && k < parts->n_grave; k++)
+        tsr_warn(log, "%s: %s", file, parts->note[k]);
+    if (parts != NULL)
+        doubt_ranges(molecule->topology, parts, log);
+    tsr_parts_free(parts);
+    tsr_structure_free(structure);
+    return status;
+}
+
+/* ---- where the states of an ensemble start ---- */
+
+/* The same residues, joined in the same places. */
+static tsr_status check_alike(const tsr_topology *own,
+                              const tsr_topology *other, const char *path,
+                              tsr_err *err)
+{
+    if (own->n_residue != other->n_residue)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d residues, structure.file has %d; a state has "
+                        "the same molecule",
+                        path, other->n_residue, own->n_residue);
+    for (int i = 0; i < own->n_residue; i++) {
+        const tsr_residue *a = &own->residue[i], *b = &other->residue[i];
+        if (strcmp(tsr_residue_name(a), tsr_residue_name(b)) != 0)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': residue %s:%d is %s where structure.file "
+                            "has %s (%s:%d); a state has the same molecule",
+                            path, b->chain, b->number, tsr_residue_name(b),
+                            tsr_residue_name(a), a->chain, a->number);
+        if (a->linked != b->linked)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s': %s peptide bond before %s:%d, unlike in "
+                            "structure.file; complete the chain in both",
+                            path, b->linked ? "a" : "no", b->chain, b->number);
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_start(const tsr_structure_config *config,
+                             const char *path, tsr_log *log,
+                             const tsr_molecule *m, tsr_conformation **out,
+                             tsr_err *err)
+{
+    const tsr_topology *own = m->topology;
+    const tsr_flexibility still = {.is_still = 1};
+    tsr_structure *structure = NULL;
+    tsr_topology *topology = NULL;
+    tsr_conformation *read = NULL, *c = NULL;
+    tsr_status status = tsr_structure_read_any(path, &structure, err);
+    TSR_THEN(status, build(structure, config, still, m->tables->prior, log,
+                           &topology, &read, err));
+    TSR_THEN(status, check_alike(own, topology, path, err));
+    if (status == TSR_OK) {
+        c = *out = tsr_conformation_new(own);
+        status = tsr_allocated(c, err);
+    }
+    if (status == TSR_OK) {
+        /* its bodies are not those of the run, which may have ligands */
+        size_t n = (size_t)own->n_residue;
+        memcpy(c->backbone, read->backbone, n * sizeof *c->backbone);
+        memcpy(c->side, read->side, n * sizeof *c->side);
+        tsr_conformation_place_bodies(own, c, 0, own->n_residue);
+    }
+    tsr_conformation_free(read);
+    tsr_topology_free(topology);
+    tsr_structure_free(structure);
+    return status;
+}
+
+static tsr_status read_starts(const tsr_config *config, tsr_log *log,
+                              tsr_molecule *m, tsr_err *err)
+{
+    const tsr_list *starts = &config->structure.starts;
+    const tsr_start_config *start = starts->item;
+    m->start = calloc((size_t)starts->n + 1, sizeof(*m->start));
+    TSR_TRY(tsr_allocated(m->start, err));
+    for (; m->n_start < starts->n; m->n_start++)
+        TSR_TRY(read_start(&config->structure, start[m->n_start].file, log, m,
+                           &m->start[m->n_start], err));
+    return TSR_OK;
+}
+
+/* ---- guests ---- */
+
+static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
+                                  tsr_err *err)
+{
+    tsr_hydrogen_count count;
+    int *n = calloc((size_t)atoms->n_atom + 1, sizeof *n);
+    tsr_status status = tsr_allocated(n, err);
+    TSR_THEN(status, tsr_hydrogens_assign(atoms, n, &count, err));
+    for (int i = 0; i < g->atoms->n_atom && status == TSR_OK; i++)
+        g->hydrogen_mass += n[g->file_atom[i]] * tsr_atom_mass(1);
+    free(n);
+    return status;
+}
+
+/* What of the file is no amino acid
+ * (molecule/guest.h): its bodies are added to
+ * topology and conformation, and the tables
+ * become tables that have them. Where the
+ * file's atoms cannot be read the log says why
+ * it is left out. */
+static tsr_status add_guests(const tsr_structure *structure,
+                             const tsr_strings *bound, tsr_log *log,
+                             tsr_molecule *m, tsr_err *err)
+{
+    const tsr_form_factor_table **table[] = {&m->form_factors, &m->components};
+    tsr_atoms *atoms = NULL;
+    tsr_err why = {0};
+    int n_beside =
+        structure->n_ligand + structure->n_nucleotide + structure->n_bare;
+    for (int r = 0; r < structure->n_residue; r++)
+        n_beside += structure->residue[r].is_cut;
+    if (n_beside == 0 && bound->n == 0)
+        return TSR_OK;
+    if (tsr_atoms_read(structure->path, &atoms, &why) != TSR_OK) {
+        tsr_info(log,
+                 "ligands and nucleotides "
+                 "cannot be read: %s",
+                 why.message);
+        return TSR_OK;
+    }
+    tsr_status status = tsr_guests_attach(structure, atoms, bound, log,
+                                          m->topology, m->first, err);
+    const int has_guests = status == TSR_OK && m->topology->guests != NULL;
+    if (has_guests)
+        status = weigh_hydrogens(atoms, m->topology->guests, err);
+    for (int k = 0; k < 2 && has_guests && status == TSR_OK; k++) {
+        if (*table[k] == NULL)
+            continue;
+        status =
+            tsr_form_factor_of_guests(*table[k], m->topology->guests, atoms,
+                                      m->density, &m->of_guests[k], err);
+        *table[k] = m->of_guests[k];
+    }
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+/* ---- the file ---- */
+
+/* What of the file is not in the model; waters
+ * and hydrogens never are. */
+static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
+{
+    const int n_ligand = has_guests ? 0 : s->n_ligand;
+    const int n_nucleotide = has_guests ? 0 : s->n_nucleotide;
+    const struct {
+        int n;
+        const char *what;
+    } part[] = {{n_ligand, "ligands"},
+                {n_nucleotide, "nucleotides"},
+                {s->n_model, "models after the first"},
+                {s->n_altloc_atom, "atoms of alternate locations"},
+                {s->n_extra_atom - (has_guests ? s->n_modified_atom : 0),
+                 "atoms that their residue should not "
+                 "have"}};
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t k = 0; k < sizeof part / sizeof *part; k++)
+        if (part[k].n > 0 && used < sizeof list)
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%s %d",
+                                 used > 0 ? ", " : "", part[k].what, part[k].n);
+    if (n_ligand + n_nucleotide > 0)
+        tsr_warn(log,
+                 "%s: left out: %s; what scatters "
+                 "and is not in the model "
+                 "spoils the fit",
+                 s->path, list);
+    else if (used > 0)
+        tsr_info(log, "%s: left out: %s", s->path, list);
+    if (s->copies[0] != '\0')
+        tsr_info(log,
+                 "%s: copies of a molecule under "
+                 "one chain id; those after the "
+                 "first are now chains %s, %d "
+                 "chains in all",
+                 s->path, s->copies, s->n_chain);
+    if (s->n_mapped > 0)
+        tsr_info(log,
+                 "%s: %d residues read as the "
+                 "amino acid they come from",
+                 s->path, s->n_mapped);
+}
+
+int tsr_config_is_placed(const tsr_config *config)
+{
+    const tsr_term_options *entry = config->data.item;
+    for (int d = 0; d < config->data.n; d++)
+        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_PLACE) != 0)
+            return 1;
+    return 0;
+}
+
+static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
+                            tsr_err *err)
+{
+    tsr_structure_config *c = &config->structure;
+    const tsr_prior_table *prior = m->tables->prior;
+    tsr_structure *structure = NULL;
+    tsr_flexibility may = {.flexible = &c->flexible,
+                           .rigid = &c->rigid,
+                           .fixed = &c->fixed,
+                           .mobile = &c->mobile,
+                           .file = c->file,
+                           .is_still = c->still,
+                           .is_placed = tsr_config_is_placed(config)};
+    if (c->file == NULL)
+        return tsr_topology_from_sequence(
+            c->sequence,
+            c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO, may,
+            prior, &m->topology, &m->first, err);
+    tsr_status status = tsr_structure_read_any(c->file, &structure, err);
+    TSR_THEN(status, set_parts(c, structure, log, err));
+    may.is_still = c->still;
+    TSR_THEN(status, build(structure, c, may, prior, log, &m->topology,
+                           &m->first, err));
+    if (c->ligands == 0)
+        TSR_THEN(status, add_guests(structure, &c->bound, log, m, err));
+    if (status == TSR_OK)
+        say_left_out(structure, m->topology->guests != NULL, log);
+    tsr_structure_free(structure);
+    return status;
+}
+
+/* ---- the bound on distances ---- */
+
+/* A random coil is hardly ever wider than 6.5
+ * of its Rg; domains add their own. Only where
+ * the whole reach would make the grid long. */
+static double coil_bound(const tsr_molecule *m, double reach_ang)
+{
+    const double of_link = 2.6, of_amino = 3.8; /* from CA to CA */
+    int most = 0;
+    double contour = 0.0;
+    for (int i = 0; i < m->topology->n_residue;) {
+        const int is_strand = m->topology->residue[i].link != TSR_LINK_NONE;
+        int n = 0, last = m->topology->residue[i].chain_last;
+        for (; i <= last; i++)
+            n += m->topology->residue[i].flexible;
+        most = n > most ? n : most;
+        contour = fmax(contour, n * (is_strand ? of_link : of_amino));
+    }
+    double coil = 6.5 * 1.927 * pow(most + 1.0, 0.598);
+    return fmax(reach_ang - contour + coil, 1.25 * m->d_max_first_ang);
+}
+
+/* The bound is part of P(X), so it must not
+ * depend on the data: a run on the prior alone
+ * has the same. Nothing bounds parts that move
+ * freely. */
+static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
+                               tsr_molecule *m, tsr_err *err)
+{
+    const double long_reach = 400.0; /* Angstrom; 80 grid points up
+                                        to 0.3 */
+    double reach_ang = 0.0;          /* how far apart two bodies can
+                                        come */
+    char reach[80] = "without it parts could "
+                     "move apart without end";
+    for (int k = -1; k < m->n_start; k++) {
+        const tsr_conformation *c = k < 0 ? m->first : m->start[k];
+        const double far = tsr_topology_reach(m->topology, c);
+        if (isnan(far))
+            return tsr_no_memory(err);
+        reach_ang = fmax(reach_ang, far);
+        m->d_max_first_ang =
+            fmax(m->d_max_first_ang,
+                 tsr_largest_distance(m->topology->n_body,
+                                      (const double(*)[3])c->body));
+    }
+    m->d_bound_ang = d_max->word < 0    ? d_max->number
+                     : isinf(reach_ang) ? 1.5 * m->d_max_first_ang
+                     : reach_ang > long_reach
+                         ? fmin(reach_ang, coil_bound(m, reach_ang))
+                         : reach_ang;
+    if (m->d_bound_ang < m->d_max_first_ang)
+        return tsr_fail(err, TSR_E_CONFIG,
+                        "structure.d_max: %.1f Angstrom "
+                        "is less than the "
+                        "%.1f Angstrom of the structure "
+                        "itself",
+                        m->d_bound_ang, m->d_max_first_ang);
+    if (isfinite(reach_ang))
+        snprintf(reach, sizeof reach, "the molecule could reach %.0f A",
+                 reach_ang);
+    if (m->d_bound_ang < reach_ang)
+        tsr_info(log,
+                 "the prior is zero beyond d_max "
+                 "%.0f A (%s); structure.d_max "
+                 "sets it",
+                 m->d_bound_ang, reach);
+    return TSR_OK;
+}
+
+/* ---- the whole ---- */
+
+/* A chain starts here, so P(X) must not be 0.
+ */
+static tsr_status settle(const tsr_config *config, const char *file,
+                         tsr_conformation *start, tsr_log *log,
+                         const tsr_molecule *m, tsr_err *err)
+{
+    char worst[160];
+    const void *moves[TSR_N_MOVE];
+    int n = tsr_prior_clashes(m->prior, start, worst);
+    if (n == 0)
+        return TSR_OK;
+    if (!config->prior.relax)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': %d pairs of bodies that "
+                        "can move against each "
+                        "other overlap beyond "
+                        "prior.clash_limit (%g nat): %s; "
+                        "prior.relax: true moves them "
+                        "apart first",
+                        file, n, config->prior.clash_limit, worst);
+    tsr_config_moves(config, moves);
+    return tsr_relax(m->topology, m->tables->prior, &config->prior,
+                     m->d_bound_ang, moves, (uint64_t)config->seed, m->prior,
+                     start, log, err);
+}
+
+tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err)
+{
+    tsr_structure_free(molecule->model);
+    molecule->model =
+        tsr_topology_structure(molecule->topology, molecule->first);
+    return tsr_allocated(molecule->model, err);
+}
+
+tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
+                             tsr_log *log, tsr_molecule *molecule, tsr_err *err)
+{
+    const tsr_structure_config *c = &config->structure;
+    const tsr_start_config *start = c->starts.item;
+    tsr_molecule *m = molecule;
+    *m = (tsr_molecule){.tables = tables,
+                        .file = c->file,
+                        .density = config->solvent.density,
+                        .form_factors = tables->form_factors,
+                        .components = tables->components};
+    TSR_TRY(read_file(config, log, m, err));
+    TSR_TRY(read_starts(config, log, m, err));
+    TSR_TRY(choose_bound(&c->d_max, log, m, err));
+    tsr_prior_options prior = config->prior;
+    if (c->still) /* chains that touch do so
+                     for good */
+        prior.clash = TSR_CLASH_NONE;
+    TSR_TRY(tsr_prior_new(m->topology, tables->prior, &prior, m->d_bound_ang,
+                          &m->prior, err));
+    TSR_TRY(settle(config, m->file == NULL ? "structure.sequence" : m->file,
+                   m->first, log, m, err));
+    for (int k = 0; k < m->n_start; k++)
+        TSR_TRY(settle(config, start[k].file, m->start[k], log, m, err));
+    return tsr_molecule_set_model(m, err);
+}
+
+void tsr_molecule_clear(tsr_molecule *molecule)
+{
+    tsr_molecule *m = molecule;
+    for (int k = 0; k < m->n_start; k++)
+        tsr_conformation_free(m->start[k]);
+    free(m->start);
+    tsr_form_factor_free(m->of_guests[0]);
+    tsr_form_factor_free(m->of_guests[1]);
+    tsr_structure_free(m->model);
+    tsr_prior_free(m->prior);
+    tsr_conformation_free(m->first);
+    tsr_topology_free(m->topology);
+    *m = (tsr_molecule){.file = NULL};
+}
