@@ -284,67 +284,6 @@ void tsr_hdf5_input_close(tsr_hdf5_input *input)
     *input = (tsr_hdf5_input){.file = -1};
 }
 
-/* Whether some process works on the run that the file belongs to. */
-static int is_in_use(const char *path)
-{
-    tsr_lock_holder holder = {.is_held = 1};
-    char *copy = strdup(path);
-
-    if (copy != NULL)
-        (void)tsr_lock_query(dirname(copy), &holder, NULL);
-    free(copy);
-    return holder.is_held;
-}
-
-/* A name in TMPDIR or /tmp that nothing else has; caller frees. */
-static tsr_status temporary_name(char **name, tsr_err *err)
-{
-    const char *folder = getenv("TMPDIR");
-
-    if (folder == NULL || folder[0] == '\0')
-        folder = "/tmp";
-    *name = tsr_words_of("%s/tessera-XXXXXX", folder);
-    TSR_TRY(tsr_allocated(*name, err));
-    const int fd = mkostemp(*name, O_CLOEXEC);
-    if (fd >= 0) {
-        close(fd);
-        return TSR_OK;
-    }
-    free(*name);
-    *name = NULL;
-    return tsr_fail(err, TSR_E_IO,
-                    "a run that goes on is read from a copy, which cannot be "
-                    "made in '%s': %s; name another folder in the environment "
-                    "as TMPDIR",
-                    folder, strerror(errno));
-}
-
-tsr_status tsr_hdf5_input_renew(tsr_hdf5_input *input,
-                                tsr_hdf5_rewrite *rewrite,
-                                const tsr_draw_records *log, tsr_err *err)
-{
-    char *path = input->path, *name = NULL;
-    tsr_status status = TSR_E_IO;
-
-    input->path = NULL;
-    tsr_hdf5_input_close(input);
-    if (!is_in_use(path))
-        status = rewrite(path, path, log, NULL, err);
-    if (status == TSR_OK) {
-        status = tsr_hdf5_input_open(path, input, err);
-    } else if (status == TSR_E_IO) {
-        status = temporary_name(&name, err);
-        TSR_THEN(status, rewrite(path, name, log, NULL, err));
-        TSR_THEN(status, tsr_hdf5_input_open(name, input, err));
-        if (name != NULL)
-            unlink(name);
-        free(name);
-    }
-    free(input->path);
-    input->path = path; /* for messages */
-    return status;
-}
-
 /* ---- the driver, as HDF5 calls it ---- */
 
 struct tsr_hdf5_kept {
@@ -384,12 +323,6 @@ static herr_t driver_close(H5FD_t *base)
 {
     free((handle *)base);
     return 0;
-}
-
-static int driver_compare(const H5FD_t *a, const H5FD_t *b)
-{
-    return strcmp(((const handle *)a)->output->writer.beside,
-                  ((const handle *)b)->output->writer.beside);
 }
 
 static herr_t driver_query(const H5FD_t *base, unsigned long *flags)
@@ -502,7 +435,6 @@ static herr_t use_driver(tsr_hdf5_output *output, hid_t access)
         .fapl_size = sizeof(driver_info),
         .open = driver_open,
         .close = driver_close,
-        .cmp = driver_compare,
         .query = driver_query,
         .get_eoa = driver_get_eoa,
         .set_eoa = driver_set_eoa,
@@ -651,4 +583,190 @@ tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
         o->failed = fsync(fd) != 0 ? errno : keep_previous(path);
     TSR_THEN(status, tsr_hdf5_output_check(o, err));
     return tsr_file_end(&o->writer, status, err);
+}
+
+/* ---- a file and the log beside it ---- */
+
+/* What the log has more, or as much as is kept. */
+static tsr_status take(const char *path, const tsr_hdf5_taker *taker,
+                       void *object, const tsr_draw_records *log,
+                       const long *keep, const tsr_hdf5_output *output,
+                       tsr_err *err)
+{
+    void *bytes = NULL;
+
+    for (size_t i = 0; i < log->n; i++) {
+        const tsr_draw_record *r = &log->record[i];
+        const int part = taker->part(object, r);
+        const long have = taker->count(object, r->kind);
+        if (r->kind < taker->first || r->kind > taker->last || part < 0 ||
+            (keep != NULL && r->first + r->n > keep[r->kind]))
+            continue;
+        if (r->size != taker->size(object, r) || r->first > have)
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s' has %ld %s, and the draws.log beside it has "
+                            "those from %ld on, or is not of the same run: "
+                            "restore both from a copy",
+                            path, have, taker->noun, r->first);
+        TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
+        if (bytes == NULL)
+            break;
+        tsr_status status = taker->cut(object, r->kind, r->first, err);
+        TSR_THEN(status, taker->append(object, r, bytes, err));
+        free(bytes);
+        TSR_THEN(status, tsr_hdf5_output_check(output, err));
+        TSR_TRY(status);
+    }
+    for (tsr_drawn kind = taker->first; kind <= taker->last && keep != NULL;
+         kind++) {
+        const long have = taker->count(object, kind);
+        if (have < keep[kind])
+            return tsr_fail(err, TSR_E_DATA,
+                            "'%s', with draws.log, has %ld %s%s, and the "
+                            "checkpoint counts %ld",
+                            path, have, taker->noun,
+                            kind == TSR_DRAWN_WARMUP ? " of warm-up" : "",
+                            keep[kind]);
+        TSR_TRY(taker->cut(object, kind, keep[kind], err));
+    }
+    return taker->finish(object, err);
+}
+
+/* Makes the file `to` from the one at `path` with the log's draws in it. */
+static tsr_status rewrite(const char *path, const char *to,
+                          const tsr_hdf5_taker *taker,
+                          const tsr_draw_records *log, const long *keep,
+                          tsr_err *err)
+{
+    tsr_hdf5_output output;
+    void *object = NULL;
+    tsr_status status = tsr_hdf5_output_start(to, path, &output, err);
+
+    if (status == TSR_OK) {
+        status = taker->open(output.file, &object, err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "'%s'", path);
+    }
+    TSR_THEN(status, take(path, taker, object, log, keep, &output, err));
+    taker->close(object);
+    return tsr_hdf5_output_end(&output, status, err);
+}
+
+/* Has the log what the file lacks? Where some are kept: has the file others
+ * than these? */
+static tsr_status compare(const tsr_hdf5_input *input,
+                          const tsr_hdf5_taker *taker,
+                          const tsr_draw_records *log, const long *keep,
+                          int *differs, tsr_err *err)
+{
+    void *object = NULL;
+    tsr_status status = taker->open(input->file, &object, err);
+
+    *differs = 0;
+    if (status == TSR_OK)
+        for (tsr_drawn kind = taker->first; kind <= taker->last; kind++) {
+            const long have = taker->count(object, kind);
+            *differs |= keep != NULL && have != keep[kind];
+            for (size_t i = 0; keep == NULL && i < log->n; i++)
+                *differs |= log->record[i].kind == kind &&
+                            log->record[i].first + log->record[i].n > have;
+        }
+    taker->close(object);
+    return status == TSR_OK ? TSR_OK
+                            : tsr_wrap(err, status, "'%s'", input->path);
+}
+
+tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_taker *taker,
+                           const tsr_draw_records *log,
+                           const long keep[TSR_DRAWN_N_KIND], tsr_err *err)
+{
+    tsr_hdf5_input input;
+    int differs = 0;
+    TSR_TRY(tsr_hdf5_input_open(path, &input, err));
+    tsr_status status = compare(&input, taker, log, keep, &differs, err);
+    tsr_hdf5_input_close(&input);
+    if (differs)
+        TSR_THEN(status, rewrite(path, path, taker, log, keep, err));
+    return status;
+}
+
+/* Whether some process works on the run that the file belongs to. */
+static int is_in_use(const char *path)
+{
+    tsr_lock_holder holder = {.is_held = 1};
+    char *copy = strdup(path);
+
+    if (copy != NULL)
+        (void)tsr_lock_query(dirname(copy), &holder, NULL);
+    free(copy);
+    return holder.is_held;
+}
+
+/* A name in TMPDIR or /tmp that nothing else has; caller frees. */
+static tsr_status temporary_name(char **name, tsr_err *err)
+{
+    const char *folder = getenv("TMPDIR");
+
+    if (folder == NULL || folder[0] == '\0')
+        folder = "/tmp";
+    *name = tsr_words_of("%s/tessera-XXXXXX", folder);
+    TSR_TRY(tsr_allocated(*name, err));
+    const int fd = mkostemp(*name, O_CLOEXEC);
+    if (fd >= 0) {
+        close(fd);
+        return TSR_OK;
+    }
+    free(*name);
+    *name = NULL;
+    return tsr_fail(err, TSR_E_IO,
+                    "a run that goes on is read from a copy, which cannot be "
+                    "made in '%s': %s; name another folder in the environment "
+                    "as TMPDIR",
+                    folder, strerror(errno));
+}
+
+static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_taker *taker,
+                        const tsr_draw_records *log, tsr_err *err)
+{
+    char *path = input->path, *name = NULL;
+    tsr_status status = TSR_E_IO;
+
+    input->path = NULL;
+    tsr_hdf5_input_close(input);
+    if (!is_in_use(path))
+        status = rewrite(path, path, taker, log, NULL, err);
+    if (status == TSR_OK) {
+        status = tsr_hdf5_input_open(path, input, err);
+    } else if (status == TSR_E_IO) {
+        status = temporary_name(&name, err);
+        TSR_THEN(status, rewrite(path, name, taker, log, NULL, err));
+        TSR_THEN(status, tsr_hdf5_input_open(name, input, err));
+        if (name != NULL)
+            unlink(name);
+        free(name);
+    }
+    free(input->path);
+    input->path = path; /* for messages */
+    return status;
+}
+
+/* The log first: a run that goes on removes it when the file has its draws. */
+tsr_status tsr_hdf5_input_open_all(const char *path,
+                                   const tsr_hdf5_taker *taker,
+                                   tsr_hdf5_input *input, tsr_err *err)
+{
+    tsr_draw_records log;
+    int differs = 0;
+    tsr_status status = tsr_draw_records_open(path, &log, err);
+
+    *input = (tsr_hdf5_input){.file = -1};
+    TSR_THEN(status, tsr_hdf5_input_open(path, input, err));
+    if (status == TSR_OK && log.n > 0)
+        status = compare(input, taker, &log, NULL, &differs, err);
+    if (differs)
+        TSR_THEN(status, renew(input, taker, &log, err));
+    tsr_draw_records_close(&log);
+    if (status != TSR_OK)
+        tsr_hdf5_input_close(input);
+    return status;
 }

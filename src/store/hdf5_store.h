@@ -34,20 +34,6 @@ tsr_status tsr_hdf5_input_open(const char *path, tsr_hdf5_input *input,
                                tsr_err *err);
 void tsr_hdf5_input_close(tsr_hdf5_input *input);
 
-/* Makes the file `to` from the one at `path` with the log's draws in it.
- * keep: how many of each kind it is to have; NULL: all that there are. */
-typedef tsr_status tsr_hdf5_rewrite(const char *path, const char *to,
-                                    const tsr_draw_records *log,
-                                    const long keep[TSR_DRAWN_N_KIND],
-                                    tsr_err *err);
-
-/* Replaces the input by the same with the log's draws: the file itself is
- * rewritten where no process works on the run and the folder can be written,
- * else a copy without a name in TMPDIR (or /tmp). Errors: also TSR_E_NOMEM. */
-tsr_status tsr_hdf5_input_renew(tsr_hdf5_input *input,
-                                tsr_hdf5_rewrite *rewrite,
-                                const tsr_draw_records *log, tsr_err *err);
-
 /* ---- a file that is written ----
  *
  * HDF5 1.10 does not survive a failed write: it crashes later, when an object
@@ -78,5 +64,41 @@ tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err);
  * returns `status`. Errors: TSR_E_IO; the file that was there still is. */
 tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
                                tsr_err *err);
+
+/* ---- a file and the log beside it ---- */
+
+/* How a kind of file takes draws or frames from the log. Its calls share an
+ * object that `open` makes and `close` frees. */
+typedef struct {
+    const char *noun;      /* "draws" */
+    tsr_drawn first, last; /* the kinds of records that are its */
+    tsr_status (*open)(hid_t file, void **object, tsr_err *err);
+    void (*close)(void *object);
+    long (*count)(const void *object, tsr_drawn kind);
+    int (*part)(const void *object,
+                const tsr_draw_record *record); /* -1: none */
+    size_t (*size)(const void *object, const tsr_draw_record *record);
+    tsr_status (*cut)(void *object, tsr_drawn kind, long n, tsr_err *err);
+    tsr_status (*append)(void *object, const tsr_draw_record *record,
+                         const void *bytes, tsr_err *err);
+    tsr_status (*finish)(void *object, tsr_err *err);
+} tsr_hdf5_taker;
+
+/* Opens the file with what the log beside it has more: the file itself is
+ * rewritten where no process works on the run and the folder can be written,
+ * else a copy without a name in TMPDIR (or /tmp) is read. Errors: as
+ * tsr_hdf5_input_open. */
+tsr_status tsr_hdf5_input_open_all(const char *path,
+                                   const tsr_hdf5_taker *taker,
+                                   tsr_hdf5_input *input, tsr_err *err);
+
+/* Replaces the file by one with the draws of the log. keep: how many of each
+ * kind it is to have, no more and no fewer; NULL: all that there are. A file
+ * that has them already is not written. Errors: TSR_E_NOINPUT, TSR_E_DATA
+ * (damaged; of another run; fewer than `keep`), TSR_E_IO; the file then is as
+ * it was. */
+tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_taker *taker,
+                           const tsr_draw_records *log,
+                           const long keep[TSR_DRAWN_N_KIND], tsr_err *err);
 
 #endif

@@ -515,21 +515,20 @@ typedef struct {
 
 struct tsr_trace {
     tsr_pool pool;
-    tsr_hdf5_output output;
-    const char *path; /* output's, for messages */
+    tsr_hdf5_output output; /* of a new file */
+    hid_t file;
     size_t n_chain;
     int n_variable;
     variable *variable; /* [n_variable] */
 };
 
-static tsr_status trace_new(const char *path, tsr_trace **out, tsr_err *err)
+static void close_trace(void *object)
 {
-    tsr_trace *trace = calloc(1, sizeof *trace);
-
-    *out = trace;
-    TSR_TRY(tsr_allocated(trace, err));
-    trace->path = tsr_pool_text(&trace->pool, path);
-    return tsr_pool_check(&trace->pool, err);
+    tsr_trace *trace = object;
+    if (trace == NULL)
+        return;
+    tsr_pool_clear(&trace->pool);
+    free(trace);
 }
 
 /* Puts the file in its place, or takes it away; frees. NULL is fine. */
@@ -538,8 +537,7 @@ static tsr_status end(tsr_trace *trace, tsr_status status, tsr_err *err)
     if (trace == NULL)
         return status;
     status = tsr_hdf5_output_end(&trace->output, status, err);
-    tsr_pool_clear(&trace->pool);
-    free(trace);
+    close_trace(trace);
     return status;
 }
 
@@ -591,7 +589,7 @@ static tsr_status
 make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
             int n_attribute, const tsr_trace_attribute *attribute, tsr_err *err)
 {
-    const hid_t file = trace->output.file;
+    const hid_t file = trace->file;
     layout lay = {.trace = trace, .variable = declared};
     char created_at[40];
 
@@ -624,28 +622,26 @@ tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
                             const tsr_trace_attribute *attribute,
                             tsr_trace **out, tsr_err *err)
 {
-    tsr_trace *t;
     tsr_status status = check_declared(n_chain, n_variable, declared, err);
 
     *out = NULL;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", path);
-    status = trace_new(path, &t, err);
-    if (status == TSR_OK) {
-        t->n_chain = (size_t)n_chain;
-        t->n_variable = n_variable;
-        tsr_pool_array(&t->pool, t->variable, n_variable);
-        for (int v = 0; v < n_variable && t->variable != NULL; v++)
-            t->variable[v] = (variable){
-                .group = declared[v].group,
-                .rank = (declared[v].dim != NULL) +
-                        (groups[declared[v].group].has_draws ? 2 : 0),
-                .n = (size_t)declared[v].n,
-                .data = -1,
-                .name = tsr_pool_text(&t->pool, declared[v].name)};
-        status = tsr_pool_check(&t->pool, err);
-    }
+    tsr_trace *t = calloc(1, sizeof *t);
+    TSR_TRY(tsr_allocated(t, err));
+    t->n_chain = (size_t)n_chain;
+    t->n_variable = n_variable;
+    tsr_pool_array(&t->pool, t->variable, n_variable);
+    for (int v = 0; v < n_variable && t->variable != NULL; v++)
+        t->variable[v] =
+            (variable){.group = declared[v].group,
+                       .rank = (declared[v].dim != NULL) +
+                               (groups[declared[v].group].has_draws ? 2 : 0),
+                       .n = (size_t)declared[v].n,
+                       .name = tsr_pool_text(&t->pool, declared[v].name)};
+    status = tsr_pool_check(&t->pool, err);
     TSR_THEN(status, tsr_hdf5_output_start(path, NULL, &t->output, err));
+    t->file = t->output.file;
     if (status == TSR_OK) {
         status = make_layout(t, declared, n_attribute, attribute, err);
         if (status != TSR_OK)
@@ -662,10 +658,9 @@ tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
 /* The variables of the file, group by group, in the order of creation. */
 static tsr_status open_variables(tsr_trace *t, tsr_err *err)
 {
-    const hid_t file = t->output.file;
     name_list list[TSR_TRACE_N_GROUP] = {{0}};
 
-    TSR_TRY(list_groups(&t->pool, file, list, err));
+    TSR_TRY(list_groups(&t->pool, t->file, list, err));
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
         t->n_variable += list[g].n;
     tsr_pool_array(&t->pool, t->variable, t->n_variable);
@@ -677,7 +672,7 @@ static tsr_status open_variables(tsr_trace *t, tsr_err *err)
             hsize_t size[H5S_MAX_RANK];
             const tsr_trace_group group = (tsr_trace_group)g;
             *v = (variable){.group = group, .name = list[g].name[i]};
-            v->data = open_in_group(file, group, v->name);
+            v->data = open_in_group(t->file, group, v->name);
             v->rank = tsr_hdf5_shape(v->data, size);
             if (v->rank > MAX_RANK ||
                 !get_shape(v->data, groups[g].has_draws, &n_chain, &n_draw, &n))
@@ -690,6 +685,15 @@ static tsr_status open_variables(tsr_trace *t, tsr_err *err)
                 t->n_chain = (size_t)n_chain;
         }
     return TSR_OK;
+}
+
+static tsr_status open_trace(hid_t file, void **object, tsr_err *err)
+{
+    tsr_trace *t = calloc(1, sizeof *t);
+    *object = t;
+    TSR_TRY(tsr_allocated(t, err));
+    t->file = file;
+    return open_variables(t, err);
 }
 
 /* Which draws a group has. */
@@ -708,15 +712,15 @@ static tsr_status set_draws(const tsr_trace *t, variable *var, hsize_t n_draw,
     const hsize_t size[MAX_RANK] = {t->n_chain, n_draw, var->n};
 
     if (H5Dset_extent(var->data, size) < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s': %s", t->path,
-                             var->name);
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", var->name);
     var->n_draw = n_draw;
     return TSR_OK;
 }
 
-static tsr_status cut_back(tsr_trace *t, tsr_drawn kind, long n_draw,
+static tsr_status cut_back(void *object, tsr_drawn kind, long n_draw,
                            tsr_err *err)
 {
+    const tsr_trace *t = object;
     for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == kind &&
             t->variable[v].n_draw > (hsize_t)n_draw)
@@ -724,34 +728,36 @@ static tsr_status cut_back(tsr_trace *t, tsr_drawn kind, long n_draw,
     return TSR_OK;
 }
 
-/* Draws of a kind in the file. */
-static long count(const tsr_trace *t, tsr_drawn kind)
+static long count(const void *object, tsr_drawn kind)
 {
+    const tsr_trace *t = object;
     for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == kind)
             return (long)t->variable[v].n_draw;
     return 0;
 }
 
-/* The draws of a record behind those of the file that came before them. */
-static tsr_status put_record(tsr_trace *t, const tsr_draw_record *r,
-                             const double *value, tsr_err *err)
+static int only_part(const void *object, const tsr_draw_record *r)
 {
-    size_t row = 0;
+    (void)object, (void)r;
+    return 0;
+}
 
+static size_t size_of(const void *object, const tsr_draw_record *r)
+{
+    const tsr_trace *t = object;
+    size_t n = 0;
     for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == r->kind)
-            row += t->n_chain * t->variable[v].n * sizeof(double);
-    if (r->size != row * (size_t)r->n)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' and the draws.log beside it are not of one run",
-                        t->path);
-    if (r->first > count(t, r->kind))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has %ld draws, and the draws.log beside it those "
-                        "from %ld on: restore both from a copy",
-                        t->path, count(t, r->kind), r->first);
-    TSR_TRY(cut_back(t, r->kind, r->first, err));
+            n += t->n_chain * t->variable[v].n;
+    return n * (size_t)r->n * sizeof(double);
+}
+
+static tsr_status put_record(void *object, const tsr_draw_record *r,
+                             const void *bytes, tsr_err *err)
+{
+    tsr_trace *t = object;
+    const double *value = bytes;
     for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == r->kind) {
             TSR_TRY(tsr_trace_append(t, v, (int)r->n, value, err));
@@ -760,65 +766,16 @@ static tsr_status put_record(tsr_trace *t, const tsr_draw_record *r,
     return TSR_OK;
 }
 
-/* What the log has more, or as much as is kept. */
-static tsr_status put_draws(tsr_trace *t, const tsr_draw_records *log,
-                            const long *keep, tsr_err *err)
-{
-    void *bytes = NULL;
-
-    for (size_t i = 0; i < log->n; i++) {
-        const tsr_draw_record *r = &log->record[i];
-        if (r->kind > TSR_DRAWN_KEPT ||
-            (keep != NULL && r->first + r->n > keep[r->kind]))
-            continue;
-        TSR_TRY(tsr_draw_records_part(log, i, 0, &bytes, err));
-        if (bytes == NULL)
-            break;
-        const tsr_status status = put_record(t, r, bytes, err);
-        free(bytes);
-        TSR_TRY(status);
-    }
-    for (int kind = 0; kind <= TSR_DRAWN_KEPT && keep != NULL; kind++) {
-        if (count(t, (tsr_drawn)kind) < keep[kind])
-            return tsr_fail(err, TSR_E_DATA,
-                            "'%s', with draws.log, has %ld draws%s, and the "
-                            "checkpoint counts %ld",
-                            t->path, count(t, (tsr_drawn)kind),
-                            kind == TSR_DRAWN_WARMUP ? " of warm-up" : "",
-                            keep[kind]);
-        TSR_TRY(cut_back(t, (tsr_drawn)kind, keep[kind], err));
-    }
-    return TSR_OK;
-}
-
-static tsr_status rewrite(const char *path, const char *to,
-                          const tsr_draw_records *log, const long *keep,
-                          tsr_err *err)
-{
-    tsr_trace *t;
-    tsr_status status = trace_new(path, &t, err);
-
-    TSR_THEN(status, tsr_hdf5_output_start(to, path, &t->output, err));
-    if (status == TSR_OK) {
-        status = open_variables(t, err);
-        if (status != TSR_OK)
-            tsr_wrap(err, status, "'%s'", path);
-    }
-    TSR_THEN(status, put_draws(t, log, keep, err));
-    return status == TSR_OK ? tsr_trace_close(t, err) : end(t, status, err);
-}
-
 /* ---- draws ---- */
 
 static tsr_status check_use(const tsr_trace *trace, int v, int draws,
                             tsr_err *err)
 {
     if (v < 0 || v >= trace->n_variable)
-        return tsr_fail(err, TSR_E_INTERNAL, "'%s' has no variable %d",
-                        trace->path, v);
+        return tsr_fail(err, TSR_E_INTERNAL, "the trace has no variable %d", v);
     const variable *var = &trace->variable[v];
     if (groups[var->group].has_draws != draws)
-        return tsr_fail(err, TSR_E_INTERNAL, "'%s': %s/%s has %s", trace->path,
+        return tsr_fail(err, TSR_E_INTERNAL, "%s/%s has %s",
                         groups[var->group].name, var->name,
                         draws ? "no draws" : "draws");
     return TSR_OK;
@@ -837,8 +794,7 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
     TSR_TRY(set_draws(trace, var, var->n_draw + (hsize_t)n_draw, err));
     if (!tsr_hdf5_block(var->data, H5T_NATIVE_DOUBLE, var->rank, offset, size,
                         NULL, value))
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s': %s",
-                             trace->path, var->name);
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", var->name);
     return tsr_hdf5_output_check(&trace->output, err);
 }
 
@@ -849,9 +805,9 @@ tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
     tsr_hdf5_quiet();
     if (H5Dwrite(trace->variable[v].data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                  H5P_DEFAULT, value) < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s': %s",
-                             trace->path, trace->variable[v].name);
-    return TSR_OK;
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'",
+                             trace->variable[v].name);
+    return tsr_hdf5_output_check(&trace->output, err);
 }
 
 /* The draw dimension of a group becomes as long as its variables, which must
@@ -868,13 +824,13 @@ static tsr_status number_draws(tsr_trace *t, tsr_trace_group g, tsr_err *err)
         first = first == NULL ? var : first;
         if (var->n_draw != first->n_draw)
             return tsr_fail(err, TSR_E_INTERNAL,
-                            "'%s', group %s: '%s' has %d draws, '%s' %d",
-                            t->path, groups[g].name, first->name,
-                            (int)first->n_draw, var->name, (int)var->n_draw);
+                            "group %s: '%s' has %d draws, '%s' %d",
+                            groups[g].name, first->name, (int)first->n_draw,
+                            var->name, (int)var->n_draw);
     }
     if (first == NULL)
         return TSR_OK;
-    hid_t draw = open_in_group(t->output.file, g, "draw");
+    hid_t draw = open_in_group(t->file, g, "draw");
     int ready = tsr_hdf5_shape(draw, &old) == 1 &&
                 H5Dset_extent(draw, &first->n_draw) >= 0;
     const hsize_t n = first->n_draw > old ? first->n_draw - old : 0;
@@ -885,19 +841,20 @@ static tsr_status number_draws(tsr_trace *t, tsr_trace_group g, tsr_err *err)
     ready = ready && (n == 0 || tsr_hdf5_block(draw, H5T_NATIVE_INT64, 1, &old,
                                                &n, NULL, number));
     free(number);
-    return ready ? TSR_OK
-                 : tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s': draw",
-                                 t->path);
+    return ready ? TSR_OK : tsr_hdf5_fail(err, TSR_E_IO, "cannot write 'draw'");
+}
+
+static tsr_status finish(void *object, tsr_err *err)
+{
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        if (groups[g].has_draws)
+            TSR_TRY(number_draws(object, (tsr_trace_group)g, err));
+    return TSR_OK;
 }
 
 tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-
-    for (int g = 0; trace != NULL && g < TSR_TRACE_N_GROUP; g++)
-        if (groups[g].has_draws)
-            TSR_THEN(status, number_draws(trace, (tsr_trace_group)g, err));
-    return end(trace, status, err);
+    return end(trace, trace != NULL ? finish(trace, err) : TSR_OK, err);
 }
 
 void tsr_trace_discard(tsr_trace *trace)
@@ -917,8 +874,20 @@ struct tsr_trace_reader {
     name_list group[TSR_TRACE_N_GROUP];
 };
 
-static tsr_status open_reader(const char *path, tsr_trace_reader **out,
-                              tsr_err *err)
+static const tsr_hdf5_taker taker = {.noun = "draws",
+                                     .first = TSR_DRAWN_WARMUP,
+                                     .last = TSR_DRAWN_KEPT,
+                                     .open = open_trace,
+                                     .close = close_trace,
+                                     .count = count,
+                                     .part = only_part,
+                                     .size = size_of,
+                                     .cut = cut_back,
+                                     .append = put_record,
+                                     .finish = finish};
+
+tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
+                          tsr_err *err)
 {
     *out = NULL;
     if (access(path, R_OK) != 0)
@@ -928,7 +897,8 @@ static tsr_status open_reader(const char *path, tsr_trace_reader **out,
                         path, strerror(errno));
     tsr_trace_reader *reader = calloc(1, sizeof *reader);
     TSR_TRY(tsr_allocated(reader, err));
-    tsr_status status = tsr_hdf5_input_open(path, &reader->input, err);
+    tsr_status status =
+        tsr_hdf5_input_open_all(path, &taker, &reader->input, err);
     if (status == TSR_OK) {
         status =
             list_groups(&reader->pool, reader->input.file, reader->group, err);
@@ -943,54 +913,10 @@ static tsr_status open_reader(const char *path, tsr_trace_reader **out,
     return TSR_OK;
 }
 
-/* Has the log draws that the file lacks? Where some are kept: does the file
- * have others than these? */
-static int is_other(tsr_trace_reader *reader, const tsr_draw_records *log,
-                    const long *keep)
-{
-    const long have[] = {
-        [TSR_DRAWN_WARMUP] =
-            tsr_trace_n_draw(reader, TSR_TRACE_WARMUP_POSTERIOR),
-        [TSR_DRAWN_KEPT] = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR)};
-
-    if (keep != NULL)
-        return have[TSR_DRAWN_WARMUP] != keep[TSR_DRAWN_WARMUP] ||
-               have[TSR_DRAWN_KEPT] != keep[TSR_DRAWN_KEPT];
-    for (size_t i = 0; i < log->n; i++) {
-        const tsr_draw_record *r = &log->record[i];
-        if (r->kind <= TSR_DRAWN_KEPT && r->first + r->n > have[r->kind])
-            return 1;
-    }
-    return 0;
-}
-
-tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
-                          tsr_err *err)
-{
-    tsr_trace_reader *reader = NULL;
-    tsr_draw_records log;
-    tsr_status status = tsr_draw_records_open(path, &log, err);
-
-    *out = NULL;
-    TSR_THEN(status, open_reader(path, &reader, err));
-    if (status == TSR_OK && is_other(reader, &log, NULL))
-        status = tsr_hdf5_input_renew(&reader->input, rewrite, &log, err);
-    tsr_draw_records_close(&log);
-    if (status != TSR_OK)
-        tsr_trace_reader_free(reader);
-    else
-        *out = reader;
-    return status;
-}
-
 tsr_status tsr_trace_update(const char *path, const tsr_draw_records *log,
                             const long keep[TSR_DRAWN_N_KIND], tsr_err *err)
 {
-    tsr_trace_reader *reader;
-    TSR_TRY(open_reader(path, &reader, err));
-    const int is_old = is_other(reader, log, keep);
-    tsr_trace_reader_free(reader);
-    return is_old ? rewrite(path, path, log, keep, err) : TSR_OK;
+    return tsr_hdf5_update(path, &taker, log, keep, err);
 }
 
 void tsr_trace_reader_free(tsr_trace_reader *reader)

@@ -270,26 +270,19 @@ void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,
     *expected = fixed / 2 + n_frame * (0.84 * raw + 0.8 * scalar + chunk / 2);
 }
 
-/* ---- the writer ---- */
+/* ---- a trajectory that is open ---- */
 
 struct tsr_trajectory {
-    tsr_hdf5_output output;
-    char *path; /* for messages */
-    int n_frame, n_observable;
-    int n[N_KIND];
+    tsr_hdf5_output output; /* of a new file */
+    hid_t file;
+    int n[N_KIND], n_observable;
+    tsr_trajectory_info info;
     data_sets sets;
 };
 
-static tsr_status trajectory_new(const char *path, tsr_trajectory **out,
-                                 tsr_err *err)
+static void close_trajectory(void *object)
 {
-    tsr_trajectory *t = calloc(1, sizeof *t);
-
-    *out = t;
-    TSR_TRY(tsr_allocated(t, err));
-    t->sets = no_sets;
-    t->path = strdup(path);
-    return tsr_allocated(t->path, err);
+    free(object);
 }
 
 /* Puts the file in its place, or takes it away; frees. NULL is fine. */
@@ -298,7 +291,6 @@ static tsr_status end(tsr_trajectory *t, tsr_status status, tsr_err *err)
     if (t == NULL)
         return status;
     status = tsr_hdf5_output_end(&t->output, status, err);
-    free(t->path);
     free(t);
     return status;
 }
@@ -320,19 +312,19 @@ tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
                                  tsr_trajectory **out, tsr_err *err)
 {
-    tsr_trajectory *t;
     tsr_status status = check_spec(spec, err);
 
     *out = NULL;
     if (status != TSR_OK)
         return tsr_wrap(err, status, "'%s'", path);
-    status = trajectory_new(path, &t, err);
-    TSR_THEN(status, tsr_hdf5_output_start(path, NULL, &t->output, err));
+    tsr_trajectory *t = calloc(1, sizeof *t);
+    TSR_TRY(tsr_allocated(t, err));
+    t->sets = no_sets;
+    t->n_observable = spec->n_observable;
+    status = tsr_hdf5_output_start(path, NULL, &t->output, err);
+    t->file = t->output.file;
     if (status == TSR_OK) {
-        t->n[ATOMS] = spec->n_atom;
-        t->n[BODIES] = spec->n_body;
-        t->n_observable = spec->n_observable;
-        status = make_layout(t->output.file, spec, &t->sets, err);
+        status = make_layout(t->file, spec, &t->sets, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "cannot write '%s'", path);
     }
@@ -342,8 +334,7 @@ tsr_status tsr_trajectory_create(const char *path,
     return TSR_OK;
 }
 
-/* Changes the number of frames of a data set, and writes the last n of them
- * where there are values. */
+/* Changes the number of frames of a data set, and writes the last n of them. */
 static tsr_status put_frames(const tsr_trajectory *t, hid_t data, hid_t type,
                              int n, const void *value, tsr_err *err)
 {
@@ -352,44 +343,41 @@ static tsr_status put_frames(const tsr_trajectory *t, hid_t data, hid_t type,
     if (data < 0)
         return TSR_OK;
     const int rank = tsr_hdf5_shape(data, size);
-    offset[0] = (hsize_t)t->n_frame;
-    size[0] = (hsize_t)(t->n_frame + n);
+    offset[0] = (hsize_t)t->info.n_frame;
+    size[0] = (hsize_t)(t->info.n_frame + n);
     int ready = rank >= 1 && H5Dset_extent(data, size) >= 0;
     size[0] = (hsize_t)n;
     if (n > 0)
         ready = ready &&
                 tsr_hdf5_block(data, type, rank, offset, size, NULL, value);
-    return ready ? TSR_OK
-                 : tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", t->path);
+    return ready ? TSR_OK : tsr_hdf5_fail(err, TSR_E_IO, "cannot write frames");
 }
 
 tsr_status tsr_trajectory_append(tsr_trajectory *t, int n, const int64_t *step,
                                  const float *atom, const float *body,
                                  const double *observable, tsr_err *err)
 {
-    const size_t room = (size_t)n + 1;
-    double *column = calloc(room, sizeof *column);
+    const data_sets *sets = &t->sets;
+    const hid_t real = H5T_NATIVE_DOUBLE, single = H5T_NATIVE_FLOAT;
+    double *column = calloc((size_t)n + 1, sizeof *column);
     tsr_status status = tsr_allocated(column, err);
 
     tsr_hdf5_quiet();
-    TSR_THEN(status,
-             put_frames(t, t->sets.step, H5T_NATIVE_INT64, n, step, err));
+    TSR_THEN(status, put_frames(t, sets->step, H5T_NATIVE_INT64, n, step, err));
     for (int f = 0; f < n && status == TSR_OK; f++)
         column[f] = (double)step[f];
+    TSR_THEN(status, put_frames(t, sets->time, real, n, column, err));
     TSR_THEN(status,
-             put_frames(t, t->sets.time, H5T_NATIVE_DOUBLE, n, column, err));
-    TSR_THEN(status, put_frames(t, t->sets.position[ATOMS], H5T_NATIVE_FLOAT, n,
-                                atom, err));
-    TSR_THEN(status, put_frames(t, t->sets.position[BODIES], H5T_NATIVE_FLOAT,
-                                n, body, err));
+             put_frames(t, sets->position[ATOMS], single, n, atom, err));
+    TSR_THEN(status,
+             put_frames(t, sets->position[BODIES], single, n, body, err));
     for (int i = 0; i < t->n_observable && status == TSR_OK; i++) {
         for (int f = 0; f < n; f++)
             column[f] = observable[f * t->n_observable + i];
-        status = put_frames(t, t->sets.observable[i], H5T_NATIVE_DOUBLE, n,
-                            column, err);
+        status = put_frames(t, sets->observable[i], real, n, column, err);
     }
     free(column);
-    t->n_frame += n;
+    t->info.n_frame += n;
     return status == TSR_OK ? tsr_hdf5_output_check(&t->output, err) : status;
 }
 
@@ -405,6 +393,46 @@ void tsr_trajectory_discard(tsr_trajectory *t)
 
 /* ---- a file that is there ---- */
 
+/* What every frame has. */
+static tsr_status look(hid_t file, int n[N_KIND], tsr_trajectory_info *info,
+                       tsr_err *err)
+{
+    int n_kind = 0, n_frame = 0;
+
+    for (int kind = 0; kind < N_KIND; kind++) {
+        hsize_t size[H5S_MAX_RANK];
+        hid_t data = position_set(file, kind, "value");
+        n[kind] = 0;
+        if (data < 0)
+            continue;
+        const int rank = tsr_hdf5_shape(data, size);
+        H5Dclose(data);
+        if (rank != 3 || size[2] != 3 || size[0] > INT_MAX || size[1] > INT_MAX)
+            return tsr_fail(err, TSR_E_DATA,
+                            "the positions of %s are not [frame][n][3]",
+                            kind_name[kind]);
+        if (n_kind > 0 && n_frame != (int)size[0])
+            return tsr_fail(err, TSR_E_DATA,
+                            "atoms and bodies differ in frames");
+        n_frame = (int)size[0];
+        n[kind] = (int)size[1];
+        n_kind++;
+    }
+    if (n_kind == 0)
+        return tsr_hdf5_fail(err, TSR_E_DATA,
+                             "has neither /particles/atoms nor "
+                             "/particles/bodies; is it a trajectory of "
+                             "tessera?");
+    *info =
+        (tsr_trajectory_info){.n_frame = n_frame,
+                              .n_atom = n[ATOMS],
+                              .n_body = n[BODIES],
+                              .chain = (int)find_parameter(file, "chain"),
+                              .state = (int)find_parameter(file, "state"),
+                              .stride = (int)find_parameter(file, "stride")};
+    return TSR_OK;
+}
+
 /* H5Literate calls it with the observables, by name. */
 static herr_t open_observable(hid_t group, const char *name,
                               const H5L_info_t *info, void *context)
@@ -413,108 +441,109 @@ static herr_t open_observable(hid_t group, const char *name,
     (void)group, (void)info;
     if (t->n_observable == MOST_OBSERVABLES)
         return -1;
-    const hid_t data = observable_set(t->output.file, name);
+    const hid_t data = observable_set(t->file, name);
     t->sets.observable[t->n_observable++] = data;
     return data < 0 ? -1 : 0;
 }
 
-static tsr_status open_sets(tsr_trajectory *t, const tsr_trajectory_info *info,
-                            tsr_err *err)
+static tsr_status open_trajectory(hid_t file, void **object, tsr_err *err)
 {
-    const hid_t file = t->output.file;
-    hid_t group = tsr_hdf5_has(file, "observables")
-                      ? H5Gopen2(file, "observables", H5P_DEFAULT)
-                      : H5I_INVALID_HID;
-    const int kind = info->n_atom > 0 ? ATOMS : BODIES;
-
-    t->n_frame = info->n_frame;
-    t->n[ATOMS] = info->n_atom;
-    t->n[BODIES] = info->n_body;
+    tsr_trajectory *t = calloc(1, sizeof *t);
+    *object = t;
+    TSR_TRY(tsr_allocated(t, err));
+    t->file = file;
+    TSR_TRY(look(file, t->n, &t->info, err));
+    const int kind = t->n[ATOMS] > 0 ? ATOMS : BODIES;
     for (int k = 0; k < N_KIND; k++)
         t->sets.position[k] = position_set(file, k, "value");
     t->sets.step = position_set(file, kind, "step");
     t->sets.time = position_set(file, kind, "time");
     if (t->sets.step < 0 || t->sets.time < 0 ||
-        (group >= 0 && H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL,
-                                  open_observable, t) < 0))
+        (tsr_hdf5_has(file, "observables") &&
+         H5Literate_by_name(file, "observables", H5_INDEX_NAME, H5_ITER_INC,
+                            NULL, open_observable, t, H5P_DEFAULT) < 0))
         return tsr_hdf5_fail(err, TSR_E_DATA,
-                             "'%s' lacks step, time or an observable", t->path);
+                             "lacks step, time or an observable");
     return TSR_OK;
 }
 
-static tsr_status cut_back(tsr_trajectory *t, long n_frame, tsr_err *err)
+static long count(const void *object, tsr_drawn kind)
 {
-    if (n_frame >= t->n_frame)
+    (void)kind;
+    return ((const tsr_trajectory *)object)->info.n_frame;
+}
+
+static int part_of(const void *object, const tsr_draw_record *r)
+{
+    const tsr_trajectory_info *at = &((const tsr_trajectory *)object)->info;
+    const int part =
+        at->chain * r->n_state + (at->state > 0 ? at->state - 1 : 0);
+    return part < r->n_chain * r->n_state ? part : -1;
+}
+
+static size_t size_of(const void *object, const tsr_draw_record *r)
+{
+    const tsr_trajectory *t = object;
+    return (size_t)r->n *
+           (3 * sizeof(float) * (size_t)(t->n[ATOMS] + t->n[BODIES]) +
+            sizeof(double) * (size_t)t->n_observable);
+}
+
+static tsr_status cut_back(void *object, tsr_drawn kind, long n, tsr_err *err)
+{
+    tsr_trajectory *t = object;
+    (void)kind;
+    if (n >= t->info.n_frame)
         return TSR_OK;
-    t->n_frame = (int)n_frame;
+    t->info.n_frame = (int)n;
     return tsr_trajectory_append(t, 0, NULL, NULL, NULL, NULL, err);
 }
 
-/* The frames of a record behind those of the file that came before them. */
-static tsr_status put_record(tsr_trajectory *t, const tsr_draw_record *r,
-                             int stride, const float *position, tsr_err *err)
+static tsr_status put_record(void *object, const tsr_draw_record *r,
+                             const void *bytes, tsr_err *err)
 {
-    const size_t n = (size_t)r->n;
-    const size_t n_atom = n * 3 * (size_t)t->n[ATOMS],
-                 n_body = n * 3 * (size_t)t->n[BODIES],
-                 n_value = n * (size_t)t->n_observable;
-
-    if (r->size != (n_atom + n_body) * sizeof(float) + n_value * sizeof(double))
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' and the draws.log beside it are not of one run",
-                        t->path);
-    if (r->first > t->n_frame)
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s' has %d frames, and the draws.log beside it those "
-                        "from %ld on: restore both from a copy",
-                        t->path, t->n_frame, r->first);
+    tsr_trajectory *t = object;
+    const size_t n = (size_t)r->n, n_value = n * (size_t)t->n_observable;
+    const float *atom = bytes, *body = atom + n * 3 * (size_t)t->n[ATOMS];
     double *value = calloc(n_value + 1, sizeof *value);
     int64_t *step = calloc(n + 1, sizeof *step);
-    tsr_status status = value == NULL || step == NULL
-                            ? tsr_no_memory(err)
-                            : cut_back(t, r->first, err);
+    tsr_status status =
+        value == NULL || step == NULL ? tsr_no_memory(err) : TSR_OK;
     if (status == TSR_OK) {
-        memcpy(value, position + n_atom + n_body, n_value * sizeof *value);
+        memcpy(value, body + n * 3 * (size_t)t->n[BODIES],
+               n_value * sizeof *value);
         for (size_t f = 0; f < n; f++)
-            step[f] = (r->first + (long)f) * stride;
-        status = tsr_trajectory_append(t, (int)n, step, position,
-                                       position + n_atom, value, err);
+            step[f] = (r->first + (long)f) * t->info.stride;
+        status = tsr_trajectory_append(t, (int)n, step, atom, body, value, err);
     }
     free(value);
     free(step);
     return status;
 }
 
-/* What the log has more, or as much as is kept. */
-static tsr_status put_all(tsr_trajectory *t, const tsr_trajectory_info *info,
-                          const tsr_draw_records *log, const long *keep,
-                          tsr_err *err)
+static tsr_status finish(void *object, tsr_err *err)
 {
-    void *bytes = NULL;
+    (void)object, (void)err;
+    return TSR_OK;
+}
 
-    for (size_t i = 0; i < log->n; i++) {
-        const tsr_draw_record *r = &log->record[i];
-        const int part =
-            info->chain * r->n_state + (info->state > 0 ? info->state - 1 : 0);
-        if (r->kind != TSR_DRAWN_FRAMES || part < 0 ||
-            part >= r->n_chain * r->n_state ||
-            (keep != NULL && r->first + r->n > keep[TSR_DRAWN_FRAMES]))
-            continue;
-        TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
-        if (bytes == NULL)
-            break;
-        const tsr_status status = put_record(t, r, info->stride, bytes, err);
-        free(bytes);
-        TSR_TRY(status);
-    }
-    if (keep == NULL)
-        return TSR_OK;
-    if (t->n_frame < keep[TSR_DRAWN_FRAMES])
-        return tsr_fail(err, TSR_E_DATA,
-                        "'%s', with draws.log, has %d frames, and the "
-                        "checkpoint counts %ld",
-                        t->path, t->n_frame, keep[TSR_DRAWN_FRAMES]);
-    return cut_back(t, keep[TSR_DRAWN_FRAMES], err);
+static const tsr_hdf5_taker taker = {.noun = "frames",
+                                     .first = TSR_DRAWN_FRAMES,
+                                     .last = TSR_DRAWN_FRAMES,
+                                     .open = open_trajectory,
+                                     .close = close_trajectory,
+                                     .count = count,
+                                     .part = part_of,
+                                     .size = size_of,
+                                     .cut = cut_back,
+                                     .append = put_record,
+                                     .finish = finish};
+
+tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
+                                 const long keep[TSR_DRAWN_N_KIND],
+                                 tsr_err *err)
+{
+    return tsr_hdf5_update(path, &taker, log, keep, err);
 }
 
 /* ---- the reader ----
@@ -528,56 +557,17 @@ struct tsr_trajectory_reader {
     tsr_trajectory_info info;
 };
 
-/* What every frame has. */
-static tsr_status look(tsr_trajectory_reader *reader, tsr_err *err)
-{
-    const hid_t file = reader->input.file;
-    int n_kind = 0;
-
-    for (int kind = 0; kind < N_KIND; kind++) {
-        hsize_t size[H5S_MAX_RANK];
-        hid_t data = position_set(file, kind, "value");
-        reader->n[kind] = 0;
-        if (data < 0)
-            continue;
-        const int rank = tsr_hdf5_shape(data, size);
-        H5Dclose(data);
-        if (rank != 3 || size[2] != 3 || size[0] > INT_MAX || size[1] > INT_MAX)
-            return tsr_fail(err, TSR_E_DATA,
-                            "the positions of %s are not [frame][n][3]",
-                            kind_name[kind]);
-        if (n_kind > 0 && reader->info.n_frame != (int)size[0])
-            return tsr_fail(err, TSR_E_DATA,
-                            "atoms and bodies differ in frames");
-        reader->info.n_frame = (int)size[0];
-        reader->n[kind] = (int)size[1];
-        n_kind++;
-    }
-    if (n_kind == 0)
-        return tsr_hdf5_fail(err, TSR_E_DATA,
-                             "has neither /particles/atoms nor "
-                             "/particles/bodies; is it a trajectory of "
-                             "tessera?");
-    reader->info =
-        (tsr_trajectory_info){.n_frame = reader->info.n_frame,
-                              .n_atom = reader->n[ATOMS],
-                              .n_body = reader->n[BODIES],
-                              .chain = (int)find_parameter(file, "chain"),
-                              .state = (int)find_parameter(file, "state"),
-                              .stride = (int)find_parameter(file, "stride")};
-    return TSR_OK;
-}
-
-static tsr_status open_reader(const char *path, tsr_trajectory_reader **out,
-                              tsr_err *err)
+tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
+                               tsr_err *err)
 {
     tsr_trajectory_reader *reader = calloc(1, sizeof *reader);
 
     *out = NULL;
     TSR_TRY(tsr_allocated(reader, err));
-    tsr_status status = tsr_hdf5_input_open(path, &reader->input, err);
+    tsr_status status =
+        tsr_hdf5_input_open_all(path, &taker, &reader->input, err);
     if (status == TSR_OK) {
-        status = look(reader, err);
+        status = look(reader->input.file, reader->n, &reader->info, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }
@@ -587,68 +577,6 @@ static tsr_status open_reader(const char *path, tsr_trajectory_reader **out,
     }
     *out = reader;
     return TSR_OK;
-}
-
-static tsr_status rewrite(const char *path, const char *to,
-                          const tsr_draw_records *log, const long *keep,
-                          tsr_err *err)
-{
-    tsr_trajectory_reader *reader = NULL;
-    tsr_trajectory *t = NULL;
-    tsr_status status = open_reader(path, &reader, err);
-
-    TSR_THEN(status, trajectory_new(path, &t, err));
-    TSR_THEN(status, tsr_hdf5_output_start(to, path, &t->output, err));
-    TSR_THEN(status, open_sets(t, &reader->info, err));
-    TSR_THEN(status, put_all(t, &reader->info, log, keep, err));
-    tsr_trajectory_reader_free(reader);
-    return end(t, status, err);
-}
-
-/* Has the log frames that the file lacks? Where some are kept: does the file
- * have others than these? */
-static int is_other(const tsr_trajectory_reader *reader,
-                    const tsr_draw_records *log, const long *keep)
-{
-    if (keep != NULL)
-        return reader->info.n_frame != keep[TSR_DRAWN_FRAMES];
-    for (size_t i = 0; i < log->n; i++)
-        if (log->record[i].kind == TSR_DRAWN_FRAMES &&
-            log->record[i].first + log->record[i].n > reader->info.n_frame)
-            return 1;
-    return 0;
-}
-
-tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
-                               tsr_err *err)
-{
-    tsr_trajectory_reader *reader = NULL;
-    tsr_draw_records log;
-    tsr_status status = tsr_draw_records_open(path, &log, err);
-
-    *out = NULL;
-    TSR_THEN(status, open_reader(path, &reader, err));
-    if (status == TSR_OK && is_other(reader, &log, NULL)) {
-        status = tsr_hdf5_input_renew(&reader->input, rewrite, &log, err);
-        TSR_THEN(status, look(reader, err));
-    }
-    tsr_draw_records_close(&log);
-    if (status != TSR_OK)
-        tsr_trajectory_reader_free(reader);
-    else
-        *out = reader;
-    return status;
-}
-
-tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
-                                 const long keep[TSR_DRAWN_N_KIND],
-                                 tsr_err *err)
-{
-    tsr_trajectory_reader *reader;
-    TSR_TRY(open_reader(path, &reader, err));
-    const int is_old = is_other(reader, log, keep);
-    tsr_trajectory_reader_free(reader);
-    return is_old ? rewrite(path, path, log, keep, err) : TSR_OK;
 }
 
 void tsr_trajectory_reader_free(tsr_trajectory_reader *reader)

@@ -300,7 +300,7 @@ static void test_refused(void **state)
     tsr_draw_log_drop(log);
     append(log, TSR_DRAWN_KEPT, 0, 6, 1);
     assert_int_equal(update(0, -1), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not of one run"));
+    assert_non_null(strstr(err.message, "not of the same run"));
     tsr_draw_log_drop(log);
     check(0, 0);
 
