@@ -38,17 +38,28 @@ static int n_particle(const tsr_trajectory_spec *spec, int kind)
 
 /* ---- making ---- */
 
-static tsr_status make_group(hid_t parent, const char *name, hid_t *group,
-                             tsr_err *err)
+/* Makes the groups of a path as needed. */
+static hid_t with_groups(void)
 {
-    *group = H5Gcreate2(parent, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (*group < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot create group '%s'", name);
-    return TSR_OK;
+    hid_t link = H5Pcreate(H5P_LINK_CREATE);
+    if (link >= 0)
+        H5Pset_create_intermediate_group(link, 1);
+    return link;
+}
+
+/* The group at a path, made where it is not there; closed with the file. */
+static hid_t group_at(hid_t file, const char *path)
+{
+    if (tsr_hdf5_has(file, path))
+        return H5Gopen2(file, path, H5P_DEFAULT);
+    hid_t link = with_groups();
+    hid_t group = H5Gcreate2(file, path, link, H5P_DEFAULT, H5P_DEFAULT);
+    tsr_hdf5_close(link);
+    return group;
 }
 
 /* [frame] or [frame][n][3], empty. */
-static tsr_status make_set(hid_t group, const char *name, hid_t type, int n,
+static tsr_status make_set(hid_t file, const char *path, hid_t type, int n,
                            const char *unit, hid_t *data, tsr_err *err)
 {
     const int rank = n > 0 ? 3 : 1;
@@ -63,183 +74,128 @@ static tsr_status make_set(hid_t group, const char *name, hid_t type, int n,
                    : fit > MOST_CHUNK_FRAMES ? MOST_CHUNK_FRAMES
                                              : fit;
     }
-    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE), link = with_groups();
     hid_t space = H5Screate_simple(rank, size, most);
     if (create < 0 || space < 0 || H5Pset_obj_track_times(create, 0) < 0 ||
         H5Pset_chunk(create, rank, chunk) < 0 || H5Pset_shuffle(create) < 0 ||
         H5Pset_deflate(create, deflate_level) < 0 ||
-        (*data = H5Dcreate2(group, name, type, space, H5P_DEFAULT, create,
+        (*data = H5Dcreate2(file, path, type, space, link, create,
                             H5P_DEFAULT)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create '%s'", name);
+        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create '%s'", path);
     if (status == TSR_OK && unit != NULL)
         status = tsr_hdf5_text(*data, "unit", unit, err);
     tsr_hdf5_close(space);
+    tsr_hdf5_close(link);
     tsr_hdf5_close(create);
     return status;
 }
 
-/* step and time: the same two data sets for every element. */
-static tsr_status link_steps(hid_t element, data_sets *sets, tsr_err *err)
+/* ELEMENT/value, and ELEMENT/step and /time, which are the same two data sets
+ * for every element. */
+static tsr_status make_element(hid_t file, const char *element, hid_t type,
+                               int n, const char *unit, data_sets *sets,
+                               hid_t *value, tsr_err *err)
 {
+    char path[3][300];
+
+    snprintf(path[0], sizeof path[0], "%s/value", element);
+    snprintf(path[1], sizeof path[1], "%s/step", element);
+    snprintf(path[2], sizeof path[2], "%s/time", element);
+    TSR_TRY(make_set(file, path[0], type, n, unit, value, err));
     if (sets->step < 0) {
-        tsr_status status = make_set(element, "step", H5T_NATIVE_INT64, 0, NULL,
-                                     &sets->step, err);
-        TSR_THEN(status, make_set(element, "time", H5T_NATIVE_DOUBLE, 0, "ps",
-                                  &sets->time, err));
-        return status;
+        TSR_TRY(make_set(file, path[1], H5T_NATIVE_INT64, 0, NULL, &sets->step,
+                         err));
+        return make_set(file, path[2], H5T_NATIVE_DOUBLE, 0, "ps", &sets->time,
+                        err);
     }
-    if (H5Olink(sets->step, element, "step", H5P_DEFAULT, H5P_DEFAULT) < 0 ||
-        H5Olink(sets->time, element, "time", H5P_DEFAULT, H5P_DEFAULT) < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot link 'step'");
+    if (H5Olink(sets->step, file, path[1], H5P_DEFAULT, H5P_DEFAULT) < 0 ||
+        H5Olink(sets->time, file, path[2], H5P_DEFAULT, H5P_DEFAULT) < 0)
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot link '%s'", path[1]);
     return TSR_OK;
 }
 
-/* The attribute boundary: ["none", "none", "none"]. */
-static tsr_status write_boundary(hid_t box, tsr_err *err)
+static tsr_status make_particles(hid_t file, int kind, int n, data_sets *sets,
+                                 tsr_err *err)
 {
-    const char *const none[3] = {"none", "none", "none"};
-    hid_t type = tsr_hdf5_text_type();
-    tsr_status status =
-        tsr_hdf5_attribute_list(box, "boundary", type, 3, none, err);
-    tsr_hdf5_close(type);
-    return status;
-}
-
-static tsr_status make_box(hid_t group, tsr_err *err)
-{
+    static const char *const boundary[3] = {"none", "none", "none"};
     const int dimension = 3;
-    hid_t box;
-    TSR_TRY(make_group(group, "box", &box, err));
+    char path[64];
+    hid_t type = tsr_hdf5_text_type();
+
+    snprintf(path, sizeof path, "particles/%s/box", kind_name[kind]);
+    hid_t box = group_at(file, path);
     tsr_status status =
         tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, &dimension, err);
-    TSR_THEN(status, write_boundary(box, err));
-    H5Gclose(box);
-    return status;
-}
-
-static tsr_status make_particles(hid_t particles, int kind, int n,
-                                 data_sets *sets, tsr_err *err)
-{
-    hid_t group, position = -1;
-    TSR_TRY(make_group(particles, kind_name[kind], &group, err));
-    tsr_status status = make_box(group, err);
-    TSR_THEN(status, make_group(group, "position", &position, err));
-    TSR_THEN(status, make_set(position, "value", H5T_NATIVE_FLOAT, n,
-                              "Angstrom", &sets->position[kind], err));
-    TSR_THEN(status, link_steps(position, sets, err));
-    tsr_hdf5_close(position);
-    H5Gclose(group);
-    return status;
-}
-
-static tsr_status make_observables(hid_t file, const tsr_trajectory_spec *spec,
-                                   data_sets *sets, tsr_err *err)
-{
-    hid_t group;
-    tsr_status status = make_group(file, "observables", &group, err);
-
-    if (status != TSR_OK)
-        return status;
-    for (int i = 0; i < spec->n_observable && status == TSR_OK; i++) {
-        hid_t element;
-        status = make_group(group, spec->observable[i].name, &element, err);
-        if (status != TSR_OK)
-            break;
-        status = make_set(element, "value", H5T_NATIVE_DOUBLE, 0,
-                          spec->observable[i].unit, &sets->observable[i], err);
-        TSR_THEN(status, link_steps(element, sets, err));
-        H5Gclose(element);
-    }
-    H5Gclose(group);
-    return status;
-}
-
-static tsr_status make_named(hid_t h5md, const char *group, const char *name,
-                             const char *version, tsr_err *err)
-{
-    hid_t id;
-    TSR_TRY(make_group(h5md, group, &id, err));
-    tsr_status status = tsr_hdf5_text(id, "name", name, err);
-    if (status == TSR_OK && version != NULL)
-        status = tsr_hdf5_text(id, "version", version, err);
-    H5Gclose(id);
-    return status;
-}
-
-static tsr_status make_h5md(hid_t file, const tsr_trajectory_spec *spec,
-                            tsr_err *err)
-{
-    const char *author = spec->author != NULL ? spec->author : "not given";
-    const int version[2] = {1, 1};
-    hid_t h5md;
-    TSR_TRY(make_group(file, "h5md", &h5md, err));
-    tsr_status status = tsr_hdf5_attribute_list(h5md, "version", H5T_NATIVE_INT,
-                                                2, version, err);
-    TSR_THEN(status, make_named(h5md, "author", author, NULL, err));
-    TSR_THEN(status, make_named(h5md, "creator", "tessera", TSR_VERSION, err));
-    H5Gclose(h5md);
-    return status;
-}
-
-static tsr_status make_parameters(hid_t file, const tsr_trajectory_spec *spec,
-                                  tsr_err *err)
-{
-    hid_t group;
-    TSR_TRY(make_group(file, "parameters", &group, err));
-    tsr_status status =
-        tsr_hdf5_attribute(group, "chain", H5T_NATIVE_INT, &spec->chain, err);
-    TSR_THEN(status, tsr_hdf5_attribute(group, "state", H5T_NATIVE_INT,
-                                        &spec->state, err));
-    TSR_THEN(status, tsr_hdf5_attribute(group, "stride", H5T_NATIVE_INT,
-                                        &spec->stride, err));
-    H5Gclose(group);
+    TSR_THEN(status,
+             tsr_hdf5_attribute_list(box, "boundary", type, 3, boundary, err));
+    tsr_hdf5_close(type);
+    snprintf(path, sizeof path, "particles/%s/position", kind_name[kind]);
+    TSR_THEN(status, make_element(file, path, H5T_NATIVE_FLOAT, n, "Angstrom",
+                                  sets, &sets->position[kind], err));
     return status;
 }
 
 static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
                               data_sets *sets, tsr_err *err)
 {
-    hid_t particles = -1;
-    tsr_status status = make_h5md(file, spec, err);
+    const char *author = spec->author != NULL ? spec->author : "not given";
+    const char *const text[][3] = {{"h5md/author", "name", author},
+                                   {"h5md/creator", "name", "tessera"},
+                                   {"h5md/creator", "version", TSR_VERSION}};
+    const struct {
+        const char *name;
+        int value;
+    } number[] = {{"chain", spec->chain},
+                  {"state", spec->state},
+                  {"stride", spec->stride}};
+    const int version[2] = {1, 1};
 
-    TSR_THEN(status, make_parameters(file, spec, err));
-    TSR_THEN(status, make_group(file, "particles", &particles, err));
-    for (int kind = 0; kind < N_KIND && status == TSR_OK; kind++)
+    TSR_TRY(tsr_hdf5_attribute_list(group_at(file, "h5md"), "version",
+                                    H5T_NATIVE_INT, 2, version, err));
+    for (int i = 0; i < 3; i++) {
+        TSR_TRY(tsr_hdf5_text(group_at(file, text[i][0]), text[i][1],
+                              text[i][2], err));
+        TSR_TRY(tsr_hdf5_attribute(group_at(file, "parameters"), number[i].name,
+                                   H5T_NATIVE_INT, &number[i].value, err));
+    }
+    for (int kind = 0; kind < N_KIND; kind++)
         if (n_particle(spec, kind) > 0)
-            status = make_particles(particles, kind, n_particle(spec, kind),
-                                    sets, err);
-    tsr_hdf5_close(particles);
-    if (status == TSR_OK && spec->n_observable > 0)
-        status = make_observables(file, spec, sets, err);
-    return status;
+            TSR_TRY(
+                make_particles(file, kind, n_particle(spec, kind), sets, err));
+    for (int i = 0; i < spec->n_observable; i++) {
+        char path[280];
+        snprintf(path, sizeof path, "observables/%.250s",
+                 spec->observable[i].name);
+        TSR_TRY(make_element(file, path, H5T_NATIVE_DOUBLE, 0,
+                             spec->observable[i].unit, sets,
+                             &sets->observable[i], err));
+    }
+    return TSR_OK;
 }
 
 /* ---- opening ---- */
 
-/* path/name below the root, or < 0. */
-static hid_t open_set(hid_t file, const char *group, const char *element,
-                      const char *name)
-{
-    char path[512];
-    const int n = snprintf(path, sizeof path, "%s/%s/%s", group, element, name);
-
-    if (n < 0 || (size_t)n >= sizeof path || !tsr_hdf5_has(file, path))
-        return H5I_INVALID_HID;
-    return H5Dopen2(file, path, H5P_DEFAULT);
-}
-
 /* Data sets by name, or < 0: /particles/KIND/position/NAME and
  * /observables/NAME/value. */
+static hid_t open_set(hid_t file, const char *path)
+{
+    return tsr_hdf5_has(file, path) ? H5Dopen2(file, path, H5P_DEFAULT)
+                                    : H5I_INVALID_HID;
+}
+
 static hid_t position_set(hid_t file, int kind, const char *name)
 {
-    char element[64];
-    snprintf(element, sizeof element, "%s/position", kind_name[kind]);
-    return open_set(file, "particles", element, name);
+    char path[128];
+    snprintf(path, sizeof path, "particles/%s/position/%s", kind_name[kind],
+             name);
+    return open_set(file, path);
 }
 
 static hid_t observable_set(hid_t file, const char *name)
 {
-    return open_set(file, "observables", name, "value");
+    char path[300];
+    snprintf(path, sizeof path, "observables/%.250s/value", name);
+    return open_set(file, path);
 }
 
 /* "chain", "state" or "stride"; -1 where it is absent. */
