@@ -93,14 +93,10 @@ static hid_t type_of(tsr_checkpoint_type type, size_t n)
     return text_type(n);
 }
 
-static int is_whole(tsr_checkpoint_type type)
-{
-    return type <= TSR_CHECKPOINT_INT64;
-}
-
 static hid_t type_in_file(tsr_checkpoint_type type, size_t n)
 {
-    return type_of(is_whole(type) ? TSR_CHECKPOINT_INT64 : type, n);
+    return type_of(type <= TSR_CHECKPOINT_INT64 ? TSR_CHECKPOINT_INT64 : type,
+                   n);
 }
 
 static size_t size_of(tsr_checkpoint_type type)
@@ -152,20 +148,6 @@ tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
     return TSR_OK;
 }
 
-/* Parts between '/', none of them empty, "." or "..". */
-static int name_is_good(const char *name)
-{
-    for (const char *at = name;; at++) {
-        const size_t n = strcspn(at, "/");
-        if (n == 0 || (n == 1 && at[0] == '.') ||
-            (n == 2 && at[0] == '.' && at[1] == '.'))
-            return 0;
-        at += n;
-        if (*at == '\0')
-            return 1;
-    }
-}
-
 static tsr_status put_array(const tsr_checkpoint_writer *writer,
                             const char *name, tsr_checkpoint_type type,
                             size_t n, const void *data, tsr_err *err)
@@ -174,9 +156,6 @@ static tsr_status put_array(const tsr_checkpoint_writer *writer,
     tsr_status status = TSR_OK;
     hid_t set = -1;
 
-    if (!name_is_good(name))
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "'%s' is no name for a member of a checkpoint", name);
     hid_t element = type_in_file(type, n), memory = type_of(type, n);
     hid_t space = type == TSR_CHECKPOINT_TEXT
                       ? H5Screate(H5S_SCALAR)
@@ -291,36 +270,30 @@ static tsr_status find(const tsr_checkpoint *checkpoint,
                        const tsr_checkpoint_field *field, hid_t *set, size_t *n,
                        tsr_err *err)
 {
-    const char *path = checkpoint->input.path, *name = field->name;
-    const int is_text = field->type == TSR_CHECKPOINT_TEXT;
+    const hid_t file = checkpoint->input.file;
 
-    *set = -1;
-    if (!name_is_good(name) || !tsr_hdf5_has(checkpoint->input.file, name))
-        return tsr_fail(err, TSR_E_DATA, "'%s' has no '%s'", path, name);
-    *set = H5Dopen2(checkpoint->input.file, name, H5P_DEFAULT);
+    *set = tsr_hdf5_has(file, field->name)
+               ? H5Dopen2(file, field->name, H5P_DEFAULT)
+               : H5I_INVALID_HID;
     hid_t stored = *set >= 0 ? H5Dget_type(*set) : -1;
     hid_t space = *set >= 0 ? H5Dget_space(*set) : -1;
     hid_t wanted = stored >= 0 ? type_in_file(field->type, H5Tget_size(stored))
                                : H5I_INVALID_HID;
     const hssize_t length =
         space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
-    tsr_status status = TSR_OK;
-    if (length < 0 || wanted < 0)
-        status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot open '%s'", path,
-                               name);
-    else if (H5Tequal(stored, wanted) <= 0)
-        status = tsr_fail(err, TSR_E_DATA, "'%s': '%s' is not %s", path, name,
-                          is_text                 ? "text"
-                          : is_whole(field->type) ? "whole numbers"
-                                                  : "real numbers");
-    *n = status != TSR_OK ? 0 : is_text ? H5Tget_size(stored) : (size_t)length;
-    if (status == TSR_OK && field->count != 0 && *n != field->count)
-        status = tsr_fail(err, TSR_E_DATA, "'%s': '%s' has length %zu, not %zu",
-                          path, name, *n, field->count);
+    const int is_it =
+        length >= 0 && wanted >= 0 && H5Tequal(stored, wanted) > 0;
+    if (is_it)
+        *n = field->type == TSR_CHECKPOINT_TEXT ? H5Tget_size(stored)
+                                                : (size_t)length;
     tsr_hdf5_close(wanted);
     tsr_hdf5_close(space);
     tsr_hdf5_close(stored);
-    return status;
+    return is_it && (field->count == 0 || *n == field->count)
+               ? TSR_OK
+               : tsr_fail(err, TSR_E_DATA,
+                          "'%s' has no '%s', or in another shape",
+                          checkpoint->input.path, field->name);
 }
 
 static tsr_status get_array(const tsr_checkpoint *checkpoint, hid_t set,

@@ -63,8 +63,7 @@ tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
                               tsr_checkpoint_writer **out, tsr_err *err);
 
 /* Adds the members of `object` that the table names; they are copied. Doubles
- * keep their bits. Errors: TSR_E_INTERNAL (a name that is taken, or no good),
- * TSR_E_NOMEM. */
+ * keep their bits. Errors: TSR_E_INTERNAL (a name that is taken). */
 tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
                               const tsr_checkpoint_field *fields,
                               const void *object, tsr_err *err);

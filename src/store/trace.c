@@ -226,70 +226,29 @@ static int first_of_dim(const tsr_trace_variable *variable, int v)
     return v;
 }
 
-static tsr_status check_variable(const tsr_trace_variable *variable, int v,
-                                 int n_variable, tsr_err *err)
-{
-    const tsr_trace_variable *var = &variable[v];
-
-    if ((unsigned)var->group >= TSR_TRACE_N_GROUP)
-        return tsr_fail(err, TSR_E_INTERNAL, "variable %d: no group %d", v,
-                        (int)var->group);
-    const char *group = groups[var->group].name;
-    if (!name_is_good(var->name))
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "%s, variable %d: '%s' is no netCDF name", group, v,
-                        var->name != NULL ? var->name : "(null)");
-    if (var->dim != NULL && !name_is_good(var->dim))
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "%s/%s: dimension '%s' is no netCDF name", group,
-                        var->name, var->dim);
-    if (var->n < 1 || (var->dim == NULL && var->n != 1))
-        return tsr_fail(
-            err, TSR_E_INTERNAL, "%s/%s: %d numbers per draw %s a dimension",
-            group, var->name, var->n, var->dim == NULL ? "without" : "along");
-    if (var->coord != NULL && var->coord_label != NULL)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "%s/%s: coordinates are numbers or labels, not both",
-                        group, var->name);
-    if (groups[var->group].has_draws &&
-        (same(var->name, "chain") || same(var->name, "draw") ||
-         same(var->dim, "chain") || same(var->dim, "draw")))
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "%s/%s: 'chain' and 'draw' are taken", group,
-                        var->name);
-    int first = first_of_dim(variable, v);
-    if (variable[first].n != var->n)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "%s/%s: dimension '%s' has length %d here and %d in "
-                        "'%s'",
-                        group, var->name, var->dim, var->n, variable[first].n,
-                        variable[first].name);
-    for (int i = 0; i < n_variable; i++) {
-        if (variable[i].group != var->group)
-            continue;
-        if (i < v && same(variable[i].name, var->name))
-            return tsr_fail(err, TSR_E_INTERNAL, "%s/%s: declared twice", group,
-                            var->name);
-        if (same(variable[i].dim, var->name))
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "%s/%s: has the name of a dimension, whose "
-                            "coordinates are written already",
-                            group, var->name);
-    }
-    return TSR_OK;
-}
-
 /* Whether variables can live in one file; TSR_E_INTERNAL with the reason. */
-static tsr_status check_declared(int n_chain, int n_variable,
-                                 const tsr_trace_variable *variable,
-                                 tsr_err *err)
+static tsr_status
+check_declared(int n_variable, const tsr_trace_variable *variable, tsr_err *err)
 {
-    if (n_chain < 1 || n_variable < 1)
-        return tsr_fail(err, TSR_E_INTERNAL,
-                        "a trace of %d chains and %d variables", n_chain,
-                        n_variable);
-    for (int v = 0; v < n_variable; v++)
-        TSR_TRY(check_variable(variable, v, n_variable, err));
+    for (int v = 0; v < n_variable; v++) {
+        const tsr_trace_variable *var = &variable[v];
+        const char *why = NULL;
+        if (!name_is_good(var->name) ||
+            (var->dim != NULL && !name_is_good(var->dim)))
+            why = "it or its dimension has no netCDF name";
+        else if (var->n < 1 || (var->dim == NULL && var->n != 1))
+            why = "numbers without a dimension";
+        else if (variable[first_of_dim(variable, v)].n != var->n)
+            why = "its dimension has another length before";
+        for (int i = 0; i < n_variable; i++)
+            if (variable[i].group == var->group &&
+                ((i < v && same(variable[i].name, var->name)) ||
+                 same(variable[i].dim, var->name)))
+                why = "its name is taken";
+        if (why != NULL)
+            return tsr_fail(err, TSR_E_INTERNAL, "%s/%s: %s",
+                            groups[var->group].name, var->name, why);
+    }
     return TSR_OK;
 }
 
@@ -622,7 +581,7 @@ tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
                             const tsr_trace_attribute *attribute,
                             tsr_trace **out, tsr_err *err)
 {
-    tsr_status status = check_declared(n_chain, n_variable, declared, err);
+    tsr_status status = check_declared(n_variable, declared, err);
 
     *out = NULL;
     if (status != TSR_OK)

@@ -348,18 +348,16 @@ static void test_declarations(void **state)
                    1, "no netCDF name");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 2}}, 1,
                    "without a dimension");
-    expect_refused((tsr_trace_variable[]){{.group = g, .name = "draw", .n = 1}},
-                   1, "taken");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 1},
                                           {.group = g, .name = "a", .n = 1}},
-                   2, "twice");
+                   2, "taken");
     expect_refused(
         (tsr_trace_variable[]){{.group = g, .name = "a", .dim = "q", .n = 3},
                                {.group = g, .name = "b", .dim = "q", .n = 4}},
-        2, "length 4 here and 3");
+        2, "another length");
     expect_refused(
         (tsr_trace_variable[]){{.group = g, .name = "q", .dim = "q", .n = 3}},
-        1, "name of a dimension");
+        1, "taken");
 }
 
 static void test_no_trace(void **state)
