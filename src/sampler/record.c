@@ -5,6 +5,7 @@
 #include "molecule/rigid_pose.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,34 +50,18 @@ static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
 
 /* ---- the chain ---- */
 
-static void get_rg(const tsr_column *c, const tsr_draw *d, double *value)
+/* The view's member, a double, at the byte that the column's index says. */
+static void get_member(const tsr_column *c, const tsr_draw *d, double *value)
 {
-    (void)c;
-    *value = d->view->rg_ang;
+    memcpy(value, (const char *)d->view + c->index, sizeof *value);
 }
 
-static void get_d_max(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->d_max_ang;
-}
+#define MEMBER(name) ((int)offsetof(tsr_chain_view, name))
 
-static void get_lp(const tsr_column *c, const tsr_draw *d, double *value)
+/* Element k of a member that is an array. */
+static int element(int member, int k)
 {
-    (void)c;
-    *value = d->view->lp;
-}
-
-static void get_log_prior(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->log_prior;
-}
-
-static void get_log_lik(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->log_lik;
+    return member + k * (int)sizeof(double);
 }
 
 static void get_acceptance(const tsr_column *c, const tsr_draw *d,
@@ -84,29 +69,6 @@ static void get_acceptance(const tsr_column *c, const tsr_draw *d,
 {
     (void)c;
     *value = d->acceptance_rate;
-}
-
-static void get_state_rg(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    *value = d->view->state_rg_ang[c->index];
-}
-
-static void get_state_weight(const tsr_column *c, const tsr_draw *d,
-                             double *value)
-{
-    *value = d->view->state_weight[c->index];
-}
-
-static void get_prior_term(const tsr_column *c, const tsr_draw *d,
-                           double *value)
-{
-    *value = d->view->term[c->index];
-}
-
-static void get_changed(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->changed;
 }
 
 static double share(double sum, long n)
@@ -139,15 +101,15 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
         tsr_column c = {.group = TSR_TRACE_POSTERIOR,
                         .unit = "Angstrom",
                         .axis = no_axis,
-                        .index = k,
-                        .get = get_state_rg};
+                        .index = element(MEMBER(state_rg_ang), k),
+                        .get = get_member};
         snprintf(c.name, sizeof c.name, "rg_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc,
                  "radius of gyration of state %d; states are in its order",
                  k + 1);
         status = tsr_columns_add(columns, c, err);
         c.unit = NULL;
-        c.get = get_state_weight;
+        c.index = element(MEMBER(state_weight), k);
         snprintf(c.name, sizeof c.name, "weight_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc, "population of state %d", k + 1);
         if (t->infer_weights)
@@ -264,24 +226,26 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
     static const struct {
         tsr_trace_group group;
         const char *name, *unit, *doc;
+        int index;
         getter *get;
     } own[] = {
         {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
          "radius of gyration; mass-weighted, non-hydrogen atoms, of an "
          "ensemble the root of the weighted mean square",
-         get_rg},
+         MEMBER(rg_ang), get_member},
         {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
-         "D_max; the largest distance between bodies", get_d_max},
+         "D_max; the largest distance between bodies", MEMBER(d_max_ang),
+         get_member},
         {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
-         "log posterior density; unnormalised", get_lp},
+         "log posterior density; unnormalised", MEMBER(lp), get_member},
         {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
-         get_log_prior},
+         MEMBER(log_prior), get_member},
         {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
          "log likelihood; scale and background integrated out, or as they are "
          "where they are sampled",
-         get_log_lik},
+         MEMBER(log_lik), get_member},
         {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
-         "share of proposals accepted since the last draw", get_acceptance}};
+         "share of proposals accepted since the last draw", 0, get_acceptance}};
     static const struct {
         const char *name, *doc;
     } terms[TSR_N_TERM] = {
@@ -292,20 +256,21 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
-                           own[k].doc, 0, own[k].get, err));
+                           own[k].doc, own[k].index, own[k].get, err));
     TSR_TRY(add_states(target, columns, err));
     if (!target->is_still)
         TSR_TRY(add_shapes(target, columns, err));
     for (int k = 0; k < TSR_N_TERM; k++)
         TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
-                           "nat", terms[k].doc, k, get_prior_term, err));
+                           "nat", terms[k].doc, element(MEMBER(term), k),
+                           get_member, err));
     if (tsr_likelihood_n_profile(target->likelihood) > 0)
         TSR_TRY(add_scalar(
             columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
             "mean share of the distances between bodies that a proposal "
             "changed, of those that the engine was asked for since the last "
             "draw",
-            0, get_changed, err));
+            MEMBER(changed), get_member, err));
     return add_moves(target, columns, err);
 }
 
@@ -456,25 +421,10 @@ static void get_chi2(const tsr_column *c, const tsr_draw *d, double *value)
         term->type->chi2(term, d->view->point->fit[c->index]) / term->n_point;
 }
 
-static void copy(int n, const double *from, double *to)
+/* One of a term's rows of a draw, which the column's part names. */
+static void get_row(const tsr_column *c, const tsr_draw *d, double *value)
 {
-    for (int k = 0; k < n; k++)
-        to[k] = from[k];
-}
-
-static void get_mean(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    copy(c->axis.n, d->mean[c->index], value);
-}
-
-static void get_replicate(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    copy(c->axis.n, d->replicate[c->index], value);
-}
-
-static void get_pointwise(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    copy(c->axis.n, d->pointwise[c->index], value);
+    memcpy(value, d->row[c->part][c->index], (size_t)c->axis.n * sizeof *value);
 }
 
 static tsr_status add_term(const tsr_term *term, int index,
@@ -486,24 +436,24 @@ static tsr_status add_term(const tsr_term *term, int index,
     const struct {
         tsr_trace_group group;
         const char *name, *doc;
-        getter *get;
+        int row;
         const double *constant;
     } all[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, type->observable,
                 "a replicate of the data: what is expected, and noise",
-                get_replicate, NULL},
+                TSR_ROW_REPLICATE, NULL},
                {TSR_TRACE_POSTERIOR_PREDICTIVE, mean,
-                "what is expected; of a curve c I(q) + b", get_mean, NULL},
+                "what is expected; of a curve c I(q) + b", TSR_ROW_MEAN, NULL},
                {TSR_TRACE_LOG_LIKELIHOOD, type->observable,
                 "log density of each point given X and all parameters",
-                get_pointwise, NULL},
-               {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", NULL,
+                TSR_ROW_POINTWISE, NULL},
+               {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", 0,
                 term->observed},
                {TSR_TRACE_CONSTANT_DATA, "sigma",
-                "standard deviation as measured", NULL, term->sigma},
+                "standard deviation as measured", 0, term->sigma},
                {TSR_TRACE_CONSTANT_DATA, "rigid",
                 "what the first conformation makes expect, all but the "
                 "structure at its best",
-                NULL, term->start}};
+                0, term->start}};
     const size_t n_all =
         sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);
     tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
@@ -520,7 +470,8 @@ static tsr_status add_term(const tsr_term *term, int index,
                         .axis = {type->axis, term->n_point, term->coord,
                                  type->axis_unit, NULL},
                         .index = index,
-                        .get = all[k].get,
+                        .part = all[k].row,
+                        .get = k < TSR_N_ROW ? get_row : NULL,
                         .constant = all[k].constant};
         tsr_term_variable(type, term->ordinal, all[k].name, sizeof c.name,
                           c.name);
@@ -795,9 +746,7 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                           .fine = ladder->fine,
                           .acceptance_rate = acceptance_rate,
                           .theta = s->theta,
-                          .mean = row,
-                          .replicate = row + n,
-                          .pointwise = row + 2 * n};
+                          .row = {row, row + n, row + 2 * n}};
     for (int v = 0; v < r->columns.n; v++) {
         const tsr_column *c = &r->columns.item[v];
         if (c->get != NULL && is_warm(c->group) == warm)
