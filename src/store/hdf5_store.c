@@ -629,7 +629,7 @@ static tsr_status take(const char *path, const tsr_hdf5_taker *taker,
                             keep[kind]);
         TSR_TRY(taker->cut(object, kind, keep[kind], err));
     }
-    return taker->finish(object, err);
+    return taker->finish != NULL ? taker->finish(object, err) : TSR_OK;
 }
 
 /* Makes the file `to` from the one at `path` with the log's draws in it. */
@@ -702,49 +702,39 @@ static int is_in_use(const char *path)
     return holder.is_held;
 }
 
-/* A name in TMPDIR or /tmp that nothing else has; caller frees. */
-static tsr_status temporary_name(char **name, tsr_err *err)
-{
-    const char *folder = getenv("TMPDIR");
-
-    if (folder == NULL || folder[0] == '\0')
-        folder = "/tmp";
-    *name = tsr_words_of("%s/tessera-XXXXXX", folder);
-    TSR_TRY(tsr_allocated(*name, err));
-    const int fd = mkostemp(*name, O_CLOEXEC);
-    if (fd >= 0) {
-        close(fd);
-        return TSR_OK;
-    }
-    free(*name);
-    *name = NULL;
-    return tsr_fail(err, TSR_E_IO,
-                    "a run that goes on is read from a copy, which cannot be "
-                    "made in '%s': %s; name another folder in the environment "
-                    "as TMPDIR",
-                    folder, strerror(errno));
-}
-
 static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_taker *taker,
                         const tsr_draw_records *log, tsr_err *err)
 {
-    char *path = input->path, *name = NULL;
-    tsr_status status = TSR_E_IO;
+    const char *folder = getenv("TMPDIR");
+    char *path = input->path;
+    char *name =
+        tsr_words_of("%s/tessera-XXXXXX",
+                     folder != NULL && *folder != '\0' ? folder : "/tmp");
+    tsr_status status = tsr_allocated(name, err);
 
     input->path = NULL;
     tsr_hdf5_input_close(input);
-    if (!is_in_use(path))
-        status = rewrite(path, path, taker, log, NULL, err);
+    if (status == TSR_OK)
+        status = is_in_use(path) ? TSR_E_IO
+                                 : rewrite(path, path, taker, log, NULL, err);
     if (status == TSR_OK) {
         status = tsr_hdf5_input_open(path, input, err);
     } else if (status == TSR_E_IO) {
-        status = temporary_name(&name, err);
-        TSR_THEN(status, rewrite(path, name, taker, log, NULL, err));
+        const int fd = mkostemp(name, O_CLOEXEC);
+        status = fd < 0 ? tsr_fail(err, status, "%s", strerror(errno))
+                        : rewrite(path, name, taker, log, NULL, err);
         TSR_THEN(status, tsr_hdf5_input_open(name, input, err));
-        if (name != NULL)
+        if (status != TSR_OK)
+            tsr_wrap(err, status,
+                     "'%s' is read from a copy, for which the environment "
+                     "names a folder as TMPDIR",
+                     path);
+        if (fd >= 0) {
+            close(fd);
             unlink(name);
-        free(name);
+        }
     }
+    free(name);
     free(input->path);
     input->path = path; /* for messages */
     return status;

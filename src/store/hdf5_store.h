@@ -81,7 +81,7 @@ typedef struct {
     tsr_status (*cut)(void *object, tsr_drawn kind, long n, tsr_err *err);
     tsr_status (*append)(void *object, const tsr_draw_record *record,
                          const void *bytes, tsr_err *err);
-    tsr_status (*finish)(void *object, tsr_err *err);
+    tsr_status (*finish)(void *object, tsr_err *err); /* NULL: nothing to do */
 } tsr_hdf5_taker;
 
 /* Opens the file with what the log beside it has more: the file itself is

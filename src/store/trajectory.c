@@ -236,11 +236,6 @@ struct tsr_trajectory {
     data_sets sets;
 };
 
-static void close_trajectory(void *object)
-{
-    free(object);
-}
-
 /* Puts the file in its place, or takes it away; frees. NULL is fine. */
 static tsr_status end(tsr_trajectory *t, tsr_status status, tsr_err *err)
 {
@@ -477,23 +472,16 @@ static tsr_status put_record(void *object, const tsr_draw_record *r,
     return status;
 }
 
-static tsr_status finish(void *object, tsr_err *err)
-{
-    (void)object, (void)err;
-    return TSR_OK;
-}
-
 static const tsr_hdf5_taker taker = {.noun = "frames",
                                      .first = TSR_DRAWN_FRAMES,
                                      .last = TSR_DRAWN_FRAMES,
                                      .open = open_trajectory,
-                                     .close = close_trajectory,
+                                     .close = free,
                                      .count = count,
                                      .part = part_of,
                                      .size = size_of,
                                      .cut = cut_back,
-                                     .append = put_record,
-                                     .finish = finish};
+                                     .append = put_record};
 
 tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
                                  const long keep[TSR_DRAWN_N_KIND],
