@@ -343,7 +343,8 @@ static void sample_into(const split *by, int on_device, int contrast)
             int step = total - done < by->block ? total - done : by->block;
             posterior_advance(run, step, THIN, warm);
             posterior_must(
-                tsr_record_write(run.record, log, warm, done, step, &err), &err);
+                tsr_record_write(run.record, log, warm, done, step, &err),
+                &err);
             done += step;
         }
     }

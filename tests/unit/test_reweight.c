@@ -1,8 +1,8 @@
 /* Reweighting: smoothed weights against ArviZ; a posterior of spheres, whose
  * weights to other data are judged by quadrature; maximum entropy against what
  * its minimum must satisfy. */
-#include "analysis/maxent.h"
 #include "analysis/loo.h"
+#include "analysis/maxent.h"
 #include "analysis/reweight.h"
 #include "core/random.h"
 #include "io_files.h"
