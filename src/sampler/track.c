@@ -73,11 +73,9 @@ static tsr_trajectory_spec spec_of(const tsr_target *target,
 double tsr_track_bytes(const tsr_target *target, int n_chain,
                        const tsr_track_options *options, long n_draw)
 {
-    double expected, most;
-    tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
-    tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw), &expected,
-                         &most);
-    return expected * n_chain * tsr_target_n_state(target);
+    const tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
+    return tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw)) *
+           n_chain * tsr_target_n_state(target);
 }
 
 /* ---- files ---- */

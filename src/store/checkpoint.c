@@ -116,12 +116,11 @@ static tsr_status describe(hid_t file, const char *config_hash, tsr_err *err)
     char created_at[40];
 
     tsr_clock_utc(created_at);
-    TSR_TRY(tsr_hdf5_text(file, "format", format_name, err));
-    TSR_TRY(tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT, &version,
-                               err));
-    TSR_TRY(tsr_hdf5_text(file, "tessera_version", TSR_VERSION, err));
-    TSR_TRY(tsr_hdf5_text(file, "config_hash", config_hash, err));
-    return tsr_hdf5_text(file, "created_at", created_at, err);
+    TSR_TRY(tsr_hdf5_attribute(file, "format_version", H5T_NATIVE_INT, 0,
+                               &version, err));
+    return tsr_hdf5_texts(file, err, "format", format_name, "tessera_version",
+                          TSR_VERSION, "config_hash", config_hash, "created_at",
+                          created_at, NULL);
 }
 
 tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
@@ -221,11 +220,12 @@ static tsr_status read_description(tsr_checkpoint *checkpoint, tsr_err *err)
     const hid_t file = checkpoint->input.file;
     const char *path = checkpoint->input.path;
     const long long format =
-        tsr_hdf5_text_is(file, "format", format_name)
-            ? tsr_hdf5_attribute_integer(file, "format_version", -1)
-            : -1;
+        tsr_hdf5_attribute_integer(file, "format_version", -1);
+    char *name = tsr_hdf5_attribute_text(file, "format");
+    const int is_ours = name != NULL && strcmp(name, format_name) == 0;
 
-    if (format < 1)
+    free(name);
+    if (!is_ours || format < 1)
         return tsr_fail(err, TSR_E_DATA, "'%s' is no tessera checkpoint", path);
     if (format != TSR_CHECKPOINT_FORMAT) {
         char *version = tsr_hdf5_attribute_text(file, "tessera_version");

@@ -99,7 +99,7 @@ static tsr_status make_dimension(hid_t group, const char *name, hid_t type,
     if (H5DSset_scale(*scale, name) < 0)
         return tsr_hdf5_fail(err, TSR_E_IO, "cannot make '%s' a dimension",
                              name);
-    return tsr_hdf5_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, &id,
+    return tsr_hdf5_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, 0, &id,
                               err);
 }
 
@@ -133,19 +133,6 @@ static int scale_size(hid_t scale, hsize_t *size, hsize_t *max)
     return rank == 1;
 }
 
-/* xarray demands the type of the variable itself. */
-static tsr_status write_fill_attribute(hid_t data, hid_t type, tsr_err *err)
-{
-    const double missing = (double)NAN;
-    const float missing_single = NAN;
-
-    if (H5Tget_size(type) == sizeof missing_single)
-        return tsr_hdf5_attribute(data, "_FillValue", H5T_NATIVE_FLOAT,
-                                  &missing_single, err);
-    return tsr_hdf5_attribute(data, "_FillValue", H5T_NATIVE_DOUBLE, &missing,
-                              err);
-}
-
 /* A variable whose every axis has its dimension attached; missing values are
  * NaN (_FillValue). */
 static tsr_status nc4_variable(hid_t group, const nc4_spec *spec, hid_t *data,
@@ -153,6 +140,7 @@ static tsr_status nc4_variable(hid_t group, const nc4_spec *spec, hid_t *data,
 {
     hsize_t size[MAX_RANK], max[MAX_RANK];
     const double missing = (double)NAN;
+    const float missing_single = NAN;
 
     *data = H5I_INVALID_HID;
     for (int i = 0; i < spec->rank; i++)
@@ -165,7 +153,11 @@ static tsr_status nc4_variable(hid_t group, const nc4_spec *spec, hid_t *data,
         if (H5DSattach_scale(*data, spec->scale[i], (unsigned)i) < 0)
             return tsr_hdf5_fail(err, TSR_E_IO, "cannot attach axis %d of '%s'",
                                  i, spec->name);
-    return write_fill_attribute(*data, spec->type, err);
+    /* xarray demands the type of the variable itself */
+    const int is_single = H5Tget_size(spec->type) == sizeof missing_single;
+    return tsr_hdf5_attribute(
+        *data, "_FillValue", spec->type, 0,
+        is_single ? (const void *)&missing_single : &missing, err);
 }
 
 /* ---- the layout of a trace ----
@@ -256,27 +248,17 @@ check_declared(int n_variable, const tsr_trace_variable *variable, tsr_err *err)
 
 static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
 {
-    TSR_TRY(tsr_hdf5_text(object, "created_at", created_at, err));
-    TSR_TRY(tsr_hdf5_text(object, "inference_library", "tessera", err));
-    return tsr_hdf5_text(object, "inference_library_version", TSR_VERSION, err);
+    return tsr_hdf5_texts(object, err, "created_at", created_at,
+                          "inference_library", "tessera",
+                          "inference_library_version", TSR_VERSION, NULL);
 }
 
 static tsr_status attributes(hid_t object, int n,
                              const tsr_trace_attribute *attribute, tsr_err *err)
 {
     for (int i = 0; i < n; i++)
-        TSR_TRY(
-            tsr_hdf5_text(object, attribute[i].name, attribute[i].text, err));
-    return TSR_OK;
-}
-
-static tsr_status describe(hid_t object, const char *unit, const char *doc,
-                           tsr_err *err)
-{
-    if (unit != NULL)
-        TSR_TRY(tsr_hdf5_text(object, "units", unit, err));
-    if (doc != NULL)
-        TSR_TRY(tsr_hdf5_text(object, "long_name", doc, err));
+        TSR_TRY(tsr_hdf5_texts(object, err, attribute[i].name,
+                               attribute[i].text, NULL));
     return TSR_OK;
 }
 
@@ -319,7 +301,7 @@ static tsr_status own_dimension(hid_t group, const tsr_trace_variable *var,
             return tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'",
                                  var->dim);
     }
-    return describe(*scale, var->coord_unit, NULL, err);
+    return tsr_hdf5_texts(*scale, err, "units", var->coord_unit, NULL);
 }
 
 /* ---- groups and variables ---- */
@@ -354,7 +336,8 @@ static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
         .chunk = groups[var->group].has_draws ? chunk : NULL,
         .deflate = var->single && var->dim != NULL ? deflate_level : 0};
     TSR_TRY(nc4_variable(group, &spec, data, err));
-    return describe(*data, var->unit, var->doc, err);
+    return tsr_hdf5_texts(*data, err, "units", var->unit, "long_name", var->doc,
+                          NULL);
 }
 
 /* ---- the names of the variables ---- */

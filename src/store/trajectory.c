@@ -82,8 +82,7 @@ static tsr_status make_set(hid_t file, const char *path, hid_t type, int n,
         (*data = H5Dcreate2(file, path, type, space, link, create,
                             H5P_DEFAULT)) < 0)
         status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create '%s'", path);
-    if (status == TSR_OK && unit != NULL)
-        status = tsr_hdf5_text(*data, "unit", unit, err);
+    TSR_THEN(status, tsr_hdf5_texts(*data, err, "unit", unit, NULL));
     tsr_hdf5_close(space);
     tsr_hdf5_close(link);
     tsr_hdf5_close(create);
@@ -124,10 +123,10 @@ static tsr_status make_particles(hid_t file, int kind, int n, data_sets *sets,
 
     snprintf(path, sizeof path, "particles/%s/box", kind_name[kind]);
     hid_t box = group_at(file, path);
-    tsr_status status =
-        tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, &dimension, err);
+    tsr_status status = tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, 0,
+                                           &dimension, err);
     TSR_THEN(status,
-             tsr_hdf5_attribute_list(box, "boundary", type, 3, boundary, err));
+             tsr_hdf5_attribute(box, "boundary", type, 3, boundary, err));
     tsr_hdf5_close(type);
     snprintf(path, sizeof path, "particles/%s/position", kind_name[kind]);
     TSR_THEN(status, make_element(file, path, H5T_NATIVE_FLOAT, n, "Angstrom",
@@ -138,10 +137,6 @@ static tsr_status make_particles(hid_t file, int kind, int n, data_sets *sets,
 static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
                               data_sets *sets, tsr_err *err)
 {
-    const char *author = spec->author != NULL ? spec->author : "not given";
-    const char *const text[][3] = {{"h5md/author", "name", author},
-                                   {"h5md/creator", "name", "tessera"},
-                                   {"h5md/creator", "version", TSR_VERSION}};
     const struct {
         const char *name;
         int value;
@@ -149,15 +144,18 @@ static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
                   {"state", spec->state},
                   {"stride", spec->stride}};
     const int version[2] = {1, 1};
+    hid_t parameters = group_at(file, "parameters");
 
-    TSR_TRY(tsr_hdf5_attribute_list(group_at(file, "h5md"), "version",
-                                    H5T_NATIVE_INT, 2, version, err));
-    for (int i = 0; i < 3; i++) {
-        TSR_TRY(tsr_hdf5_text(group_at(file, text[i][0]), text[i][1],
-                              text[i][2], err));
-        TSR_TRY(tsr_hdf5_attribute(group_at(file, "parameters"), number[i].name,
-                                   H5T_NATIVE_INT, &number[i].value, err));
-    }
+    TSR_TRY(tsr_hdf5_attribute(group_at(file, "h5md"), "version",
+                               H5T_NATIVE_INT, 2, version, err));
+    TSR_TRY(tsr_hdf5_texts(group_at(file, "h5md/author"), err, "name",
+                           spec->author != NULL ? spec->author : "not given",
+                           NULL));
+    TSR_TRY(tsr_hdf5_texts(group_at(file, "h5md/creator"), err, "name",
+                           "tessera", "version", TSR_VERSION, NULL));
+    for (int i = 0; i < 3; i++)
+        TSR_TRY(tsr_hdf5_attribute(parameters, number[i].name, H5T_NATIVE_INT,
+                                   0, &number[i].value, err));
     for (int kind = 0; kind < N_KIND; kind++)
         if (n_particle(spec, kind) > 0)
             TSR_TRY(
@@ -212,18 +210,15 @@ static long long find_parameter(hid_t file, const char *name)
     return value;
 }
 
-void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,
-                          double *expected, double *most)
+double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame)
 {
     const double raw = 12.0 * ((double)spec->n_atom + spec->n_body);
     const double scalar = 8.0 * (2 + spec->n_observable);
-    /* B-tree nodes of 2 KiB for up to 64 chunks, at least half full; deflate
-     * adds 5 bytes to 16 KiB that it cannot shrink. */
-    const double chunk = 64.0 * (2 + spec->n_observable / 64.0);
-    const double fixed = 65536.0 + 12288.0 * spec->n_observable;
+    /* B-tree nodes of 2 KiB for up to 64 chunks, at least half full */
+    const double chunk = 32.0 * (2 + spec->n_observable / 64.0);
 
-    *most = fixed + n_frame * (raw * 1.001 + scalar * 1.1 + chunk);
-    *expected = fixed / 2 + n_frame * (0.84 * raw + 0.8 * scalar + chunk / 2);
+    return 32768.0 + 6144.0 * spec->n_observable +
+           n_frame * (0.84 * raw + 0.8 * scalar + chunk);
 }
 
 /* ---- a trajectory that is open ---- */

@@ -83,11 +83,10 @@ tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
                                  const long keep[TSR_DRAWN_N_KIND],
                                  tsr_err *err);
 
-/* Bytes that n_frame frames take: *most as an upper bound, and *expected after
- * compression: coordinates shrink to 0.84 of their size (0.83 to 0.85 for 12
- * proteins in random orientations, float32, shuffled, deflate 1). */
-void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,
-                          double *expected, double *most);
+/* Bytes that n_frame frames take, about: coordinates shrink to 0.84 of their
+ * size (0.83 to 0.85 for 12 proteins in random orientations, float32, shuffled,
+ * deflate 1). */
+double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame);
 
 /* ---- reading ---- */
 

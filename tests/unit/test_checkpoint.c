@@ -253,10 +253,10 @@ static void write_file(const char *format, int version)
     tsr_err err;
 
     OK(tsr_hdf5_output_start(path, NULL, &output, &err));
-    OK(tsr_hdf5_text(output.file, "format", format, &err));
-    OK(tsr_hdf5_attribute(output.file, "format_version", H5T_NATIVE_INT,
+    OK(tsr_hdf5_texts(output.file, &err, "format", format, "tessera_version",
+                      "99.1.0", NULL));
+    OK(tsr_hdf5_attribute(output.file, "format_version", H5T_NATIVE_INT, 0,
                           &version, &err));
-    OK(tsr_hdf5_text(output.file, "tessera_version", "99.1.0", &err));
     OK(tsr_hdf5_output_end(&output, TSR_OK, &err));
 }
 
