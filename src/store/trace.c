@@ -30,15 +30,6 @@
 
 enum { MAX_RANK = 3 };
 
-typedef struct {
-    const char *name;
-    hid_t type;           /* on disk: H5T_NATIVE_DOUBLE or _FLOAT */
-    int rank;             /* 0 .. MAX_RANK */
-    const hid_t *scale;   /* [rank] dimensions, slowest first */
-    const hsize_t *chunk; /* [rank]; NULL: contiguous */
-    int deflate;          /* with chunk: 0 or the level */
-} nc4_spec;
-
 static tsr_status make_group(hid_t parent, const char *name, hid_t *group,
                              tsr_err *err)
 {
@@ -54,15 +45,20 @@ static tsr_status make_group(hid_t parent, const char *name, hid_t *group,
     return status;
 }
 
-/* A data set with order-tracked attributes; chunk NULL: contiguous. */
-static tsr_status make_dataset(hid_t group, const nc4_spec *spec,
-                               const hsize_t *size, const hsize_t *max,
-                               const double *fill, hid_t *data, tsr_err *err)
+/* A data set with order-tracked attributes.
+ * size, max  [rank] now and at most
+ * chunk      [rank]; NULL: contiguous
+ * fill       NULL: none */
+static tsr_status make_dataset(hid_t group, const char *name, hid_t type,
+                               int rank, const hsize_t *size,
+                               const hsize_t *max, const hsize_t *chunk,
+                               int deflate, const double *fill, hid_t *data,
+                               tsr_err *err)
 {
     tsr_status status = TSR_OK;
     hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    hid_t space = spec->rank > 0 ? H5Screate_simple(spec->rank, size, max)
-                                 : H5Screate(H5S_SCALAR);
+    hid_t space =
+        rank > 0 ? H5Screate_simple(rank, size, max) : H5Screate(H5S_SCALAR);
 
     *data = H5I_INVALID_HID;
     int ready = create >= 0 && space >= 0 &&
@@ -70,94 +66,56 @@ static tsr_status make_dataset(hid_t group, const nc4_spec *spec,
                 H5Pset_obj_track_times(create, 0) >= 0;
     if (ready && fill != NULL)
         ready = H5Pset_fill_value(create, H5T_NATIVE_DOUBLE, fill) >= 0;
-    if (ready && spec->chunk != NULL)
-        ready = H5Pset_chunk(create, spec->rank, spec->chunk) >= 0;
-    if (ready && spec->chunk != NULL && spec->deflate > 0)
+    if (ready && chunk != NULL)
+        ready = H5Pset_chunk(create, rank, chunk) >= 0;
+    if (ready && chunk != NULL && deflate > 0)
         ready = H5Pset_shuffle(create) >= 0 &&
-                H5Pset_deflate(create, (unsigned)spec->deflate) >= 0;
-    if (!ready || (*data = H5Dcreate2(group, spec->name, spec->type, space,
-                                      H5P_DEFAULT, create, H5P_DEFAULT)) < 0)
-        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot create variable '%s'",
-                               spec->name);
+                H5Pset_deflate(create, (unsigned)deflate) >= 0;
+    if (!ready || (*data = H5Dcreate2(group, name, type, space, H5P_DEFAULT,
+                                      create, H5P_DEFAULT)) < 0)
+        status =
+            tsr_hdf5_fail(err, TSR_E_IO, "cannot create variable '%s'", name);
     tsr_hdf5_close(space);
     tsr_hdf5_close(create);
     return status;
 }
 
-/* A dimension with its coordinate variable. `id` is its number in the file,
- * unique; chunk 0: fixed length n, else unlimited from n on. */
-static tsr_status make_dimension(hid_t group, const char *name, hid_t type,
-                                 hsize_t n, hsize_t chunk, int id, hid_t *scale,
+/* The dimension of a variable, with its coordinates. `id` is its number in the
+ * file, unique; chunk 0: fixed length n, else unlimited, empty. */
+static tsr_status make_dimension(hid_t group, const tsr_trace_variable *var,
+                                 hsize_t chunk, int id, hid_t *scale,
                                  tsr_err *err)
 {
+    const hsize_t n = chunk > 0 ? 0 : (hsize_t)var->n;
     const hsize_t max = chunk > 0 ? H5S_UNLIMITED : n;
-    const nc4_spec spec = {.name = name,
-                           .type = type,
-                           .rank = 1,
-                           .chunk = chunk > 0 ? &chunk : NULL};
-    TSR_TRY(make_dataset(group, &spec, &n, &max, NULL, scale, err));
-    if (H5DSset_scale(*scale, name) < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot make '%s' a dimension",
-                             name);
-    return tsr_hdf5_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT, 0, &id,
-                              err);
-}
+    hid_t text = tsr_hdf5_text_type();
+    const hid_t type = var->coord_label != NULL ? text
+                       : var->coord != NULL     ? H5T_NATIVE_DOUBLE
+                                                : H5T_NATIVE_INT64;
+    int64_t *index = malloc((n + 1) * sizeof *index);
+    tsr_status status = tsr_allocated(index, err);
 
-/* The same of fixed length, with texts for coordinates: label [n]. */
-static tsr_status label_dimension(hid_t group, const char *name, hsize_t n,
-                                  const char *const *label, int id,
-                                  hid_t *scale, tsr_err *err)
-{
-    hid_t type = tsr_hdf5_text_type();
-
-    *scale = H5I_INVALID_HID;
-    if (type < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot make a text type");
-    tsr_status status = make_dimension(group, name, type, n, 0, id, scale, err);
-    if (status == TSR_OK &&
-        H5Dwrite(*scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, label) < 0)
-        status =
-            tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'", name);
-    H5Tclose(type);
+    for (hsize_t i = 0; i < n && index != NULL; i++)
+        index[i] = (int64_t)i;
+    const void *value = var->coord_label != NULL
+                            ? (const void *)var->coord_label
+                        : var->coord != NULL ? (const void *)var->coord
+                                             : index;
+    TSR_THEN(status,
+             make_dataset(group, var->dim, type, 1, &n, &max,
+                          chunk > 0 ? &chunk : NULL, 0, NULL, scale, err));
+    if (status == TSR_OK && (H5DSset_scale(*scale, var->dim) < 0 ||
+                             (n > 0 && H5Dwrite(*scale, type, H5S_ALL, H5S_ALL,
+                                                H5P_DEFAULT, value) < 0)))
+        status = tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'",
+                               var->dim);
+    free(index);
+    tsr_hdf5_close(text);
+    TSR_THEN(status, tsr_hdf5_attribute(*scale, "_Netcdf4Dimid", H5T_NATIVE_INT,
+                                        0, &id, err));
+    TSR_THEN(status,
+             tsr_hdf5_texts(*scale, err, "units", var->coord_unit, NULL));
     return status;
-}
-
-/* Present and largest length of a dimension. */
-static int scale_size(hid_t scale, hsize_t *size, hsize_t *max)
-{
-    hid_t space = H5Dget_space(scale);
-    if (space < 0)
-        return 0;
-    int rank = H5Sget_simple_extent_dims(space, size, max);
-    H5Sclose(space);
-    return rank == 1;
-}
-
-/* A variable whose every axis has its dimension attached; missing values are
- * NaN (_FillValue). */
-static tsr_status nc4_variable(hid_t group, const nc4_spec *spec, hid_t *data,
-                               tsr_err *err)
-{
-    hsize_t size[MAX_RANK], max[MAX_RANK];
-    const double missing = (double)NAN;
-    const float missing_single = NAN;
-
-    *data = H5I_INVALID_HID;
-    for (int i = 0; i < spec->rank; i++)
-        if (i >= MAX_RANK || !scale_size(spec->scale[i], &size[i], &max[i]))
-            return tsr_fail(err, TSR_E_INTERNAL,
-                            "variable '%s': axis %d has no dimension",
-                            spec->name, i);
-    TSR_TRY(make_dataset(group, spec, size, max, &missing, data, err));
-    for (int i = 0; i < spec->rank; i++)
-        if (H5DSattach_scale(*data, spec->scale[i], (unsigned)i) < 0)
-            return tsr_hdf5_fail(err, TSR_E_IO, "cannot attach axis %d of '%s'",
-                                 i, spec->name);
-    /* xarray demands the type of the variable itself */
-    const int is_single = H5Tget_size(spec->type) == sizeof missing_single;
-    return tsr_hdf5_attribute(
-        *data, "_FillValue", spec->type, 0,
-        is_single ? (const void *)&missing_single : &missing, err);
 }
 
 /* ---- the layout of a trace ----
@@ -262,48 +220,6 @@ static tsr_status attributes(hid_t object, int n,
     return TSR_OK;
 }
 
-/* ---- dimensions ---- */
-
-/* A dimension of fixed length whose coordinates are 0 .. n-1. */
-static tsr_status index_dimension(hid_t group, const char *name, int n, int id,
-                                  hid_t *scale, tsr_err *err)
-{
-    tsr_status status = make_dimension(group, name, H5T_NATIVE_INT64,
-                                       (hsize_t)n, 0, id, scale, err);
-    if (status != TSR_OK)
-        return status;
-    int64_t *index = malloc((size_t)n * sizeof *index);
-    if (index == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for dimension '%s'", name);
-    for (int i = 0; i < n; i++)
-        index[i] = i;
-    if (H5Dwrite(*scale, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                 index) < 0)
-        status =
-            tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'", name);
-    free(index);
-    return status;
-}
-
-static tsr_status own_dimension(hid_t group, const tsr_trace_variable *var,
-                                int id, hid_t *scale, tsr_err *err)
-{
-    if (var->coord_label != NULL) {
-        TSR_TRY(label_dimension(group, var->dim, (hsize_t)var->n,
-                                var->coord_label, id, scale, err));
-    } else if (var->coord == NULL) {
-        TSR_TRY(index_dimension(group, var->dim, var->n, id, scale, err));
-    } else {
-        TSR_TRY(make_dimension(group, var->dim, H5T_NATIVE_DOUBLE,
-                               (hsize_t)var->n, 0, id, scale, err));
-        if (H5Dwrite(*scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                     var->coord) < 0)
-            return tsr_hdf5_fail(err, TSR_E_IO, "cannot write dimension '%s'",
-                                 var->dim);
-    }
-    return tsr_hdf5_texts(*scale, err, "units", var->coord_unit, NULL);
-}
-
 /* ---- groups and variables ---- */
 
 static size_t at_least_1(size_t x)
@@ -311,31 +227,42 @@ static size_t at_least_1(size_t x)
     return x > 0 ? x : 1;
 }
 
+/* A variable whose every axis has its dimension attached; missing values are
+ * NaN (_FillValue). scale [rank]: slowest first. */
 static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
-                                const hid_t *scale, int rank, int n_chain,
-                                hid_t *data, tsr_err *err)
+                                const hid_t *scale, int n_chain, hid_t *data,
+                                tsr_err *err)
 {
+    const int has_draws = groups[var->group].has_draws;
+    const int rank = (has_draws ? 2 : 0) + (var->dim != NULL);
+    const hid_t type = var->single ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
     const size_t width = var->single ? sizeof(float) : sizeof(double);
     const size_t row = (size_t)var->n * width;
     const size_t target = var->dim != NULL ? vector_chunk : scalar_chunk;
-    hsize_t chunk[MAX_RANK];
+    const double missing = (double)NAN;
+    const float missing_single = NAN;
+    const hsize_t n = (hsize_t)var->n;
     size_t chains = (size_t)n_chain;
 
     if (chains * row > most_chunk)
         chains = at_least_1(most_chunk / row);
-    size_t draws = at_least_1(target / (chains * row));
-    chunk[0] = chains;
-    chunk[1] = draws < most_chunk_draws ? draws : most_chunk_draws;
-    chunk[2] = (hsize_t)var->n;
-
-    const nc4_spec spec = {
-        .name = var->name,
-        .type = var->single ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE,
-        .rank = rank,
-        .scale = scale,
-        .chunk = groups[var->group].has_draws ? chunk : NULL,
-        .deflate = var->single && var->dim != NULL ? deflate_level : 0};
-    TSR_TRY(nc4_variable(group, &spec, data, err));
+    const size_t draws = at_least_1(target / (chains * row));
+    const hsize_t chunk[MAX_RANK] = {
+        chains, draws < most_chunk_draws ? draws : most_chunk_draws, n};
+    const hsize_t size[MAX_RANK] = {has_draws ? (hsize_t)n_chain : n, 0, n};
+    const hsize_t max[MAX_RANK] = {size[0], H5S_UNLIMITED, n};
+    TSR_TRY(make_dataset(group, var->name, type, rank, size, max,
+                         has_draws ? chunk : NULL,
+                         var->single && var->dim != NULL ? deflate_level : 0,
+                         &missing, data, err));
+    for (int i = 0; i < rank; i++)
+        if (H5DSattach_scale(*data, scale[i], (unsigned)i) < 0)
+            return tsr_hdf5_fail(err, TSR_E_IO, "cannot attach axis %d of '%s'",
+                                 i, var->name);
+    /* xarray demands the type of the variable itself */
+    TSR_TRY(tsr_hdf5_attribute(
+        *data, "_FillValue", type, 0,
+        var->single ? (const void *)&missing_single : &missing, err));
     return tsr_hdf5_texts(*data, err, "units", var->unit, "long_name", var->doc,
                           NULL);
 }
@@ -359,41 +286,39 @@ static int is_variable(hid_t group, const char *name)
     return is_data;
 }
 
-/* The name of link i, in the order of creation where the file tracks it; NULL:
- * it cannot be had. */
-static char *link_name(tsr_pool *pool, hid_t group, H5_index_t by, hsize_t i)
+typedef struct {
+    tsr_pool *pool;
+    name_list *list;
+} name_walk;
+
+/* H5Literate calls it with the links of a group. */
+static herr_t keep_name(hid_t group, const char *name, const H5L_info_t *info,
+                        void *context)
 {
-    const ssize_t n = H5Lget_name_by_idx(group, ".", by, H5_ITER_INC, i, NULL,
-                                         0, H5P_DEFAULT);
-    char *name = n >= 0 ? tsr_pool_new(pool, (size_t)n + 1, 1) : NULL;
-    return name != NULL &&
-                   H5Lget_name_by_idx(group, ".", by, H5_ITER_INC, i, name,
-                                      (size_t)n + 1, H5P_DEFAULT) >= 0
-               ? name
-               : NULL;
+    const name_walk *walk = context;
+    (void)info;
+    if (is_variable(group, name))
+        walk->list->name[walk->list->n++] = tsr_pool_text(walk->pool, name);
+    return 0;
 }
 
+/* In the order of creation where the file tracks it. */
 static tsr_status list_names(tsr_pool *pool, hid_t group, name_list *list,
                              tsr_err *err)
 {
-    H5_index_t by = H5_INDEX_CRT_ORDER;
+    name_walk walk = {pool, list};
     H5G_info_t info;
 
     if (H5Gget_info(group, &info) < 0)
         return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
     tsr_pool_array(pool, list->name, info.nlinks + 1);
     TSR_TRY(tsr_pool_check(pool, err));
-    if (info.nlinks > 0 && link_name(pool, group, by, 0) == NULL)
-        by = H5_INDEX_NAME;
-    for (hsize_t i = 0; i < info.nlinks; i++) {
-        char *name = link_name(pool, group, by, i);
-        TSR_TRY(tsr_pool_check(pool, err));
-        if (name == NULL)
-            return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
-        if (is_variable(group, name))
-            list->name[list->n++] = name;
-    }
-    return TSR_OK;
+    if (H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, keep_name,
+                   &walk) < 0 &&
+        (list->n > 0 || H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL,
+                                   keep_name, &walk) < 0))
+        return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
+    return tsr_pool_check(pool, err);
 }
 
 static tsr_status list_groups(tsr_pool *pool, hid_t file,
@@ -502,26 +427,27 @@ static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
     int rank = 0;
 
     if (groups[g].has_draws) {
+        const tsr_trace_variable chain = {.dim = "chain", .n = n_chain},
+                                 draw = {.dim = "draw"};
         rank = 2;
-        TSR_TRY(index_dimension(id, "chain", n_chain, lay->next_dim_id++,
-                                &scale[0], err));
-        TSR_TRY(make_dimension(id, "draw", H5T_NATIVE_INT64, 0,
-                               most_chunk_draws, lay->next_dim_id++, &scale[1],
-                               err));
+        TSR_TRY(
+            make_dimension(id, &chain, 0, lay->next_dim_id++, &scale[0], err));
+        TSR_TRY(make_dimension(id, &draw, most_chunk_draws, lay->next_dim_id++,
+                               &scale[1], err));
     }
     for (int v = 0; v < n_variable; v++)
         if (lay->variable[v].group == g && lay->variable[v].dim != NULL &&
             first_of_dim(lay->variable, v) == v)
-            TSR_TRY(own_dimension(id, &lay->variable[v], lay->next_dim_id++,
-                                  &lay->own_scale[v], err));
+            TSR_TRY(make_dimension(id, &lay->variable[v], 0, lay->next_dim_id++,
+                                   &lay->own_scale[v], err));
     for (int v = 0; v < n_variable; v++) {
         const tsr_trace_variable *var = &lay->variable[v];
         if (var->group != g)
             continue;
         if (var->dim != NULL)
             scale[rank] = lay->own_scale[first_of_dim(lay->variable, v)];
-        TSR_TRY(make_variable(id, var, scale, rank + (var->dim != NULL),
-                              n_chain, &lay->trace->variable[v].data, err));
+        TSR_TRY(make_variable(id, var, scale, n_chain,
+                              &lay->trace->variable[v].data, err));
     }
     return TSR_OK;
 }
