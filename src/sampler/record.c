@@ -15,27 +15,11 @@ static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
 typedef void getter(const tsr_column *column, const tsr_draw *draw,
                     double *value);
 
-/* A number a draw. */
-static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
-                             const char *name, const char *unit,
-                             const char *doc, int index, getter *get,
-                             tsr_err *err)
-{
-    tsr_column c = {.group = group,
-                    .unit = unit,
-                    .doc = doc,
-                    .axis = no_axis,
-                    .index = index,
-                    .get = get};
-    snprintf(c.name, sizeof c.name, "%s", name);
-    return tsr_columns_add(columns, c, err);
-}
-
-/* Many numbers a draw. */
-static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
-                          const char *name, const char *unit, const char *doc,
-                          tsr_column_axis axis, int index, getter *get,
-                          tsr_err *err)
+/* A column of one number a draw, or of as many as its axis has. */
+static tsr_status add(tsr_columns *columns, tsr_trace_group group,
+                      const char *name, const char *unit, const char *doc,
+                      tsr_column_axis axis, int index, getter *get,
+                      tsr_err *err)
 {
     tsr_column c = {.group = group,
                     .unit = unit,
@@ -44,8 +28,16 @@ static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
                     .index = index,
                     .get = get};
     snprintf(c.name, sizeof c.name, "%s", name);
-    snprintf(c.dim, sizeof c.dim, "%s", axis.name);
+    snprintf(c.dim, sizeof c.dim, "%s", axis.name != NULL ? axis.name : "");
     return tsr_columns_add(columns, c, err);
+}
+
+static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
+                             const char *name, const char *unit,
+                             const char *doc, int index, getter *get,
+                             tsr_err *err)
+{
+    return add(columns, group, name, unit, doc, no_axis, index, get, err);
 }
 
 /* ---- the chain ---- */
@@ -207,16 +199,15 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     for (int m = 0; m < TSR_N_MOVE; m++)
         name[m] = tsr_move_registry[m]->name;
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
-    TSR_TRY(
-        add_row(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
+    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
                 "share of each move's proposals accepted since the last draw; "
                 "NaN: none were made",
                 move, 0, get_moves, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
-                        "dirty_fraction of each move's proposals; NaN: the "
-                        "engine was asked for none",
-                        move, 0, get_moves_changed, err));
+        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
+                    "dirty_fraction of each move's proposals; NaN: the "
+                    "engine was asked for none",
+                    move, 0, get_moves_changed, err));
     return TSR_OK;
 }
 
@@ -329,10 +320,10 @@ static tsr_status add_fine(tsr_columns *columns, tsr_err *err)
 {
     static const char *const label[] = {"atoms", "bodies"};
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
-    TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
-                    "log likelihood by all atoms less that by bodies: of the "
-                    "draw, and of the bodies' chain that was offered for it",
-                    axis, 0, get_gain, err));
+    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
+                "log likelihood by all atoms less that by bodies: of the "
+                "draw, and of the bodies' chain that was offered for it",
+                axis, 0, get_gain, err));
     return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "atoms_exchanged", NULL,
                       "1: the bodies' chain gave a new draw, 0: the one "
                       "before stays",
@@ -347,26 +338,29 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
     const int n_temp = tsr_target_n_temp(target);
     const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
     const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
-    const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
-    TSR_TRY(add_scalar(columns, stats, "temperature", NULL,
-                       "likelihood temperature", 0, get_temperature, err));
-    TSR_TRY(add_scalar(columns, stats, "round_trips", NULL,
-                       "of replicas between the lowest and the highest "
-                       "temperature, so far",
-                       0, get_round_trips, err));
-    if (n_temp > 1)
-        TSR_TRY(add_row(columns, stats, "ladder_temperature", NULL,
-                        "likelihood temperatures of the chain's replicas", rung,
-                        0, get_rungs, err));
-    if (n_temp > 1)
-        TSR_TRY(add_row(columns, stats, "ladder_log_lik", "nat",
-                        "log likelihood of the replica at each temperature",
-                        rung, 0, get_rung_log_lik, err));
-    if (n_temp > 1)
-        TSR_TRY(add_row(columns, stats, "exchange_rate", NULL,
-                        "mean probability of an exchange between a "
-                        "temperature and the next, so far",
-                        pair, 0, get_exchange, err));
+    const struct {
+        const char *name, *unit, *doc;
+        tsr_column_axis axis;
+        getter *get;
+    } all[] = {{"temperature", NULL, "likelihood temperature", no_axis,
+                get_temperature},
+               {"round_trips", NULL,
+                "of replicas between the lowest and the highest temperature, "
+                "so far",
+                no_axis, get_round_trips},
+               {"ladder_temperature", NULL,
+                "likelihood temperatures of the chain's replicas", rung,
+                get_rungs},
+               {"ladder_log_lik", "nat",
+                "log likelihood of the replica at each temperature", rung,
+                get_rung_log_lik},
+               {"exchange_rate", NULL,
+                "mean probability of an exchange between a temperature and the "
+                "next, so far",
+                pair, get_exchange}};
+    for (size_t k = 0; k < (n_temp > 1 ? sizeof all / sizeof *all : 2); k++)
+        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, all[k].name, all[k].unit,
+                    all[k].doc, all[k].axis, 0, all[k].get, err));
     if (target->n_group > 0) {
         tsr_column c = {
             .group = TSR_TRACE_CONSTANT_DATA,

@@ -39,14 +39,20 @@ static const struct {
     int is_runs_alone; /* other people's files have the other names, too */
 } written[] = {{"config.yaml", 1},
                {"run.lock", 1},
-               {"trace.h5*", 1},
+               {"trace.h5*", 1}, /* from here on: made from step 5 on */
                {"checkpoint.h5*", 1},
                {"trajectory-[0-9]*.h5*", 1},
-               {TSR_DRAW_LOG_NAME, 1},
+               {TSR_DRAW_LOG_NAME, 1}, /* up to here */
                {"model.pdb", 0},
                {"run.log", 0},
                {"input", 0}};
-enum { N_WRITTEN = sizeof written / sizeof *written, CONFIG = 0, LOCK = 1 };
+enum {
+    N_WRITTEN = sizeof written / sizeof *written,
+    CONFIG = 0,
+    LOCK = 1,
+    TRACE = 2,
+    DRAWS = 5
+};
 
 /* The first of them that is there: its number and name; N_WRITTEN: none. A link
  * that leads nowhere is there, too. */
@@ -283,17 +289,14 @@ static char *find_waiting(const char *directory)
 /* Links are refused here, before anything is cut back to the checkpoint. */
 static tsr_status look(const char *directory, int *is_new, tsr_err *err)
 {
-    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5*",
-                                          "trajectory-[0-9]*.h5*",
-                                          TSR_DRAW_LOG_NAME};
     tsr_status status = TSR_OK;
     struct stat info;
     DIR *list = opendir(directory);
     *is_new = 1;
     for (const struct dirent *item;
          list != NULL && (item = readdir(list)) != NULL;)
-        for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++) {
-            if (fnmatch(pattern[k], item->d_name, 0) != 0 ||
+        for (int k = TRACE; k <= DRAWS; k++) {
+            if (fnmatch(written[k].pattern, item->d_name, 0) != 0 ||
                 fnmatch("*.tmp", item->d_name, 0) == 0)
                 continue;
             *is_new = 0;
