@@ -31,7 +31,7 @@ PKGS     := gsl yaml-0.1 hdf5 OpenCL zlib fftw3f fftw3
 # What the build, the tests and a CPU as OpenCL device need on Debian, Ubuntu.
 DEB_PACKAGES := pkg-config g++ ocl-icd-opencl-dev opencl-headers \
     pocl-opencl-icd libgsl-dev libyaml-dev libhdf5-dev zlib1g-dev libfftw3-dev gemmi-dev tao-pegtl-dev \
-    librandom123-dev libcmocka-dev libjs-vega
+    librandom123-dev libcmocka-dev
 DEB_CHECK    := python3 python3-venv hdf5-tools
 # opens the report in a test, which skips without it
 DEB_BROWSER  := chromium

@@ -79,7 +79,7 @@ static double settle(two_clouds *j)
     double now = look(j), before = HUGE_VAL;
     for (int round = 0; round < ROUNDS && now < 0.999 * before; round++) {
         tsr_motion motion;
-        tsr_superpose(j->n + j->m, (const double(*)[3])j->fixed,
+        tsr_superpose(j->n + j->m, NULL, (const double(*)[3])j->fixed,
                       (const double(*)[3])j->moving, &motion);
         for (int i = 0; i < j->m; i++)
             tsr_motion_apply(&motion, j->b[i]);
@@ -189,7 +189,7 @@ typedef struct {
     int *at;            /* [n] numbers of frames, by state */
     float *ca;          /* [n][n_residue][3] superposed */
     double (*start)[3]; /* [n_residue] */
-    double (*room)[3];  /* [3 n_residue] scratch */
+    double (*room)[3];  /* [n_residue] scratch */
     int n_point;        /* of a conformation */
     int *point;         /* [n_point] residues */
     double *distance;   /* [most][most] of the frames of a state */
@@ -205,18 +205,13 @@ typedef struct {
 static void superpose(job *j)
 {
     const tsr_domain *d = &j->out->domains->domain[j->out->fixed];
-    double(*fixed)[3] = j->room, (*moving)[3] = j->room + j->n_residue;
-    double(*all)[3] = j->room + 2 * (size_t)j->n_residue;
-    for (int i = 0; i < d->n_residue; i++)
-        tsr_vec3_copy(fixed[i], j->start[d->residue[i]]);
+    double(*all)[3] = j->room;
     for (int i = 0; i < j->n; i++) {
         tsr_motion motion;
         float *to = j->ca + (size_t)i * 3 * (size_t)j->n_residue;
         tsr_ca_of(j->ca, j->n_residue, i, all);
-        for (int k = 0; k < d->n_residue; k++)
-            tsr_vec3_copy(moving[k], all[d->residue[k]]);
-        tsr_superpose(d->n_residue, (const double(*)[3])fixed,
-                      (const double(*)[3])moving, &motion);
+        tsr_superpose(d->n_residue, d->residue, (const double(*)[3])j->start,
+                      (const double(*)[3])all, &motion);
         for (int r = 0; r < j->n_residue; r++) {
             tsr_motion_apply(&motion, all[r]);
             for (int k = 0; k < 3; k++)
@@ -249,103 +244,73 @@ static void find_moves(job *j, int first, int n, double *moves)
 
 /* ---- average linkage ---- */
 
-/* The two groups that are nearest on average become one. The distances of the
- * new group are the means of theirs, by size (Lance & Williams 1967), and each
- * group remembers its nearest, so that a step looks at n of them and not at
- * n^2. */
+/* The two groups that are nearest on average become one, which goes by its
+ * first member; a group that is gone has no size. */
 typedef struct {
     int n;
     double *distance; /* [n][n] */
-    int *size;        /* [n] of the group that has that first member; 0: gone */
-    int *nearest;     /* [n] */
+    int *size;        /* [n] of the group that has that first member */
     int *group;       /* [n] first member of the group of each */
-} linkage_job;
+} linkage;
 
-static double *between(const linkage_job *j, int a, int b)
+static double *between(const linkage *j, int a, int b)
 {
     return j->distance + (size_t)a * (size_t)j->n + (size_t)b;
 }
 
-static void nearest_group(linkage_job *j, int a)
+/* The nearest two groups, a < b; returns their distance. */
+static double nearest_groups(const linkage *j, int *a, int *b)
 {
     double least = HUGE_VAL;
-    j->nearest[a] = -1;
-    for (int b = 0; b < j->n; b++)
-        if (b != a && j->size[b] > 0 && *between(j, a, b) < least) {
-            least = *between(j, a, b);
-            j->nearest[a] = b;
-        }
+    for (int i = 0; i < j->n; i++)
+        for (int k = i + 1; k < j->n && j->size[i] > 0; k++)
+            if (j->size[k] > 0 && *between(j, i, k) < least) {
+                least = *between(j, i, k);
+                *a = i;
+                *b = k;
+            }
+    return least;
 }
 
-/* The group that is nearest to another; -1: there is only one. */
-static int find_pair(const linkage_job *j)
-{
-    int best = -1;
-    for (int a = 0; a < j->n; a++)
-        if (j->size[a] > 0 && j->nearest[a] >= 0 &&
-            (best < 0 || *between(j, a, j->nearest[a]) <
-                             *between(j, best, j->nearest[best])))
-            best = a;
-    return best;
-}
-
-static void join_groups(linkage_job *j, int a, int b)
+/* The distances of the new group are the means of theirs, by size (Lance &
+ * Williams 1967). */
+static void join_groups(const linkage *j, int a, int b)
 {
     const double wa = j->size[a], wb = j->size[b];
-    for (int c = 0; c < j->n; c++)
+    for (int c = 0; c < j->n; c++) {
         if (c != a && c != b && j->size[c] > 0)
             *between(j, a, c) = *between(j, c, a) =
                 (wa * *between(j, a, c) + wb * *between(j, b, c)) / (wa + wb);
-    j->size[a] += j->size[b];
-    j->size[b] = 0;
-    for (int c = 0; c < j->n; c++)
         if (j->group[c] == b)
             j->group[c] = a;
-    nearest_group(j, a);
-    for (int c = 0; c < j->n; c++) {
-        if (j->size[c] == 0 || c == a)
-            continue;
-        if (j->nearest[c] == a || j->nearest[c] == b)
-            nearest_group(j, c);
-        else if (*between(j, c, a) < *between(j, c, j->nearest[c]))
-            j->nearest[c] = a;
     }
-}
-
-/* Numbers of groups by size; returns how many. */
-static int number_groups(const linkage_job *j, int *group)
-{
-    int n_group = 0;
-    for (int a = 0; a < j->n; a++) {
-        int rank = 0;
-        n_group += j->size[a] > 0;
-        for (int b = 0; b < j->n && j->size[a] > 0; b++)
-            rank +=
-                j->size[b] > j->size[a] || (j->size[b] == j->size[a] && b < a);
-        j->nearest[a] = rank;
-    }
-    for (int c = 0; c < j->n; c++)
-        group[c] = j->nearest[j->group[c]];
-    return n_group;
+    j->size[a] += j->size[b];
+    j->size[b] = 0;
 }
 
 int tsr_average_linkage(int n, double *distance, double threshold, int *group)
 {
-    int *room = malloc(3 * ((size_t)n + 1) * sizeof *room), n_group = 0;
-    linkage_job j = {n, distance, room, room + n, room + 2 * (size_t)n};
+    int *room = malloc(3 * ((size_t)n + 1) * sizeof *room),
+        *rank = room + 2 * n;
+    linkage j = {n, distance, room, room + n};
+    int n_group = 0, x = 0, y = 0;
     if (room == NULL)
         return 0;
     for (int a = 0; a < n; a++) {
         j.size[a] = 1;
         j.group[a] = a;
     }
-    for (int a = 0; a < n; a++)
-        nearest_group(&j, a);
-    for (int a;
-         (a = find_pair(&j)) >= 0 && *between(&j, a, j.nearest[a]) < threshold;)
-        join_groups(&j, a < j.nearest[a] ? a : j.nearest[a],
-                    a < j.nearest[a] ? j.nearest[a] : a);
-    n_group = number_groups(&j, group);
+    while (nearest_groups(&j, &x, &y) < threshold)
+        join_groups(&j, x, y);
+    for (int a = 0; a < n; a++) {
+        n_group += j.size[a] > 0;
+        rank[a] = 0;
+        for (int b = 0; b < n; b++)
+            rank[a] +=
+                j.size[b] > j.size[a] || (j.size[b] == j.size[a] && b < a);
+    }
+    for (int c = 0; c < n; c++)
+        group[c] = rank[j.group[c]];
     free(room);
     return n_group;
 }
@@ -549,7 +514,7 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
     tsr_pool_array(&j->pool, spread, most);
     tsr_pool_array(&j->pool, j->at, most);
     tsr_pool_array(&j->pool, j->start, j->n_residue);
-    tsr_pool_array(&j->pool, j->room, 3 * j->n_residue);
+    tsr_pool_array(&j->pool, j->room, j->n_residue);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
     for (int i = 0; i < total; i++)

@@ -72,7 +72,7 @@ void tsr_arrangements_free(tsr_arrangements *arrangements);
 /* Groups of n things by average linkage: joins the two groups whose members are
  * nearest on average, while that is below the threshold. distance [n][n], used
  * up. group [n] out, from 0 by size, of equal ones the one with the first
- * member first. Returns how many; 0: out of memory. Cost: some n^2. */
+ * member first. Returns how many; 0: out of memory. Cost: n^2 a join. */
 int tsr_average_linkage(int n, double *distance, double threshold, int *group);
 
 /* The normalised spatial discrepancy of two clouds of n and m beads, each

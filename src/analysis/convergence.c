@@ -6,6 +6,8 @@
  * of the distances from the median follow from it without another sort. */
 #include "analysis/convergence.h"
 
+#include "core/pool.h"
+
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fft_halfcomplex.h>
 #include <gsl/gsl_fft_real.h>
@@ -23,6 +25,7 @@ enum { MIN_DRAWS = 4 };
  * 2 n_chain chains of n_draw / 2 draws, without the middle draw of an odd
  * number. */
 typedef struct {
+    tsr_pool pool;
     size_t n;       /* n_chain * n_draw */
     size_t n_half;  /* how many halves */
     size_t length;  /* of one half */
@@ -41,8 +44,7 @@ typedef struct {
 
 static void arrays_clear(arrays *a)
 {
-    free(a->sorted);
-    free(a->order);
+    tsr_pool_clear(&a->pool);
     if (a->forward != NULL)
         gsl_fft_real_wavetable_free(a->forward);
     if (a->back != NULL)
@@ -74,20 +76,18 @@ static int arrays_make(arrays *a, size_t n_chain, size_t n_draw)
                   .n_fft = fft_length(n_draw)};
     if (a->n / n_draw != n_chain) /* the product wrapped around */
         return 0;
-    a->sorted = calloc(3 * a->n + 2 * a->n_fft, sizeof *a->sorted);
-    a->order = malloc(2 * a->n * sizeof *a->order);
+    tsr_pool_array(&a->pool, a->sorted, a->n);
+    tsr_pool_array(&a->pool, a->halves, a->n);
+    tsr_pool_array(&a->pool, a->work, a->n);
+    tsr_pool_array(&a->pool, a->fft, a->n_fft);
+    tsr_pool_array(&a->pool, a->power, a->n_fft);
+    tsr_pool_array(&a->pool, a->order, a->n);
+    tsr_pool_array(&a->pool, a->spare, a->n);
     a->forward = gsl_fft_real_wavetable_alloc(a->n_fft);
     a->back = gsl_fft_halfcomplex_wavetable_alloc(a->n_fft);
     a->space = gsl_fft_real_workspace_alloc(a->n_fft);
-    if (a->sorted == NULL || a->order == NULL || a->forward == NULL ||
-        a->back == NULL || a->space == NULL)
-        return 0;
-    a->halves = a->sorted + a->n;
-    a->work = a->halves + a->n;
-    a->fft = a->work + a->n;
-    a->power = a->fft + a->n_fft;
-    a->spare = a->order + a->n;
-    return 1;
+    return !a->pool.failed && a->forward != NULL && a->back != NULL &&
+           a->space != NULL;
 }
 
 /* ---- order ---- */
@@ -373,15 +373,9 @@ static void diagnose(arrays *a, size_t n_group, tsr_convergence *out)
     out->rhat_chains = has_groups ? single : (double)NAN;
 }
 
-tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
-                                tsr_convergence *out, tsr_err *err)
-{
-    return tsr_convergence_of_groups(0, n_chain, n_draw, value, out, err);
-}
-
-tsr_status tsr_convergence_of_groups(int n_group, int n_chain, int n_draw,
-                                     const double *value, tsr_convergence *out,
-                                     tsr_err *err)
+tsr_status tsr_convergence_make(int n_group, int n_chain, int n_draw,
+                                const double *value, tsr_convergence *out,
+                                tsr_err *err)
 {
     const double nan = (double)NAN;
     arrays a;

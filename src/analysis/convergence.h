@@ -32,18 +32,14 @@ typedef struct {
     double rhat_chains; /* the same of single chains, where rhat is of groups */
 } tsr_convergence;
 
-/* value [n_chain][n_draw]. Cost: O(n log n). Errors: TSR_E_NOMEM;
- * TSR_E_INTERNAL (no draws). */
-tsr_status tsr_convergence_make(int n_chain, int n_draw, const double *value,
-                                tsr_convergence *out, tsr_err *err);
-
-/* The same where the chains come in n_group groups of as many, in turn, and
- * those of a group started from one place: rhat is the nested R-hat of
- * Margossian et al. 2024 (Bayesian Analysis, doi:10.1214/24-BA1453), which
- * compares groups, so that many chains may each be short. n_group 0, or as many
- * as chains: as above. */
-tsr_status tsr_convergence_of_groups(int n_group, int n_chain, int n_draw,
-                                     const double *value, tsr_convergence *out,
-                                     tsr_err *err);
+/* value [n_chain][n_draw]. The chains come in n_group groups of as many, in
+ * turn, and those of a group started from one place: rhat is then the nested
+ * R-hat of Margossian et al. 2024 (Bayesian Analysis, doi:10.1214/24-BA1453),
+ * which compares groups, so that many chains may each be short. n_group 0, or
+ * as many as chains: each chain is its own. Cost: O(n log n). Errors:
+ * TSR_E_NOMEM; TSR_E_INTERNAL (no draws). */
+tsr_status tsr_convergence_make(int n_group, int n_chain, int n_draw,
+                                const double *value, tsr_convergence *out,
+                                tsr_err *err);
 
 #endif

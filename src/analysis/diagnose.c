@@ -5,19 +5,13 @@
 
 #include "analysis/convergence.h"
 #include "core/json.h"
+#include "core/pool.h"
 #include "core/text.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A question; each fills `check`, of which `found` is NULL only where memory is
- * out. */
-#define QUESTION(name)                                      \
-    static tsr_status ask_##name(                           \
-        tsr_diagnosis *diagnosis, tsr_trace_reader *reader, \
-        const tsr_diagnose_options *options, tsr_check *check, tsr_err *err)
 
 /* ---- chains of one variable compared ----
  *
@@ -130,13 +124,11 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
     if (length < 1)
         return TSR_OK;
     double *copy = malloc((n_a + n_b) * sizeof *copy);
-    if (copy == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory to compare %d chains",
-                        n_chain);
+    TSR_TRY(tsr_allocated(copy, err));
     memcpy(copy, value, (n_a + n_b) * sizeof *copy);
-    tsr_status status = tsr_convergence_make(first, length, copy, &a, err);
-    TSR_THEN(status,
-             tsr_convergence_make(rows - first, length, copy + n_a, &b, err));
+    tsr_status status = tsr_convergence_make(0, first, length, copy, &a, err);
+    TSR_THEN(status, tsr_convergence_make(0, rows - first, length, copy + n_a,
+                                          &b, err));
     if (status == TSR_OK && !isnan(a.mean) && !isnan(b.mean)) {
         gsl_sort(copy, 1, n_a);
         gsl_sort(copy + n_a, 1, n_b);
@@ -148,20 +140,30 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
     return status;
 }
 
-/* ---- questions ----
- *
- * The questions that the summary of each variable answers. Those about where
- * chains have been, their halves and their exchanges, are in diagnose_chains.c.
- */
+/* ---- questions ---- */
 
-/* What a check has before it is asked: no answer, no numbers, no texts. */
-static void start_check(tsr_check *check, const char *name, const char *asks)
+/* One question, its answer so far, and the words of what was found. */
+typedef struct {
+    tsr_diagnosis *d;
+    tsr_trace_reader *reader;
+    const tsr_diagnose_options *options;
+    tsr_check *check;
+    tsr_words found;
+} question;
+
+static void answer(question *q, tsr_answer answer, double value)
 {
-    *check = (tsr_check){.name = name,
-                         .asks = asks,
-                         .answer = TSR_CHECK_UNKNOWN,
-                         .value = (double)NAN,
-                         .limit = (double)NAN};
+    q->check->answer = answer;
+    q->check->value = value;
+}
+
+#define remedy(q, ...) \
+    ((q)->check->remedy = tsr_pool_print(&(q)->d->pool, __VA_ARGS__))
+
+/* "; " before every thing that is told but the first. */
+static const char *next_of(int *n_told)
+{
+    return (*n_told)++ > 0 ? "; " : "";
 }
 
 /* Is the item one that must converge? What does not vary, and what has no
@@ -173,181 +175,159 @@ static int counts(const tsr_summary_item *item)
 
 /* The line that goes on with the run, for all checks; without one
  * "--set sampler.draws=8000", `factor` times as many. */
-static char *run_longer(tsr_diagnosis *d, const tsr_diagnose_options *options,
-                        double factor)
+static void run_longer(question *q, double factor)
 {
-    if (options->advice != NULL) {
-        if (d->advice == NULL)
-            d->advice = strdup(options->advice);
-        return NULL;
-    }
-    const double draws =
-        options->draws > 0 ? (double)options->draws : d->n_draw;
+    const tsr_diagnose_options *o = q->options;
     const double most = 1000.0; /* further is guesswork */
     const double times = fmin(most, fmax(2.0, ceil(factor)));
-    if (options->warmup > 0)
-        return tsr_words_of(
-            "run longer, for example with --set sampler.warmup=%.0f "
-            "--set sampler.draws=%.0f",
-            2.0 * (double)options->warmup, times * draws);
-    return tsr_words_of("run longer, for example with --set sampler.draws=%.0f",
-                        times * draws);
+    const double draws =
+        times * (double)(o->draws > 0 ? o->draws : q->d->n_draw);
+    if (o->advice != NULL)
+        q->d->advice = tsr_pool_text(&q->d->pool, o->advice);
+    else if (o->warmup > 0)
+        remedy(q,
+               "run longer, for example with --set sampler.warmup=%.0f "
+               "--set sampler.draws=%.0f",
+               2.0 * (double)o->warmup, draws);
+    else
+        remedy(q, "run longer, for example with --set sampler.draws=%.0f",
+               draws);
 }
 
 /* Numbers that are finite, a file that can be read. */
-QUESTION(finite)
+static tsr_status ask_finite(question *q, tsr_err *err)
 {
-    tsr_words found;
+    const tsr_diagnosis *d = q->d;
     int n_bad = 0;
-    (void)reader, (void)options, (void)err;
-    start_check(check, "finite", "are all draws numbers?");
-    tsr_words_begin(&found);
-    for (int i = 0; i < diagnosis->summary->n; i++)
-        if (diagnosis->summary->item[i].flaw_text != NULL)
-            tsr_words_say(&found, "%s%s", n_bad++ > 0 ? "; " : "",
-                          diagnosis->summary->item[i].flaw_text);
-    for (int i = 0; i < diagnosis->n_curve; i++)
-        if (diagnosis->curve[i] != NULL && diagnosis->curve[i]->n_bad > 0)
-            tsr_words_say(&found, "%s%s is not finite at %d of %d points",
-                          n_bad++ > 0 ? "; " : "", diagnosis->curve[i]->name,
-                          diagnosis->curve[i]->n_bad, diagnosis->curve[i]->n);
+    (void)err;
+    for (int i = 0; i < d->summary->n; i++)
+        if (d->summary->item[i].flaw_text != NULL)
+            tsr_words_say(&q->found, "%s%s", next_of(&n_bad),
+                          d->summary->item[i].flaw_text);
+    for (int i = 0; i < d->n_curve; i++)
+        if (d->curve[i]->n_bad > 0)
+            tsr_words_say(&q->found, "%s%s is not finite at %d of %d points",
+                          next_of(&n_bad), d->curve[i]->name,
+                          d->curve[i]->n_bad, d->curve[i]->n);
     if (n_bad == 0)
-        tsr_words_say(&found, "all of them");
-    check->answer = n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
-    check->found = tsr_words_end(&found);
-    if (n_bad > 0)
-        check->remedy =
-            tsr_words_of("this should not happen: repeat the run with "
-                         "--device reference, and where it stays so, "
-                         "report it with config.yaml");
+        tsr_words_say(&q->found, "all of them");
+    else
+        remedy(q, "this should not happen: repeat the run with "
+                  "--device reference, and where it stays so, "
+                  "report it with config.yaml");
+    answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     return TSR_OK;
 }
 
 /* More than one chain: R-hat of one cannot see what it missed. */
-QUESTION(chains)
+static tsr_status ask_chains(question *q, tsr_err *err)
 {
-    (void)reader, (void)options, (void)err;
-    start_check(check, "chains", "are there chains to compare?");
-    check->value = diagnosis->n_chain;
-    check->limit = 2.0;
-    check->answer = diagnosis->n_chain > 1 ? TSR_CHECK_YES : TSR_CHECK_NO;
-    check->found =
-        tsr_words_of("%d chain%s of %d draws", diagnosis->n_chain,
-                     diagnosis->n_chain == 1 ? "" : "s", diagnosis->n_draw);
-    if (diagnosis->n_chain < 2)
-        check->remedy = tsr_words_of(
-            "one chain cannot show what it never found: run at least "
-            "two, better four, with --set sampler.chains=4");
+    const int n = q->d->n_chain;
+    (void)err;
+    q->check->limit = 2.0;
+    answer(q, n > 1 ? TSR_CHECK_YES : TSR_CHECK_NO, n);
+    tsr_words_say(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
+                  q->d->n_draw);
+    if (n < 2)
+        remedy(q, "one chain cannot show what it never found: run at least "
+                  "two, better four, with --set sampler.chains=4");
     return TSR_OK;
 }
 
 /* R-hat of every variable (Vehtari et al. 2021). */
-QUESTION(rhat)
+static tsr_status ask_rhat(question *q, tsr_err *err)
 {
+    const tsr_summary *summary = q->d->summary;
+    const double limit = q->check->limit = q->options->rhat;
     const tsr_summary_item *worst = NULL;
     int n_above = 0, n = 0;
-    (void)reader, (void)err;
-    start_check(check, "rhat", "do the chains agree on every variable?");
-    check->limit = options->rhat;
-    for (int i = 0; i < diagnosis->summary->n; i++) {
-        const tsr_summary_item *item = &diagnosis->summary->item[i];
+    (void)err;
+    for (int i = 0; i < summary->n; i++) {
+        const tsr_summary_item *item = &summary->item[i];
         if (!counts(item))
             continue;
         n++;
-        n_above += item->value.rhat > options->rhat;
+        n_above += item->value.rhat > limit;
         if (worst == NULL || item->value.rhat > worst->value.rhat)
             worst = item;
     }
-    if (worst == NULL) {
-        check->found =
-            tsr_words_of("no variable has an R-hat: too few draws, or "
-                         "nothing varies");
-        check->remedy = run_longer(diagnosis, options, 4.0);
-        return TSR_OK;
-    }
-    check->value = worst->value.rhat;
-    check->answer = n_above == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
-    check->found =
-        n_above == 0
-            ? tsr_words_of("the largest R-hat of %d variables is %.4f (%s)", n,
-                           worst->value.rhat, worst->name)
-            : tsr_words_of(
-                  "R-hat is above %g for %d of %d variables, largest for "
-                  "%s: %.3f",
-                  options->rhat, n_above, n, worst->name, worst->value.rhat);
-    if (n_above > 0)
-        check->remedy = run_longer(diagnosis, options, 4.0);
+    if (worst == NULL)
+        tsr_words_say(&q->found, "no variable has an R-hat: too few draws, or "
+                                 "nothing varies");
+    else if (n_above == 0)
+        tsr_words_say(&q->found,
+                      "the largest R-hat of %d variables is %.4f "
+                      "(%s)",
+                      n, worst->value.rhat, worst->name);
+    else
+        tsr_words_say(&q->found,
+                      "R-hat is above %g for %d of %d variables, largest for "
+                      "%s: %.3f",
+                      limit, n_above, n, worst->name, worst->value.rhat);
+    if (worst != NULL)
+        answer(q, n_above == 0 ? TSR_CHECK_YES : TSR_CHECK_NO,
+               worst->value.rhat);
+    if (worst == NULL || n_above > 0)
+        run_longer(q, 4.0);
     return TSR_OK;
 }
 
 /* Effective sample size, bulk and tail, of every variable. */
-QUESTION(ess)
+static tsr_status ask_ess(question *q, tsr_err *err)
 {
     double least;
-    const tsr_summary_item *worst =
-        tsr_summary_slowest(diagnosis->summary, &least);
-    (void)reader, (void)err;
-    start_check(check, "ess", "are there enough independent draws?");
-    check->limit = options->ess;
+    const double limit = q->check->limit = q->options->ess;
+    const tsr_summary_item *worst = tsr_summary_slowest(q->d->summary, &least);
+    (void)err;
     if (worst == NULL) {
-        check->found =
-            tsr_words_of("no variable has an effective sample size: too "
-                         "few draws, or nothing varies");
-        check->remedy = run_longer(diagnosis, options, 4.0);
+        tsr_words_say(&q->found, "no variable has an effective sample size: "
+                                 "too few draws, or nothing varies");
+        run_longer(q, 4.0);
         return TSR_OK;
     }
-    check->value = least;
-    check->answer = least >= options->ess ? TSR_CHECK_YES : TSR_CHECK_NO;
-    check->found = tsr_words_of(
-        "the least is %.0f of %.0f draws (%s), %.0f are asked for", least,
-        (double)worst->n_chain * worst->n_draw, worst->name, options->ess);
-    if (least < options->ess)
-        check->remedy =
-            run_longer(diagnosis, options, 1.2 * options->ess / least);
+    answer(q, least >= limit ? TSR_CHECK_YES : TSR_CHECK_NO, least);
+    tsr_words_say(
+        &q->found, "the least is %.0f of %.0f draws (%s), %.0f are asked for",
+        least, (double)worst->n_chain * worst->n_draw, worst->name, limit);
+    if (least < limit)
+        run_longer(q, 1.2 * limit / least);
     return TSR_OK;
 }
 
 /* R-hat of the computed curve, at every q. */
-QUESTION(profile)
+static tsr_status ask_profile(question *q, tsr_err *err)
 {
-    tsr_words found;
+    const double limit = q->check->limit = q->options->rhat;
     double largest = 0.0;
     int n_told = 0;
-    (void)reader, (void)err;
-    start_check(check, "profile",
-                "do the chains agree on the curve, at every q?");
-    check->limit = options->rhat;
-    if (diagnosis->n_curve == 0) {
-        check->answer = TSR_CHECK_NOT_ASKED;
-        check->found = tsr_words_of("the trace has no curve: no data");
+    (void)err;
+    if (q->d->n_curve == 0) {
+        answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
+        tsr_words_say(&q->found, "the trace has no curve: no data");
         return TSR_OK;
     }
-    tsr_words_begin(&found);
-    for (int i = 0; i < diagnosis->n_curve; i++) {
-        const tsr_curve_summary *c = diagnosis->curve[i];
+    for (int i = 0; i < q->d->n_curve; i++) {
+        const tsr_curve_summary *c = q->d->curve[i];
         const int worst = tsr_curve_summary_worst(c);
         int n_above = 0;
         if (worst < 0)
             continue;
         for (int k = 0; k < c->n; k++)
-            n_above += c->point[k].rhat > options->rhat;
+            n_above += c->point[k].rhat > limit;
         tsr_words_say(
-            &found,
+            &q->found,
             "%s%s: the largest R-hat is %.3f, at q = %.4g; above %g at %d of "
             "%d points",
-            n_told++ > 0 ? "; " : "", c->name, c->point[worst].rhat,
-            c->q[worst], options->rhat, n_above, c->n);
+            next_of(&n_told), c->name, c->point[worst].rhat, c->q[worst], limit,
+            n_above, c->n);
         largest = fmax(largest, c->point[worst].rhat);
     }
     if (n_told == 0)
-        tsr_words_say(&found, "too few draws to tell");
-    check->value = n_told > 0 ? largest : (double)NAN;
-    check->answer = n_told == 0                ? TSR_CHECK_UNKNOWN
-                    : largest <= options->rhat ? TSR_CHECK_YES
-                                               : TSR_CHECK_NO;
-    check->found = tsr_words_end(&found);
-    if (check->answer == TSR_CHECK_NO)
-        check->remedy = run_longer(diagnosis, options, 4.0);
+        tsr_words_say(&q->found, "too few draws to tell");
+    else
+        answer(q, largest <= limit ? TSR_CHECK_YES : TSR_CHECK_NO, largest);
+    if (q->check->answer == TSR_CHECK_NO)
+        run_longer(q, 4.0);
     return TSR_OK;
 }
 
@@ -400,52 +380,45 @@ static int look_at_chains(const char *name, int may_rest, int n_chain,
 }
 
 /* Chains that stand still, and chains apart from the others. */
-QUESTION(stuck)
+static tsr_status ask_stuck(question *q, tsr_err *err)
 {
     enum { N_SHAPE = 2 }; /* of the structure; then how well it fits */
     static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
-    tsr_words found;
     int n_bad = 0, n_told = 0, n_seen = 0;
     tsr_status status = TSR_OK;
-    start_check(check, "stuck", "do all chains move, and in the same place?");
-    tsr_words_begin(&found);
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
          i++) {
         int n_chain, n_draw;
         double *value;
         /* d_max may lie within a rigid part, all of it where none moves */
-        const int is_shape = i < N_SHAPE;
-        const int may_rest =
-            is_shape && (options->is_still || strcmp(names[i], "d_max") == 0);
-        status =
-            tsr_summary_draws(reader, names[i], &n_chain, &n_draw, &value, err);
+        const int may_rest = i < N_SHAPE && (q->options->is_still ||
+                                             strcmp(names[i], "d_max") == 0);
+        status = tsr_summary_draws(q->reader, names[i], &n_chain, &n_draw,
+                                   &value, err);
         if (value != NULL && n_draw >= LEAST_DRAWS &&
             is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
             n_seen++;
             n_bad += look_at_chains(names[i], may_rest, n_chain, n_draw, value,
-                                    &found, &n_told);
+                                    &q->found, &n_told);
         }
         free(value);
     }
     if (n_seen == 0)
-        tsr_words_say(&found, "too few draws to tell (fewer than %d)",
+        tsr_words_say(&q->found, "too few draws to tell (fewer than %d)",
                       LEAST_DRAWS);
     else if (n_bad == 0)
-        tsr_words_say(&found,
+        tsr_words_say(&q->found,
                       "none stands still, none is apart from the others");
     else if (n_told > MOST_NAMED)
-        tsr_words_say(&found, "; and %d more", n_told - MOST_NAMED);
-    check->answer = n_seen == 0  ? TSR_CHECK_UNKNOWN
-                    : n_bad == 0 ? TSR_CHECK_YES
-                                 : TSR_CHECK_NO;
-    check->found = tsr_words_end(&found);
+        tsr_words_say(&q->found, "; and %d more", n_told - MOST_NAMED);
+    if (n_seen > 0)
+        answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     if (n_bad > 0)
-        check->remedy = tsr_words_of(
-            "give the chains more warm-up (sampler.warmup) or more "
-            "temperatures (sampler.temperatures, sampler.t_max); where one "
-            "stands still, look at the moves, prior.restraints and "
-            "structure.flexible");
-    (void)diagnosis;
+        remedy(q,
+               "give the chains more warm-up (sampler.warmup) or more "
+               "temperatures (sampler.temperatures, sampler.t_max); where one "
+               "stands still, look at the moves, prior.restraints and "
+               "structure.flexible");
     return status;
 }
 
@@ -458,32 +431,29 @@ static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
 /* Two halves of the chains, after Viswanath et al. 2017 (Biophys. J. 113,
  * 2344): distributions differ where a Kolmogorov-Smirnov test says so with p
  * below 0.05 and the distance is not small, above 0.3. */
-QUESTION(halves)
+static tsr_status ask_halves(question *q, tsr_err *err)
 {
     static const char *const names[] = {"rg", "d_max", "chi2", "lp"};
     const double small = 0.3, rare = 0.05;
-    tsr_words found;
     int n_bad = 0, n_seen = 0, n_open = 0;
     double largest = 0.0;
     tsr_status status = TSR_OK;
-    start_check(check, "halves", "do two halves of the chains tell the same?");
-    check->limit = small;
-    tsr_words_begin(&found);
+    q->check->limit = small;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
          i++) {
         int n_chain, n_draw;
         double *value;
         tsr_half_compare half = {(double)NAN, (double)NAN};
-        if (is_constant(diagnosis, names[i]))
+        if (is_constant(q->d, names[i]))
             continue;
-        status =
-            tsr_summary_draws(reader, names[i], &n_chain, &n_draw, &value, err);
+        status = tsr_summary_draws(q->reader, names[i], &n_chain, &n_draw,
+                                   &value, err);
         if (status == TSR_OK && value != NULL && n_draw >= LEAST_DRAWS)
             status = tsr_half_compare_make(n_chain, n_draw, value, &half, err);
         free(value);
         if (isnan(half.p))
             continue;
-        tsr_words_say(&found, "%s%s D = %.3f (p = %.2g)",
+        tsr_words_say(&q->found, "%s%s D = %.3f (p = %.2g)",
                       n_seen++ > 0 ? ", " : "", names[i], half.distance,
                       half.p);
         largest = fmax(largest, half.distance);
@@ -491,19 +461,19 @@ QUESTION(halves)
         n_open += half.distance > small && !(half.p < rare);
     }
     if (n_seen == 0)
-        tsr_words_say(&found, "too few draws to tell");
+        tsr_words_say(&q->found, "too few draws to tell");
     else
-        tsr_words_say(&found,
+        tsr_words_say(&q->found,
                       "; they differ where D is above %g with p below %g",
                       small, rare);
-    check->value = n_seen > 0 ? largest : (double)NAN;
     /* far apart, but by too few independent draws to be sure of it */
-    check->answer = n_bad > 0                   ? TSR_CHECK_NO
-                    : n_seen == 0 || n_open > 0 ? TSR_CHECK_UNKNOWN
-                                                : TSR_CHECK_YES;
-    check->found = tsr_words_end(&found);
+    answer(q,
+           n_bad > 0                   ? TSR_CHECK_NO
+           : n_seen == 0 || n_open > 0 ? TSR_CHECK_UNKNOWN
+                                       : TSR_CHECK_YES,
+           n_seen > 0 ? largest : (double)NAN);
     if (n_bad > 0)
-        check->remedy = run_longer(diagnosis, options, 4.0);
+        run_longer(q, 4.0);
     return status;
 }
 
@@ -539,25 +509,22 @@ static void tell_shares(const tsr_arrangements *a, int state, double overlap,
 }
 
 /* Arrangements of the domains in two halves of the chains. */
-QUESTION(arrangements)
+static tsr_status ask_arrangements(question *q, tsr_err *err)
 {
     const double enough = 0.8, sure = 3.0;
-    const tsr_arrangements *a = options->arrangements;
-    const tsr_summary_item *rg = tsr_summary_find(diagnosis->summary, "rg");
+    const tsr_arrangements *a = q->options->arrangements;
+    const tsr_summary_item *rg = tsr_summary_find(q->d->summary, "rg");
     int least = 0, i = 0;
-    tsr_words found;
-    (void)reader, (void)err;
-    start_check(check, "arrangements",
-                "do the halves hold the same structures?");
-    check->limit = enough;
+    (void)err;
+    q->check->limit = enough;
     if (a == NULL) {
-        check->answer = TSR_CHECK_NOT_ASKED;
-        check->found = tsr_words_of("the run has no stored conformations, or "
-                                    "no two domains of them move");
+        answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
+        tsr_words_say(&q->found, "the run has no stored conformations, or "
+                                 "no two domains of them move");
         return TSR_OK;
     }
     if (isnan(a->overlap[0])) {
-        check->found = tsr_words_of("one chain, so there are no halves");
+        tsr_words_say(&q->found, "one chain, so there are no halves");
         return TSR_OK;
     }
     for (int s = 1; s < a->n_state; s++)
@@ -566,20 +533,18 @@ QUESTION(arrangements)
         i += a->n_group[s] < TSR_MOST_ARRANGEMENTS ? a->n_group[s]
                                                    : TSR_MOST_ARRANGEMENTS;
     const int state = a->item[i].state;
-    check->value = a->overlap[least];
-    tsr_words_begin(&found);
-    tell_shares(a, state, check->value, a->n_group[least], &found);
-    check->found = tsr_words_end(&found);
-    if (check->value >= enough) {
-        check->answer = TSR_CHECK_YES;
+    const double overlap = q->check->value = a->overlap[least];
+    tell_shares(a, state, overlap, a->n_group[least], &q->found);
+    if (overlap >= enough) {
+        q->check->answer = TSR_CHECK_YES;
     } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
                largest_gap(a, state,
                            fmin(rg->value.ess_bulk, a->n_seen[least])) > sure) {
-        check->answer = TSR_CHECK_NO;
-        check->remedy = tsr_words_of(
-            "chains stay in the arrangement where they began: give them more "
-            "temperatures (sampler.temperatures, sampler.t_max), more warm-up, "
-            "or run longer");
+        q->check->answer = TSR_CHECK_NO;
+        remedy(q,
+               "chains stay in the arrangement where they began: give them "
+               "more temperatures (sampler.temperatures, sampler.t_max), more "
+               "warm-up, or run longer");
     }
     return TSR_OK;
 }
@@ -636,52 +601,63 @@ static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
 }
 
 /* Round trips of replicas between the temperatures. */
-QUESTION(exchange)
+static tsr_status ask_exchange(question *q, tsr_err *err)
 {
-    tsr_words found;
+    const int n_temp = q->options->n_temp;
     int n_chain, n_draw, n_none = 0;
     double *value = NULL, total = 0.0;
-    start_check(check, "exchange",
-                "do replicas travel between the temperatures?");
-    check->limit = 1.0;
-    tsr_status status = tsr_summary_draws(reader, "round_trips", &n_chain,
-                                          &n_draw, &value, err);
-    if (status != TSR_OK)
-        return status;
-    for (int c = 0; value != NULL && c < n_chain && n_draw > 0; c++) {
-        const double *row = value + (size_t)c * (size_t)n_draw;
-        total += row[n_draw - 1];
-        n_none += !(row[n_draw - 1] >= 1.0);
+    q->check->limit = 1.0;
+    TSR_TRY(tsr_summary_draws(q->reader, "round_trips", &n_chain, &n_draw,
+                              &value, err));
+    if (value == NULL) {
+        tsr_words_say(&q->found, "the trace does not say");
+        return TSR_OK;
     }
-    if (value == NULL || n_draw == 0) {
-        check->found = tsr_words_of("the trace does not say");
-    } else if (options->n_temp == 1 || (options->n_temp == 0 && total == 0.0)) {
-        check->answer = TSR_CHECK_NOT_ASKED;
-        check->found = tsr_words_of("one temperature");
-    } else {
-        check->value = total / n_chain;
-        check->answer = n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO;
-        tsr_words_begin(&found);
-        if (n_none == 0)
-            tsr_words_say(&found, "%.0f round trips in all, %.1f a chain",
-                          total, total / n_chain);
-        else
-            tsr_words_say(&found,
-                          "no replica of %d of %d chains has been to the "
-                          "highest temperature and back",
-                          n_none, n_chain);
-        status = tell_narrowest(reader, &found, err);
-        check->found = tsr_words_end(&found);
-        if (n_none > 0)
-            check->remedy = tsr_words_of(
-                "add temperatures (sampler.temperatures=%d), lower "
-                "sampler.t_max, or run longer",
-                options->n_temp > 0 ? options->n_temp + 4 : 10);
+    for (int c = 0; c < n_chain; c++) {
+        const double last = value[(size_t)(c + 1) * (size_t)n_draw - 1];
+        total += last;
+        n_none += !(last >= 1.0);
     }
     free(value);
-    (void)diagnosis;
-    return status;
+    if (n_temp == 1 || (n_temp == 0 && total == 0.0)) {
+        answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
+        tsr_words_say(&q->found, "one temperature");
+        return TSR_OK;
+    }
+    answer(q, n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, total / n_chain);
+    if (n_none == 0)
+        tsr_words_say(&q->found, "%.0f round trips in all, %.1f a chain", total,
+                      total / n_chain);
+    else
+        tsr_words_say(&q->found,
+                      "no replica of %d of %d chains has been to the "
+                      "highest temperature and back",
+                      n_none, n_chain);
+    if (n_none > 0)
+        remedy(q,
+               "add temperatures (sampler.temperatures=%d), lower "
+               "sampler.t_max, or run longer",
+               n_temp > 0 ? n_temp + 4 : 10);
+    return tell_narrowest(q->reader, &q->found, err);
 }
+
+static const struct {
+    const char *name, *asks;
+    tsr_status (*ask)(question *q, tsr_err *err);
+} questions[TSR_N_CHECK] = {
+    {"finite", "are all draws numbers?", ask_finite},
+    {"chains", "are there chains to compare?", ask_chains},
+    {"rhat", "do the chains agree on every variable?", ask_rhat},
+    {"ess", "are there enough independent draws?", ask_ess},
+    {"stuck", "do all chains move, and in the same place?", ask_stuck},
+    {"profile", "do the chains agree on the curve, at every q?", ask_profile},
+    {"halves", "do two halves of the chains tell the same?", ask_halves},
+    {"arrangements", "do the halves hold the same structures?",
+     ask_arrangements},
+    {"exchange", "do replicas travel between the temperatures?", ask_exchange},
+};
+
+/* ---- all of them ---- */
 
 /* Numbers of one curve that are sorted at most: some seconds. */
 static const double most_numbers = 2e7;
@@ -690,15 +666,10 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
 {
     if (diagnosis == NULL)
         return;
-    for (int i = 0; i < diagnosis->n; i++) {
-        free(diagnosis->check[i].found);
-        free(diagnosis->check[i].remedy);
-    }
     for (int i = 0; i < diagnosis->n_curve; i++)
         tsr_curve_summary_free(diagnosis->curve[i]);
-    free(diagnosis->curve);
-    free(diagnosis->advice);
     tsr_summary_free(diagnosis->summary);
+    tsr_pool_clear(&diagnosis->pool);
     free(diagnosis);
 }
 
@@ -709,9 +680,8 @@ static tsr_status add_curves(tsr_diagnosis *d, tsr_trace_reader *reader,
     const char *const *name;
     tsr_status status = TSR_OK;
     int n = tsr_trace_variables(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, &name);
-    d->curve = calloc((size_t)n + 1, sizeof *d->curve);
-    if (d->curve == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %d curves", n);
+    tsr_pool_array(&d->pool, d->curve, n);
+    TSR_TRY(tsr_pool_check(&d->pool, err));
     for (int i = 0; i < n && status == TSR_OK; i++)
         if (strncmp(name[i], "intensity_mean", 14) == 0) {
             status = tsr_curve_summary_make(reader, name[i], most_numbers,
@@ -738,16 +708,9 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
                         const tsr_diagnose_options *options,
                         tsr_diagnosis **out, tsr_err *err)
 {
-    static tsr_status (*const ask[])(tsr_diagnosis *, tsr_trace_reader *,
-                                     const tsr_diagnose_options *, tsr_check *,
-                                     tsr_err *) = {
-        ask_finite,  ask_chains, ask_rhat,         ask_ess,      ask_stuck,
-        ask_profile, ask_halves, ask_arrangements, ask_exchange,
-    };
     *out = NULL;
     tsr_diagnosis *d = calloc(1, sizeof *d);
-    if (d == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a diagnosis");
+    TSR_TRY(tsr_allocated(d, err));
     tsr_status status = tsr_summary_make(reader, &d->summary, err);
     TSR_THEN(status, add_curves(d, reader, err));
     for (int i = 0; status == TSR_OK && i < d->summary->n; i++)
@@ -755,21 +718,28 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
             d->n_chain = d->summary->item[i].n_chain;
             d->n_draw = d->summary->item[i].n_draw;
         }
-    for (size_t i = 0; i < sizeof ask / sizeof *ask && status == TSR_OK; i++) {
-        tsr_check *check = &d->check[d->n++];
-        status = ask[i](d, reader, options, check, err);
-        if (status == TSR_OK && check->found == NULL)
-            status = tsr_fail(err, TSR_E_NOMEM, "no memory for a diagnosis");
+    for (; d->n < TSR_N_CHECK && status == TSR_OK; d->n++) {
+        question q = {d, reader, options, &d->check[d->n], {.out = NULL}};
+        *q.check = (tsr_check){.name = questions[d->n].name,
+                               .asks = questions[d->n].asks,
+                               .answer = TSR_CHECK_UNKNOWN,
+                               .value = (double)NAN,
+                               .limit = (double)NAN};
+        tsr_words_begin(&q.found);
+        status = questions[d->n].ask(&q, err);
+        char *found = tsr_words_end(&q.found);
+        q.check->found = tsr_pool_text(&d->pool, found);
+        TSR_THEN(status, tsr_allocated(found, err));
+        TSR_THEN(status, tsr_pool_check(&d->pool, err));
+        free(found);
     }
     if (status != TSR_OK) {
         tsr_diagnosis_free(d);
         return status;
     }
     decide(d);
-    if (d->is_converged) {
-        free(d->advice);
+    if (d->is_converged)
         d->advice = NULL;
-    }
     *out = d;
     return TSR_OK;
 }
@@ -813,13 +783,10 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out)
 static void put_check(tsr_json *j, const tsr_check *c)
 {
     tsr_json_object(j, NULL);
-    tsr_json_text(j, "name", c->name);
-    tsr_json_text(j, "asks", c->asks);
-    tsr_json_text(j, "answer", answer_name[c->answer]);
-    tsr_json_number(j, "value", c->value);
-    tsr_json_number(j, "limit", c->limit);
-    tsr_json_text(j, "found", c->found);
-    tsr_json_text(j, "remedy", c->remedy);
+    tsr_json_members(
+        j, "name %s asks %s answer %s value %g limit %g found %s remedy %s",
+        c->name, c->asks, answer_name[c->answer], c->value, c->limit, c->found,
+        c->remedy);
     tsr_json_close(j);
 }
 
@@ -843,10 +810,9 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out)
     const tsr_summary *s = diagnosis->summary;
     tsr_json j = {.out = out};
     tsr_json_object(&j, NULL);
-    tsr_json_truth(&j, "converged", diagnosis->is_converged);
-    tsr_json_integer(&j, "n_chain", diagnosis->n_chain);
-    tsr_json_integer(&j, "n_draw", diagnosis->n_draw);
-    tsr_json_text(&j, "advice", diagnosis->advice);
+    tsr_json_members(&j, "converged %i n_chain %d n_draw %d advice %s",
+                     diagnosis->is_converged, diagnosis->n_chain,
+                     diagnosis->n_draw, diagnosis->advice);
     tsr_json_array(&j, "checks");
     for (int i = 0; i < diagnosis->n; i++)
         put_check(&j, &diagnosis->check[i]);
@@ -854,9 +820,9 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out)
     tsr_json_object(&j, "variables");
     for (int i = 0; i < s->n; i++) {
         tsr_json_object(&j, s->item[i].name);
-        tsr_json_number(&j, "rhat", s->item[i].value.rhat);
-        tsr_json_number(&j, "ess_bulk", s->item[i].value.ess_bulk);
-        tsr_json_number(&j, "ess_tail", s->item[i].value.ess_tail);
+        tsr_json_members(&j, "rhat %g ess_bulk %g ess_tail %g",
+                         s->item[i].value.rhat, s->item[i].value.ess_bulk,
+                         s->item[i].value.ess_tail);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);

@@ -109,66 +109,88 @@ static double log_z(const path *p, double *sd)
     return sum;
 }
 
+/* The jackknife's error of an estimate: by leaving out one group after the
+ * other. NaN: one group, or out of memory. */
+static double jackknife(int n_group,
+                        double (*estimate)(const void *of, int left_out),
+                        const void *of)
+{
+    double mean = 0.0, squares = 0.0;
+    double *without = calloc((size_t)n_group, sizeof *without);
+    for (int g = 0; g < n_group && without != NULL; g++) {
+        without[g] = estimate(of, g);
+        mean += without[g] / n_group;
+    }
+    for (int g = 0; g < n_group && without != NULL; g++)
+        squares += (without[g] - mean) * (without[g] - mean);
+    const int is_known = n_group > 1 && without != NULL;
+    free(without);
+    return is_known ? sqrt(squares * (n_group - 1.0) / n_group) : (double)NAN;
+}
+
+static double log_z_without(const void *of, int left_out)
+{
+    path p = *(const path *)of;
+    double sd;
+    p.left_out = left_out;
+    return log_z(&p, &sd);
+}
+
+static double log_ratio_without(const void *of, int left_out)
+{
+    path p = *(const path *)of;
+    p.left_out = left_out;
+    return log_ratio(&p, 0);
+}
+
 static void set_why(tsr_evidence *e, const char *text)
 {
     e->log = e->error = (double)NAN;
     snprintf(e->why_not, sizeof e->why_not, "%s", text);
 }
 
-tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
-                           const double *beta, const double *log_lik,
-                           tsr_evidence *evidence, tsr_err *err)
+void tsr_evidence_of(int n_group, int n_draw, int n_temp, const double *beta,
+                     const double *log_lik, tsr_evidence *evidence)
 {
     const double most_sd = 0.5;
     tsr_evidence *e = evidence;
-    path p = {n_group, n_draw, n_temp, -1, beta, log_lik};
-    double sd, without_sd, sum = 0.0, squares = 0.0;
-    double *without = calloc((size_t)n_group + 1, sizeof *without);
-    TSR_TRY(tsr_allocated(without, err));
+    const path p = {n_group, n_draw, n_temp, -1, beta, log_lik};
+    double sd;
     e->log = log_z(&p, &sd);
-    for (p.left_out = 0; n_group > 1 && p.left_out < n_group; p.left_out++) {
-        without[p.left_out] = log_z(&p, &without_sd);
-        sum += without[p.left_out] / n_group;
-    }
-    for (int g = 0; g < n_group; g++)
-        squares += (without[g] - sum) * (without[g] - sum);
-    e->error =
-        n_group > 1 ? sqrt(squares * (n_group - 1) / n_group) : (double)NAN;
-    free(without);
+    e->error = jackknife(n_group, log_z_without, &p);
     e->why_not[0] = '\0';
-    if (!(sd < most_sd)) {
-        char text[sizeof e->why_not];
-        snprintf(text, sizeof text,
-                 "the hottest of %d temperatures, %.3g, is not the prior: "
-                 "sampler.evidence: true, or a higher sampler.t_max, makes the "
-                 "ladder reach it",
-                 n_temp, 1.0 / beta[n_temp - 1]);
-        set_why(e, text);
-    }
-    return TSR_OK;
+    if (sd < most_sd)
+        return;
+    e->log = e->error = (double)NAN;
+    snprintf(e->why_not, sizeof e->why_not,
+             "the hottest of %d temperatures, %.3g, is not the prior: "
+             "sampler.evidence: true, or a higher sampler.t_max, makes the "
+             "ladder reach it",
+             n_temp, 1.0 / beta[n_temp - 1]);
 }
 
+typedef struct {
+    int n;
+    const double *log_z; /* [n] */
+} estimates;
+
 /* left_out -1: of all groups. */
-static double log_mean(int n_group, const double *log_z, int left_out)
+static double log_mean(const void *of, int left_out)
 {
+    const estimates *e = of;
     double top = -HUGE_VAL, sum = 0.0;
-    for (int g = 0; g < n_group; g++)
-        top = fmax(top, log_z[g]);
-    for (int g = 0; g < n_group; g++)
-        sum += g == left_out ? 0.0 : exp(log_z[g] - top);
-    return top + log(sum / (n_group - (left_out >= 0)));
+    for (int g = 0; g < e->n; g++)
+        top = fmax(top, e->log_z[g]);
+    for (int g = 0; g < e->n; g++)
+        sum += g == left_out ? 0.0 : exp(e->log_z[g] - top);
+    return top + log(sum / (e->n - (left_out >= 0)));
 }
 
 double tsr_evidence_of_groups(int n_group, const double *log_z, double *error)
 {
-    double mean = 0.0, squares = 0.0;
-    for (int g = 0; g < n_group && n_group > 1; g++)
-        mean += log_mean(n_group, log_z, g) / n_group;
-    for (int g = 0; g < n_group && n_group > 1; g++)
-        squares += pow(log_mean(n_group, log_z, g) - mean, 2.0);
-    *error =
-        n_group > 1 ? sqrt(squares * (n_group - 1.0) / n_group) : (double)NAN;
-    return log_mean(n_group, log_z, -1);
+    const estimates all = {n_group, log_z};
+    *error = jackknife(n_group, log_mean, &all);
+    return log_mean(&all, -1);
 }
 
 /* ---- of a run ---- */
@@ -218,10 +240,9 @@ static tsr_status climb(int n_chain, int n_draw, int n_temp, const double *beta,
         set_why(e, "too few draws");
         return TSR_OK;
     }
-    const tsr_status status =
-        tsr_evidence_of(n_group_of(n_chain), each, n_temp, beta, some, e, err);
+    tsr_evidence_of(n_group_of(n_chain), each, n_temp, beta, some, e);
     free(some);
-    return status;
+    return TSR_OK;
 }
 
 /* NULL: they are all alike. */
@@ -308,17 +329,9 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     free(gain);
     if (status != TSR_OK || some == NULL)
         return status;
-    path p = {n_group, each, n, -1, beta, some};
-    double mean = 0.0, squares = 0.0, all = log_ratio(&p, 0);
-    for (p.left_out = 0; p.left_out < n_group; p.left_out++) {
-        const double without = log_ratio(&p, 0);
-        mean += without / n_group;
-        squares += without * without;
-    }
-    squares -= n_group * mean * mean;
-    e->log += all;
-    e->error =
-        hypot(e->error, sqrt(fmax(squares, 0.0) * (n_group - 1) / n_group));
+    const path p = {n_group, each, n, -1, beta, some};
+    e->log += log_ratio(&p, 0);
+    e->error = hypot(e->error, jackknife(n_group, log_ratio_without, &p));
     free(some);
     return TSR_OK;
 }
@@ -431,17 +444,15 @@ void tsr_evidence_put(const tsr_evidence *evidence, const char *name,
         return;
     }
     tsr_json_object(json, name);
-    tsr_json_number(json, "log", e->log);
-    tsr_json_number(json, "error", e->error);
-    tsr_json_number(json, "barrier", e->barrier);
-    tsr_json_integer(json, "temperatures", e->n_temp);
-    tsr_json_number(json, "t_max", e->t_max);
+    tsr_json_members(json,
+                     "log %g error %g barrier %g temperatures %d t_max %g",
+                     e->log, e->error, e->barrier, e->n_temp, e->t_max);
     if (e->why_not[0] != '\0')
         tsr_json_text(json, "note", e->why_not);
     if (isfinite(e->population)) {
         tsr_json_object(json, "population");
-        tsr_json_number(json, "log", e->population);
-        tsr_json_number(json, "error", e->population_error);
+        tsr_json_members(json, "log %g error %g", e->population,
+                         e->population_error);
         tsr_json_close(json);
     }
     tsr_json_close(json);

@@ -38,10 +38,9 @@ typedef struct {
 /* From draws of n_group independent groups, at 1 / T = beta [n_temp] from 1
  * downwards: log_lik [n_group][n_draw][n_temp]. `error` is the jackknife's over
  * the groups, of which it takes two. why_not is set where the hottest draws are
- * not of the prior. Errors: TSR_E_NOMEM. */
-tsr_status tsr_evidence_of(int n_group, int n_draw, int n_temp,
-                           const double *beta, const double *log_lik,
-                           tsr_evidence *evidence, tsr_err *err);
+ * not of the prior. */
+void tsr_evidence_of(int n_group, int n_draw, int n_temp, const double *beta,
+                     const double *log_lik, tsr_evidence *evidence);
 
 /* Estimates of n_group independent populations (sampler/sampler.h) as one:
  * log of the mean of exp(log_z); *error: by leaving out one after the other,

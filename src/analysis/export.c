@@ -188,88 +188,61 @@ void tsr_draw_choice_clear(tsr_draw_choice *choice)
     *choice = (tsr_draw_choice){.n = 0};
 }
 
-static tsr_status bad_choice(const char *text, tsr_err *err)
+/* [CHAIN/]FIRST[:LAST[:EVERY]] */
+static int parse_range(const char *item, tsr_draw_range *r)
 {
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--draws '%.60s': expected all, best, even:NUMBER, or "
-                    "[CHAIN/]FIRST[:LAST[:EVERY]], several with commas",
-                    text);
-}
-
-/* A whole number that is not below 0; moves *at past it. */
-static int whole(const char **at, long *out)
-{
-    char *end;
-    if (**at < '0' || **at > '9')
-        return 0;
-    *out = strtol(*at, &end, 10);
-    *at = end;
-    return *out < LONG_MAX;
-}
-
-static int parse_range(const char **at, tsr_draw_range *range)
-{
-    long number;
-    *range = (tsr_draw_range){.chain = -1, .every = 1};
-    if (!whole(at, &number))
-        return 0;
-    if (**at == '/') {
-        if (number > INT_MAX)
-            return 0;
-        range->chain = (int)number;
-        (*at)++;
-        if (!whole(at, &number))
-            return 0;
-    }
-    range->first = range->last = number;
-    if (**at == ':') {
-        (*at)++;
-        if (!whole(at, &range->last) || range->last < range->first)
-            return 0;
-    }
-    if (**at == ':') {
-        (*at)++;
-        if (!whole(at, &range->every) || range->every < 1)
-            return 0;
-    }
-    return 1;
-}
-
-static int starts(const char **at, const char *word)
-{
-    const size_t n = strlen(word);
-    if (strncmp(*at, word, n) != 0)
-        return 0;
-    *at += n;
-    return 1;
+    long chain = -1;
+    int end = 0;
+    *r = (tsr_draw_range){.every = 1};
+    if (sscanf(item, "%ld/%n", &chain, &end) < 1 || end == 0)
+        chain = -1;
+    item += end;
+    const int n = sscanf(item, "%ld%n:%ld%n:%ld%n", &r->first, &end, &r->last,
+                         &end, &r->every, &end);
+    if (n == 1)
+        r->last = r->first;
+    r->chain = (int)chain;
+    return n >= 1 && item[end] == '\0' && chain <= INT_MAX &&
+           r->last >= r->first && r->last < LONG_MAX && r->every >= 1;
 }
 
 tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
                                  tsr_err *err)
 {
-    const char *at = text;
     *choice = (tsr_draw_choice){.n = 0};
-    do {
+    for (const char *at = text;; at++) {
+        char item[80];
+        const int length = (int)strcspn(at, ",");
         tsr_draw_range range = {.chain = -1, .last = LONG_MAX, .every = 1};
-        if (at != text)
-            at++; /* the comma */
-        if (starts(&at, "best")) {
+        snprintf(item, sizeof item, "%.*s", length, at);
+        const int is_even = strncmp(item, "even:", 5) == 0;
+        const char *number = item + (is_even ? 5 : 0);
+        const int is_number =
+            strspn(number, is_even ? "0123456789" : "0123456789/:") ==
+            strlen(number);
+        if (strcmp(item, "best") == 0) {
             choice->is_best = 1;
-        } else if (starts(&at, "even:")) {
-            if (!whole(&at, &choice->even) || choice->even < 1)
-                return bad_choice(text, err);
-        } else if (starts(&at, "all") || parse_range(&at, &range)) {
+        } else if (is_even && is_number && parse_range(number, &range) &&
+                   range.first > 0) {
+            choice->even = range.first;
+        } else if (strcmp(item, "all") == 0 ||
+                   (is_number && parse_range(item, &range))) {
             const size_t n = (size_t)choice->n + 1;
             tsr_draw_range *more = realloc(choice->range, n * sizeof *more);
-            if (more == NULL)
-                return tsr_no_memory(err);
+            TSR_TRY(tsr_allocated(more, err));
             choice->range = more;
             choice->range[choice->n++] = range;
         } else {
-            return bad_choice(text, err);
+            return tsr_fail(err, TSR_E_USAGE,
+                            "--draws '%.60s': expected all, best, even:NUMBER, "
+                            "or [CHAIN/]FIRST[:LAST[:EVERY]], several with "
+                            "commas",
+                            text);
         }
-    } while (*at == ',');
-    return *at == '\0' ? TSR_OK : bad_choice(text, err);
+        at += length;
+        if (*at == '\0')
+            return TSR_OK;
+    }
 }
 
 static int is_in(const tsr_draw_range *range, int chain, long draw)
@@ -430,10 +403,10 @@ typedef struct {
     double (*model_xyz)[3]; /* [model n_atom] of one frame */
     double (*xyz)[3];       /* [shown n_atom] */
     double (*ca)[3];        /* [n_residue] of one frame */
-    double (*held)[3]; /* [2 n_align] CA to align: the start's, a frame's */
-    double (*mean)[3]; /* [n_residue] of CA */
-    double *square;    /* [n_residue] mean square deviation */
-    double *b;         /* [shown n_atom] */
+    double (*start)[3];     /* [n_residue] CA of the start */
+    double (*mean)[3];      /* [n_residue] of CA */
+    double *square;         /* [n_residue] mean square deviation */
+    double *b;              /* [shown n_atom] */
 } job;
 
 static double at_draw(const double *value, int n_chain, int n_draw, int chain,
@@ -654,44 +627,10 @@ static void move_all(int n, double (*x)[3], const tsr_motion *motion)
 /* The motion that lays the frame in j->ca over the others. */
 static void find_motion(job *j, tsr_motion *motion)
 {
-    const int n = j->options->n_align;
     const int *at = j->options->align;
-    if (at == NULL) {
-        tsr_superpose(j->model->n_residue, (const double(*)[3])j->mean,
-                      (const double(*)[3])j->ca, motion);
-        return;
-    }
-    for (int k = 0; k < n; k++)
-        tsr_vec3_copy(j->held[n + k], j->ca[at[k]]);
-    tsr_superpose(n, (const double(*)[3])j->held,
-                  (const double(*)[3])(j->held + n), motion);
-}
-
-/* Mean and mean square deviation of frames that some residues align; from the
- * start, so that little is taken from little. */
-static tsr_status make_aligned_mean(job *j, tsr_err *err)
-{
-    const tsr_model_atoms *m = j->model;
-    for (int k = 0; k < j->options->n_align; k++)
-        tsr_vec3_copy(j->held[k],
-                      m->xyz + 3 * (size_t)m->ca[j->options->align[k]]);
-    for (int i = 0; i < j->n; i++) {
-        tsr_motion motion;
-        TSR_TRY(load(j, i, err));
-        find_motion(j, &motion);
-        move_all(m->n_residue, j->ca, &motion);
-        for (int r = 0; r < m->n_residue; r++)
-            for (int d = 0; d < 3; d++) {
-                double x =
-                    j->ca[r][d] - m->xyz[3 * (size_t)m->ca[r] + (size_t)d];
-                j->mean[r][d] += x / j->n;
-                j->square[r] += x * x / j->n;
-            }
-    }
-    for (int r = 0; r < m->n_residue; r++)
-        j->square[r] =
-            fmax(0.0, j->square[r] - tsr_vec3_dot(j->mean[r], j->mean[r]));
-    return TSR_OK;
+    tsr_superpose(at != NULL ? j->options->n_align : j->model->n_residue, at,
+                  (const double(*)[3])(at != NULL ? j->start : j->mean),
+                  (const double(*)[3])j->ca, motion);
 }
 
 /* The mean of the chosen frames, or of as many of them as memory should hold,
@@ -708,7 +647,9 @@ static tsr_status make_mean(job *j, tsr_err *err)
     for (int i = 0; i < n && status == TSR_OK; i++)
         at[i] = j->at[(long)i * j->n / n];
     TSR_THEN(status, tsr_frames_gather_ca(j->frames, n, at, &pool, &all, err));
-    TSR_THEN(status, tsr_mean_shape_make(n, j->model->n_residue, all, j->mean,
+    TSR_THEN(status, tsr_mean_shape_make(n, j->model->n_residue, all,
+                                         j->options->n_align, j->options->align,
+                                         (const double(*)[3])j->start, j->mean,
                                          j->square, err));
     tsr_pool_clear(&pool);
     return status;
@@ -785,14 +726,15 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     tsr_pool_array(&j.pool, j.model_xyz, model->n_atom);
     tsr_pool_array(&j.pool, j.xyz, j.shown->n_atom);
     tsr_pool_array(&j.pool, j.ca, n_residue);
-    tsr_pool_array(&j.pool, j.held, 2 * n_residue);
+    tsr_pool_array(&j.pool, j.start, n_residue);
     tsr_pool_array(&j.pool, j.mean, n_residue);
     tsr_pool_array(&j.pool, j.square, n_residue);
     tsr_pool_array(&j.pool, j.b, j.shown->n_atom);
     tsr_status status = tsr_pool_check(&j.pool, err);
     TSR_THEN(status, choose(&j, choice, err));
-    TSR_THEN(status, options->align != NULL ? make_aligned_mean(&j, err)
-                                            : make_mean(&j, err));
+    if (status == TSR_OK)
+        tsr_start_of(model, j.start);
+    TSR_THEN(status, make_mean(&j, err));
     TSR_THEN(status, write_models(&j, out, err));
     *n_model = j.n;
     tsr_pool_clear(&j.pool);

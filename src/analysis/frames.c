@@ -102,11 +102,12 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
-                           tsr_err *bad, tsr_err *err)
+tsr_status tsr_frames_open(const char *directory, tsr_log *log,
+                           tsr_frames **out, tsr_err *err)
 {
+    tsr_err bad;
+    int n_bad = 0;
     *out = NULL;
-    *n_bad = 0;
     tsr_frames *f = calloc(1, sizeof *f);
     TSR_TRY(tsr_allocated(f, err));
     tsr_status status = find_files(f, directory, err);
@@ -121,15 +122,18 @@ tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
         tsr_status read = list_file(f, i, &local);
         if (read == TSR_E_NOMEM)
             status = tsr_fail(err, read, "%s", local.message);
-        else if (read != TSR_OK && (*n_bad)++ == 0 && bad != NULL)
-            *bad = local;
+        else if (read != TSR_OK && n_bad++ == 0)
+            bad = local;
     }
     if (status == TSR_OK && f->n == 0)
-        status = *n_bad > 0 && bad != NULL
-                     ? tsr_fail(err, TSR_E_DATA, "%s", bad->message)
+        status = n_bad > 0
+                     ? tsr_fail(err, TSR_E_DATA, "%s", bad.message)
                      : tsr_fail(err, TSR_E_DATA,
                                 "the trajectories of '%s' have no frame yet",
                                 directory);
+    if (status == TSR_OK && n_bad > 0)
+        tsr_warn(log, "%d trajector%s left out: %s", n_bad,
+                 n_bad == 1 ? "y is" : "ies are", bad.message);
     if (status == TSR_OK) {
         const size_t one = 3 * sizeof(float) * (size_t)f->atoms->n_atom;
         f->room = block_bytes > one ? (int)(block_bytes / one) : 1;
@@ -217,8 +221,7 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* k of m, evenly among n: the first and the last are in. */
-static int even_place(int n, int m, int k)
+int tsr_even_place(int n, int m, int k)
 {
     return m > 1 ? (int)((long)k * (n - 1) / (m - 1)) : 0;
 }
@@ -231,7 +234,7 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
     *n_draw = n < most ? n : most;
     if (n_state < 2) {
         for (int i = 0; i < *n_draw; i++) {
-            at[i] = even_place(n, *n_draw, i);
+            at[i] = tsr_even_place(n, *n_draw, i);
             draw[i] = i;
         }
         return *n_draw;
@@ -247,7 +250,8 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
             first[n_first++] = i;
     *n_draw = n_first < most / n_state ? n_first : most / n_state;
     for (int k = 0; !pool.failed && k < *n_draw; k++) {
-        tsr_drawn_frame want = frame[first[even_place(n_first, *n_draw, k)]];
+        tsr_drawn_frame want =
+            frame[first[tsr_even_place(n_first, *n_draw, k)]];
         for (want.state = 1; want.state <= n_state && count < most;
              want.state++) {
             const tsr_drawn_frame *f =

@@ -3,6 +3,7 @@
 #ifndef TSR_ANALYSIS_FRAMES_H
 #define TSR_ANALYSIS_FRAMES_H
 
+#include "core/log.h"
 #include "core/status.h"
 #include "molecule/structure.h"
 #include "store/trace.h"
@@ -16,12 +17,12 @@ typedef struct {
 typedef struct tsr_frames tsr_frames;
 
 /* Opens trajectory-*.h5 and model.pdb of a run's directory. A file that cannot
- * be read is left out; *n_bad of them, and `bad` has the message of the first.
- * Errors: TSR_E_NOINPUT (no trajectory: with the setting that stores them),
- * TSR_E_DATA (none can be read; another number of atoms than model.pdb),
- * those of tsr_model_atoms_read. */
-tsr_status tsr_frames_open(const char *directory, tsr_frames **out, int *n_bad,
-                           tsr_err *bad, tsr_err *err);
+ * be read is left out, which the log tells (may be NULL). Errors: TSR_E_NOINPUT
+ * (no trajectory: with the setting that stores them), TSR_E_DATA (none can be
+ * read; another number of atoms than model.pdb), those of tsr_model_atoms_read.
+ */
+tsr_status tsr_frames_open(const char *directory, tsr_log *log,
+                           tsr_frames **out, tsr_err *err);
 void tsr_frames_free(tsr_frames *frames);
 
 const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames);
@@ -36,6 +37,11 @@ int tsr_frames_last_state(const tsr_frames *frames);
  * order of the list. Errors: TSR_E_DATA, TSR_E_IO. */
 tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
                            tsr_err *err);
+
+/* The k-th of m numbers, evenly among 0 to n - 1: the first and the last are
+ * in.
+ */
+int tsr_even_place(int n, int m, int k);
 
 /* Which of a run's conformations are looked at, and how much each counts. */
 

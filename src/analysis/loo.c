@@ -48,13 +48,8 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
 {
     const double prior_b = 3.0, prior_k = 10.0;
     const int m = 30 + (int)sqrt((double)n);
-    double *b = malloc((size_t)m * sizeof *b);
-    double *fit = malloc((size_t)m * sizeof *fit);
-    tsr_status status = TSR_OK;
-    if (b == NULL || fit == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
+    double *b = malloc(2 * (size_t)m * sizeof *b), *fit = b + m;
+    TSR_TRY(tsr_allocated(b, err));
     const double quartile = x[(int)(n / 4.0 + 0.5) - 1];
     for (int j = 0; j < m; j++) {
         b[j] =
@@ -76,10 +71,8 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
     *k = shape_at(mean, n, x);
     *scale = -*k / mean;
     *k = (n * *k + prior_k * 0.5) / (n + prior_k);
-done:
     free(b);
-    free(fit);
-    return status;
+    return TSR_OK;
 }
 
 /* Replaces the n largest of `sorted`, above cut, by quantiles of their fit. */
@@ -136,11 +129,10 @@ tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
     tsr_convergence mean;
     double share = 1.0;
     double *w = malloc(n * sizeof *w);
-    if (w == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu weights", n);
+    TSR_TRY(tsr_allocated(w, err));
     for (size_t i = 0; i < n; i++)
         w[i] = exp(log_weight[i]);
-    tsr_status status = tsr_convergence_make(n_chain, n_draw, w, &mean, err);
+    tsr_status status = tsr_convergence_make(0, n_chain, n_draw, w, &mean, err);
     if (n_draw < 4)
         share = 1.0 / n_draw;
     else if (mean.mcse > 0.0)
@@ -160,8 +152,7 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     if (status != TSR_OK)
         return status;
     entry *sorted = malloc((size_t)n * sizeof *sorted);
-    if (sorted == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld weights", n);
+    TSR_TRY(tsr_allocated(sorted, err));
     for (long i = 0; i < n; i++)
         sorted[i] = (entry){log_weight[i], i};
     qsort(sorted, (size_t)n, sizeof *sorted, by_weight);
@@ -196,15 +187,15 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
 
 typedef struct {
     double value, weight;
-} draw;
+} weighted_draw;
 
 static int by_value(const void *a, const void *b)
 {
-    const draw *x = a, *y = b;
+    const weighted_draw *x = a, *y = b;
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static double quantile(long n, const draw *e, double p)
+static double quantile(long n, const weighted_draw *e, double p)
 {
     double before = 0.0, at = 0.0;
     for (long i = 0; i < n; i++) {
@@ -230,15 +221,14 @@ tsr_status tsr_weighted_make(long n, const double *value,
     double sum = 0.0, mean = 0.0, square = 0.0;
     int is_finite = 1;
     *out = (tsr_weighted){nan, nan, nan, nan, nan};
-    draw *e = malloc(((size_t)n + 1) * sizeof *e);
-    if (e == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %ld draws", n);
+    weighted_draw *e = malloc(((size_t)n + 1) * sizeof *e);
+    TSR_TRY(tsr_allocated(e, err));
     for (long i = 0; i < n; i++) {
         double w = log_weight != NULL ? exp(log_weight[i]) : 1.0 / (double)n;
         if (!(w > 0.0))
             continue;
         is_finite &= isfinite(value[i]) != 0;
-        e[n_used++] = (draw){value[i], w};
+        e[n_used++] = (weighted_draw){value[i], w};
         sum += w;
         mean += w * value[i];
     }
@@ -264,11 +254,6 @@ void tsr_loo_clear(tsr_loo *loo)
 {
     free(loo->point);
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
-}
-
-static tsr_status no_memory(tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_NOMEM, "no memory to leave out points");
 }
 
 /* log of the mean of exp(x + weight), weights of sum 1. */
@@ -318,8 +303,8 @@ tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
     *loo = (tsr_loo){.n = n, .n_draw = n_draw, .worst_k = -HUGE_VAL};
     loo->point = calloc((size_t)n + 1, sizeof *loo->point);
     double *value = calloc(2 * (size_t)n_draw + 1, sizeof *value);
-    tsr_status status =
-        loo->point == NULL || value == NULL ? no_memory(err) : TSR_OK;
+    tsr_status status = tsr_allocated(loo->point, err);
+    TSR_THEN(status, tsr_allocated(value, err));
     for (int k = 0; k < n && status == TSR_OK; k++) {
         for (long i = 0; i < n_draw; i++)
             value[i] = log_lik[(size_t)i * (size_t)n + (size_t)k];
@@ -334,69 +319,68 @@ tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
 
 /* ---- of a run ---- */
 
-/* The draws of one variable of n points, which become the points from `at` on
- * of `width`: all [draws][width]. */
-static void place(const tsr_thinned *t, int at, int width, double *all)
+/* The densities of some draws, all points of a draw in a row. */
+typedef struct {
+    int n_chain, n_draw, every, width, n_kept;
+    int at, n;   /* points of one variable: the first, how many */
+    double *all; /* [n_chain][n_kept][width] */
+} densities;
+
+static tsr_status keep_row(void *context, int chain, int draw, double *row,
+                           tsr_err *err)
 {
-    const size_t rows = (size_t)t->n_chain * (size_t)t->n_kept;
-    for (size_t i = 0; i < rows; i++)
-        memcpy(all + i * (size_t)width + at, t->value + i * (size_t)t->n,
-               (size_t)t->n * sizeof *all);
+    const densities *d = context;
+    const size_t to =
+        (size_t)chain * (size_t)d->n_kept + (size_t)(draw / d->every);
+    (void)err;
+    memcpy(d->all + to * (size_t)d->width + d->at, row,
+           (size_t)d->n * sizeof *row);
+    return TSR_OK;
 }
 
-/* How many points the variables have together; 0 where there is none, or they
- * differ in draws. */
-static int count_points(tsr_trace_reader *reader)
+/* Their number of points; 0 where the variables differ in draws. */
+static void count_points(tsr_trace_reader *reader, int n_name,
+                         const char *const *name, densities *d)
 {
-    const char *const *name;
-    int total = 0, chains = 0, draws = 0;
-    const int n_name =
-        tsr_trace_variables(reader, TSR_TRACE_LOG_LIKELIHOOD, &name);
     for (int i = 0; i < n_name; i++) {
         int n_chain, n_draw, n;
         if (tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i], &n_chain,
                             &n_draw, &n, NULL) != TSR_OK ||
             n_chain < 1 || n_draw < 1 ||
-            (i > 0 && (n_chain != chains || n_draw != draws)))
-            return 0;
-        chains = n_chain;
-        draws = n_draw;
-        total += n;
+            (i > 0 && (n_chain != d->n_chain || n_draw != d->n_draw))) {
+            d->width = 0;
+            return;
+        }
+        d->n_chain = n_chain;
+        d->n_draw = n_draw;
+        d->width += n;
     }
-    return total;
 }
 
 tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
 {
+    const tsr_trace_group group = TSR_TRACE_LOG_LIKELIHOOD;
     const char *const *name;
-    double *all = NULL;
-    size_t rows = 0;
-    int at = 0;
-    tsr_status status = TSR_OK;
+    densities d = {.width = 0};
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
-    const int n_name =
-        tsr_trace_variables(reader, TSR_TRACE_LOG_LIKELIHOOD, &name);
-    const int width = count_points(reader);
-    /* without its one point, a run has nothing that could predict it */
-    for (int i = 0; i < n_name && width > 1 && status == TSR_OK; i++) {
-        tsr_thinned t = {.value = NULL};
-        int n_chain, n_draw, n;
-        status = tsr_trace_shape(reader, TSR_TRACE_LOG_LIKELIHOOD, name[i],
-                                 &n_chain, &n_draw, &n, err);
-        TSR_THEN(status, tsr_thinned_get(reader, TSR_TRACE_LOG_LIKELIHOOD,
-                                         name[i], MOST_DRAWS, 0, n, &t, err));
-        rows = (size_t)t.n_chain * (size_t)t.n_kept;
-        if (status == TSR_OK && all == NULL &&
-            (all = malloc(rows * (size_t)width * sizeof *all)) == NULL)
-            status = no_memory(err);
-        if (status == TSR_OK)
-            place(&t, at, width, all);
-        at += n;
-        free(t.value);
+    const int n_name = tsr_trace_variables(reader, group, &name);
+    count_points(reader, n_name, name, &d);
+    if (d.width < 2) /* without its one point, a run has nothing that could
+                        predict it */
+        return TSR_OK;
+    d.every = (int)(((long)d.n_chain * d.n_draw + MOST_DRAWS - 1) / MOST_DRAWS);
+    d.n_kept = (d.n_draw + d.every - 1) / d.every;
+    const size_t rows = (size_t)d.n_chain * (size_t)d.n_kept;
+    d.all = malloc(rows * (size_t)d.width * sizeof *d.all);
+    tsr_status status = tsr_allocated(d.all, err);
+    for (int i = 0; i < n_name && status == TSR_OK; i++, d.at += d.n) {
+        int one;
+        status = tsr_trace_shape(reader, group, name[i], &one, &one, &d.n, err);
+        TSR_THEN(status, tsr_rows_each(reader, group, name[i], d.every, 0, d.n,
+                                       keep_row, &d, err));
     }
-    if (status == TSR_OK && all != NULL)
-        status = tsr_loo_of((long)rows, width, all, loo, err);
-    free(all);
+    TSR_THEN(status, tsr_loo_of((long)rows, d.width, d.all, loo, err));
+    free(d.all);
     return status;
 }
 
@@ -424,11 +408,8 @@ void tsr_loo_put(const tsr_loo *loo, const char *name, tsr_json *json)
         return;
     }
     tsr_json_object(json, name);
-    tsr_json_number(json, "elpd", loo->elpd);
-    tsr_json_number(json, "error", loo->error);
-    tsr_json_number(json, "p_loo", loo->p_loo);
-    tsr_json_number(json, "worst_k", loo->worst_k);
-    tsr_json_integer(json, "n_bad", loo->n_bad);
-    tsr_json_integer(json, "points", loo->n);
+    tsr_json_members(
+        json, "elpd %g error %g p_loo %g worst_k %g n_bad %d points %d",
+        loo->elpd, loo->error, loo->p_loo, loo->worst_k, loo->n_bad, loo->n);
     tsr_json_close(json);
 }

@@ -21,13 +21,13 @@ typedef struct {
     tsr_trace_reader *trace; /* borrowed */
     int data;                /* data set, from 0 */
     int n_chain, n_draw, n;  /* n: points of a curve */
-    tsr_saxs saxs;           /* the run's data as the trace holds it */
+    tsr_saxs saxs;           /* the run's data as the trace holds it; its pool
+                                owns all of this */
     double *scale;           /* [n_chain][n_draw] c; of a fixed one, too */
     double *background;      /* [n_chain][n_draw] b */
     const double *in_memory; /* [n_chain][n_draw][n] curves I, borrowed, where
                                 there is no trace; else NULL */
     tsr_profile_error error; /* of the run's model, at its q; n 0: none */
-    double *error_curve;     /* what that points to */
     tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
                      nobody is */
 } tsr_stored_curve;
@@ -51,8 +51,8 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *stored,
                                    double **value, tsr_err *err);
 
 /* Calls `each` with the curve of every draw, (c I + b - b) / c, [n], chain by
- * chain within blocks of draws; at is its place in [n_chain][n_draw]. Some 16
- * MiB are in memory. Stops at its first error. Errors: those of
+ * chain within blocks of draws; at is its place in [n_chain][n_draw]. Some
+ * 32 MiB are in memory. Stops at its first error. Errors: those of
  * tsr_trace_get_part and of `each`; TSR_E_DATA (a scale that is not above 0).
  */
 typedef tsr_status (*tsr_curve_visit)(void *context, size_t at,
@@ -62,6 +62,7 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *stored,
                                  tsr_err *err);
 
 typedef struct {
+    tsr_pool pool;
     long n;             /* n_chain n_draw */
     double *log_weight; /* [n] raw: log P(D' | X) - log P(D | X), nat */
     double *scale, *background, *chi2;   /* [n] of the new data */

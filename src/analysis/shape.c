@@ -17,27 +17,33 @@
  * eigenvector of the largest eigenvalue of a 4 x 4 matrix. The mean of many
  * conformations and their superpositions on it are found in turns. */
 
-static void centre_of(int n, const double (*x)[3], double out[3])
+/* The place of point i of those that are looked at. */
+static const double *point_of(const double (*x)[3], const int *at, int i)
+{
+    return x[at != NULL ? at[i] : i];
+}
+
+static void centre_of(int n, const int *at, const double (*x)[3], double out[3])
 {
     out[0] = out[1] = out[2] = 0.0;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < 3; d++)
-            out[d] += x[i][d];
+            out[d] += point_of(x, at, i)[d];
     for (int d = 0; d < 3; d++)
         out[d] /= n;
 }
 
-double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
-                     tsr_motion *motion)
+double tsr_superpose(int n, const int *at, const double (*fixed)[3],
+                     const double (*moving)[3], tsr_motion *motion)
 {
     double to[3], from[3], s[3][3] = {{0.0}}, squares = 0.0;
     double value[4], q[4][4];
-    centre_of(n, fixed, to);
-    centre_of(n, moving, from);
+    centre_of(n, at, fixed, to);
+    centre_of(n, at, moving, from);
     for (int i = 0; i < n; i++) {
         double a[3], b[3];
-        tsr_vec3_sub(a, moving[i], from);
-        tsr_vec3_sub(b, fixed[i], to);
+        tsr_vec3_sub(a, point_of(moving, at, i), from);
+        tsr_vec3_sub(b, point_of(fixed, at, i), to);
         squares += tsr_vec3_dot(a, a) + tsr_vec3_dot(b, b);
         for (int k = 0; k < 3; k++)
             for (int l = 0; l < 3; l++)
@@ -105,33 +111,36 @@ void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
             ca[r][d] = (double)*from++;
 }
 
-/* Each one on the mean of the pass before, at first on the first; the last pass
- * takes the deviations. */
+/* Each one on the mean of the pass before, at first on the first, or by some
+ * residues on the start; the last pass takes the deviations. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
-                               double (*mean)[3], double *square, tsr_err *err)
+                               int n_align, const int *align,
+                               const double (*start)[3], double (*mean)[3],
+                               double *square, tsr_err *err)
 {
-    enum { PASSES = 3 };
+    const int last = align != NULL ? 1 : 3;
     const size_t room = (size_t)n_residue;
     double(*ca)[3] = calloc(2 * room, sizeof *ca), (*sum)[3] = ca + room;
     TSR_TRY(tsr_allocated(ca, err));
     memset(square, 0, room * sizeof *square);
     tsr_ca_of(all, n_residue, 0, mean);
-    for (int pass = 0; pass <= PASSES; pass++) {
+    for (int pass = 0; pass <= last; pass++) {
         memset(sum, 0, room * sizeof *sum);
         for (int i = 0; i < n; i++) {
             tsr_motion motion;
             tsr_ca_of(all, n_residue, i, ca);
-            tsr_superpose(n_residue, (const double(*)[3])mean,
+            tsr_superpose(align != NULL ? n_align : n_residue, align,
+                          align != NULL ? start : (const double(*)[3])mean,
                           (const double(*)[3])ca, &motion);
             for (int r = 0; r < n_residue; r++) {
                 tsr_motion_apply(&motion, ca[r]);
-                if (pass == PASSES)
+                if (pass == last)
                     square[r] += tsr_vec3_distance2(ca[r], mean[r]) / n;
                 for (int d = 0; d < 3; d++)
                     sum[r][d] += ca[r][d] / n;
             }
         }
-        if (pass < PASSES)
+        if (pass < last)
             memcpy(mean, sum, room * sizeof *sum);
     }
     free(ca);
@@ -150,13 +159,6 @@ void tsr_shape_free(tsr_shape *shape)
         return;
     tsr_pool_clear(&shape->pool);
     free(shape);
-}
-
-/* m of n numbers, evenly: the first and the last among them. */
-static void spread_evenly(int n, int m, int *out)
-{
-    for (int i = 0; i < m; i++)
-        out[i] = m > 1 ? (int)((long)i * (n - 1) / (m - 1)) : 0;
 }
 
 /* What the passes need beside the result. */
@@ -281,7 +283,7 @@ static void add_column(job *j, int column)
     if (column == 0)
         memcpy(j->before, j->start, (size_t)s->n_residue * sizeof *j->before);
     s->rg[column] = gyration(s->n_residue, (const double(*)[3])j->ca);
-    tsr_superpose(s->n_residue, (const double(*)[3])j->start,
+    tsr_superpose(s->n_residue, NULL, (const double(*)[3])j->start,
                   (const double(*)[3])j->ca, &motion);
     for (int a = 0; a < s->n_row; a++) {
         const int r = s->row[a];
@@ -310,11 +312,9 @@ static void find_extent(job *j)
     enum { LOOKS = 20 };
     tsr_shape *s = j->shape;
     const int looks = s->n < LOOKS ? s->n : LOOKS;
-    int at[LOOKS];
     double longest = 1.0;
-    spread_evenly(s->n, looks, at);
     for (int i = 0; i < looks; i++) {
-        tsr_ca_of(j->all, s->n_residue, at[i], j->ca);
+        tsr_ca_of(j->all, s->n_residue, tsr_even_place(s->n, looks, i), j->ca);
         for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
@@ -424,14 +424,16 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     tsr_status status = allocate(&j, err);
     TSR_THEN(status, choose(&j, frames, weight, err));
     if (status == TSR_OK) {
-        spread_evenly(s->n_residue, s->n_row, s->row);
-        spread_evenly(s->n, s->n_column, s->column);
+        for (int k = 0; k < s->n_row; k++)
+            s->row[k] = tsr_even_place(s->n_residue, s->n_row, k);
+        for (int k = 0; k < s->n_column; k++)
+            s->column[k] = tsr_even_place(s->n, s->n_column, k);
         tsr_start_of(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
     }
-    TSR_THEN(status, tsr_mean_shape_make(s->n, s->n_residue, j.all, j.mean,
-                                         j.square, err));
+    TSR_THEN(status, tsr_mean_shape_make(s->n, s->n_residue, j.all, 0, NULL,
+                                         NULL, j.mean, j.square, err));
     if (status == TSR_OK) {
         find_extent(&j);
         look_at_each(&j);
@@ -554,22 +556,6 @@ static void centre(const tsr_domain *d, const double (*xyz)[3], double out[3])
             out[k] += xyz[d->residue[i]][k] / d->n_residue;
 }
 
-/* The rotation that takes a domain from the start to a draw. */
-static void turn_of(const tsr_domain *d, const double (*start)[3],
-                    const double (*now)[3], double (*room)[3],
-                    double rotation[3][3])
-{
-    double(*to)[3] = room + d->n_residue;
-    tsr_motion motion;
-    for (int i = 0; i < d->n_residue; i++) {
-        tsr_vec3_copy(room[i], start[d->residue[i]]);
-        tsr_vec3_copy(to[i], now[d->residue[i]]);
-    }
-    tsr_superpose(d->n_residue, (const double(*)[3])to,
-                  (const double(*)[3])room, &motion);
-    memcpy(rotation, motion.rotation, sizeof motion.rotation);
-}
-
 /* Angle of the rotation from a to b: its trace is 1 + 2 cos, and half the
  * length of its antisymmetric part sin. */
 static double relative_angle(double a[3][3], double b[3][3])
@@ -603,17 +589,20 @@ static void make_pairs(tsr_domains *d, const double (*start)[3])
 }
 
 static void look(tsr_domains *d, int i, const double (*start)[3],
-                 const double (*now)[3], double (*room)[3])
+                 const double (*now)[3])
 {
-    double at[TSR_MOST_DOMAINS][3], rotation[TSR_MOST_DOMAINS][3][3];
+    double at[TSR_MOST_DOMAINS][3];
+    tsr_motion since[TSR_MOST_DOMAINS];
     for (int k = 0; k < d->n_domain; k++) {
-        centre(&d->domain[k], now, at[k]);
-        turn_of(&d->domain[k], start, now, room, rotation[k]);
+        const tsr_domain *domain = &d->domain[k];
+        centre(domain, now, at[k]);
+        tsr_superpose(domain->n_residue, domain->residue, now, start,
+                      &since[k]);
     }
     for (int k = 0; k < d->n_pair; k++) {
         tsr_domain_pair *p = &d->pair[k];
         p->distance[i] = tsr_vec3_distance(at[p->a], at[p->b]);
-        p->turn[i] = relative_angle(rotation[p->a], rotation[p->b]);
+        p->turn[i] = relative_angle(since[p->a].rotation, since[p->b].rotation);
     }
 }
 
@@ -625,12 +614,11 @@ tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
     tsr_domains *d = calloc(1, sizeof *d);
     tsr_pool pool = {0};
     int *unit, *size;
-    double(*now)[3], (*room)[3];
+    double(*now)[3];
     *out = NULL;
     tsr_pool_array(&pool, unit, n_residue);
     tsr_pool_array(&pool, size, n_residue);
     tsr_pool_array(&pool, now, n_residue);
-    tsr_pool_array(&pool, room, 2 * n_residue);
     tsr_status status = tsr_pool_check(&pool, err);
     TSR_THEN(status, tsr_allocated(d, err));
     if (status == TSR_OK) {
@@ -641,7 +629,7 @@ tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
     }
     for (int i = 0; i < n && status == TSR_OK && d->n_pair > 0; i++) {
         tsr_ca_of(ca, n_residue, i, now);
-        look(d, i, start, (const double(*)[3])now, room);
+        look(d, i, start, (const double(*)[3])now);
     }
     tsr_pool_clear(&pool);
     if (status == TSR_OK)

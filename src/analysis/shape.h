@@ -57,11 +57,12 @@ void tsr_shape_free(tsr_shape *shape);
 
 /* The rigid motion that brings one set of points nearest to another. */
 
-/* The motion of `moving` [n][3] with the least root mean square distance to
- * `fixed` [n][3], which it returns, in their unit. No mirror images. Source:
- * Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit quaternions). */
-double tsr_superpose(int n, const double (*fixed)[3], const double (*moving)[3],
-                     tsr_motion *motion);
+/* The motion of the points at [n] of `moving` with the least root mean square
+ * distance to those of `fixed`, which it returns, in their unit; at NULL: the
+ * first n. No mirror images. Source: Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit
+ * quaternions). */
+double tsr_superpose(int n, const int *at, const double (*fixed)[3],
+                     const double (*moving)[3], tsr_motion *motion);
 
 /* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, of the
  * pool. Errors: those of tsr_frames_read, TSR_E_NOMEM, also of what the pool
@@ -79,9 +80,13 @@ int tsr_frames_that_fit(int n_residue);
 void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3]);
 
 /* Their mean, mean [n_residue][3], and the mean square deviation of each
- * residue from it, square [n_residue] Angstrom^2. Errors: TSR_E_NOMEM. */
+ * residue from it, square [n_residue] Angstrom^2, each superposed on the mean,
+ * or, where align is not NULL, by the residues align [n_align] on `start`.
+ * Errors: TSR_E_NOMEM. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
-                               double (*mean)[3], double *square, tsr_err *err);
+                               int n_align, const int *align,
+                               const double (*start)[3], double (*mean)[3],
+                               double *square, tsr_err *err);
 
 /* ---- domains ----
  *

@@ -56,8 +56,7 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
         const double half = sin(0.5 * to_rad * value[i]);
         missing += 2.0 * half * half / (double)n;
     }
-    TSR_TRY(
-        tsr_convergence_of_groups(n_group, n_chain, n_draw, value, out, err));
+    TSR_TRY(tsr_convergence_make(n_group, n_chain, n_draw, value, out, err));
     if (isnan(out->mean))
         return TSR_OK;
     if (low >= 0.0 && high > 0.5 * turn && mean < 0.0)
@@ -72,50 +71,29 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
     return TSR_OK;
 }
 
-/* Numbers of a vector variable that are in memory at once; one entry is always
- * read whole. */
-static const size_t block_numbers = (size_t)16 << 20;
-
 static const tsr_convergence no_numbers = {
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
-
-static tsr_status no_memory(const char *name, tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise '%s'", name);
-}
 
 /* A new item: entry k of n. */
 static tsr_status new_item(tsr_summary *summary, const char *name,
                            const char *unit, int n, int k,
                            tsr_summary_item **out, tsr_err *err)
 {
-    size_t room = (size_t)summary->n + 1;
-    tsr_summary_item *item = realloc(summary->item, room * sizeof *item);
-    if (item == NULL)
-        return no_memory(name, err);
+    tsr_pool *pool = &summary->pool;
+    tsr_summary_item *item = tsr_pool_resize(
+        pool, summary->item, (size_t)summary->n + 1, sizeof *item);
+    TSR_TRY(tsr_pool_check(pool, err));
     summary->item = item;
-    item += room - 1;
-    *item = (tsr_summary_item){.value = no_numbers,
-                               .prior = no_numbers,
-                               .contraction = (double)NAN,
-                               .name = n == 1 ? strdup(name)
-                                              : tsr_words_of("%s[%d]", name, k),
-                               .unit = unit != NULL ? strdup(unit) : NULL};
-    summary->n++;
-    if (item->name == NULL || (unit != NULL && item->unit == NULL))
-        return no_memory(name, err);
-    *out = item;
-    return TSR_OK;
-}
-
-static tsr_status set_flaw(tsr_summary_item *item, tsr_summary_flaw flaw,
-                           const char *text, tsr_err *err)
-{
-    item->flaw = flaw;
-    item->flaw_text = text != NULL ? strdup(text) : NULL;
-    return text != NULL && item->flaw_text == NULL ? no_memory(item->name, err)
-                                                   : TSR_OK;
+    *out = item += summary->n++;
+    *item = (tsr_summary_item){
+        .value = no_numbers,
+        .prior = no_numbers,
+        .contraction = (double)NAN,
+        .name = n == 1 ? tsr_pool_text(pool, name)
+                       : tsr_pool_print(pool, "%s[%d]", name, k),
+        .unit = tsr_pool_text(pool, unit)};
+    return tsr_pool_check(pool, err);
 }
 
 /* A distance within a rigid part, moved about, differs in its last digits. */
@@ -130,13 +108,13 @@ static int is_rounding(const double *x, size_t n)
 }
 
 /* one [n_chain * n_draw]: scratch afterwards. */
-static tsr_status fill_item(tsr_summary_item *item, int n_group, int n_chain,
-                            int n_draw, double *one, tsr_err *err)
+static tsr_status fill_item(tsr_summary *summary, tsr_summary_item *item,
+                            int n_group, int n_chain, int n_draw, double *one,
+                            tsr_err *err)
 {
     const size_t count = (size_t)n_chain * (size_t)n_draw;
     const double turn = tsr_circular_turn(item->unit);
     size_t n_bad = 0;
-    char text[256];
 
     item->n_chain = n_chain;
     item->n_draw = n_draw;
@@ -144,18 +122,20 @@ static tsr_status fill_item(tsr_summary_item *item, int n_group, int n_chain,
     for (size_t i = 0; i < count; i++)
         n_bad += isfinite(one[i]) ? 0 : 1;
     if (n_bad > 0) {
-        snprintf(text, sizeof text,
-                 "%zu of %zu draws of %.80s are not finite, so nothing is "
-                 "computed from them",
-                 n_bad, count, item->name);
-        return set_flaw(item, TSR_FLAW_NOT_FINITE, text, err);
+        item->flaw = TSR_FLAW_NOT_FINITE;
+        item->flaw_text = tsr_pool_print(
+            &summary->pool,
+            "%zu of %zu draws of %.80s are not finite, so nothing is "
+            "computed from them",
+            n_bad, count, item->name);
+        return tsr_pool_check(&summary->pool, err);
     }
     const int varies = !is_rounding(one, count);
-    tsr_status status =
-        item->is_circular ? tsr_circular_make(n_group, n_chain, n_draw, turn,
-                                              one, &item->value, err)
-                          : tsr_convergence_of_groups(n_group, n_chain, n_draw,
-                                                      one, &item->value, err);
+    tsr_status status = item->is_circular
+                            ? tsr_circular_make(n_group, n_chain, n_draw, turn,
+                                                one, &item->value, err)
+                            : tsr_convergence_make(n_group, n_chain, n_draw,
+                                                   one, &item->value, err);
     tsr_convergence *v = &item->value;
     if (!varies)
         v->mcse = v->ess_bulk = v->ess_tail = v->rhat = v->rhat_chains =
@@ -165,37 +145,34 @@ static tsr_status fill_item(tsr_summary_item *item, int n_group, int n_chain,
     return status;
 }
 
-/* Entries of a vector a block at a time, each one into an item of its own. */
+/* Entries of a vector, each into an item of its own, as many at a time as
+ * memory should hold. */
 static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
                               tsr_trace_group group, const char *name,
                               const char *unit, int n_chain, int n_draw, int n,
                               tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    int per_block =
-        (int)fmin(n, fmax(1.0, floor((double)block_numbers / (double)rows)));
-    double *block = malloc(rows * (size_t)per_block * sizeof *block);
-    double *one = per_block > 1 ? malloc(rows * sizeof *one) : block;
+    const int batch = tsr_columns_that_fit(n_chain, n_draw, n);
+    double *column = malloc(rows * (size_t)batch * sizeof *column);
+    int *at = calloc((size_t)batch, sizeof *at);
     tsr_status status =
-        block != NULL && one != NULL ? TSR_OK : no_memory(name, err);
-
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        const int at = k % per_block;
-        const int width = n - k + at < per_block ? n - k + at : per_block;
-        tsr_summary_item *item = NULL;
-        if (at == 0) {
-            const tsr_trace_part part = {0, n_draw, k, width};
-            status = tsr_trace_get_part(reader, group, name, &part, block, err);
+        column == NULL || at == NULL ? tsr_no_memory(err) : TSR_OK;
+    for (int first = 0; first < n && status == TSR_OK; first += batch) {
+        const int width = n - first < batch ? n - first : batch;
+        for (int k = 0; k < width; k++)
+            at[k] = first + k;
+        status = tsr_columns_get(reader, group, name, width, at, column, err);
+        for (int k = 0; k < width && status == TSR_OK; k++) {
+            tsr_summary_item *item;
+            status = new_item(summary, name, unit, n, at[k], &item, err);
+            TSR_THEN(status, fill_item(summary, item, tsr_trace_n_group(reader),
+                                       n_chain, n_draw,
+                                       column + (size_t)k * rows, err));
         }
-        TSR_THEN(status, new_item(summary, name, unit, n, k, &item, err));
-        for (size_t i = 0; status == TSR_OK && per_block > 1 && i < rows; i++)
-            one[i] = block[i * (size_t)width + (size_t)at];
-        TSR_THEN(status, fill_item(item, tsr_trace_n_group(reader), n_chain,
-                                   n_draw, one, err));
     }
-    if (one != block)
-        free(one);
-    free(block);
+    free(column);
+    free(at);
     return status;
 }
 
@@ -220,8 +197,11 @@ static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
     /* what is damaged must not hide the rest */
     if (status == TSR_E_IO || status == TSR_E_DATA) {
         status = new_item(summary, name, unit, 1, 0, &item, &local);
-        TSR_THEN(status,
-                 set_flaw(item, TSR_FLAW_UNREADABLE, local.message, &local));
+        if (status == TSR_OK) {
+            item->flaw = TSR_FLAW_UNREADABLE;
+            item->flaw_text = tsr_pool_text(&summary->pool, local.message);
+            status = tsr_pool_check(&summary->pool, &local);
+        }
     }
     free(unit);
     return status == TSR_OK ? TSR_OK
@@ -244,8 +224,7 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
 
     *out = NULL;
     tsr_summary *summary = calloc(1, sizeof *summary);
-    if (summary == NULL)
-        return no_memory("posterior", err);
+    TSR_TRY(tsr_allocated(summary, err));
     int n = tsr_trace_variables(reader, TSR_TRACE_POSTERIOR, &name);
     for (int i = 0; i < n && status == TSR_OK; i++)
         status =
@@ -274,12 +253,7 @@ void tsr_summary_free(tsr_summary *summary)
 {
     if (summary == NULL)
         return;
-    for (int i = 0; i < summary->n; i++) {
-        free(summary->item[i].name);
-        free(summary->item[i].unit);
-        free(summary->item[i].flaw_text);
-    }
-    free(summary->item);
+    tsr_pool_clear(&summary->pool);
     free(summary);
 }
 
@@ -377,24 +351,41 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
 enum { DENSE = 64 };
 static const double most_numbers = 4194304.0;
 
-/* Draws from `first` on, `count` of them, of which every `every`-th is kept. */
-static tsr_status read_block(tsr_trace_reader *reader, tsr_trace_group group,
-                             const char *name, const tsr_trace_part *part,
-                             double *block, tsr_thinned *t, tsr_err *err)
+tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
+                         const char *name, int every, int entry_from, int n,
+                         tsr_row_visit visit, void *context, tsr_err *err)
 {
+    int n_chain, n_draw, n_entry;
+    TSR_TRY(
+        tsr_trace_shape(reader, group, name, &n_chain, &n_draw, &n_entry, err));
+    const size_t row = (size_t)n_chain * (size_t)n;
+    const int dense = (int)fmax(1.0, floor(most_numbers / (double)row));
+    const int width = every >= DENSE ? 1 : dense < n_draw ? dense : n_draw;
+    const int step = width == 1 ? every : width;
+    double *block = malloc((size_t)width * row * sizeof *block);
+    tsr_status status = tsr_allocated(block, err);
+    for (int from = 0; from < n_draw && status == TSR_OK; from += step) {
+        const int left = n_draw - from, count = left < width ? left : width;
+        const tsr_trace_part part = {from, count, entry_from, n};
+        status = tsr_trace_get_part(reader, group, name, &part, block, err);
+        for (int i = 0; i < n_chain * count && status == TSR_OK; i++)
+            if ((from + i % count) % every == 0)
+                status = visit(context, i / count, from + i % count,
+                               block + (size_t)i * (size_t)n, err);
+    }
+    free(block);
+    return status;
+}
+
+static tsr_status keep_row(void *context, int chain, int draw, double *row,
+                           tsr_err *err)
+{
+    tsr_thinned *t = context;
     const size_t n = (size_t)t->n;
-    TSR_TRY(tsr_trace_get_part(reader, group, name, part, block, err));
-    for (int c = 0; c < t->n_chain; c++)
-        for (int d = 0; d < part->n_draw; d++) {
-            const int draw = part->draw_from + d;
-            if (draw % t->every == 0)
-                memcpy(t->value + ((size_t)c * (size_t)t->n_kept +
-                                   (size_t)(draw / t->every)) *
-                                      n,
-                       block +
-                           ((size_t)c * (size_t)part->n_draw + (size_t)d) * n,
-                       n * sizeof *block);
-        }
+    const size_t at =
+        (size_t)chain * (size_t)t->n_kept + (size_t)(draw / t->every);
+    (void)err;
+    memcpy(t->value + at * n, row, n * sizeof *row);
     return TSR_OK;
 }
 
@@ -409,27 +400,146 @@ tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
         n_chain < 1 || n_draw < 1 || entry_from + n > n_entry)
         return TSR_OK;
     out->every = (int)(((long)n_chain * n_draw + most - 1) / most);
-    const int n_kept = (n_draw + out->every - 1) / out->every;
-    const size_t row = (size_t)n_chain * (size_t)n;
-    const int dense = (int)fmax(1.0, floor(most_numbers / (double)row));
-    const int width = out->every >= DENSE ? 1 : dense < n_draw ? dense : n_draw;
-    double *block = malloc((size_t)width * row * sizeof *block);
-    out->value = malloc((size_t)n_kept * row * sizeof *out->value);
-    tsr_status status =
-        block != NULL && out->value != NULL
-            ? TSR_OK
-            : tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'", name);
     out->n_chain = n_chain;
-    out->n_kept = n_kept;
-    const int step = width == 1 ? out->every : width;
-    for (int from = 0; from < n_draw && status == TSR_OK; from += step) {
-        const int left = n_draw - from;
-        const tsr_trace_part part = {from, left < width ? left : width,
-                                     entry_from, n};
-        status = read_block(reader, group, name, &part, block, out, err);
+    out->n_kept = (n_draw + out->every - 1) / out->every;
+    out->value = malloc((size_t)n_chain * (size_t)out->n_kept * (size_t)n *
+                        sizeof *out->value);
+    TSR_TRY(tsr_allocated(out->value, err));
+    return tsr_rows_each(reader, group, name, out->every, entry_from, n,
+                         keep_row, out, err);
+}
+
+typedef struct {
+    int n, n_draw;
+    const int *at;
+    size_t rows;
+    double *column;
+} wanted_columns;
+
+static tsr_status scatter_row(void *context, int chain, int draw, double *row,
+                              tsr_err *err)
+{
+    const wanted_columns *c = context;
+    double *to = c->column + (size_t)chain * (size_t)c->n_draw + (size_t)draw;
+    (void)err;
+    for (int k = 0; k < c->n; k++)
+        to[(size_t)k * c->rows] = row[c->at[k] - c->at[0]];
+    return TSR_OK;
+}
+
+int tsr_columns_that_fit(int n_chain, int n_draw, int n)
+{
+    const double most = 33554432.0, rows = (double)n_chain * n_draw;
+    return (int)fmin(n, fmax(1.0, floor(most / rows)));
+}
+
+tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name, int n, const int *at,
+                           double *column, tsr_err *err)
+{
+    int n_chain, n_draw, n_entry;
+    TSR_TRY(
+        tsr_trace_shape(reader, group, name, &n_chain, &n_draw, &n_entry, err));
+    wanted_columns c = {n, n_draw, at, (size_t)n_chain * (size_t)n_draw,
+                        column};
+    return tsr_rows_each(reader, group, name, 1, at[0], at[n - 1] - at[0] + 1,
+                         scatter_row, &c, err);
+}
+
+/* ---- curves ----
+ *
+ * Summaries of a curve, point by point. A run can have more numbers of a curve
+ * than memory, so draws are read in blocks and, where that is still too much,
+ * only some of the points are looked at. */
+
+void tsr_curve_summary_free(tsr_curve_summary *summary)
+{
+    if (summary == NULL)
+        return;
+    tsr_pool_clear(&summary->pool);
+    free(summary);
+}
+
+/* Which points, and their q. */
+static tsr_status choose(tsr_curve_summary *s, tsr_trace_reader *reader,
+                         double rows, double most, tsr_err *err)
+{
+    int n_coord;
+    double *coord = NULL;
+    const double fits = floor(most / rows);
+    s->n = fits >= s->n_point ? s->n_point : (int)fmax(2.0, fits);
+    s->n = s->n < s->n_point ? s->n : s->n_point;
+    tsr_pool_array(&s->pool, s->at, s->n);
+    tsr_pool_array(&s->pool, s->q, s->n);
+    tsr_pool_array(&s->pool, s->point, s->n);
+    TSR_TRY(tsr_pool_check(&s->pool, err));
+    tsr_status status = tsr_trace_coordinates(
+        reader, TSR_TRACE_POSTERIOR_PREDICTIVE, s->name, &n_coord, &coord, err);
+    for (int i = 0; i < s->n && status == TSR_OK; i++) {
+        s->at[i] =
+            s->n > 1 ? (int)((long)i * (s->n_point - 1) / (s->n - 1)) : 0;
+        s->q[i] =
+            coord != NULL && n_coord == s->n_point ? coord[s->at[i]] : s->at[i];
     }
-    free(block);
+    free(coord);
     return status;
+}
+
+static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
+                            int n_chain, int n_draw, tsr_err *err)
+{
+    const size_t rows = (size_t)n_chain * (size_t)n_draw;
+    const int batch = tsr_columns_that_fit(n_chain, n_draw, s->n);
+    double *column = malloc(rows * (size_t)batch * sizeof *column);
+    tsr_status status = tsr_allocated(column, err);
+    for (int first = 0; first < s->n && status == TSR_OK; first += batch) {
+        const int n = s->n - first < batch ? s->n - first : batch;
+        status = tsr_columns_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                 s->name, n, s->at + first, column, err);
+        for (int k = 0; k < n && status == TSR_OK; k++) {
+            tsr_convergence *point = &s->point[first + k];
+            status =
+                tsr_convergence_make(tsr_trace_n_group(reader), n_chain, n_draw,
+                                     column + (size_t)k * rows, point, err);
+            s->n_bad += status == TSR_OK && isnan(point->mean);
+        }
+    }
+    free(column);
+    return status;
+}
+
+tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
+                                  double most, tsr_curve_summary **out,
+                                  tsr_err *err)
+{
+    int n_chain, n_draw, n;
+    *out = NULL;
+    TSR_TRY(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, name,
+                            &n_chain, &n_draw, &n, err));
+    if (n_chain == 0 || n_draw == 0 || n == 0)
+        return tsr_fail(err, TSR_E_DATA, "'%s' has no draws", name);
+    tsr_curve_summary *s = calloc(1, sizeof *s);
+    TSR_TRY(tsr_allocated(s, err));
+    s->name = tsr_pool_text(&s->pool, name);
+    s->n_point = n;
+    tsr_status status = choose(s, reader, (double)n_chain * n_draw, most, err);
+    TSR_THEN(status, summarise(s, reader, n_chain, n_draw, err));
+    if (status != TSR_OK) {
+        tsr_curve_summary_free(s);
+        s = NULL;
+    }
+    *out = s;
+    return status;
+}
+
+int tsr_curve_summary_worst(const tsr_curve_summary *summary)
+{
+    int worst = -1;
+    for (int i = 0; i < summary->n; i++)
+        if (!isnan(summary->point[i].rhat) &&
+            (worst < 0 || summary->point[i].rhat > summary->point[worst].rhat))
+            worst = i;
+    return worst;
 }
 
 /* ---- summary_print ----

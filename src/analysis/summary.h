@@ -5,6 +5,7 @@
 
 #include "analysis/convergence.h"
 #include "analysis/evidence.h"
+#include "core/pool.h"
 #include "core/status.h"
 #include "store/trace.h"
 
@@ -30,7 +31,7 @@
  * plurals), or 0 for what is no angle; NULL is none. */
 double tsr_circular_turn(const char *unit);
 
-/* As tsr_convergence_of_groups, for angles of which `turn` is a whole one;
+/* As tsr_convergence_make, for angles of which `turn` is a whole one;
  * value [n_chain][n_draw] is changed. */
 tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
                              double *value, tsr_convergence *out, tsr_err *err);
@@ -61,6 +62,7 @@ typedef struct {
 } tsr_summary_item;
 
 typedef struct {
+    tsr_pool pool;
     int n;
     tsr_summary_item *item; /* [n] */
     int has_prior;          /* of any item */
@@ -133,6 +135,56 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json);
 /* The same as one JSON object, which ends with a newline. Errors: TSR_E_IO. */
 tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
                                   tsr_err *err);
+
+/* ---- curves ---- */
+
+/* Summary of a curve of every draw, point by point: its band, and whether the
+ * chains agree on it. */
+
+typedef struct {
+    tsr_pool pool;
+    char *name;  /* "intensity_mean" */
+    int n_point; /* of the curve in the trace */
+    int n;       /* points summarised: all, of very many draws some */
+    int *at;     /* [n] which of n_point */
+    double *q;   /* [n] 1/Angstrom; their number where there is no coordinate */
+    tsr_convergence *point; /* [n] */
+    int n_bad;              /* points where draws are not finite */
+} tsr_curve_summary;
+
+/* A variable of posterior_predictive with an axis of its own. Some 300 MiB
+ * are in memory at most. Points are left out, evenly, where all of them would
+ * be more than `most` numbers. Errors: those of tsr_trace_get_part; TSR_E_DATA
+ * (no draws). Cost: O(most log n_draw). */
+tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
+                                  double most, tsr_curve_summary **out,
+                                  tsr_err *err);
+void tsr_curve_summary_free(tsr_curve_summary *summary);
+
+/* The point whose chains agree least (largest rhat); -1 where none has one. */
+int tsr_curve_summary_worst(const tsr_curve_summary *summary);
+
+/* ---- draws one by one ---- */
+
+/* Calls `visit` with every `every`-th draw of a variable, the n entries from
+ * entry_from on, which may be changed: chain by chain within blocks of draws,
+ * some 32 MiB of which are in memory. Stops at its first error. Errors: those
+ * of tsr_trace_get_part and of `visit`. */
+typedef tsr_status (*tsr_row_visit)(void *context, int chain, int draw,
+                                    double *row, tsr_err *err);
+tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
+                         const char *name, int every, int entry_from, int n,
+                         tsr_row_visit visit, void *context, tsr_err *err);
+
+/* All draws of the entries at [n], ascending, entry by entry: column
+ * [n][n_chain][n_draw], in one pass over the variable. Errors: those of
+ * tsr_trace_get_part. */
+tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
+                           const char *name, int n, const int *at,
+                           double *column, tsr_err *err);
+
+/* How many of n columns some 256 MiB hold; at least 1. */
+int tsr_columns_that_fit(int n_chain, int n_draw, int n);
 
 /* Some draws of a variable instead of all, where thousands tell what millions
  * do. */

@@ -298,22 +298,19 @@ static void say_convergence(const tsr_comparison *c, tsr_words *w)
                           i + 1);
 }
 
-tsr_status tsr_comparison_sentences(const tsr_comparison *comparison, int *n,
-                                    char ***text, tsr_err *err)
+void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words)
 {
     const tsr_comparison *c = comparison;
-    tsr_words w;
-    tsr_words_begin(&w);
-    say_conflicts(c, &w);
-    tsr_words_say(&w, "\n");
-    say_best(c, tsr_evidence_gain, "log evidence", &w);
-    tsr_words_say(&w, "\n");
-    say_best(c, tsr_loo_gain, "expected log predictive density", &w);
-    tsr_words_say(&w, "\n");
-    say_overlaps(c, &w);
-    tsr_words_say(&w, "\n");
-    say_convergence(c, &w);
-    return tsr_words_paragraphs(&w, n, text, err);
+    tsr_words_begin(words);
+    say_conflicts(c, words);
+    tsr_words_say(words, "\n");
+    say_best(c, tsr_evidence_gain, "log evidence", words);
+    tsr_words_say(words, "\n");
+    say_best(c, tsr_loo_gain, "expected log predictive density", words);
+    tsr_words_say(words, "\n");
+    say_overlaps(c, words);
+    tsr_words_say(words, "\n");
+    say_convergence(c, words);
 }
 
 /* Parameters that are told side by side: not how the sampler did, and not
@@ -413,11 +410,10 @@ tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
 {
     const tsr_comparison *c = comparison;
     tsr_json *j = json;
-    int n;
-    char **text;
-    TSR_TRY(tsr_comparison_sentences(c, &n, &text, err));
+    tsr_words words;
+    tsr_comparison_say(c, &words);
     tsr_json_object(j, NULL);
-    tsr_verdict_put_sentences(j, "verdict", n, text);
+    TSR_TRY(tsr_json_lines(j, "verdict", &words, err));
     tsr_json_array(j, "runs");
     for (int i = 0; i < c->n; i++)
         put_run(c, i, j);

@@ -54,10 +54,8 @@ tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
 /* "  2.1 +- 0.4", as a cell of a table; blanks for NaN. */
 void tsr_gain_print(FILE *out, int width, double gain, double error);
 
-/* The sentences: paragraphs [*n], which the caller frees with
- * tsr_paragraphs_free. Errors: TSR_E_NOMEM. */
-tsr_status tsr_comparison_sentences(const tsr_comparison *comparison, int *n,
-                                    char ***text, tsr_err *err);
+/* Begins a text with the sentences, a line a paragraph. */
+void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words);
 
 /* The k-th parameter that is told side by side, of any run, in the order of the
  * first that has it; NULL past the last. */

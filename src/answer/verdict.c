@@ -111,10 +111,10 @@ static tsr_status measure(const source *of, tsr_verdict_measured *m,
     TSR_TRY(draws_of(of, TSR_TRACE_POSTERIOR_PREDICTIVE, mean, MOST, 0, 1,
                      &draws, err));
     *is_there = draws.n_chain * draws.n_kept > 0;
-    tsr_status status = *is_there
-                            ? tsr_convergence_make(draws.n_chain, draws.n_kept,
-                                                   draws.value, &m->draws, err)
-                            : TSR_OK;
+    tsr_status status =
+        *is_there ? tsr_convergence_make(0, draws.n_chain, draws.n_kept,
+                                         draws.value, &m->draws, err)
+                  : TSR_OK;
     free(draws.value);
     return status;
 }
@@ -164,8 +164,9 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
                                  .start = p->start_ang};
         for (int i = 0; i < d->n; i++)
             degrees[i] = p->turn[i] * 57.29577951308232;
-        TSR_TRY(tsr_convergence_make(1, d->n, p->distance, &m->distance, err));
-        TSR_TRY(tsr_convergence_make(1, d->n, degrees, &m->turn, err));
+        TSR_TRY(
+            tsr_convergence_make(0, 1, d->n, p->distance, &m->distance, err));
+        TSR_TRY(tsr_convergence_make(0, 1, d->n, degrees, &m->turn, err));
         v->n_moved++;
     }
     return TSR_OK;
@@ -462,7 +463,7 @@ static tsr_status judge_guinier(const job *j, double rg_first,
                                                       &background, rg)
                                    : 0;
     if (n > 0)
-        status = tsr_convergence_make(1, n, rg, &c->guinier_draws, err);
+        status = tsr_convergence_make(0, 1, n, rg, &c->guinier_draws, err);
     free(rg);
     free(curve.value);
     free(background.value);
@@ -552,13 +553,22 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     return judge_curve(j, c, err);
 }
 
+/* Curves of all kinds are named alike, so any of them names their columns. */
+static const tsr_term_type *curve_type(void)
+{
+    int k = 0;
+    while (!tsr_term_registry[k]->is_curve)
+        k++;
+    return tsr_term_registry[k];
+}
+
 static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
                                const tsr_summary *summary, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.of = {run, &tsr_term_saxs, v->n_curve}, .summary = summary};
+        job j = {.of = {run, curve_type(), v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
@@ -1106,27 +1116,21 @@ static void (*const say[])(const tsr_verdict *, tsr_words *) = {
     say_models,       say_convergence};
 enum { N_SAY = sizeof say / sizeof *say };
 
-tsr_status tsr_verdict_sentences(const tsr_verdict *verdict, int *n,
-                                 char ***text, tsr_err *err)
+void tsr_verdict_say(const tsr_verdict *verdict, tsr_words *words)
 {
-    tsr_words w;
-    tsr_words_begin(&w);
+    tsr_words_begin(words);
     for (int i = 0; i < N_SAY; i++) {
-        say[i](verdict, &w);
-        tsr_words_say(&w, "\n");
+        say[i](verdict, words);
+        tsr_words_say(words, "\n");
     }
-    return tsr_words_paragraphs(&w, n, text, err);
 }
 
 tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
-    int n;
-    char **text;
-    TSR_TRY(tsr_verdict_sentences(verdict, &n, &text, err));
-    for (int i = 0; i < n; i++)
-        tsr_text_wrap(out, 0, 0, "", text[i]);
-    tsr_paragraphs_free(n, text);
+    tsr_words words;
+    tsr_verdict_say(verdict, &words);
+    TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
         fprintf(out, "To go on:\n    %s\n", advice);
@@ -1177,16 +1181,6 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
     tsr_json_numbers(j, "guinier_q_range", 2, c->guinier.q);
     tsr_verdict_put_interval(j, "rg_guinier", &c->guinier_draws);
     tsr_json_close(j);
-}
-
-void tsr_verdict_put_sentences(tsr_json *json, const char *key, int n,
-                               char **text)
-{
-    tsr_json_array(json, key);
-    for (int i = 0; i < n; i++)
-        tsr_json_text(json, NULL, text[i]);
-    tsr_json_close(json);
-    tsr_paragraphs_free(n, text);
 }
 
 void tsr_verdict_put_pair(tsr_json *json, const char *key, int a, int b)
@@ -1318,11 +1312,10 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
                            tsr_json *json, tsr_err *err)
 {
     const tsr_verdict *v = verdict;
-    int n;
-    char **text;
-    TSR_TRY(tsr_verdict_sentences(v, &n, &text, err));
+    tsr_words words;
+    tsr_verdict_say(v, &words);
     tsr_json_object(json, name);
-    tsr_verdict_put_sentences(json, "sentences", n, text);
+    TSR_TRY(tsr_json_lines(json, "sentences", &words, err));
     tsr_json_integer(json, "states", v->n_state);
     tsr_json_array(json, "curves");
     for (int k = 0; k < v->n_curve; k++)

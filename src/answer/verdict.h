@@ -132,10 +132,9 @@ void tsr_verdict_free(tsr_verdict *verdict);
 tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
                               tsr_verdict **verdict, tsr_err *err);
 
-/* The sentences: paragraphs [*n], most important first, which the caller frees
- * with tsr_paragraphs_free. Errors: TSR_E_NOMEM. */
-tsr_status tsr_verdict_sentences(const tsr_verdict *verdict, int *n,
-                                 char ***text, tsr_err *err);
+/* Begins a text with the sentences: a line a paragraph, most important first.
+ */
+void tsr_verdict_say(const tsr_verdict *verdict, tsr_words *words);
 
 /* The sentences, wrapped, to be read; and the advice as a line of its own where
  * the run has not converged. Errors: TSR_E_NOMEM. */
@@ -155,10 +154,6 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
 /* {mean, q5, q95} */
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value);
-
-/* An array of the paragraphs text [n], which are freed. */
-void tsr_verdict_put_sentences(tsr_json *json, const char *key, int n,
-                               char **text);
 
 /* [a, b] */
 void tsr_verdict_put_pair(tsr_json *json, const char *key, int a, int b);

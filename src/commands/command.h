@@ -1,24 +1,87 @@
-/* Subcommands. One is one file in src/commands with one const struct, and one
- * line in TSR_COMMANDS below:
+/* Subcommands and the command line. A command is one file in src/commands with
+ * one const struct, and one line in TSR_COMMANDS below. Its options are a table
+ * of fields (core/field.h) that fills a struct of the command's own:
  *
- *     const tsr_command tsr_command_check = {
- *         .name = "check", .doc = "validate a configuration",
- *         .usage = {.arguments = "CONFIG", .min_arguments = 1,
- *                   .max_arguments = 1, .options = options},
- *         .run = check}; */
+ *     typedef struct {
+ *         char *output;
+ *         long points;
+ *     } options;
+ *
+ *     static const tsr_field fields[] = {
+ *         TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+ *                   .argument = "FILE", .doc = "where the curve goes"),
+ *         TSR_FIELD(INT, "n-q", options, points, .argument = "N",
+ *                   .initial = "501", .min = 2, .max = 1e5,
+ *                   .doc = "points of the curve"),
+ *         {0}};
+ *
+ *     const tsr_command tsr_command_curve = {
+ *         .name = "curve", .doc = "the curve of a structure",
+ *         .arguments = "STRUCTURE", .options = fields, .size = sizeof(options),
+ *         .run = curve};
+ *
+ * A BOOL is an option without a value, STRINGS one that may be repeated, a PAIR
+ * is LOW,HIGH. Options are --name, --name VALUE, --name=VALUE, -n, -n VALUE,
+ * -nVALUE and bundles of letters (-vq); "--" ends them, "-" is an argument.
+ * Options and arguments may be mixed. Every command also has --help (-h),
+ * --verbose (-v) and --quiet (-q); behind --help (or --help KEY) nothing more
+ * is read or checked. */
 #ifndef TSR_COMMANDS_COMMAND_H
 #define TSR_COMMANDS_COMMAND_H
 
-#include "commands/args.h"
+#include "core/field.h"
 #include "core/log.h"
+#include "core/pool.h"
 #include "core/status.h"
-#include "posterior/config.h"
 #include "scattering/neutron.h"
+
+#include <stdio.h>
+
+/* Of every command that writes files where it is told to: the rule of
+ * tsr_file_check_target. */
+#define TSR_OPTION_FORCE(owner)            \
+    TSR_FIELD(BOOL, "force", owner, force, \
+              .doc = "replace files that are not from tessera, too")
+
+/* Of commands that show a table, and of those that compute without a
+ * configuration. */
+#define TSR_OPTION_JSON(owner)           \
+    TSR_FIELD(BOOL, "json", owner, json, \
+              .doc = "one JSON object instead of a table")
+#define TSR_OPTION_DEVICE(owner)                                               \
+    TSR_FIELD(STRING, "device", owner, device, .argument = "DEVICE",           \
+              .initial = "auto",                                               \
+              .doc = "auto, gpu, cpu, a number or a part of a name of "        \
+                     "'tessera devices', or reference (double precision, one " \
+                     "core)")
+
+/* A command line that was read. */
+typedef struct {
+    const void *options; /* the struct that the command's table has filled */
+    int n;
+    const char **argument; /* [n] */
+    /* The program's own: */
+    int n_word, *n_given;    /* [fields] */
+    const char *const *word; /* [n_word] as they were typed */
+    tsr_field *field;        /* of the command, then the common ones, {0} */
+} tsr_args;
+
+/* How often an option was given. */
+int tsr_args_given(const tsr_args *args, const char *option);
+
+/* `begin` and behind it all words as they were typed, as a shell takes them: of
+ * the pool. */
+char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool);
 
 typedef struct {
     const char *name;
-    const char *doc; /* one line */
-    tsr_usage usage;
+    const char *doc;          /* one line */
+    const char *arguments;    /* "CONFIG", "MODEL [CURVE]...": what is in
+                                 brackets may be left out; NULL: none */
+    const tsr_field *options; /* NULL: there are none */
+    size_t size;              /* of the struct that they fill */
+    const char *about;        /* paragraphs for --help; NULL: there are none */
+    const tsr_field *(*keys)(void); /* of CONFIG; NULL: there is none */
     /* Results go to `out` (standard output), progress and remarks to `log`, a
      * failure to `err`. Its status becomes the exit status. TSR_E_NO without
      * a message says nothing more. Writing to `out` needs no check: the program
@@ -27,65 +90,95 @@ typedef struct {
                       tsr_err *err);
 } tsr_command;
 
-/* What --output, --device, --until, --threads, --draws and --checkpoint-every
- * put in place of keys of the file, of run and resume; the configuration is
- * then checked as with these keys. */
-tsr_status tsr_run_options(const tsr_args *args, tsr_config *config,
-                           tsr_err *err);
+/* ---- what commands share ---- */
 
-/* What says of a command which of its curves are of neutrons, and what else was
- * measured. */
-#define TSR_INIT_DATA_OPTIONS                                                 \
-    {.name = "sans",                                                          \
-     .argument = "FILE=X",                                                    \
-     .repeats = 1,                                                            \
-     .doc = "a curve of neutrons, in a solvent of which D2O is the share X, " \
-            "0 to 1"},                                                        \
-        {.name = "exchange",                                                  \
-         .argument = "X",                                                     \
-         .doc = "of neutrons: the share of the backbone's amide hydrogens "   \
-                "that exchange; default 0.9"},                                \
-        {.name = "deuterated",                                                \
-         .argument = "CHAIN=X",                                               \
-         .repeats = 1,                                                        \
-         .doc = "of neutrons: a chain that was grown with deuterium; "        \
-                "without X all of it"},                                       \
-        {.name = "map",                                                       \
-         .argument = "MAP",                                                   \
-         .doc = "a density map that the model lies in and is to be fitted "   \
-                "to; all of the model may bend, or what links rigid parts "   \
-                "if the resolution is above 8 Angstrom"},                     \
-    {                                                                         \
-        .name = "resolution", .letter = 'r', .argument = "R",                 \
-        .doc = "resolution of the map in Angstrom"                            \
-    }
-
-/* The curves of a command: its arguments, of X-rays, then those of --sans. */
+/* What --output, --device, ... of run and resume put in place of keys of the
+ * configuration, and what these print. */
 typedef struct {
+    char *output, *device, *until;
+    tsr_strings set;
+    long threads, draws;
+    tsr_number_or_word checkpoint_every; /* a word: as it is */
+    int prior_only, dry_run, json;
+} tsr_run_options;
+
+/* tessera run CONFIG, tessera resume DIR, tessera report DIR. */
+tsr_status tsr_run_config(const char *config, const tsr_run_options *options,
+                          FILE *out, tsr_log *log, tsr_err *err);
+tsr_status tsr_resume_run(const char *directory, const tsr_run_options *options,
+                          FILE *out, tsr_log *log, tsr_err *err);
+tsr_status tsr_report_run(const char *directory, const char *output,
+                          const char *prior, int force, FILE *out, tsr_log *log,
+                          tsr_err *err);
+
+/* What says of init and solve which curves are of neutrons, and what else was
+ * measured. */
+typedef struct {
+    tsr_strings sans, deuterated;
+    double exchange;
+    char *map;
+    double resolution_ang;
+} tsr_data_options;
+
+#define TSR_OPTIONS_DATA(owner, member)                                        \
+    TSR_FIELD(STRINGS, "sans", owner, member.sans, .argument = "FILE=X",       \
+              .doc = "a curve of neutrons, in a solvent of which D2O is the "  \
+                     "share X, 0 to 1"),                                       \
+        TSR_FIELD(                                                             \
+            DOUBLE, "exchange", owner, member.exchange, .argument = "X",       \
+            .initial = "0.9", .min = 0.0, .max = 1.0,                          \
+            .doc = "of neutrons: the share of the backbone's amide hydrogens " \
+                   "that exchange"),                                           \
+        TSR_FIELD(STRINGS, "deuterated", owner, member.deuterated,             \
+                  .argument = "CHAIN=X",                                       \
+                  .doc =                                                       \
+                      "of neutrons: a chain that was grown with deuterium; "   \
+                      "without X all of it"),                                  \
+        TSR_FIELD(STRING, "map", owner, member.map, .argument = "MAP",         \
+                  .doc = "a density map that the model lies in and is to be "  \
+                         "fitted to; all of the model may bend, or what "      \
+                         "links rigid parts if the resolution is above 8 "     \
+                         "Angstrom"),                                          \
+        TSR_FIELD(DOUBLE, "resolution", owner, member.resolution_ang,          \
+                  .letter = 'r', .argument = "R", .min = 0.5, .max = 100.0,    \
+                  .doc = "resolution of the map in Angstrom")
+
+/* The curves of a command line, MODEL [CURVE]...: its arguments, of X-rays,
+ * then those of --sans. */
+typedef struct {
+    tsr_pool pool; /* of path, d2o */
     int n, n_xray;
-    char **path;     /* [n] */
-    double *d2o;     /* [n] from n_xray on */
-    double exchange; /* of all that are of neutrons */
-    int n_deuterated;
-    const char *const *deuterated; /* [n_deuterated] as given */
-} tsr_init_curves;
+    const char **path; /* [n] */
+    double *d2o;       /* [n] from n_xray on */
+    const tsr_data_options *data;
+} tsr_curves;
 
-/* argument [n]: the curves among the arguments. Clear it also after an error.
- * Errors: TSR_E_USAGE (no share, or none from 0 to 1; options of neutrons
- * without a curve of theirs), TSR_E_NOMEM. */
-tsr_status tsr_init_curves_read(const tsr_args *args, int n,
-                                const char *const *argument,
-                                tsr_init_curves *curves, tsr_err *err);
-void tsr_init_curves_clear(tsr_init_curves *curves);
-
-/* These options, as init takes them: word out, with room for twice as many
- * words as there are options. Returns how many. */
-int tsr_init_data_words(const tsr_args *args, const char **word);
+/* The caller clears the pool, also after an error. Errors: TSR_E_USAGE (no
+ * share, or none from 0 to 1; options of neutrons without a curve of theirs; a
+ * map without a resolution, or the other way round), TSR_E_NOMEM. */
+tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
+                           tsr_curves *curves, tsr_err *err);
 
 /* Whether what a configuration says of neutrons (NULL: of X-rays) suits curve
  * k. */
-int tsr_init_curves_suit(const tsr_init_curves *curves, int k,
-                         const tsr_neutron_options *entry);
+int tsr_curves_suit(const tsr_curves *curves, int k,
+                    const tsr_neutron_options *entry);
+
+/* Adds the chains of --deuterated. Errors: TSR_E_USAGE. */
+tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
+                               tsr_err *err);
+
+/* tessera init MODEL [CURVE]... */
+typedef struct {
+    const char *model, *output, *pae, *picture; /* NULL: not given */
+    int force;
+    const tsr_curves *curves;
+} tsr_init_job;
+
+tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
+                          tsr_err *err);
+
+/* ---- the commands ---- */
 
 /* All commands, by the names of their structs, in the order in which --help
  * lists them. */
@@ -121,8 +214,6 @@ TSR_COMMANDS(X)
 #define TSR_TOOLS(X)        \
     X(train, TSR_TRAIN_DOC) \
     X(bench, TSR_BENCH_DOC)
-
-/* `tessera`: which command runs, help, version, messages, exit status. */
 
 /* Runs argv [argc] with the `commands`, which end with NULL. Results go to
  * `out`, messages to `message`. A failure is told once, as

@@ -5,23 +5,26 @@
 
 #include <stdlib.h>
 
-static const tsr_option options[] = {
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "override a key, as sampler.draws=500 or data.0.file=x.dat"},
+typedef struct {
+    tsr_strings set;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "override a key, as sampler.draws=500 or "
+                     "data.0.file=x.dat"),
     {0}};
 
 static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
-    const char *const *set;
+    const options *o = args->options;
     tsr_config config;
     tsr_setup setup = {0};
     char *text = NULL;
-    int n_set = tsr_args_values(args, "set", &set);
     tsr_status status =
-        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
+        tsr_config_read(args->argument[0], o->set.n,
+                        (const char *const *)o->set.item, &config, err);
     TSR_THEN(status, tsr_setup_read(&config, 1, log, &setup, err));
     TSR_THEN(status, tsr_molecule_doubt(&setup.molecule, log, err));
     TSR_THEN(status, tsr_config_text(&config, &text, err));
@@ -51,12 +54,11 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_check = {
     .name = "check",
     .doc = "validate a configuration and print it as resolved",
-    .usage = {.arguments = "CONFIG",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about = "Reads the structure and the data too; computes "
-                       "nothing and needs no device. The configuration with "
-                       "every default goes to standard output.",
-              .fields = tsr_config_fields},
+    .arguments = "CONFIG",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Reads the structure and the data too; computes "
+             "nothing and needs no device. The configuration with "
+             "every default goes to standard output.",
+    .keys = tsr_config_fields,
     .run = check};

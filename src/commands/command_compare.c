@@ -12,13 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tsr_option options[] = {
-    {.name = "json", .doc = "one JSON object instead of sentences and tables"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .doc = "a picture (SVG): what each run says, one beside the other"},
-    TSR_OPTION_FORCE,
+typedef struct {
+    int json, force;
+    char *output;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(BOOL, "json", options, json,
+              .doc = "one JSON object instead of sentences and tables"),
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "FILE",
+              .doc = "a picture (SVG): what each run says, one beside the "
+                     "other"),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 /* ---- tables ---- */
@@ -68,9 +74,7 @@ static void print_parameters(const tsr_comparison *c, FILE *out)
 
 static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
 {
-    int n;
-    char **text;
-    TSR_TRY(tsr_comparison_sentences(c, &n, &text, err));
+    tsr_words words;
     for (int i = 0; i < c->n; i++) {
         fprintf(out, "run %d: %s", i + 1, c->run[i].directory);
         for (int k = 0; k < c->run[i].verdict->n_curve; k++)
@@ -79,9 +83,8 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
         fprintf(out, "%s\n", c->run[i].verdict->n_curve > 0 ? ")" : "");
     }
     fputc('\n', out);
-    for (int k = 0; k < n; k++)
-        tsr_text_wrap(out, 0, 0, "", text[k]);
-    tsr_paragraphs_free(n, text);
+    tsr_comparison_say(c, &words);
+    TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     print_models(c, out);
     print_parameters(c, out);
     return TSR_OK;
@@ -159,32 +162,27 @@ static tsr_status draw(const tsr_comparison *c, const char *path, tsr_err *err)
 
 /* ---- all of it ---- */
 
-static tsr_status check_picture(const tsr_args *args, const char *path,
-                                tsr_err *err)
-{
-    const tsr_file_target target = {.maker = "compare",
-                                    .begins = "<svg",
-                                    .holds = TSR_SVG_MARK,
-                                    .is_forced =
-                                        tsr_args_count(args, "force") > 0};
-    return path == NULL ? TSR_OK : tsr_file_check_target(&target, path, err);
-}
-
 static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
-    const char *const *directory;
-    const char *picture = tsr_args_value(args, "output");
-    const int n = tsr_args_arguments(args, &directory);
+    const options *o = args->options;
+    const tsr_file_target picture = {.maker = "compare",
+                                     .begins = "<svg",
+                                     .holds = TSR_SVG_MARK,
+                                     .is_forced = o->force};
     tsr_comparison c = {.n = 0};
     tsr_json j = {.out = out};
-    tsr_status status = check_picture(args, picture, err);
-    TSR_THEN(status, tsr_comparison_make(n, directory, &c, log, err));
-    TSR_THEN(status, tsr_args_count(args, "json") > 0
-                         ? tsr_comparison_put(&c, &j, err)
-                         : print(&c, out, err));
-    if (status == TSR_OK && picture != NULL)
-        status = draw(&c, picture, err);
+    if (args->n > TSR_MOST_COMPARED)
+        return tsr_fail(err, TSR_E_USAGE, "%d runs: %d at most", args->n,
+                        (int)TSR_MOST_COMPARED);
+    if (o->output != NULL)
+        TSR_TRY(tsr_file_check_target(&picture, o->output, err));
+    tsr_status status =
+        tsr_comparison_make(args->n, args->argument, &c, log, err);
+    TSR_THEN(status,
+             o->json ? tsr_comparison_put(&c, &j, err) : print(&c, out, err));
+    if (o->output != NULL)
+        TSR_THEN(status, draw(&c, o->output, err));
     tsr_comparison_clear(&c);
     return status;
 }
@@ -192,20 +190,18 @@ static tsr_status compare(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_compare = {
     .name = "compare",
     .doc = "runs side by side: evidence, fit, parameters, overlap",
-    .usage = {.arguments = "DIR DIR...",
-              .min_arguments = 2,
-              .max_arguments = TSR_MOST_COMPARED,
-              .options = options,
-              .about =
-                  "Log evidence and the expected log predictive density of "
-                  "points left out (PSIS-LOO) compare models of the same "
-                  "data: numbers of states, flexible residues, noise models. "
-                  "A difference counts from two standard deviations and 1 nat. "
-                  "Runs of other data are compared by their parameters, and "
-                  "data that cannot be of one structure are pointed out: "
-                  "Guinier's Rg differs by more than three standard deviations "
-                  "and 2 %.\n"
-                  "The overlap of two runs is that of the distributions of Rg, "
-                  "D_max and the distances between parts: 1 where they are the "
-                  "same, 0 where they do not touch."},
+    .arguments = "DIR DIR...",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Log evidence and the expected log predictive density of "
+             "points left out (PSIS-LOO) compare models of the same "
+             "data: numbers of states, flexible residues, noise models. "
+             "A difference counts from two standard deviations and 1 nat. "
+             "Runs of other data are compared by their parameters, and "
+             "data that cannot be of one structure are pointed out: "
+             "Guinier's Rg differs by more than three standard deviations "
+             "and 2 %.\n"
+             "The overlap of two runs is that of the distributions of Rg, "
+             "D_max and the distances between parts: 1 where they are the "
+             "same, 0 where they do not touch.",
     .run = compare};

@@ -9,9 +9,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const tsr_option options[] = {
-    TSR_OPTION_JSON,
-    {.name = "no-test", .doc = "list only; skip the self-tests"},
+typedef struct {
+    int json, no_test;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_OPTION_JSON(options),
+    TSR_FIELD(BOOL, "no-test", options, no_test,
+              .doc = "list only; skip the self-tests"),
     {0}};
 
 typedef struct {
@@ -51,12 +56,11 @@ static void put_outcome(tsr_json *j, const outcome *o)
     }
     tsr_json_object(j, "self_test");
     tsr_json_truth(j, "passed", o->status == TSR_OK);
-    if (o->status == TSR_OK) {
-        tsr_json_number(j, "max_rel_error", o->result.max_rel_error);
-        tsr_json_number(j, "map_max_rel_error", o->map_error);
-    } else {
+    if (o->status == TSR_OK)
+        tsr_json_members(j, "max_rel_error %g map_max_rel_error %g",
+                         o->result.max_rel_error, o->map_error);
+    else
         tsr_json_text(j, "message", o->err.message);
-    }
     tsr_json_close(j);
 }
 
@@ -69,15 +73,13 @@ static void print_json(FILE *out, int n, const tsr_device_info *list,
     for (int i = 0; i < n; i++) {
         const tsr_device_info *d = &list[i];
         tsr_json_object(&j, NULL);
-        tsr_json_integer(&j, "index", d->index);
-        tsr_json_text(&j, "name", d->name);
-        tsr_json_text(&j, "type", tsr_device_type_name(d->type));
-        tsr_json_text(&j, "platform", d->platform);
-        tsr_json_text(&j, "driver", d->driver);
-        tsr_json_integer(&j, "compute_units", d->compute_units);
-        tsr_json_integer(&j, "global_bytes", (long long)d->global_bytes);
-        tsr_json_truth(&j, "double", d->has_double);
-        tsr_json_truth(&j, "default", i == chosen);
+        tsr_json_members(&j,
+                         "index %d name %s type %s platform %s driver %s "
+                         "compute_units %d global_bytes %ld double %i "
+                         "default %i",
+                         d->index, d->name, tsr_device_type_name(d->type),
+                         d->platform, d->driver, (int)d->compute_units,
+                         (long)d->global_bytes, d->has_double, i == chosen);
         put_outcome(&j, &outcomes[i]);
         tsr_json_close(&j);
     }
@@ -118,6 +120,7 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
     (void)log;
+    const options *o = args->options;
     tsr_device_info *list = NULL;
     int n = 0, n_failed = 0;
     TSR_TRY(tsr_device_list(&list, &n, err));
@@ -126,12 +129,12 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
         free(list);
         return tsr_no_memory(err);
     }
-    for (int i = 0; i < n && tsr_args_count(args, "no-test") == 0; i++) {
+    for (int i = 0; i < n && !o->no_test; i++) {
         test(&list[i], &outcomes[i]);
         n_failed += outcomes[i].status != TSR_OK;
     }
     int chosen = tsr_device_choose("auto", n, list);
-    if (tsr_args_count(args, "json") > 0)
+    if (o->json)
         print_json(out, n, list, outcomes, chosen);
     else
         print_table(out, n, list, outcomes, chosen);
@@ -146,11 +149,9 @@ static tsr_status devices(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_devices = {
     .name = "devices",
     .doc = "what can compute here, and a self-test of each",
-    .usage =
-        {.max_arguments = 0,
-         .options = options,
-         .about =
-             "The self-test compares profiles of small systems, of one to "
+    .options = fields,
+    .size = sizeof(options),
+    .about = "The self-test compares profiles of small systems, of one to "
              "three "
              "components, with sums in double precision. A run does the same "
              "before it begins, and checks its own profiles while it goes "
@@ -162,5 +163,5 @@ const tsr_command tsr_command_devices = {
              "TSR_KERNEL_DIR in the environment names a folder whose .cl files "
              "take the place of the program's kernels, for who develops them; "
              "a run "
-             "says so in its log and its trace."},
+             "says so in its log and its trace.",
     .run = devices};

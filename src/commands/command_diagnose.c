@@ -7,17 +7,20 @@
 
 #include <stdlib.h>
 
-static const tsr_option options[] = {
-    {.name = "json", .doc = "one JSON object instead of text"},
-    {.name = "rhat",
-     .argument = "LIMIT",
-     .initial = "1.01",
-     .doc = "the largest R-hat that counts as agreement"},
-    {.name = "ess",
-     .argument = "NUMBER",
-     .initial = "400",
-     .unit = "draws",
-     .doc = "independent draws that are needed"},
+typedef struct {
+    int json;
+    double rhat, ess;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(BOOL, "json", options, json,
+              .doc = "one JSON object instead of text"),
+    TSR_FIELD(DOUBLE, "rhat", options, rhat, .argument = "LIMIT",
+              .initial = "1.01", .min = 1.0, .max = 10.0,
+              .doc = "the largest R-hat that counts as agreement"),
+    TSR_FIELD(DOUBLE, "ess", options, ess, .argument = "NUMBER",
+              .initial = "400", .unit = "draws", .min = 1.0, .max = 1e12,
+              .doc = "independent draws that are needed"),
     {0}};
 
 /* The line that goes on with the run, *text; NULL: a trace cannot. */
@@ -40,13 +43,11 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
 {
     tsr_past_run run = {.trace = NULL};
     tsr_diagnosis *made = NULL;
-    tsr_diagnose_options o = {.n_temp = 0};
+    const options *asked = args->options;
+    tsr_diagnose_options o = {.rhat = asked->rhat, .ess = asked->ess};
     tsr_arrangements *arrangements = NULL;
     char *advice = NULL;
-    tsr_status status = tsr_args_double(args, "rhat", 1.0, 10.0, &o.rhat, err);
-    TSR_THEN(status, tsr_args_double(args, "ess", 1.0, 1e12, &o.ess, err));
-    TSR_THEN(status,
-             tsr_past_run_open(tsr_args_argument(args), &run, log, err));
+    tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
     if (status == TSR_OK && run.has_config) {
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
         o.warmup = run.config.sampler.warmup;
@@ -60,7 +61,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
     TSR_THEN(status, find_advice(&run, &advice, err));
     o.advice = advice;
     TSR_THEN(status, tsr_diagnose(run.trace, &o, &made, err));
-    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+    if (status == TSR_OK && asked->json)
         tsr_diagnosis_print_json(made, out);
     else if (status == TSR_OK)
         tsr_diagnosis_print(made, out);
@@ -76,14 +77,13 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_diagnose = {
     .name = "diagnose",
     .doc = "has a run converged, and if not, why and what to do",
-    .usage = {.arguments = "DIR",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about = "DIR is a run's folder, or a trace.h5 itself. The exit "
-                       "status is 0 where the run has converged, and 1 where "
-                       "it has not.\n"
-                       "R-hat and effective sample size after Vehtari et al. "
-                       "2021, with their limits; halves of the chains are "
-                       "compared after Viswanath et al. 2017."},
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "DIR is a run's folder, or a trace.h5 itself. The exit "
+             "status is 0 where the run has converged, and 1 where "
+             "it has not.\n"
+             "R-hat and effective sample size after Vehtari et al. "
+             "2021, with their limits; halves of the chains are "
+             "compared after Viswanath et al. 2017.",
     .run = diagnose};

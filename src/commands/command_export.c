@@ -16,47 +16,54 @@
 #include <string.h>
 #include <strings.h>
 
-static const tsr_option options[] = {
-    {.name = "draws",
-     .argument = "SPEC",
-     .initial = "even:20",
-     .doc = "which: all, best, even:NUMBER, [CHAIN/]FIRST[:LAST[:EVERY]], "
-            "several with commas; or arrangements, the middle of each "
-            "arrangement of the domains (summary)"},
-    {.name = "threshold",
-     .argument = "A",
-     .initial = "15",
-     .unit = "Angstrom",
-     .doc = "of --draws arrangements: how far apart on average those are that "
-            "count as two"},
-    {.name = "weights",
-     .argument = "FILE",
-     .doc =
-         "of reweight --output: even:NUMBER takes draws in proportion, heavy "
-         "ones several times"},
-    {.name = "format",
-     .argument = "FORMAT",
-     .doc = "pdb, cif or xyz: conformations; csv: the trace's variables; "
-            "without it, after the name of the output, else pdb"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .doc = "without it, to standard output; with it, PyMOL and ChimeraX "
-            "scripts beside it"},
-    {.name = "atoms",
-     .argument = "WHICH",
-     .initial = "auto",
-     .doc = "model: as sampled, a side chain is its centre; all: the input's "
-            "heavy atoms; auto: all where the input is still there"},
-    {.name = "state",
-     .argument = "NUMBER",
-     .doc = "of an ensemble's states only this one, from 1 as in rg_1"},
-    {.name = "align",
-     .argument = "RANGE",
-     .doc = "superposed by these residues on the start, as A:1-82, or by a "
-            "domain of the report, as domain:2; without it all on their mean"},
-    {.name = "raw", .doc = "not superposed, as they were drawn"},
-    TSR_OPTION_FORCE,
+static const char *const atoms_words[] = {"auto", "all", "model", NULL};
+enum { ATOMS_AUTO, ATOMS_ALL, ATOMS_MODEL };
+
+typedef struct {
+    char *draws, *weights, *format, *output, *align;
+    double threshold_ang;
+    int atoms, raw, force;
+    long state; /* 0: all */
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "draws", options, draws, .argument = "SPEC",
+              .initial = "even:20",
+              .doc = "which: all, best, even:NUMBER, "
+                     "[CHAIN/]FIRST[:LAST[:EVERY]], several with commas; or "
+                     "arrangements, the middle of each arrangement of the "
+                     "domains (summary)"),
+    TSR_FIELD(DOUBLE, "threshold", options, threshold_ang, .argument = "A",
+              .initial = "15", .unit = "Angstrom", .min = 0.1, .max = 1e4,
+              .doc = "of --draws arrangements: how far apart on average those "
+                     "are that count as two"),
+    TSR_FIELD(STRING, "weights", options, weights, .argument = "FILE",
+              .doc = "of reweight --output: even:NUMBER takes draws in "
+                     "proportion, heavy ones several times"),
+    TSR_FIELD(STRING, "format", options, format, .argument = "FORMAT",
+              .doc = "pdb, cif or xyz: conformations; csv: the trace's "
+                     "variables; without it, after the name of the output, "
+                     "else pdb"),
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "FILE",
+              .doc = "without it, to standard output; with it, PyMOL and "
+                     "ChimeraX scripts beside it"),
+    TSR_FIELD(CHOICE, "atoms", options, atoms, .argument = "WHICH",
+              .initial = "auto", .words = atoms_words,
+              .doc = "model: as sampled, a side chain is its centre; all: the "
+                     "input's heavy atoms; auto: all where the input is still "
+                     "there"),
+    TSR_FIELD(INT, "state", options, state, .argument = "NUMBER", .min = 1,
+              .max = 1e6,
+              .doc = "of an ensemble's states only this one, from 1 as in "
+                     "rg_1"),
+    TSR_FIELD(STRING, "align", options, align, .argument = "RANGE",
+              .doc = "superposed by these residues on the start, as A:1-82, "
+                     "or by a domain of the report, as domain:2; without it "
+                     "all on their mean"),
+    TSR_FIELD(BOOL, "raw", options, raw,
+              .doc = "not superposed, as they were drawn"),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 enum { CSV = 3, N_FORMAT = 4, MOST_PICKS = 256 };
@@ -123,27 +130,22 @@ static tsr_status write_scripts(const char *path, int format, tsr_err *err)
 
 /* ---- models ---- */
 
-static int is_arrangements(const tsr_args *args)
+static int is_arrangements(const options *o)
 {
-    return strcmp(tsr_args_value(args, "draws"), "arrangements") == 0;
+    return strcmp(o->draws, "arrangements") == 0;
 }
 
 /* The input's atoms, where they are asked for or can be had. */
-static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
+static tsr_status get_all_atoms(int which, const tsr_past_run *run,
                                 const tsr_model_atoms *model, tsr_log *log,
                                 tsr_all_atoms **all, tsr_err *err)
 {
-    const char *which = tsr_args_value(args, "atoms");
-    const int is_must = strcmp(which, "all") == 0;
     const char *path = run->has_config ? run->config.structure.file : NULL;
     tsr_structure *input = NULL;
     tsr_err local = {.status = TSR_OK};
     *all = NULL;
-    if (strcmp(which, "model") == 0)
+    if (which == ATOMS_MODEL)
         return TSR_OK;
-    if (!is_must && strcmp(which, "auto") != 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--atoms '%.40s': expected all, model or auto", which);
     tsr_status status =
         path == NULL
             ? tsr_fail(&local, TSR_E_NOINPUT, "the run has no input structure")
@@ -152,7 +154,7 @@ static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
     tsr_structure_free(input);
     if (status == TSR_OK)
         return TSR_OK;
-    if (is_must || status == TSR_E_NOMEM)
+    if (which == ATOMS_ALL || status == TSR_E_NOMEM)
         return tsr_fail(err, status, "--atoms all: %s", local.message);
     if (path != NULL)
         tsr_warn(log, "side chains are their centres (atom SC): %s",
@@ -162,14 +164,12 @@ static tsr_status get_all_atoms(const tsr_args *args, const tsr_past_run *run,
 
 /* Those of one state, or of all, superposed on the domain that tells them
  * apart, where --align does not say another. */
-static tsr_status pick_arrangements(const tsr_args *args, tsr_frames *frames,
+static tsr_status pick_arrangements(double threshold, tsr_frames *frames,
                                     int *pick, int **align,
                                     tsr_export_options *o, tsr_log *log,
                                     tsr_err *err)
 {
-    double threshold = tsr_arrangements_threshold;
     tsr_arrangements *a = NULL;
-    TSR_TRY(tsr_args_double(args, "threshold", 0.1, 1e4, &threshold, err));
     TSR_TRY(tsr_arrangements_make(frames, -1, threshold, 0, 0, NULL, &a, err));
     if (a == NULL)
         return tsr_fail(err, TSR_E_DATA,
@@ -196,15 +196,15 @@ static tsr_status pick_arrangements(const tsr_args *args, tsr_frames *frames,
 }
 
 /* Weights are for an ensemble of conformations, and for nothing else. */
-static tsr_status read_weights(const tsr_args *args,
+static tsr_status read_weights(const options *asked,
                                const tsr_draw_choice *choice, int format,
                                tsr_draw_weights *weights, tsr_err *err)
 {
     enum { MOST = 1000000 };
-    const char *path = tsr_args_value(args, "weights");
+    const char *path = asked->weights;
     if (path == NULL)
         return TSR_OK;
-    if (format == CSV || is_arrangements(args) || choice->n > 0 ||
+    if (format == CSV || is_arrangements(asked) || choice->n > 0 ||
         choice->is_best)
         return tsr_fail(err, TSR_E_USAGE,
                         "--weights goes with conformations and --draws "
@@ -263,15 +263,15 @@ static tsr_status mark_range(const tsr_model_atoms *model, const char *text,
 
 /* *align [*n] residues by which models are superposed, which the caller frees;
  * NULL: none were named. */
-static tsr_status read_align(const tsr_args *args, tsr_frames *frames,
+static tsr_status read_align(const options *asked, tsr_frames *frames,
                              int **align, int *n, tsr_err *err)
 {
     static const char domain[] = "domain:";
-    const char *text = tsr_args_value(args, "align");
+    const char *text = asked->align;
     const int n_residue = tsr_frames_atoms(frames)->n_residue;
     if (text == NULL)
         return TSR_OK;
-    if (tsr_args_count(args, "raw") > 0)
+    if (asked->raw)
         return tsr_fail(err, TSR_E_USAGE, "--align and --raw: give one");
     int *mark = calloc((size_t)n_residue + 1, sizeof *mark);
     TSR_TRY(tsr_allocated(mark, err));
@@ -290,36 +290,30 @@ static tsr_status read_align(const tsr_args *args, tsr_frames *frames,
     return status;
 }
 
-static tsr_status export_models(const tsr_args *args, const tsr_past_run *run,
+static tsr_status export_models(const options *asked, const tsr_past_run *run,
                                 const tsr_draw_choice *choice,
                                 const tsr_draw_weights *weights, int format,
                                 FILE *out, tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
-    tsr_err bad;
-    int n_bad = 0, n_model = 0, pick[MOST_PICKS], *align = NULL;
-    long state = -1;
+    int n_model = 0, pick[MOST_PICKS], *align = NULL;
     tsr_export_options o = {.format = (tsr_model_format)format,
                             .name = "draws",
-                            .is_raw = tsr_args_count(args, "raw") > 0,
+                            .is_raw = asked->raw,
+                            .state = asked->state > 0 ? (int)asked->state : -1,
                             .weights = weights->weight != NULL ? weights : NULL,
                             .trace = run->trace};
     if (run->directory == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "conformations are in a run's folder; name that, not "
                         "its trace");
-    tsr_status status = tsr_args_long(args, "state", 1, 1e6, &state, err);
-    TSR_THEN(status,
-             tsr_frames_open(run->directory, &frames, &n_bad, &bad, err));
-    if (status == TSR_OK && n_bad > 0)
-        tsr_warn(log, "%d trajector%s left out: %s", n_bad,
-                 n_bad == 1 ? "y is" : "ies are", bad.message);
-    TSR_THEN(status, get_all_atoms(args, run, tsr_frames_atoms(frames), log,
-                                   &o.all, err));
-    o.state = (int)state;
-    TSR_THEN(status, read_align(args, frames, &align, &o.n_align, err));
-    if (status == TSR_OK && is_arrangements(args))
-        status = pick_arrangements(args, frames, pick, &align, &o, log, err);
+    tsr_status status = tsr_frames_open(run->directory, log, &frames, err);
+    TSR_THEN(status, get_all_atoms(asked->atoms, run, tsr_frames_atoms(frames),
+                                   log, &o.all, err));
+    TSR_THEN(status, read_align(asked, frames, &align, &o.n_align, err));
+    if (status == TSR_OK && is_arrangements(asked))
+        status = pick_arrangements(asked->threshold_ang, frames, pick, &align,
+                                   &o, log, err);
     o.align = align;
     TSR_THEN(status, tsr_export_models(frames, choice, &o, out, &n_model, err));
     if (status == TSR_OK)
@@ -338,11 +332,9 @@ static tsr_status without_trace(tsr_past_run *run, tsr_status status,
                                 tsr_log *log, tsr_err *err)
 {
     tsr_frames *frames = NULL;
-    tsr_err bad, local;
-    int n_bad;
+    tsr_err local;
     if (status != TSR_E_DATA || run->directory == NULL || run->trace != NULL ||
-        tsr_frames_open(run->directory, &frames, &n_bad, &bad, &local) !=
-            TSR_OK)
+        tsr_frames_open(run->directory, NULL, &frames, &local) != TSR_OK)
         return status;
     tsr_frames_free(frames);
     tsr_warn(log, "only conformations can be written: %s", err->message);
@@ -365,12 +357,11 @@ static const tsr_file_target kinds[N_FORMAT + 1] = {
     [N_FORMAT] = {.begins = "# ", .holds = ": run in the folder of "}};
 
 /* May the file, and the scripts beside it, be written? */
-static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
+static tsr_status check_targets(const options *asked, const tsr_past_run *run,
                                 const char *path, int format, tsr_err *err)
 {
     static const char *const script[] = {"", ".pml", ".cxc"};
-    const char *const input[] = {run->trace_path,
-                                 tsr_args_value(args, "weights")};
+    const char *const input[] = {run->trace_path, asked->weights};
     const int n = format <= TSR_MODEL_CIF ? 3 : 1;
     for (int k = 0; k < n; k++) {
         tsr_file_target target = kinds[k == 0 ? format : N_FORMAT];
@@ -381,7 +372,7 @@ static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
         target.holds = target.holds != NULL ? target.holds : "";
         target.input = input;
         target.n_input = 2;
-        target.is_forced = tsr_args_count(args, "force") > 0;
+        target.is_forced = asked->force;
         TSR_TRY(tsr_file_check_target(&target, name, err));
     }
     return TSR_OK;
@@ -390,7 +381,8 @@ static tsr_status check_targets(const tsr_args *args, const tsr_past_run *run,
 static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *path = tsr_args_value(args, "output");
+    const options *asked = args->options;
+    const char *path = asked->output;
     if (path != NULL && strcmp(path, "-") == 0)
         path = NULL;
     tsr_past_run run = {.trace = NULL};
@@ -399,29 +391,26 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
     tsr_file_writer to = {.out = NULL};
     int format = 0;
     long n_row = 0;
-    tsr_status status =
-        parse_format(tsr_args_value(args, "format"), path, &format, err);
-    if (status == TSR_OK && is_arrangements(args) && format == CSV)
+    tsr_status status = parse_format(asked->format, path, &format, err);
+    if (status == TSR_OK && is_arrangements(asked) && format == CSV)
         status = tsr_fail(err, TSR_E_USAGE,
                           "--draws %s is for conformations, not for csv",
-                          tsr_args_value(args, "draws"));
-    if (status == TSR_OK && !is_arrangements(args))
-        status =
-            tsr_draw_choice_parse(tsr_args_value(args, "draws"), &choice, err);
-    TSR_THEN(status, read_weights(args, &choice, format, &weights, err));
-    TSR_THEN(status,
-             tsr_past_run_open(tsr_args_argument(args), &run, log, err));
+                          asked->draws);
+    if (status == TSR_OK && !is_arrangements(asked))
+        status = tsr_draw_choice_parse(asked->draws, &choice, err);
+    TSR_THEN(status, read_weights(asked, &choice, format, &weights, err));
+    TSR_THEN(status, tsr_past_run_open(args->argument[0], &run, log, err));
     if (status != TSR_OK && format != CSV)
         status = without_trace(&run, status, log, err);
     if (status == TSR_OK && path != NULL)
-        status = check_targets(args, &run, path, format, err);
+        status = check_targets(asked, &run, path, format, err);
     if (status == TSR_OK && path != NULL)
         status = tsr_file_begin(&to, path, err);
     FILE *into = to.out != NULL ? to.out : out;
     if (status == TSR_OK && format == CSV)
         status = tsr_export_csv(run.trace, &choice, into, &n_row, err);
     else
-        TSR_THEN(status, export_models(args, &run, &choice, &weights, format,
+        TSR_THEN(status, export_models(asked, &run, &choice, &weights, format,
                                        into, log, err));
     const int has_scripts = to.beside != NULL && format <= TSR_MODEL_CIF;
     status = tsr_file_end(&to, status, err);
@@ -436,16 +425,14 @@ static tsr_status export(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_export = {
     .name = "export",
     .doc = "chosen draws as PDB, mmCIF, XYZ or CSV",
-    .usage = {.arguments = "DIR",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about =
-                  "Conformations come from the run's trajectories "
-                  "(output.trajectory_every), superposed on their mean (or "
-                  "see --align), with the spread of each residue as B factor. "
-                  "even:20 is an "
-                  "ensemble that stands for the posterior. With --atoms all, "
-                  "side chains are those of the input, turned about CA-CB "
-                  "towards the drawn centre."},
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Conformations come from the run's trajectories "
+             "(output.trajectory_every), superposed on their mean (or "
+             "see --align), with the spread of each residue as B factor. "
+             "even:20 is an "
+             "ensemble that stands for the posterior. With --atoms all, "
+             "side chains are those of the input, turned about CA-CB "
+             "towards the drawn centre.",
     .run = export};

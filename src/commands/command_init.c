@@ -1,38 +1,602 @@
-/* tessera init: a first configuration from a model and curves. */
+/* tessera init: a first configuration from a model and curves, with what of the
+ * model is rigid and what is flexible, as text and as a picture. It is written
+ * for someone who reads a configuration for the first time: what was found and
+ * what to look at come before it, and each range says what it is. */
 #include "commands/command.h"
-#include "commands/init_config.h"
 
+#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "maps/density_map.h"
+#include "molecule/parts.h"
+#include "molecule/structure.h"
 #include "report/figure.h"
+#include "scattering/saxs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .doc = "where the configuration goes instead of standard output; its "
-            "picture lies beside it (.svg)"},
-    {.name = "pae",
-     .argument = "JSON",
-     .doc = "predicted aligned errors of the model, AlphaFold 2 or 3; without "
-            "it those that lie beside the model are used"},
-    {.name = "picture",
-     .argument = "SVG",
-     .doc = "where the picture goes, also without --output"},
-    TSR_INIT_DATA_OPTIONS,
-    TSR_OPTION_FORCE,
-    {0}};
+/* How the first line of its configurations begins. */
+#define MARK "# tessera init "
+
+typedef struct {
+    const tsr_init_job *job;
+    const tsr_curves *curves; /* of it */
+    tsr_pool pool;
+    char *picture; /* where it goes; NULL: there is none */
+    char *pae;     /* errors that were used; NULL: none */
+    tsr_structure *structure;
+    tsr_parts *parts;
+    tsr_saxs **saxs; /* [curves->n] */
+} work;
+
+/* ---- stretches of a chain ---- */
+
+/* Stretches of a chain, in order, are those of equal part. */
+typedef struct {
+    int first, last;
+    int part;                        /* -1: flexible */
+    const tsr_flexible_range *range; /* of a flexible one */
+} span;
+
+enum { ROW = 64 /* letters at most for a chain */ };
+static const double coarse_end = 0.35; /* 1/Angstrom */
+
+/* Angstrom: maps up to it show more than where rigid parts lie. */
+static const double bending_map = 8.0;
+
+static int chain_last(const work *init, int first)
+{
+    const tsr_structure *s = init->structure;
+    int last = first;
+    while (last + 1 < s->n_residue &&
+           strcmp(s->residue[last + 1].chain, s->residue[first].chain) == 0)
+        last++;
+    return last;
+}
+
+static span stretch_at(const work *init, int first)
+{
+    const tsr_parts *p = init->parts;
+    span s = {.first = first, .last = first, .part = p->part[first]};
+    int end = chain_last(init, first);
+    for (int k = 0; k < p->n_range && s.part < 0; k++)
+        if (p->range[k].first == first) {
+            s.range = &p->range[k];
+            s.last = s.range->last;
+        }
+    while (s.part >= 0 && s.last < end && p->part[s.last + 1] == s.part)
+        s.last++;
+    return s;
+}
+
+/* For people: "A:97-103". */
+static int name_stretch(const work *init, span stretch, size_t size, char *text)
+{
+    const tsr_residue_record *r = init->structure->residue;
+    int a = r[stretch.first].number, b = r[stretch.last].number;
+    return a == b
+               ? snprintf(text, size, "%s:%d", r[stretch.first].chain, a)
+               : snprintf(text, size, "%s:%d-%d", r[stretch.first].chain, a, b);
+}
+
+/* "linker, 7 residues" */
+static int describe_stretch(const work *init, span stretch, size_t size,
+                            char *text)
+{
+    static const char *const role[] = {"tail", "linker", "loop",
+                                       "no fold: all of it flexible"};
+    int n = stretch.last - stretch.first + 1;
+    const char *s = n == 1 ? "" : "s";
+    if (stretch.range != NULL)
+        return snprintf(text, size, "%s, %d residue%s",
+                        role[stretch.range->role], n, s);
+    return snprintf(
+        text, size, "part %d, %d residue%s%s", stretch.part + 1, n, s,
+        init->parts->rigid[stretch.part].is_fixed && init->parts->fixed.n > 0
+            ? ", keeps its place"
+            : "");
+}
+
+/* ---- the configuration: what was found ---- */
+
+/* Part 1 to 9, then a, b, ...; ~ what moves. */
+static char sign_of(int part)
+{
+    static const char sign[] = "123456789abcdefghijklmnopqrstuvwxyz";
+    return part < 0 ? '~' : sign[part % (int)(sizeof sign - 1)];
+}
+
+static void draw_chain(const work *init, const char *prefix, int first,
+                       int last, FILE *out)
+{
+    const tsr_parts *p = init->parts;
+    const tsr_residue_record *r = init->structure->residue;
+    int n = last - first + 1, step = (n + ROW - 1) / ROW;
+    fprintf(out, "%s%s %5d ", prefix, r[first].chain, r[first].number);
+    for (int i = first; i <= last; i += step) { /* what moves is never lost */
+        int at = i;
+        for (int j = i; j < i + step && j <= last; j++)
+            at = p->part[j] < 0 ? j : at;
+        fputc(sign_of(p->part[at]), out);
+    }
+    fprintf(out, " %d\n%s%*s", r[last].number, prefix,
+            (int)strlen(r[first].chain) + 7, "");
+    for (int i = first; i <= last; i += step)
+        fputc(p->kind[i] == 'H' ? 'H' : p->kind[i] == 'E' ? 'E' : '.', out);
+    fputc('\n', out);
+}
+
+static void draw_text(const work *init, const char *prefix, FILE *out)
+{
+    const int n = init->structure->n_residue;
+    const tsr_parts *p = init->parts;
+    if (n > 0)
+        fprintf(out,
+                "%sNumbers: rigid parts; ~: flexible; below it H helix, E "
+                "strand.\n",
+                prefix);
+    for (int i = 0; i < n; i = chain_last(init, i) + 1)
+        draw_chain(init, prefix, i, chain_last(init, i), out);
+    for (int i = 0; i < n;) {
+        char name[64], what[96];
+        span s = stretch_at(init, i);
+        name_stretch(init, s, sizeof name, name);
+        describe_stretch(init, s, sizeof what, what);
+        fprintf(out, "%s  %-14s %s\n", prefix, name, what);
+        i = s.last + 1;
+    }
+    for (int k = p->flexible.n - p->n_strand; k < p->flexible.n; k++)
+        fprintf(out, "%s  %-14s single-stranded\n", prefix,
+                p->flexible.item[k]);
+    if (n == 0 && p->n_strand == 0)
+        fprintf(out, "%s  no single strand: all is one rigid part\n", prefix);
+}
+
+/* ---- the configuration: YAML ---- */
+
+/* YAML reads a text as JSON writes it. */
+static void quote(FILE *out, const char *text)
+{
+    tsr_json_text(&(tsr_json){.out = out}, NULL, text);
+}
+
+/* The path of a file as seen from the folder of the configuration: as given
+ * where that is the current folder, shorter where it lies below, else
+ * absolute. */
+static tsr_status print_path(const work *init, const char *path, FILE *out,
+                             tsr_err *err)
+{
+    const char *name = init->job->output == NULL
+                           ? NULL
+                           : tsr_text_file_name(init->job->output);
+    if (name == NULL || name == init->job->output || path[0] == '/') {
+        quote(out, path);
+        return TSR_OK;
+    }
+    char *folder = NULL, *whole = NULL;
+    char *given = tsr_words_of("%.*s", (int)(name - init->job->output),
+                               init->job->output);
+    tsr_status status = tsr_allocated(given, err);
+    TSR_THEN(status, tsr_file_absolute(given, &folder, err));
+    TSR_THEN(status, tsr_file_absolute(path, &whole, err));
+    if (status == TSR_OK) {
+        size_t n = strlen(folder);
+        quote(out, strncmp(whole, folder, n) == 0 ? whole + n : whole);
+    }
+    free(given);
+    free(folder);
+    free(whole);
+    return status;
+}
+
+static void print_head(const work *init, FILE *out)
+{
+    const tsr_parts *p = init->parts;
+    char word[TSR_SHELL_SIZE];
+    fprintf(out, MARK "%s", tsr_text_shell(init->job->model, word));
+    const tsr_curves *c = init->curves;
+    for (int k = 0; k < c->n_xray; k++)
+        fprintf(out, " %s", tsr_text_shell(c->path[k], word));
+    for (int k = c->n_xray; k < c->n; k++)
+        fprintf(out, " --sans %s=%g", tsr_text_shell(c->path[k], word),
+                c->d2o[k]);
+    if (init->curves->data->map != NULL)
+        fprintf(out, " --map %s --resolution %g",
+                tsr_text_shell(init->curves->data->map, word),
+                init->curves->data->resolution_ang);
+    fprintf(out, "\n#\n# What holds together was found from\n#   %s%s%s\n#\n",
+            tsr_evidence_text(p->evidence),
+            init->pae != NULL ? "\n#   in " : "",
+            init->pae != NULL ? tsr_text_shell(init->pae, word) : "");
+    draw_text(init, "# ", out);
+    if (p->n_note > 0)
+        fputs("#\n# To look at:\n", out);
+    for (int k = 0; k < p->n_note; k++) {
+        fputs("# - ", out);
+        tsr_text_wrap(out, 4, 0, "#   ", p->note[k]);
+    }
+    fputs("#\n# Next: tessera check FILE, then tessera run FILE. Every key: "
+          "tessera run --help all.\n",
+          out);
+}
+
+/* The ranges, each with what it is; a range may be several words where numbers
+ * do not go up one by one. */
+static void print_flexible(const work *init, FILE *out)
+{
+    const tsr_parts *p = init->parts;
+    fputs("  flexible: # the rest moves as rigid parts\n", out);
+    for (int k = 0; k < p->flexible.n; k++) {
+        fputs("    - ", out);
+        quote(out, p->flexible.item[k]);
+        for (int r = 0; r < p->n_range; r++) {
+            char name[64], what[96];
+            span s = stretch_at(init, p->range[r].first);
+            name_stretch(init, s, sizeof name, name);
+            describe_stretch(init, s, sizeof what, what);
+            if (strcmp(name, p->flexible.item[k]) == 0)
+                fprintf(out, " # %s", what);
+        }
+        if (k >= p->flexible.n - p->n_strand)
+            fputs(" # single-stranded", out);
+        fputc('\n', out);
+    }
+}
+
+/* All of the model bends into a map: where the map shows more than where parts
+ * lie, and where there are no parts that could move. */
+static int is_bent(const work *init)
+{
+    return init->curves->data->map != NULL &&
+           (init->curves->data->resolution_ang <= bending_map ||
+            init->parts->flexible.n == 0);
+}
+
+static void print_structure(const work *init, FILE *out)
+{
+    const tsr_parts *p = init->parts;
+    if (is_bent(init)) {
+        fputs("  flexible: all # bends into the map, also what was found rigid "
+              "above\n",
+              out);
+        return;
+    }
+    if (p->flexible.n == 0)
+        fputs("  still: true # one compact part: nothing moves; what is "
+              "inferred is\n              # hydration, scale, background and "
+              "noise\n",
+              out);
+    else
+        print_flexible(init, out);
+    if (p->fixed.n > 0)
+        fputs(
+            "  fixed: # keep their places; between two of a chain lie loops\n",
+            out);
+    for (int k = 0; k < p->fixed.n; k++) {
+        fputs("    - ", out);
+        quote(out, p->fixed.item[k]);
+        fputc('\n', out);
+    }
+    if (p->flexible.n > 0)
+        fputs("  states: 1 # 2 or more: an ensemble, where one conformation "
+              "does not fit\n",
+              out);
+}
+
+/* Of neutrons: the solvent, and what is not as it usually is. */
+static void print_solvent(const tsr_curves *c, int k, FILE *out)
+{
+    fprintf(out, "    kind: sans\n    d2o: %g\n", c->d2o[k]);
+    if (c->data->exchange != TSR_NEUTRON_EXCHANGE)
+        fprintf(out, "    exchange: %g\n", c->data->exchange);
+    for (int i = 0; i < c->data->deuterated.n; i++) {
+        fputs(i == 0 ? "    deuterated: [" : ", ", out);
+        quote(out, c->data->deuterated.item[i]);
+    }
+    if (c->data->deuterated.n > 0)
+        fputs("]\n", out);
+}
+
+static tsr_status print_data(const work *init, FILE *out, tsr_err *err)
+{
+    const tsr_curves *c = init->curves;
+    tsr_status status = TSR_OK;
+    if (init->curves->data->map != NULL) {
+        fputs("data:\n  - kind: map\n    file: ", out);
+        TSR_TRY(print_path(init, init->curves->data->map, out, err));
+        fprintf(out, "\n    resolution: %g # Angstrom\n",
+                init->curves->data->resolution_ang);
+    } else if (c->n == 0)
+        fputs("# data: # a curve: q, I, sigma\n#   - file: exp.dat\n", out);
+    else
+        fputs("data:\n", out);
+    for (int k = 0; k < c->n && status == TSR_OK; k++) {
+        const tsr_saxs *s = init->saxs[k];
+        fputs("  - file: ", out);
+        status = print_path(init, c->path[k], out, err);
+        fprintf(out, "\n    # %d points, q %.4g to %.4g 1/Angstrom", s->n,
+                s->q[0], s->q[s->n - 1]);
+        if (isfinite(s->rg_guinier))
+            fprintf(out, ", Rg %.1f Angstrom (Guinier)", s->rg_guinier);
+        fputc('\n', out);
+        if (k >= c->n_xray)
+            print_solvent(c, k, out);
+        if (s->q[s->n - 1] > coarse_end)
+            fprintf(out,
+                    "    q_range: [0, %g] # beyond it bodies are too coarse\n",
+                    coarse_end);
+    }
+    return status;
+}
+
+static tsr_status write_yaml(const work *init, FILE *out, tsr_err *err)
+{
+    print_head(init, out);
+    fputs("seed: 1\nstructure:\n  file: ", out);
+    TSR_TRY(print_path(init, init->job->model, out, err));
+    fputc('\n', out);
+    print_structure(init, out);
+    if (init->curves->data->map == NULL || init->curves->n > 0)
+        fputs("contrast: {c1: 1, c2: infer} # excluded volume fixed, hydration "
+              "inferred\n",
+              out);
+    TSR_TRY(print_data(init, out, err));
+    if (init->parts->flexible.n > 0 || is_bent(init))
+        fputs("prior: {relax: true} # what overlaps in the model is moved "
+              "apart first\n",
+              out);
+    if (is_bent(init))
+        fputs(
+            "# A fit: a long warm-up brings the model into the map, draws show "
+            "what came\n# of it. How sure it is takes many more draws "
+            "(docs/density.md).\n"
+            "sampler: {chains: 8, warmup: 300000, draws: 100, thin: 10, "
+            "temperatures: 1}\n",
+            out);
+    return TSR_OK;
+}
+
+/* ---- the picture ----
+ *
+ * A bar a chain, coloured by rigid part, what moves as a thin line, secondary
+ * structure above it, and where a prediction tells it, how sure it is, below;
+ * then the strands that ride on the protein. */
+
+enum {
+    WIDTH = 900,
+    LEFT = 60,
+    RIGHT = 30,
+    TOP = 46,
+    CHAIN = 88,
+    STRAND = 52,
+    CURVE = 20,
+    KEY = 20
+};
+
+static const char *const colours[] = {"#3b6ea5", "#d98032", "#4f9d69",
+                                      "#8a63a8", "#c2504e", "#7a6a55",
+                                      "#c77fb0", "#5aa6b8"};
+static const char flexible_colour[] = "#555555";
+
+static const char *colour_of(int part)
+{
+    return part < 0 ? flexible_colour
+                    : colours[part % (int)(sizeof colours / sizeof *colours)];
+}
+
+typedef struct {
+    const work *init;
+    tsr_svg *svg;
+    int first, last; /* of the chain */
+    double y;        /* its middle */
+    double scale;    /* pixels a residue, the same for all chains */
+} row;
+
+static double x_of(const row *r, double residue)
+{
+    return LEFT + (residue - r->first) * r->scale;
+}
+
+static void draw_structure(const row *r)
+{
+    const char *kind = r->init->parts->kind;
+    for (int i = r->first, last; i <= r->last; i = last + 1) {
+        int is_helix = kind[i] == 'H';
+        for (last = i; last < r->last && kind[last + 1] == kind[i];)
+            last++;
+        if (is_helix || kind[i] == 'E')
+            tsr_svg_rect(r->svg, x_of(r, i), r->y - (is_helix ? 26 : 24),
+                         (last - i + 1) * r->scale, is_helix ? 8 : 4,
+                         is_helix ? "#b04a5a" : "#c9a227", 1.0);
+    }
+}
+
+static void draw_stretches(const row *r)
+{
+    for (int i = r->first; i <= r->last;) {
+        char text[64];
+        span s = stretch_at(r->init, i);
+        double x0 = x_of(r, s.first), x1 = x_of(r, s.last + 1);
+        double half = s.part < 0 ? 2.5 : 12.0;
+        tsr_svg_rect(r->svg, x0, r->y - half, x1 - x0, 2.0 * half,
+                     colour_of(s.part), 1.0);
+        snprintf(text, sizeof text, "%d", s.part + 1);
+        if (s.part >= 0 && x1 - x0 > 40.0) {
+            tsr_svg_rect(r->svg, 0.5 * (x0 + x1) - 11.0, r->y - 8.0, 22.0, 16.0,
+                         "#ffffff", 0.85);
+            tsr_svg_text(r->svg, 0.5 * (x0 + x1), r->y + 4.5, 12.0,
+                         TSR_SVG_MIDDLE, 0, text);
+        }
+        i = s.last + 1;
+    }
+}
+
+static int has_confidence(const row *r)
+{
+    return r->init->parts->evidence != TSR_EVIDENCE_CONTACTS;
+}
+
+/* How sure a prediction is, from 0 at the bottom to 1. */
+static void draw_confidence(const row *r)
+{
+    size_t n = (size_t)(r->last - r->first) + 1;
+    double *x = calloc(n, sizeof *x), *y = calloc(n, sizeof *y);
+    for (size_t k = 0; x != NULL && y != NULL && k < n; k++) {
+        x[k] = x_of(r, r->first + (double)k + 0.5);
+        y[k] = r->y + 36.0 -
+               18.0 * r->init->parts->confidence[(size_t)r->first + k];
+    }
+    if (x != NULL && y != NULL)
+        tsr_svg_stroke(r->svg, (int)n, x, y, "#1b7f7a", 1.2, 1.0, NULL);
+    free(x);
+    free(y);
+}
+
+/* Where stretches begin, as far as the numbers have room; and the last. */
+static void draw_numbers(const row *r)
+{
+    const tsr_residue_record *residue = r->init->structure->residue;
+    double y = r->y + (has_confidence(r) ? 38.0 : 18.0), taken = -100.0;
+    double end = x_of(r, r->last + 1);
+    char text[32];
+    for (int i = r->first; i <= r->last;) {
+        span s = stretch_at(r->init, i);
+        double x = x_of(r, i);
+        if (x - taken > 24.0 && end - x > 24.0) {
+            snprintf(text, sizeof text, "%d", residue[i].number);
+            tsr_svg_line(r->svg, x, y, x, y + 4.0, "#888888", 1.0);
+            tsr_svg_text(r->svg, x, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
+            taken = x;
+        }
+        i = s.last + 1;
+    }
+    snprintf(text, sizeof text, "%d", residue[r->last].number);
+    tsr_svg_line(r->svg, end, y, end, y + 4.0, "#888888", 1.0);
+    tsr_svg_text(r->svg, end, y + 14.0, 10.0, TSR_SVG_MIDDLE, 0, text);
+}
+
+static void draw_row(const row *r)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s",
+             r->init->structure->residue[r->first].chain);
+    tsr_svg_text(r->svg, LEFT - 14, r->y + 5.0, 15.0, TSR_SVG_END, 0, name);
+    draw_structure(r);
+    draw_stretches(r);
+    if (has_confidence(r))
+        draw_confidence(r);
+    draw_numbers(r);
+}
+
+/* The next strand from residue *at of the file on whose chain has no bar yet:
+ * how many nucleotides; *at behind it; 0: there is none. */
+static int next_strand(const tsr_structure *s, const tsr_atoms *all, int *at,
+                       const tsr_file_residue **first)
+{
+    while (*at < all->n_residue) {
+        int n = 0, has_bar = 0;
+        *first = &all->residue[*at];
+        for (int i = 0; i < s->n_residue && !has_bar; i++)
+            has_bar = strcmp(s->residue[i].chain, (*first)->chain) == 0;
+        for (;
+             *at < all->n_residue && all->residue[*at].kind == (*first)->kind &&
+             strcmp(all->residue[*at].chain, (*first)->chain) == 0;
+             ++*at)
+            n++;
+        if (!has_bar && (*first)->kind == TSR_MOLECULE_NUCLEOTIDE)
+            return n;
+    }
+    return 0;
+}
+
+static void draw_strand(const row *r, int n, const tsr_file_residue *first)
+{
+    char text[64];
+    tsr_svg_text(r->svg, LEFT - 14, r->y + 5.0, 15.0, TSR_SVG_END, 0,
+                 first->chain);
+    tsr_svg_rect(r->svg, LEFT, r->y - 6.0, n * r->scale, 12.0, "#1b7f7a", 1.0);
+    snprintf(text, sizeof text, "%s, %d nucleotides",
+             first->name[0] == 'D' ? "DNA" : "RNA", n);
+    tsr_svg_text(r->svg, LEFT, r->y + 22.0, 11.0, TSR_SVG_START, 0, text);
+}
+
+static void draw_key(const row *r, double y)
+{
+    static const struct {
+        const char *colour, *text;
+        double height;
+    } key[] = {{"#3b6ea5", "rigid part (numbered)", 12.0},
+               {flexible_colour, "flexible", 4.0},
+               {"#b04a5a", "helix", 8.0},
+               {"#c9a227", "strand", 4.0},
+               {"#1b7f7a", "confidence", 1.5}};
+    int n = has_confidence(r) ? 5 : 4;
+    double x = LEFT;
+    for (int k = 0; k < n; k++) {
+        tsr_svg_rect(r->svg, x, y - 0.5 * key[k].height, 20.0, key[k].height,
+                     key[k].colour, 1.0);
+        tsr_svg_text(r->svg, x + 26.0, y + 4.0, 11.0, TSR_SVG_START, 0,
+                     key[k].text);
+        x += k == 0 ? 170.0 : 105.0;
+    }
+}
+
+static tsr_status write_picture(const work *init, const char *path,
+                                tsr_err *err)
+{
+    int n = init->structure->n_residue, n_chain = 0, longest = 1, n_strand = 0;
+    tsr_atoms *all = NULL;
+    const tsr_file_residue *strand;
+    char title[256];
+    const int is_plain = init->parts->evidence == TSR_EVIDENCE_CONTACTS;
+    const int high = CHAIN + (is_plain ? 0 : CURVE);
+    for (int i = 0; i < n; i = chain_last(init, i) + 1) {
+        int length = chain_last(init, i) - i + 1;
+        longest = length > longest ? length : longest;
+        n_chain++;
+    }
+    if (tsr_atoms_read(init->job->model, &all, NULL) == TSR_OK)
+        for (int at = 0, k;
+             (k = next_strand(init->structure, all, &at, &strand)) > 0;
+             n_strand++)
+            longest = k > longest ? k : longest;
+    row r = {.init = init,
+             .svg = tsr_svg_new(WIDTH,
+                                TOP + n_chain * high + n_strand * STRAND + KEY),
+             .scale = (double)(WIDTH - LEFT - RIGHT) / longest};
+    if (r.svg == NULL) {
+        tsr_atoms_free(all);
+        return tsr_no_memory(err);
+    }
+    snprintf(title, sizeof title, "%.120s: parts by %s",
+             tsr_text_file_name(init->job->model),
+             tsr_evidence_text(init->parts->evidence));
+    tsr_svg_text(r.svg, LEFT, 24.0, 13.0, TSR_SVG_START, 0, title);
+    for (int i = 0, k = 0; i < n; i = r.last + 1, k++) {
+        r.first = i;
+        r.last = chain_last(init, i);
+        r.y = TOP + k * high + 40.0;
+        draw_row(&r);
+    }
+    r.y = TOP + n_chain * high + 14.0;
+    for (int at = 0, k; n_strand > 0 && (k = next_strand(init->structure, all,
+                                                         &at, &strand)) > 0;
+         r.y += STRAND)
+        draw_strand(&r, k, strand);
+    draw_key(&r, r.y - 12.0);
+    tsr_status status = tsr_svg_write(r.svg, path, err);
+    tsr_svg_free(r.svg);
+    tsr_atoms_free(all);
+    return status;
+}
 
 /* ---- curves of a command line ---- */
 
 /* FILE=X; the name may have signs of equality of its own. */
-static tsr_status read_sans(const char *text, char **path, double *d2o,
-                            tsr_err *err)
+static tsr_status add_sans(tsr_curves *c, const char *text, tsr_err *err)
 {
     const char *equals = strrchr(text, '=');
     char *end = NULL;
@@ -43,213 +607,139 @@ static tsr_status read_sans(const char *text, char **path, double *d2o,
                         "--sans '%s': expected FILE=X, X the share of D2O in "
                         "the solvent, 0 to 1: %s=0.42",
                         text, equals == NULL ? text : "exp.dat");
-    *d2o = share;
-    *path = tsr_words_of("%.*s", (int)(equals - text), text);
-    return *path != NULL ? TSR_OK : tsr_no_memory(err);
+    c->d2o[c->n] = share;
+    c->path[c->n++] =
+        tsr_pool_print(&c->pool, "%.*s", (int)(equals - text), text);
+    return tsr_pool_check(&c->pool, err);
 }
 
-/* What all curves of neutrons have. */
-static tsr_status read_sample(const tsr_args *args, tsr_init_curves *c,
-                              tsr_err *err)
+tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
+                               tsr_err *err)
 {
-    tsr_neutron neutron = {.n_deuterated = 0};
-    c->exchange = TSR_NEUTRON_EXCHANGE;
-    c->n_deuterated = tsr_args_values(args, "deuterated", &c->deuterated);
-    const int has_exchange = tsr_args_count(args, "exchange") > 0;
-    if (c->n == c->n_xray && (has_exchange || c->n_deuterated > 0))
-        return tsr_fail(err, TSR_E_USAGE, "--%s goes with --sans FILE=X",
-                        has_exchange ? "exchange" : "deuterated");
-    for (int k = 0; k < c->n_deuterated; k++)
-        if (!tsr_neutron_deuterate(&neutron, c->deuterated[k]))
+    for (int k = 0; k < chains->n; k++)
+        if (!tsr_neutron_deuterate(out, chains->item[k]))
             return tsr_fail(err, TSR_E_USAGE,
                             "--deuterated '%s': expected CHAIN=X, X from 0 to "
                             "1 (without it 1), each chain once, %d at most",
-                            c->deuterated[k], TSR_NEUTRON_CHAINS);
-    return has_exchange
-               ? tsr_args_double(args, "exchange", 0.0, 1.0, &c->exchange, err)
-               : TSR_OK;
+                            chains->item[k], TSR_NEUTRON_CHAINS);
+    return TSR_OK;
 }
 
-tsr_status tsr_init_curves_read(const tsr_args *args, int n,
-                                const char *const *argument,
-                                tsr_init_curves *curves, tsr_err *err)
+tsr_status tsr_curves_read(const tsr_args *args, const tsr_data_options *data,
+                           tsr_curves *c, tsr_err *err)
 {
-    const char *const *sans;
-    const int n_sans = tsr_args_values(args, "sans", &sans);
-    tsr_init_curves *c = curves;
-    *c = (tsr_init_curves){.n = n + n_sans, .n_xray = n};
-    c->path = calloc((size_t)c->n + 1, sizeof *c->path);
-    c->d2o = calloc((size_t)c->n + 1, sizeof *c->d2o);
-    if (c->path == NULL || c->d2o == NULL)
-        return tsr_no_memory(err);
-    for (int k = 0; k < n; k++) {
-        c->path[k] = strdup(argument[k]);
-        if (c->path[k] == NULL)
-            return tsr_no_memory(err);
-    }
-    for (int k = 0; k < n_sans; k++)
-        TSR_TRY(read_sans(sans[k], &c->path[n + k], &c->d2o[n + k], err));
-    return read_sample(args, c, err);
+    tsr_neutron neutron = {.n_deuterated = 0};
+    const int n = args->n - 1 + data->sans.n;
+    *c = (tsr_curves){.n = args->n - 1, .n_xray = args->n - 1, .data = data};
+    tsr_pool_array(&c->pool, c->path, n);
+    tsr_pool_array(&c->pool, c->d2o, n);
+    TSR_TRY(tsr_pool_check(&c->pool, err));
+    for (int k = 0; k < c->n_xray; k++)
+        c->path[k] = args->argument[k + 1];
+    for (int k = 0; k < data->sans.n; k++)
+        TSR_TRY(add_sans(c, data->sans.item[k], err));
+    if (data->sans.n == 0 &&
+        tsr_args_given(args, "exchange") + data->deuterated.n > 0)
+        return tsr_fail(err, TSR_E_USAGE, "--%s goes with --sans FILE=X",
+                        tsr_args_given(args, "exchange") > 0 ? "exchange"
+                                                             : "deuterated");
+    if ((data->map != NULL) != (data->resolution_ang > 0.0))
+        return tsr_fail(err, TSR_E_USAGE, "--%s",
+                        data->map == NULL
+                            ? "resolution goes with --map MAP"
+                            : "map needs the map's resolution: --resolution R, "
+                              "in Angstrom");
+    return tsr_deuterated_read(&data->deuterated, &neutron, err);
 }
 
-void tsr_init_curves_clear(tsr_init_curves *curves)
+int tsr_curves_suit(const tsr_curves *c, int k, const tsr_neutron_options *o)
 {
-    for (int k = 0; curves->path != NULL && k < curves->n; k++)
-        free(curves->path[k]);
-    free(curves->path);
-    free(curves->d2o);
-    *curves = (tsr_init_curves){.n = 0};
-}
-
-int tsr_init_data_words(const tsr_args *args, const char **word)
-{
-    static const char *const names[] = {"sans", "exchange", "deuterated", "map",
-                                        "resolution"};
-    static const char *const typed[] = {"--sans", "--exchange", "--deuterated",
-                                        "--map", "--resolution"};
-    const char *const *value;
-    int n = 0;
-    for (int i = 0; i < 5; i++) {
-        const int n_value = tsr_args_values(args, names[i], &value);
-        for (int k = 0; k < n_value; k++) {
-            word[n++] = typed[i];
-            word[n++] = value[k];
-        }
-    }
-    return n;
-}
-
-int tsr_init_curves_suit(const tsr_init_curves *curves, int k,
-                         const tsr_neutron_options *entry)
-{
-    const tsr_init_curves *c = curves;
-    const tsr_neutron_options *o = entry;
+    const tsr_strings *chains = &c->data->deuterated;
     if (o == NULL || k < c->n_xray)
         return o == NULL && k < c->n_xray;
     const double d2o = o->d2o.word >= 0 ? 0.0 : o->d2o.number;
     int alike = fabs(d2o - c->d2o[k]) < 1e-6 &&
-                fabs(o->exchange - c->exchange) < 1e-6 &&
-                o->deuterated.n == c->n_deuterated;
-    for (int i = 0; i < c->n_deuterated && alike; i++)
-        alike = strcmp(o->deuterated.item[i], c->deuterated[i]) == 0;
+                fabs(o->exchange - c->data->exchange) < 1e-6 &&
+                o->deuterated.n == chains->n;
+    for (int i = 0; i < chains->n && alike; i++)
+        alike = strcmp(o->deuterated.item[i], chains->item[i]) == 0;
     return alike;
 }
 
 /* ---- the command ---- */
 
-typedef struct {
-    const tsr_args *args;
-    const char *output;
-    char *picture; /* NULL: none */
-    tsr_structure *structure;
-    tsr_parts *parts;
-    char *pae;
-    tsr_init init;
-} work;
-
-static void clear(work *w)
-{
-    for (int k = 0; w->init.saxs != NULL && k < w->init.curves.n; k++)
-        tsr_saxs_free(w->init.saxs[k]);
-    free(w->init.saxs);
-    tsr_init_curves_clear(&w->init.curves);
-    free(w->picture);
-    free(w->pae);
-    tsr_parts_free(w->parts);
-    tsr_structure_free(w->structure);
-}
-
+/* Beside the configuration, where no other place is named. */
 static tsr_status name_picture(work *w, tsr_err *err)
 {
-    const char *given = tsr_args_value(w->args, "picture");
-    if (given == NULL && w->output == NULL)
+    const char *output = w->job->output;
+    if (w->job->picture == NULL && output == NULL)
         return TSR_OK;
-    if (given != NULL) {
-        w->picture = strdup(given);
+    if (w->job->picture != NULL) {
+        w->picture = tsr_pool_text(&w->pool, w->job->picture);
     } else {
-        const char *name = tsr_text_file_name(w->output);
+        const char *name = tsr_text_file_name(output);
         const char *dot = strrchr(name, '.');
-        w->picture = tsr_words_of("%.*s.svg",
-                                  (int)(dot == NULL || dot == name
-                                            ? strlen(w->output)
-                                            : (size_t)(dot - w->output)),
-                                  w->output);
+        w->picture = tsr_pool_print(&w->pool, "%.*s.svg",
+                                    (int)(dot == NULL || dot == name
+                                              ? strlen(output)
+                                              : (size_t)(dot - output)),
+                                    output);
     }
-    return tsr_allocated(w->picture, err);
+    return tsr_pool_check(&w->pool, err);
 }
 
 /* Neither file may take the place of what was read, or of another's work. */
-static tsr_status check_targets(const work *w, tsr_err *err)
+static tsr_status check_targets(work *w, tsr_err *err)
 {
-    const tsr_init_curves *c = &w->init.curves;
-    const char **input = calloc((size_t)c->n + 2, sizeof *input);
-    if (input == NULL)
-        return tsr_no_memory(err);
-    int n = c->n + 1;
-    input[0] = w->init.model;
+    const tsr_curves *c = w->curves;
+    const char *output = w->job->output, **input;
+    tsr_pool_array(&w->pool, input, c->n + 2);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     for (int k = 0; k < c->n; k++)
-        input[k + 1] = c->path[k];
-    if (w->init.map != NULL)
-        input[n++] = w->init.map;
-    const int is_forced = tsr_args_count(w->args, "force") > 0;
-    const tsr_file_target config = {"init", TSR_INIT_MARK, TSR_INIT_MARK,
-                                    n,      input,         is_forced};
-    const tsr_file_target picture = {"init", "<svg", TSR_SVG_MARK,
-                                     n,      input,  is_forced};
-    tsr_status status = TSR_OK;
-    if (w->output != NULL && w->output[0] == '\0')
-        status = tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
-    if (w->output != NULL && status == TSR_OK)
-        status = tsr_file_check_target(&config, w->output, err);
-    if (status == TSR_OK && w->picture != NULL)
-        status = tsr_file_check_target(&picture, w->picture, err);
-    free(input);
-    return status;
+        input[k] = c->path[k];
+    input[c->n] = w->job->model;
+    input[c->n + 1] = c->data->map;
+    tsr_file_target target = {.maker = "init",
+                              .begins = MARK,
+                              .holds = MARK,
+                              .n_input = c->n + 2,
+                              .input = input,
+                              .is_forced = w->job->force};
+    if (output != NULL && output[0] == '\0')
+        return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a file");
+    if (output != NULL)
+        TSR_TRY(tsr_file_check_target(&target, output, err));
+    target.begins = "<svg";
+    target.holds = TSR_SVG_MARK;
+    return w->picture == NULL ? TSR_OK
+                              : tsr_file_check_target(&target, w->picture, err);
 }
 
-static tsr_status read_curves(work *w, tsr_log *log, tsr_err *err)
+/* The curves; and the map, so that what cannot be read is told now. */
+static tsr_status read_data(work *w, tsr_log *log, tsr_err *err)
 {
-    tsr_init *i = &w->init;
-    i->saxs = calloc((size_t)i->curves.n + 1, sizeof(tsr_saxs *));
-    tsr_status status = i->saxs == NULL ? tsr_no_memory(err) : TSR_OK;
-    for (int k = 0; k < i->curves.n && status == TSR_OK; k++)
-        status = tsr_saxs_read(i->curves.path[k], TSR_Q_AUTO, NULL, log,
-                               &i->saxs[k], err);
-    return status;
-}
-
-/* The map is read, so that what cannot be is told now. */
-static tsr_status read_map(work *w, tsr_log *log, tsr_err *err)
-{
+    const tsr_data_options *data = w->curves->data;
     tsr_map *map;
-    tsr_pool pool = {0};
-    const int has_resolution = tsr_args_count(w->args, "resolution") > 0;
-    if ((w->init.map != NULL) != has_resolution)
-        return tsr_fail(err, TSR_E_USAGE, "--%s",
-                        has_resolution
-                            ? "resolution goes with --map MAP"
-                            : "map needs the map's resolution: --resolution R, "
-                              "in Angstrom");
-    if (w->init.map == NULL)
+    tsr_pool_array(&w->pool, w->saxs, w->curves->n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    for (int k = 0; k < w->curves->n; k++)
+        TSR_TRY(tsr_saxs_read(w->curves->path[k], TSR_Q_AUTO, NULL, log,
+                              &w->saxs[k], err));
+    if (data->map == NULL)
         return TSR_OK;
-    TSR_TRY(tsr_args_double(w->args, "resolution", 0.5, 100.0,
-                            &w->init.resolution_ang, err));
-    tsr_status status =
-        tsr_map_read(w->init.map, TSR_MAP_ORIGIN_AUTO, log, &pool, &map, err);
-    TSR_THEN(status, tsr_map_check(map, w->init.resolution_ang, log, err));
-    tsr_pool_clear(&pool);
-    return status;
+    TSR_TRY(
+        tsr_map_read(data->map, TSR_MAP_ORIGIN_AUTO, log, &w->pool, &map, err));
+    return tsr_map_check(map, data->resolution_ang, log, err);
 }
 
-static tsr_status write_output(work *w, FILE *out, tsr_err *err)
+static tsr_status write_output(const work *w, FILE *out, tsr_err *err)
 {
     tsr_file_writer writer;
-    if (w->output == NULL)
-        return tsr_init_write(&w->init, out, err);
-    TSR_TRY(tsr_file_begin(&writer, w->output, err));
-    TSR_TRY(
-        tsr_file_end(&writer, tsr_init_write(&w->init, writer.out, err), err));
-    tsr_init_draw(&w->init, "", out);
+    if (w->job->output == NULL)
+        return write_yaml(w, out, err);
+    TSR_TRY(tsr_file_begin(&writer, w->job->output, err));
+    TSR_TRY(tsr_file_end(&writer, write_yaml(w, writer.out, err), err));
+    draw_text(w, "", out);
     return TSR_OK;
 }
 
@@ -262,67 +752,93 @@ static void tell(const work *w, tsr_log *log)
              w->pae != NULL ? w->pae : "");
     for (int k = 0; k < p->n_note; k++)
         tsr_warn(log, "%s", p->note[k]);
-    if (w->output != NULL)
-        tsr_info(log, "wrote %s%s%s; next: tessera check %s", w->output,
+    if (w->job->output != NULL)
+        tsr_info(log, "wrote %s%s%s; next: tessera check %s", w->job->output,
                  w->picture != NULL ? " and " : "",
                  w->picture != NULL ? w->picture : "",
-                 tsr_text_shell(w->output, word));
+                 tsr_text_shell(w->job->output, word));
 }
+
+static tsr_status make(work *w, FILE *out, tsr_log *log, tsr_err *err)
+{
+    TSR_TRY(name_picture(w, err));
+    TSR_TRY(check_targets(w, err));
+    TSR_TRY(tsr_structure_read_any(w->job->model, &w->structure, err));
+    TSR_TRY(tsr_parts_with(w->structure, w->job->pae,
+                           (tsr_parts_wish){.rigid = NULL}, log, &w->parts,
+                           &w->pae, err));
+    TSR_TRY(read_data(w, log, err));
+    TSR_TRY(write_output(w, out, err));
+    if (w->structure->n_residue == 0)
+        w->picture = NULL; /* of a protein's parts alone */
+    if (w->picture != NULL)
+        TSR_TRY(write_picture(w, w->picture, err));
+    tell(w, log);
+    return TSR_OK;
+}
+
+tsr_status tsr_init_model(const tsr_init_job *job, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    work w = {.job = job, .curves = job->curves};
+    tsr_status status = make(&w, out, log, err);
+    for (int k = 0; w.saxs != NULL && k < w.curves->n; k++)
+        tsr_saxs_free(w.saxs[k]);
+    free(w.pae);
+    tsr_parts_free(w.parts);
+    tsr_structure_free(w.structure);
+    tsr_pool_clear(&w.pool);
+    return status;
+}
+
+typedef struct {
+    char *output, *pae, *picture;
+    tsr_data_options data;
+    int force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "FILE",
+              .doc = "where the configuration goes instead of standard "
+                     "output; its picture lies beside it (.svg)"),
+    TSR_FIELD(STRING, "pae", options, pae, .argument = "JSON",
+              .doc = "predicted aligned errors of the model, AlphaFold 2 or "
+                     "3; without it those that lie beside the model are used"),
+    TSR_FIELD(STRING, "picture", options, picture, .argument = "SVG",
+              .doc = "where the picture goes, also without --output"),
+    TSR_OPTIONS_DATA(options, data),
+    TSR_OPTION_FORCE(options),
+    {0}};
 
 static tsr_status init(const tsr_args *args, FILE *out, tsr_log *log,
                        tsr_err *err)
 {
-    const char *const *argument;
-    int n = tsr_args_arguments(args, &argument);
-    work w = {.args = args, .output = tsr_args_value(args, "output")};
-    w.init = (tsr_init){.model = argument[0],
-                        .output = w.output,
-                        .map = tsr_args_value(args, "map")};
-    tsr_status status =
-        tsr_init_curves_read(args, n - 1, argument + 1, &w.init.curves, err);
-    if (status == TSR_OK)
-        status = name_picture(&w, err);
-    if (status == TSR_OK)
-        status = check_targets(&w, err);
-    if (status == TSR_OK)
-        status = tsr_structure_read_any(argument[0], &w.structure, err);
-    if (status == TSR_OK)
-        status = tsr_parts_with(w.structure, tsr_args_value(args, "pae"),
-                                (tsr_parts_wish){.rigid = NULL}, log, &w.parts,
-                                &w.pae, err);
-    w.init.pae = w.pae;
-    w.init.structure = w.structure;
-    w.init.parts = w.parts;
-    if (status == TSR_OK)
-        status = read_curves(&w, log, err);
-    if (status == TSR_OK)
-        status = read_map(&w, log, err);
-    if (status == TSR_OK)
-        status = write_output(&w, out, err);
-    if (status == TSR_OK && w.structure->n_residue == 0) {
-        free(w.picture); /* of a protein's parts alone */
-        w.picture = NULL;
-    }
-    if (status == TSR_OK && w.picture != NULL)
-        status = tsr_init_picture(&w.init, w.picture, err);
-    if (status == TSR_OK)
-        tell(&w, log);
-    clear(&w);
+    const options *o = args->options;
+    tsr_curves curves;
+    const tsr_init_job job = {.model = args->argument[0],
+                              .output = o->output,
+                              .pae = o->pae,
+                              .picture = o->picture,
+                              .force = o->force,
+                              .curves = &curves};
+    tsr_status status = tsr_curves_read(args, &o->data, &curves, err);
+    TSR_THEN(status, tsr_init_model(&job, out, log, err));
+    tsr_pool_clear(&curves.pool);
     return status;
 }
 
 const tsr_command tsr_command_init = {
     .name = "init",
     .doc = "write a configuration for a model and curves",
-    .usage = {.arguments = "MODEL [CURVE]...",
-              .min_arguments = 1,
-              .max_arguments = -1,
-              .options = options,
-              .about = "Finds what of the model is rigid and what is flexible: "
-                       "by predicted aligned errors where there are any, by "
-                       "pLDDT in the B column, else by contacts and secondary "
-                       "structure. Draws it along the chains, and says what "
-                       "the file lacks. docs/domains.md tells how. CURVEs are "
-                       "of X-rays; those of neutrons come by --sans, a density "
-                       "map by --map."},
+    .arguments = "MODEL [CURVE]...",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Finds what of the model is rigid and what is flexible: "
+             "by predicted aligned errors where there are any, by "
+             "pLDDT in the B column, else by contacts and secondary "
+             "structure. Draws it along the chains, and says what "
+             "the file lacks. docs/domains.md tells how. CURVEs are "
+             "of X-rays; those of neutrons come by --sans, a density "
+             "map by --map.",
     .run = init};

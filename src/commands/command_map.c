@@ -10,104 +10,98 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tsr_option options[] = {
-    {.name = "map",
-     .letter = 'm',
-     .argument = "MAP",
-     .doc = "the density map: MRC2014, CCP4 or OpenDX, gzipped or not"},
-    {.name = "like",
-     .argument = "MAP",
-     .doc = "simulate: a map whose grid the new one has"},
-    {.name = "resolution",
-     .letter = 'r',
-     .argument = "R",
-     .unit = "Angstrom",
-     .doc = "resolution of the map"},
-    {.name = "kernel",
-     .argument = "KIND",
-     .initial = "gaussian",
-     .doc = "how an atom looks: gaussian (as many electrons as the element "
-            "has, one width), radius (height 1, a width by element, as VMD), "
-            "electron (electron form factors)"},
-    {.name = "sigma-over-r",
-     .argument = "X",
-     .doc = "width of the blur over the resolution; best: that of the highest "
-            "correlation; default: 0.225, of the kernel radius 0.30"},
-    {.name = "mask-radius",
-     .argument = "D",
-     .initial = "3",
-     .unit = "Angstrom",
-     .doc = "cc_mask is over voxels at most so far from an atom"},
-    {.name = "mask",
-     .argument = "MASK",
-     .doc = "a map on the same grid, 1 inside and 0 outside; model: around "
-            "the model; threshold:X: around voxels of at least X. Voxels where "
-            "it is below 0.5 are left out, as those that are NaN; fsc takes it "
-            "with its soft edge"},
-    {.name = "mask-distance",
-     .argument = "D",
-     .initial = "5",
-     .unit = "Angstrom",
-     .doc = "how far masks by model or threshold reach"},
-    {.name = "mask-edge",
-     .argument = "D",
-     .initial = "5",
-     .unit = "Angstrom",
-     .doc = "how wide the edge beyond it is, over which they fall to 0"},
-    {.name = "threshold",
-     .argument = "T",
-     .doc = "also over voxels where the model's density is at least T; as "
-            "1.5sd: so many standard deviations above its mean"},
-    {.name = "origin",
-     .argument = "WHICH",
-     .initial = "auto",
-     .doc = "where the first voxel is: the header's field ORIGIN (origin), "
-            "NXSTART to NZSTART (nstart), or auto"},
-    {.name = "trajectory",
-     .letter = 't',
-     .argument = "FILE",
-     .doc = "cc, timeline: the frames of this trajectory (DCD, H5MD), of which "
-            "the model says the atoms, in the same order"},
-    {.name = "frames",
-     .argument = "N",
-     .initial = "200",
-     .doc = "at most so many conformations of a run, or frames of a "
-            "trajectory, evenly chosen"},
-    {.name = "by",
-     .argument = "PART",
-     .initial = "residue",
-     .doc = "timeline: rows are a residue, an element of secondary structure "
-            "(structure) or a chain"},
-    {.name = "select",
-     .argument = "NAME=RANGES",
-     .repeats = 1,
-     .doc =
-         "timeline: a row of named residues instead, as core=A:1-29,A:60-121"},
-    {.name = "difference",
-     .argument = "FILE",
-     .doc = "cc: write the map less the model's density, scaled to it, as MRC"},
-    {.name = "spatial",
-     .argument = "FILE",
-     .doc = "cc: write the correlation within tiles of 8 x 8 x 8 voxels, a "
-            "voxel each, as MRC"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; dock: "
-            "the model in its best place, as PDB or FILE.cif; mask: the mask"},
-    {.name = "svg",
-     .argument = "FILE",
-     .doc = "fsc: write the curves as a picture"},
-    {.name = "poses",
-     .argument = "N",
-     .initial = "5",
-     .doc = "dock: so many of the best places are told"},
-    {.name = "laplacian",
-     .doc = "dock: search by edges, for low resolutions or parts of what the "
-            "map has"},
-    TSR_OPTION_FORCE,
-    TSR_OPTION_JSON,
-    TSR_OPTION_DEVICE,
+static const char *const kernel_words[] = {"gaussian", "radius", "electron",
+                                           NULL};
+static const char *const sigma_words[] = {"usual", "best", NULL};
+static const char *const origin_words[] = {"auto", "origin", "nstart", NULL};
+static const char *const by_words[] = {"residue", "structure", "chain", NULL};
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "map", tsr_map_words, map, .letter = 'm',
+              .argument = "MAP",
+              .doc = "the density map: MRC2014, CCP4 or OpenDX, gzipped or "
+                     "not"),
+    TSR_FIELD(STRING, "like", tsr_map_words, like, .argument = "MAP",
+              .doc = "simulate: a map whose grid the new one has"),
+    TSR_FIELD(DOUBLE, "resolution", tsr_map_words, resolution_ang,
+              .letter = 'r', .argument = "R", .unit = "Angstrom", .min = 0.5,
+              .max = 100.0, .doc = "resolution of the map"),
+    TSR_FIELD(CHOICE, "kernel", tsr_map_words, kernel, .argument = "KIND",
+              .initial = "gaussian", .words = kernel_words,
+              .doc = "how an atom looks: gaussian (as many electrons as the "
+                     "element has, one width), radius (height 1, a width by "
+                     "element, as VMD), electron (electron form factors)"),
+    TSR_FIELD(NUMBER_OR_WORD, "sigma-over-r", tsr_map_words, sigma_over_r,
+              .argument = "X", .min = 0.05, .max = 1.0, .words = sigma_words,
+              .doc = "width of the blur over the resolution; best: that of "
+                     "the highest correlation; default: 0.225, of the kernel "
+                     "radius 0.30"),
+    TSR_FIELD(DOUBLE, "mask-radius", tsr_map_words, mask_radius_ang,
+              .argument = "D", .initial = "3", .unit = "Angstrom", .min = 0.1,
+              .max = 100.0,
+              .doc = "cc_mask is over voxels at most so far from an atom"),
+    TSR_FIELD(STRING, "mask", tsr_map_words, mask, .argument = "MASK",
+              .doc = "a map on the same grid, 1 inside and 0 outside; model: "
+                     "around the model; threshold:X: around voxels of at "
+                     "least X. Voxels where it is below 0.5 are left out, as "
+                     "those that are NaN; fsc takes it with its soft edge"),
+    TSR_FIELD(DOUBLE, "mask-distance", tsr_map_words, mask_distance_ang,
+              .argument = "D", .initial = "5", .unit = "Angstrom",
+              .max = 1000.0,
+              .doc = "how far masks by model or threshold reach"),
+    TSR_FIELD(DOUBLE, "mask-edge", tsr_map_words, mask_edge_ang,
+              .argument = "D", .initial = "5", .unit = "Angstrom",
+              .max = 1000.0,
+              .doc = "how wide the edge beyond it is, over which they fall to "
+                     "0"),
+    TSR_FIELD(STRING, "threshold", tsr_map_words, threshold, .argument = "T",
+              .doc = "also over voxels where the model's density is at least "
+                     "T; as 1.5sd: so many standard deviations above its "
+                     "mean"),
+    TSR_FIELD(CHOICE, "origin", tsr_map_words, origin, .argument = "WHICH",
+              .initial = "auto", .words = origin_words,
+              .doc = "where the first voxel is: the header's field ORIGIN "
+                     "(origin), NXSTART to NZSTART (nstart), or auto"),
+    TSR_FIELD(STRING, "trajectory", tsr_map_words, trajectory, .letter = 't',
+              .argument = "FILE",
+              .doc = "cc, timeline: the frames of this trajectory (DCD, "
+                     "H5MD), of which the model says the atoms, in the same "
+                     "order"),
+    TSR_FIELD(INT, "frames", tsr_map_words, frames, .argument = "N",
+              .initial = "200", .min = 1, .max = 1e6,
+              .doc = "at most so many conformations of a run, or frames of a "
+                     "trajectory, evenly chosen"),
+    TSR_FIELD(CHOICE, "by", tsr_map_words, by, .argument = "PART",
+              .initial = "residue", .words = by_words,
+              .doc = "timeline: rows are a residue, an element of secondary "
+                     "structure (structure) or a chain"),
+    TSR_FIELD(STRINGS, "select", tsr_map_words, select,
+              .argument = "NAME=RANGES",
+              .doc = "timeline: a row of named residues instead, as "
+                     "core=A:1-29,A:60-121"),
+    TSR_FIELD(STRING, "difference", tsr_map_words, difference,
+              .argument = "FILE",
+              .doc = "cc: write the map less the model's density, scaled to "
+                     "it, as MRC"),
+    TSR_FIELD(STRING, "spatial", tsr_map_words, spatial, .argument = "FILE",
+              .doc = "cc: write the correlation within tiles of 8 x 8 x 8 "
+                     "voxels, a voxel each, as MRC"),
+    TSR_FIELD(STRING, "output", tsr_map_words, output, .letter = 'o',
+              .argument = "FILE",
+              .doc = "simulate: the new map; timeline: FILE.csv and FILE.svg; "
+                     "dock: the model in its best place, as PDB or FILE.cif; "
+                     "mask: the mask"),
+    TSR_FIELD(STRING, "svg", tsr_map_words, svg, .argument = "FILE",
+              .doc = "fsc: write the curves as a picture"),
+    TSR_FIELD(INT, "poses", tsr_map_words, poses, .argument = "N",
+              .initial = "5", .min = 1, .max = TSR_MAP_MOST_POSES,
+              .doc = "dock: so many of the best places are told"),
+    TSR_FIELD(BOOL, "laplacian", tsr_map_words, laplacian,
+              .doc = "dock: search by edges, for low resolutions or parts of "
+                     "what the map has"),
+    TSR_OPTION_FORCE(tsr_map_words),
+    TSR_OPTION_JSON(tsr_map_words),
+    TSR_OPTION_DEVICE(tsr_map_words),
     {0}};
 
 typedef struct {
@@ -164,26 +158,26 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
 {
     for (const verb *other = verbs; other->name != NULL; other++)
         for (int k = 0; other != v && other->only[k] != NULL; k++)
-            if (tsr_args_count(args, other->only[k]) > 0 &&
+            if (tsr_args_given(args, other->only[k]) > 0 &&
                 !takes(v, other->only[k]))
                 return tsr_fail(err, TSR_E_USAGE,
                                 "--%s belongs to 'map %s', not to 'map %s'",
                                 other->only[k], other->name, v->name);
     if (v->map == NULL &&
-        (tsr_args_count(args, "map") > 0 || tsr_args_count(args, "like") > 0))
+        (tsr_args_given(args, "map") > 0 || tsr_args_given(args, "like") > 0))
         return tsr_fail(err, TSR_E_USAGE,
                         "'map %s' compares two maps: name them without --map",
                         v->name);
     if (v->map == NULL)
         return TSR_OK;
     const char *wrong = strcmp(v->map, "map") == 0 ? "like" : "map";
-    if (tsr_args_count(args, wrong) > 0)
+    if (tsr_args_given(args, wrong) > 0)
         return tsr_fail(err, TSR_E_USAGE, "'map %s' takes --%s, not --%s",
                         v->name, v->map, wrong);
-    if (tsr_args_value(args, v->map) == NULL)
+    if (tsr_args_given(args, v->map) == 0)
         return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a density map: --%s",
                         v->name, v->map);
-    if (strcmp(v->name, "cc") == 0 && tsr_args_count(args, "output") > 0)
+    if (strcmp(v->name, "cc") == 0 && tsr_args_given(args, "output") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "'map cc' writes its files with --difference and "
                         "--spatial");
@@ -192,7 +186,7 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
 
 static tsr_status read_threshold(tsr_map_job *job, tsr_err *err)
 {
-    const char *given = tsr_args_value(job->args, "threshold");
+    const char *given = job->words->threshold;
     char *end;
     if (given == NULL)
         return TSR_OK;
@@ -208,37 +202,21 @@ static tsr_status read_threshold(tsr_map_job *job, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status read_sigma(tsr_map_job *job, tsr_err *err)
-{
-    const char *given = tsr_args_value(job->args, "sigma-over-r");
-    if (given == NULL) {
-        job->sigma_over_r = tsr_blur_usual(job->kind);
-        return TSR_OK;
-    }
-    if (strcmp(given, "best") == 0)
-        return TSR_OK;
-    return tsr_args_double(job->args, "sigma-over-r", 0.05, 1.0,
-                           &job->sigma_over_r, err);
-}
-
 static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
 {
-    long frames = 0;
-    if (tsr_args_value(job->args, "resolution") == NULL)
+    const tsr_map_words *o = job->words;
+    if (!(o->resolution_ang > 0.0))
         return tsr_fail(err, TSR_E_USAGE,
                         "the resolution of the map is missing: --resolution R, "
                         "in Angstrom; no header has it, the paper or the "
                         "database entry says it");
-    TSR_TRY(tsr_args_double(job->args, "resolution", 0.5, 100.0,
-                            &job->resolution_ang, err));
-    TSR_TRY(
-        tsr_blur_find(tsr_args_value(job->args, "kernel"), &job->kind, err));
-    TSR_TRY(read_sigma(job, err));
-    TSR_TRY(tsr_args_double(job->args, "mask-radius", 0.1, 100.0,
-                            &job->mask_ang, err));
-    TSR_TRY(tsr_args_long(job->args, "frames", 1.0, 1e6, &frames, err));
-    job->most_frames = (int)frames;
-    job->trajectory = tsr_args_value(job->args, "trajectory");
+    job->resolution_ang = o->resolution_ang;
+    job->kind = (tsr_blur)o->kernel;
+    job->sigma_over_r = o->sigma_over_r.word == 0 ? tsr_blur_usual(job->kind)
+                                                  : o->sigma_over_r.number;
+    job->mask_ang = o->mask_radius_ang;
+    job->most_frames = (int)o->frames;
+    job->trajectory = o->trajectory;
     if (job->trajectory != NULL && job->n_model != 1)
         return tsr_fail(err, TSR_E_USAGE,
                         "--trajectory goes with one model, which says its "
@@ -248,35 +226,19 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
 
 /* ---- the map and the engine ---- */
 
-static tsr_status read_origin(const tsr_args *args, tsr_map_origin *out,
-                              tsr_err *err)
-{
-    static const char *const word[] = {"auto", "origin", "nstart"};
-    const char *given = tsr_args_value(args, "origin");
-    for (int k = 0; k < 3; k++)
-        if (strcmp(given, word[k]) == 0) {
-            *out = (tsr_map_origin)k;
-            return TSR_OK;
-        }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--origin '%.40s': expected auto, origin or nstart", given);
-}
-
 tsr_status tsr_map_job_mask(tsr_map_job *job, const tsr_map *map,
                             const char *model, float **value, tsr_err *err)
 {
     tsr_mask_source source = {
-        .mask = tsr_args_value(job->args, "mask"),
+        .mask = job->words->mask,
+        .distance_ang = job->words->mask_distance_ang,
+        .edge_ang = job->words->mask_edge_ang,
         .origin = job->origin,
         .no_start_status = TSR_E_USAGE,
         .no_start = "--mask model: there is no model here; tessera map mask "
                     "makes one around a model, as a file"};
     tsr_map_models models;
     *value = NULL;
-    TSR_TRY(tsr_args_double(job->args, "mask-distance", 0.0, 1000.0,
-                            &source.distance_ang, err));
-    TSR_TRY(tsr_args_double(job->args, "mask-edge", 0.0, 1000.0,
-                            &source.edge_ang, err));
     if (model == NULL || source.mask == NULL ||
         strcmp(source.mask, "model") != 0)
         return tsr_mask_make(&source, map, job->log, &job->pool, value, err);
@@ -310,14 +272,14 @@ static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "
                         "outside?",
-                        tsr_args_value(job->args, "mask"), left);
+                        job->words->mask, left);
     tsr_info(job->log, "%zu of %zu voxels are within the mask", left, n);
     return tsr_map_check(map, 0.0, NULL, err);
 }
 
 static tsr_status open_engine(tsr_map_job *job, tsr_err *err)
 {
-    const char *device = tsr_args_value(job->args, "device");
+    const char *device = job->words->device;
     TSR_TRY(apply_mask(job, err));
     if (strcmp(device, "reference") == 0)
         return tsr_density_reference_new(job->map, &job->engine, err);
@@ -352,17 +314,15 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,
                               tsr_err *err)
 {
-    const char *input[4] = {job->map != NULL ? job->map->path : NULL,
-                            tsr_args_value(job->args, "mask"),
-                            job->n_model > 0 ? job->model[0] : NULL,
-                            job->trajectory};
+    const char *input[4] = {
+        job->map != NULL ? job->map->path : NULL, job->words->mask,
+        job->n_model > 0 ? job->model[0] : NULL, job->trajectory};
     const tsr_file_target target = {.maker = "map",
                                     .begins = begins,
                                     .holds = holds,
                                     .n_input = 4,
                                     .input = input,
-                                    .is_forced =
-                                        tsr_args_count(job->args, "force") > 0};
+                                    .is_forced = job->words->force};
     for (int k = 1; k < job->n_model; k++)
         if (strcmp(job->model[k], path) == 0)
             return tsr_fail(err, TSR_E_USAGE, "'%s' is an input", path);
@@ -372,22 +332,24 @@ tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
 static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
-    tsr_map_job job = {.args = args, .out = out, .log = log};
+    const tsr_map_words *o = args->options;
+    tsr_map_job job = {.words = o,
+                       .out = out,
+                       .log = log,
+                       .n_model = args->n - 1,
+                       .model = args->argument + 1,
+                       .origin = (tsr_map_origin)o->origin};
     const verb *v;
-    int n = tsr_args_arguments(args, &job.model);
-    TSR_TRY(find_verb(job.model[0], &v, err));
-    job.n_model = n - 1;
-    job.model++;
+    TSR_TRY(find_verb(args->argument[0], &v, err));
     if (job.n_model == 0 && v->is_of_models)
         return tsr_fail(err, TSR_E_USAGE, "'map %s' needs a model", v->name);
     TSR_TRY(check_unused(args, v, err));
-    TSR_TRY(read_origin(args, &job.origin, err));
     if (v->is_of_models)
         TSR_TRY(read_settings(&job, err));
     tsr_status status = TSR_OK;
     if (v->map != NULL)
-        status = tsr_map_read(tsr_args_value(args, v->map), job.origin, log,
-                              &job.pool, &job.map, err);
+        status = tsr_map_read(o->map != NULL ? o->map : o->like, job.origin,
+                              log, &job.pool, &job.map, err);
     if (v->map != NULL && strcmp(v->map, "map") == 0)
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
     if (status == TSR_OK && v->is_of_models)
@@ -403,22 +365,20 @@ const tsr_command tsr_command_map = {
     .name = "map",
     .doc = "models in density maps: correlation, docking, simulated maps, "
            "timelines; shell correlation of maps, masks",
-    .usage = {.arguments = "cc|dock|simulate|timeline|fsc|mask FILE...",
-              .min_arguments = 1,
-              .max_arguments = -1,
-              .options = options,
-              .about =
-                  "tessera map cc MODEL... --map MAP --resolution R\n"
-                  "tessera map dock MODEL --map MAP --resolution R [-o "
-                  "OUT.pdb]\n"
-                  "tessera map simulate MODEL --like MAP --resolution R -o "
-                  "OUT.mrc\n"
-                  "tessera map timeline MODEL --map MAP --resolution R -o "
-                  "OUT\n"
-                  "tessera map fsc MAP MAP [--mask MASK] [--svg FILE]\n"
-                  "tessera map mask [MODEL] --map MAP --mask model -o "
-                  "OUT.mrc\n\n"
-                  "MODEL is a PDB or mmCIF file, gzipped or not, with one "
-                  "model or many, or the folder of a run. All atoms but "
-                  "waters count. docs/density.md explains what is computed."},
+    .arguments = "cc|dock|simulate|timeline|fsc|mask [FILE]...",
+    .options = fields,
+    .size = sizeof(tsr_map_words),
+    .about = "tessera map cc MODEL... --map MAP --resolution R\n"
+             "tessera map dock MODEL --map MAP --resolution R [-o "
+             "OUT.pdb]\n"
+             "tessera map simulate MODEL --like MAP --resolution R -o "
+             "OUT.mrc\n"
+             "tessera map timeline MODEL --map MAP --resolution R -o "
+             "OUT\n"
+             "tessera map fsc MAP MAP [--mask MASK] [--svg FILE]\n"
+             "tessera map mask [MODEL] --map MAP --mask model -o "
+             "OUT.mrc\n\n"
+             "MODEL is a PDB or mmCIF file, gzipped or not, with one "
+             "model or many, or the folder of a run. All atoms but "
+             "waters count. docs/density.md explains what is computed.",
     .run = run_map};

@@ -1,145 +1,21 @@
-/* tessera profile: curves of structures, and their fits to data. */
+/* tessera profile: curves of structures, and their fits to data, one by one or
+ * all models of all files as one ensemble. */
 #include "commands/command.h"
-#include "commands/profile_report.h"
-#include "posterior/profile_partials.h"
+#include "commands/solve.h"
 
-#include "scattering/saxs.h"
+#include "analysis/maxent.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "files/file.h"
+#include "molecule/structure.h"
+#include "report/figure.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const tsr_option options[] = {
-    {.name = "data",
-     .letter = 'd',
-     .argument = "DAT",
-     .doc = "a curve (q, I, sigma) to fit the structures to"},
-    {.name = "bodies",
-     .letter = 'b',
-     .argument = "KIND",
-     .initial = "atoms",
-     .doc = "what scatters: all atoms, or two or one body a residue"},
-    {.name = "solvent-model",
-     .argument = "NAME",
-     .initial = "layer",
-     .doc = "of all atoms: layer (water outside the surface), atoms (water at "
-            "the atoms, as the tables of bodies have it), or foxs (FoXS's "
-            "formula, to compare with)"},
-    {.name = "solvent-density",
-     .argument = "RHO",
-     .initial = "0.334",
-     .unit = "e/Angstrom^3",
-     .doc = "electrons of the buffer: more with salt, glycerol or sugar "
-            "(docs/forward-model.md)"},
-    {.name = "radiation",
-     .argument = "KIND",
-     .initial = "xray",
-     .doc = "xray or neutron (of all atoms; docs/forward-model.md)"},
-    {.name = "d2o",
-     .argument = "X",
-     .doc = "of neutrons: the share of D2O in the solvent, 0 to 1; default 0"},
-    {.name = "exchange",
-     .argument = "X",
-     .doc = "of neutrons: the share of the backbone's amide hydrogens that "
-            "exchange with the solvent, default 0.9; all other hydrogens of N, "
-            "O and S do"},
-    {.name = "deuterated",
-     .argument = "CHAIN=X",
-     .repeats = 1,
-     .doc = "of neutrons: the share of deuterium among the other hydrogens of "
-            "a chain, as it was grown"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "PATH",
-     .doc = "write the best fit, as FoXS's .fit files, and its picture beside "
-            "it (.svg); without --data the curve. A folder gets those of every "
-            "structure"},
-    TSR_OPTION_FORCE,
-    TSR_OPTION_JSON,
-    TSR_OPTION_DEVICE,
-    {.name = "method",
-     .argument = "NAME",
-     .initial = "auto",
-     .doc = "direct (pairs, on the device), fft (a grid) or quadrature (plane "
-            "waves, both on the host's cores, in double precision), or auto: "
-            "the fastest by their measured costs (docs/forward-model.md)"},
-    {.name = "background",
-     .argument = "B",
-     .initial = "fit",
-     .doc = "a constant beside the curve: fit, as runs infer it, none, or a "
-            "number in the data's unit"},
-    {.name = "c1",
-     .argument = "RANGE",
-     .initial = "0.95:1.05",
-     .doc = "scale of the atoms' radii in the excluded volume: a range to fit "
-            "in, or a number; of neutrons, and without --data, 1 unless it is "
-            "given"},
-    {.name = "c2",
-     .argument = "RANGE",
-     .initial = "0:4",
-     .doc = "density of the hydration layer above the buffer's, about 0.01 "
-            "e/Angstrom^3 for 1: the same; -2:4 for --solvent-model foxs; "
-            "without --data 0"},
-    {.name = "q-min",
-     .argument = "Q",
-     .initial = "0",
-     .unit = "1/Angstrom",
-     .doc = "leave out data below"},
-    {.name = "q-max",
-     .argument = "Q",
-     .unit = "1/Angstrom",
-     .doc = "leave out data above; without --data the end of the curve, 0.5"},
-    {.name = "n-q",
-     .argument = "N",
-     .initial = "501",
-     .doc = "points of a curve without --data"},
-    {.name = "q-unit",
-     .argument = "UNIT",
-     .initial = "auto",
-     .doc = "of the data: auto, 1/A or 1/nm"},
-    {.name = "resolution",
-     .argument = "DQ",
-     .unit = "1/Angstrom",
-     .doc = "standard deviation of q, by which the curve is smeared: a number, "
-            "or column, the fourth of the data, auto, the fourth where there "
-            "is one, or none; default: none, of neutrons auto"},
-    {.name = "wavelength-spread",
-     .argument = "X",
-     .doc = "full width at half maximum over the mean, which adds to that"},
-    {.name = "slit-length",
-     .argument = "L",
-     .unit = "1/Angstrom",
-     .doc = "half of the slit's length, across the direction of q"},
-    {.name = "slit-width",
-     .argument = "W",
-     .unit = "1/Angstrom",
-     .doc = "half of the slit's width, along q"},
-    {.name = "beam-profile",
-     .argument = "FILE",
-     .doc = "instead of --slit-length: a table of u (1/Angstrom, across the "
-            "direction of q) and the beam's intensity there"},
-    {.name = "form-factors",
-     .argument = "FILE",
-     .doc = "a table instead of the shipped one, for --bodies one and two; one "
-            "of form factors alone, own or published, has no c1 and c2"},
-    {.name = "ensemble",
-     .doc = "all models of all files as one ensemble: the mean curve, and with "
-            "--data the weights that fit best"},
-    {.name = "weights",
-     .argument = "KIND",
-     .initial = "equal",
-     .doc = "of the ensemble whose curve --output gets: equal, squares (least "
-            "squares, not negative) or entropy (maximum entropy)"},
-    {.name = "theta",
-     .argument = "X",
-     .initial = "0",
-     .doc = "of maximum entropy, chi2 / 2 + X KL: larger is nearer to equal "
-            "weights; 0: the elbow, as of reweight"},
-    {.name = "partials",
-     .doc =
-         "without --data: also the columns in vacuum, of the excluded volume "
-         "and of the hydration layer"},
-    {0}};
+#include <sys/stat.h>
 
 static const char *const bodies_words[] = {"atoms", "two", "one", NULL};
 static const char *const solvent_words[] = {"layer", "atoms", "foxs", NULL};
@@ -148,71 +24,194 @@ static const char *const weight_words[] = {"equal", "squares", "entropy", NULL};
 static const char *const method_words[] = {"direct", "fft", "quadrature",
                                            "auto", NULL};
 static const char *const unit_words[] = {"auto", "1/A", "1/nm", NULL};
+static const char *const background_words[] = {"fit", "none", NULL};
+static const char *const dq_words[] = {"none", "column", "auto", NULL};
 
 typedef struct {
-    int bodies, solvent, weights, method;
-    double theta;
-    double density;
-    double q_range[2];
+    char *data, *output, *device, *form_factors, *c1, *c2;
+    int bodies, solvent, radiation, method, unit, ensemble, weights, partials;
+    int force, json;
+    double density, theta;
+    double d2o, exchange; /* of neutrons, and the next */
+    tsr_strings deuterated;
+    tsr_number_or_word background;
+    double q_min, q_max; /* q_max 0: not given */
     long n_q;
-    tsr_q_unit unit;
-    tsr_profile_fit_options fit;
-    double c1, c2; /* without data */
     tsr_resolution_options resolution;
-    int radiation; /* 1: neutrons */
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "data", options, data, .letter = 'd', .argument = "DAT",
+              .doc = "a curve (q, I, sigma) to fit the structures to"),
+    TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
+              .argument = "KIND", .initial = "atoms", .words = bodies_words,
+              .doc = "what scatters: all atoms, or two or one body a residue"),
+    TSR_FIELD(CHOICE, "solvent-model", options, solvent, .argument = "NAME",
+              .initial = "layer", .words = solvent_words,
+              .doc = "of all atoms: layer (water outside the surface), atoms "
+                     "(water at the atoms, as the tables of bodies have it), "
+                     "or foxs (FoXS's formula, to compare with)"),
+    TSR_FIELD(DOUBLE, "solvent-density", options, density, .argument = "RHO",
+              .initial = "0.334", .unit = "e/Angstrom^3", .min = 0.1,
+              .max = 1.0,
+              .doc = "electrons of the buffer: more with salt, glycerol or "
+                     "sugar (docs/forward-model.md)"),
+    TSR_FIELD(CHOICE, "radiation", options, radiation, .argument = "KIND",
+              .initial = "xray", .words = radiation_words,
+              .doc = "xray or neutron (of all atoms; docs/forward-model.md)"),
+    TSR_FIELD(DOUBLE, "d2o", options, d2o, .argument = "X", .initial = "0",
+              .max = 1.0,
+              .doc = "of neutrons: the share of D2O in the solvent, 0 to 1"),
+    TSR_FIELD(DOUBLE, "exchange", options, exchange, .argument = "X",
+              .initial = "0.9", .max = 1.0,
+              .doc = "of neutrons: the share of the backbone's amide "
+                     "hydrogens that exchange with the solvent; all other "
+                     "hydrogens of N, O and S do"),
+    TSR_FIELD(STRINGS, "deuterated", options, deuterated, .argument = "CHAIN=X",
+              .doc = "of neutrons: the share of deuterium among the other "
+                     "hydrogens of a chain, as it was grown"),
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "PATH",
+              .doc = "write the best fit, as FoXS's .fit files, and its "
+                     "picture beside it (.svg); without --data the curve. A "
+                     "folder gets those of every structure"),
+    TSR_OPTION_FORCE(options),
+    TSR_OPTION_JSON(options),
+    TSR_OPTION_DEVICE(options),
+    TSR_FIELD(CHOICE, "method", options, method, .argument = "NAME",
+              .initial = "auto", .words = method_words,
+              .doc = "direct (pairs, on the device), fft (a grid) or "
+                     "quadrature (plane waves, both on the host's cores, in "
+                     "double precision), or auto: the fastest by their "
+                     "measured costs (docs/forward-model.md)"),
+    TSR_FIELD(NUMBER_OR_WORD, "background", options, background,
+              .argument = "B", .initial = "fit", .words = background_words,
+              .doc = "a constant beside the curve: fit, as runs infer it, "
+                     "none, or a number in the data's unit"),
+    TSR_FIELD(STRING, "c1", options, c1, .argument = "RANGE",
+              .initial = "0.95:1.05",
+              .doc = "scale of the atoms' radii in the excluded volume: a "
+                     "range to fit in, or a number; of neutrons, and without "
+                     "--data, 1 unless it is given"),
+    TSR_FIELD(STRING, "c2", options, c2, .argument = "RANGE", .initial = "0:4",
+              .doc = "density of the hydration layer above the buffer's, "
+                     "about 0.01 e/Angstrom^3 for 1: the same; -2:4 for "
+                     "--solvent-model foxs; without --data 0"),
+    TSR_FIELD(DOUBLE, "q-min", options, q_min, .argument = "Q", .initial = "0",
+              .unit = "1/Angstrom", .max = 10.0, .doc = "leave out data below"),
+    TSR_FIELD(DOUBLE, "q-max", options, q_max, .argument = "Q",
+              .unit = "1/Angstrom", .min = 0.01, .max = 10.0,
+              .doc = "leave out data above; without --data the end of the "
+                     "curve, 0.5"),
+    TSR_FIELD(INT, "n-q", options, n_q, .argument = "N", .initial = "501",
+              .min = 2, .max = 1e5, .doc = "points of a curve without --data"),
+    TSR_FIELD(CHOICE, "q-unit", options, unit, .argument = "UNIT",
+              .initial = "auto", .words = unit_words,
+              .doc = "of the data: auto, 1/A or 1/nm"),
+    TSR_FIELD(NUMBER_OR_WORD, "resolution", options, resolution.dq,
+              .argument = "DQ", .unit = "1/Angstrom", .max = 1.0,
+              .words = dq_words,
+              .doc = "standard deviation of q, by which the curve is smeared: "
+                     "a number, or column, the fourth of the data, auto, the "
+                     "fourth where there is one, or none; default: none, of "
+                     "neutrons auto"),
+    TSR_FIELD(DOUBLE, "wavelength-spread", options,
+              resolution.wavelength_spread, .argument = "X", .max = 0.5,
+              .doc = "full width at half maximum over the mean, which adds to "
+                     "that"),
+    TSR_FIELD(DOUBLE, "slit-length", options, resolution.slit_length,
+              .argument = "L", .unit = "1/Angstrom", .max = 10.0,
+              .doc = "half of the slit's length, across the direction of q"),
+    TSR_FIELD(DOUBLE, "slit-width", options, resolution.slit_width,
+              .argument = "W", .unit = "1/Angstrom", .max = 1.0,
+              .doc = "half of the slit's width, along q"),
+    TSR_FIELD(STRING, "beam-profile", options, resolution.beam_profile,
+              .argument = "FILE",
+              .doc = "instead of --slit-length: a table of u (1/Angstrom, "
+                     "across the direction of q) and the beam's intensity "
+                     "there"),
+    TSR_FIELD(STRING, "form-factors", options, form_factors, .argument = "FILE",
+              .doc = "a table instead of the shipped one, for --bodies one "
+                     "and two; one of form factors alone, own or published, "
+                     "has no c1 and c2"),
+    TSR_FIELD(BOOL, "ensemble", options, ensemble,
+              .doc = "all models of all files as one ensemble: the mean "
+                     "curve, and with --data the weights that fit best"),
+    TSR_FIELD(CHOICE, "weights", options, weights, .argument = "KIND",
+              .initial = "equal", .words = weight_words,
+              .doc = "of the ensemble whose curve --output gets: equal, "
+                     "squares (least squares, not negative) or entropy "
+                     "(maximum entropy)"),
+    TSR_FIELD(DOUBLE, "theta", options, theta, .argument = "X", .initial = "0",
+              .max = 1e9,
+              .doc = "of maximum entropy, chi2 / 2 + X KL: larger is nearer to "
+                     "equal weights; 0: the elbow, as of reweight"),
+    TSR_FIELD(BOOL, "partials", options, partials,
+              .doc = "without --data: also the columns in vacuum, of the "
+                     "excluded volume and of the hydration layer"),
+    {0}};
+
+enum { EQUAL, SQUARES, ENTROPY, N_WEIGHTS };
+
+typedef struct {
+    const options *o;
+    /* What follows from the options. */
+    double q_range[2];
+    tsr_profile_fit_options fit;
+    tsr_resolution_options resolution;
     tsr_neutron neutron;
-} settings;
+    tsr_saxs *saxs; /* NULL: without data */
+    double q_max;   /* of the curves */
+    tsr_profile_maker *maker;
+    FILE *out;
+    tsr_log *log;
+} work;
 
 /* ---- options ---- */
 
 /* What would be left unused is refused: who gives it expects something of it.
  */
-static tsr_status check_unused(const tsr_args *args, int has_data, tsr_err *err)
+static tsr_status check_unused(const tsr_args *args, const options *o,
+                               tsr_err *err)
 {
-    static const char *const with_data[] = {
-        "background",  "q-unit",     "resolution",   "wavelength-spread",
-        "slit-length", "slit-width", "beam-profile", NULL};
-    static const char *const without[] = {"partials", "n-q", NULL};
-    static const char *const of_ensemble[] = {"weights", "theta", NULL};
-    const int is_ensemble = tsr_args_count(args, "ensemble") > 0;
-    for (int i = 0; of_ensemble[i] != NULL; i++)
-        if (tsr_args_count(args, of_ensemble[i]) > 0 &&
-            (!is_ensemble || !has_data))
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--%s goes with --ensemble and --data",
-                            of_ensemble[i]);
-    const char *const *unused = has_data ? without : with_data;
-    for (; *unused != NULL; unused++)
-        if (tsr_args_count(args, *unused) > 0)
-            return tsr_fail(err, TSR_E_USAGE, "--%s goes %s --data", *unused,
-                            has_data ? "without" : "with");
+    const int has_data = o->data != NULL;
+    const struct {
+        int is_used;
+        const char *why;
+        const char *option[8];
+    } rule[] = {
+        {has_data,
+         "goes with --data",
+         {"background", "q-unit", "resolution", "wavelength-spread",
+          "slit-length", "slit-width", "beam-profile"}},
+        {!has_data, "goes without --data", {"partials", "n-q"}},
+        {has_data && o->ensemble,
+         "goes with --ensemble and --data",
+         {"weights", "theta"}},
+        {o->radiation,
+         "goes with --radiation neutron",
+         {"d2o", "exchange", "deuterated"}},
+        {!o->radiation,
+         "is of X-rays; neutrons see the layer model, and --d2o says in what",
+         {"solvent-model", "solvent-density"}},
+        {o->bodies == TSR_PROFILE_ATOMS,
+         "is of atoms; bodies have that of their table",
+         {"solvent-model"}},
+        {o->bodies != TSR_PROFILE_ATOMS,
+         "is a table of bodies; give --bodies one or two with it",
+         {"form-factors"}}};
+    for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
+        for (int i = 0; !rule[k].is_used && rule[k].option[i] != NULL; i++)
+            if (tsr_args_given(args, rule[k].option[i]) > 0)
+                return tsr_fail(err, TSR_E_USAGE, "--%s %s", rule[k].option[i],
+                                rule[k].why);
     return TSR_OK;
 }
 
-static tsr_status word(const tsr_args *args, const char *option,
-                       const char *const *words, int *out, tsr_err *err)
-{
-    const char *given = tsr_args_value(args, option);
-    char list[128] = "";
-    size_t used = 0;
-    for (*out = 0; words[*out] != NULL; ++*out)
-        if (strcmp(given, words[*out]) == 0)
-            return TSR_OK;
-    for (int k = 0; words[k] != NULL; k++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                 k == 0                 ? ""
-                                 : words[k + 1] != NULL ? ", "
-                                                        : " or ",
-                                 words[k]);
-    return tsr_fail(err, TSR_E_USAGE, "--%s '%s': expected %s", option, given,
-                    list);
-}
-
 /* "LOW:HIGH", or one number, which fixes. */
-static tsr_status range(const tsr_args *args, const char *option, double low,
+static tsr_status range(const char *option, const char *given, double low,
                         double high, double out[2], tsr_err *err)
 {
-    const char *given = tsr_args_value(args, option);
     char *end = NULL;
     out[0] = out[1] = strtod(given, &end);
     int is_good = end != given;
@@ -229,160 +228,86 @@ static tsr_status range(const tsr_args *args, const char *option, double low,
     return TSR_OK;
 }
 
-static tsr_status background(const tsr_args *args, tsr_profile_fit_options *fit,
-                             tsr_err *err)
+static tsr_status make_settings(const tsr_args *args, work *s, tsr_err *err)
 {
-    const char *given = tsr_args_value(args, "background");
-    fit->fit_background = strcmp(given, "fit") == 0;
-    fit->background = 0.0;
-    if (fit->fit_background || strcmp(given, "none") == 0)
-        return TSR_OK;
-    char *end;
-    fit->background = strtod(given, &end);
-    if (end == given || *end != '\0' || !isfinite(fit->background))
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--background '%s': expected fit, none or a number",
-                        given);
-    return TSR_OK;
-}
-
-static tsr_status read_deuterated(const tsr_args *args, tsr_neutron *out,
-                                  tsr_err *err)
-{
-    const char *const *given;
-    int n = tsr_args_values(args, "deuterated", &given);
-    for (int k = 0; k < n; k++)
-        if (!tsr_neutron_deuterate(out, given[k]))
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--deuterated '%s': expected CHAIN=X, X from 0 to "
-                            "1 (without it 1), each chain once, %d at most",
-                            given[k], TSR_NEUTRON_CHAINS);
-    return TSR_OK;
-}
-
-/* What belongs to neutrons is refused of X-rays, and the other way round. */
-static tsr_status read_radiation(const tsr_args *args, settings *s,
-                                 tsr_err *err)
-{
-    static const char *const own[] = {"d2o", "exchange", "deuterated"};
-    static const char *const other[] = {"solvent-model", "solvent-density"};
-    TSR_TRY(word(args, "radiation", radiation_words, &s->radiation, err));
-    s->neutron = (tsr_neutron){.exchange = TSR_NEUTRON_EXCHANGE};
-    for (size_t k = 0; k < 3 && !s->radiation; k++)
-        if (tsr_args_count(args, own[k]) > 0)
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--%s goes with --radiation neutron", own[k]);
-    for (size_t k = 0; k < 2 && s->radiation; k++)
-        if (tsr_args_count(args, other[k]) > 0)
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--%s is of X-rays; neutrons see the layer model, "
-                            "and --d2o says in what",
-                            other[k]);
-    if (s->radiation && s->bodies != TSR_PROFILE_ATOMS)
+    const options *o = args->options;
+    s->o = o;
+    s->q_range[0] = o->q_min;
+    s->q_range[1] = o->q_max > 0.0 ? o->q_max : o->data != NULL ? 1e3 : 0.5;
+    s->fit.fit_background = o->background.word == 0;
+    s->fit.background = o->background.number;
+    s->resolution = o->resolution;
+    s->neutron.d2o = o->d2o;
+    s->neutron.exchange = o->exchange;
+    TSR_TRY(check_unused(args, o, err));
+    TSR_TRY(range("c1", o->c1, 0.5, 2.0, s->fit.c1, err));
+    TSR_TRY(range("c2", o->c2, -100.0, 100.0, s->fit.c2, err));
+    TSR_TRY(tsr_deuterated_read(&o->deuterated, &s->neutron, err));
+    /* Neutron data have their resolution in the fourth column. */
+    if (o->radiation && tsr_args_given(args, "resolution") == 0)
+        s->resolution.dq.word = TSR_DQ_AUTO;
+    if (o->solvent == TSR_SOLVENT_FOXS && tsr_args_given(args, "c2") == 0)
+        s->fit.c2[0] = -2.0;
+    if (o->radiation && tsr_args_given(args, "c1") == 0)
+        s->fit.c1[0] = s->fit.c1[1] = 1.0; /* as of runs */
+    if (o->radiation && o->bodies != TSR_PROFILE_ATOMS)
         return tsr_fail(err, TSR_E_USAGE,
                         "--radiation neutron is of atoms: the tables of bodies "
                         "were trained for X-rays");
-    if (tsr_args_count(args, "d2o") > 0)
-        TSR_TRY(tsr_args_double(args, "d2o", 0.0, 1.0, &s->neutron.d2o, err));
-    if (tsr_args_count(args, "exchange") > 0)
-        TSR_TRY(tsr_args_double(args, "exchange", 0.0, 1.0,
-                                &s->neutron.exchange, err));
-    return read_deuterated(args, &s->neutron, err);
-}
-
-/* As `resolution` of a configuration has them; the fields are in this order.
- * Neutron data have their resolution in the fourth column. */
-static tsr_status read_resolution(const tsr_args *args, int is_neutron,
-                                  tsr_resolution_options *out, tsr_err *err)
-{
-    static const char *const option[] = {"resolution", "wavelength-spread",
-                                         "slit-length", "slit-width"};
-    const tsr_field *field = tsr_resolution_fields;
-    out->dq.word = is_neutron ? TSR_DQ_AUTO : TSR_DQ_NONE;
-    for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
-        const char *given = tsr_args_value(args, option[k]);
-        tsr_status status = given == NULL
-                                ? TSR_OK
-                                : tsr_field_parse(&field[k], out, given, err);
-        if (status != TSR_OK)
-            return tsr_wrap(err, TSR_E_USAGE, "--%s", option[k]);
-    }
-    const char *beam = tsr_args_value(args, "beam-profile");
-    if (beam != NULL && out->slit_length > 0.0)
+    if (o->resolution.beam_profile != NULL && o->resolution.slit_length > 0.0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--beam-profile stands for the slit's length; leave "
                         "--slit-length out");
-    out->beam_profile = beam != NULL ? strdup(beam) : NULL;
-    return TSR_OK;
-}
-
-static tsr_status read_settings(const tsr_args *args, settings *s, tsr_err *err)
-{
-    int unit = 0, has_data = tsr_args_value(args, "data") != NULL;
-    *s = (settings){.q_range = {0.0, has_data ? 1e3 : 0.5},
-                    .c1 = 1.0,
-                    .fit = tsr_profile_fit_defaults};
-    TSR_TRY(word(args, "bodies", bodies_words, &s->bodies, err));
-    TSR_TRY(word(args, "solvent-model", solvent_words, &s->solvent, err));
-    TSR_TRY(word(args, "method", method_words, &s->method, err));
-    TSR_TRY(
-        tsr_args_double(args, "solvent-density", 0.1, 1.0, &s->density, err));
-    TSR_TRY(word(args, "weights", weight_words, &s->weights, err));
-    TSR_TRY(tsr_args_double(args, "theta", 0.0, 1e9, &s->theta, err));
-    TSR_TRY(word(args, "q-unit", unit_words, &unit, err));
-    TSR_TRY(range(args, "c1", 0.5, 2.0, s->fit.c1, err));
-    TSR_TRY(range(args, "c2", -100.0, 100.0, s->fit.c2, err));
-    TSR_TRY(background(args, &s->fit, err));
-    TSR_TRY(tsr_args_double(args, "q-min", 0.0, 10.0, &s->q_range[0], err));
-    TSR_TRY(tsr_args_double(args, "q-max", 0.01, 10.0, &s->q_range[1], err));
-    TSR_TRY(tsr_args_long(args, "n-q", 2.0, 1e5, &s->n_q, err));
-    TSR_TRY(read_radiation(args, s, err));
-    TSR_TRY(read_resolution(args, s->radiation, &s->resolution, err));
-    s->unit = (tsr_q_unit)unit;
-    if (s->solvent == TSR_SOLVENT_FOXS && tsr_args_count(args, "c2") == 0)
-        s->fit.c2[0] = -2.0;
-    if (s->radiation && tsr_args_count(args, "c1") == 0)
-        s->fit.c1[0] = s->fit.c1[1] = 1.0; /* as of runs */
-    if (s->fit.c1[0] == s->fit.c1[1])
-        s->c1 = s->fit.c1[0];
-    if (s->fit.c2[0] == s->fit.c2[1])
-        s->c2 = s->fit.c2[0];
     if (!(s->q_range[0] < s->q_range[1]))
         return tsr_fail(err, TSR_E_USAGE, "--q-min %g is not below --q-max %g",
                         s->q_range[0], s->q_range[1]);
-    if (s->bodies == TSR_PROFILE_ATOMS &&
-        tsr_args_value(args, "form-factors") != NULL)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--form-factors is a table of bodies; give --bodies "
-                        "one or two with it");
-    if (s->bodies != TSR_PROFILE_ATOMS &&
-        tsr_args_count(args, "solvent-model") > 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--solvent-model is of atoms; bodies have that of "
-                        "their table");
-    if (s->bodies != TSR_PROFILE_ATOMS && s->method == TSR_METHOD_FFT)
+    if (o->bodies != TSR_PROFILE_ATOMS && o->method == TSR_METHOD_FFT)
         return tsr_fail(err, TSR_E_USAGE,
                         "--method fft is of atoms: tables of bodies are not "
                         "smooth enough in q for a grid");
-    return check_unused(args, has_data, err);
+    return TSR_OK;
 }
 
 /* ---- one structure ---- */
 
-/* Fit, Guinier's Rg and I(0) of what was computed. */
-static tsr_status finish_one(const settings *s, const tsr_saxs *saxs,
-                             tsr_profile_result *r, tsr_err *err)
+void tsr_profile_result_clear(tsr_profile_result *result)
 {
-    tsr_status status = TSR_OK;
+    tsr_profile_structure_clear(&result->structure);
+    free(result->curve);
+    result->curve = NULL;
+}
+
+static tsr_status fit_data(const tsr_profile_fit_options *how,
+                           const tsr_saxs *saxs, tsr_profile_result *r,
+                           tsr_err *err)
+{
+    tsr_partial_curves curves;
+    TSR_TRY(tsr_partial_curves_of(&r->structure.partials, saxs, &curves, err));
+    if (r->curve == NULL)
+        r->curve = calloc((size_t)saxs->n, sizeof *r->curve);
+    tsr_status status = tsr_allocated(r->curve, err);
+    TSR_THEN(status, tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma,
+                                          how, &r->fit, r->curve, err));
+    tsr_profile_fit_judge(&r->fit, &saxs->noise);
+    tsr_partial_curves_clear(&curves);
+    return status;
+}
+
+tsr_status tsr_profile_finish(const tsr_profile_fit_options *how,
+                              const tsr_saxs *saxs, tsr_profile_result *r,
+                              tsr_err *err)
+{
     const tsr_partials *p = &r->structure.partials;
+    tsr_status status = TSR_OK;
     r->n_comp = p->n_comp;
-    if (r->fit.n_point == 0) {
-        r->fit.c1 = s->c1;
-        r->fit.c2 = s->c2;
+    if (saxs == NULL) {
+        const double *c1 = how->c1, *c2 = how->c2;
+        r->fit.c1 = c1[0] == c1[1] ? c1[0] : 1.0;
+        r->fit.c2 = c2[0] == c2[1] ? c2[0] : 0.0;
         r->fit.scale = 1.0;
+    } else if (r->curve == NULL) {
+        status = fit_data(how, saxs, r, err);
     }
-    if (saxs != NULL && r->curve == NULL)
-        status = tsr_profile_fit_data(&s->fit, saxs, r, err);
     TSR_THEN(status,
              tsr_contrast_guinier(p, r->fit.c1, r->fit.c2, r->structure.rg_ang,
                                   &r->rg_guinier, &r->i0, err));
@@ -391,20 +316,854 @@ static tsr_status finish_one(const settings *s, const tsr_saxs *saxs,
                             : tsr_wrap(err, status, "'%s'", r->structure.path);
 }
 
-static tsr_status profile_one(const settings *s, tsr_profile_maker *maker,
-                              const char *path, const tsr_saxs *saxs,
-                              tsr_profile_result *r, tsr_log *log, tsr_err *err)
+/* A model far smaller or larger than what was measured. Its Rg is that of usual
+ * contrast and hydration: a fit bends both towards the data, and a monomer
+ * whose c2 is at its upper bound passes for a small dimer. Of the models in the
+ * data at hand those that fit are within 14 %, monomers of dimers 22 % or more.
+ */
+tsr_status tsr_profile_check_rg(const tsr_profile_result *r,
+                                const tsr_saxs *saxs, tsr_log *log,
+                                tsr_err *err)
 {
-    TSR_TRY(tsr_profile_compute(maker, path, &r->structure, err));
-    TSR_TRY(finish_one(s, saxs, r, err));
-    if (saxs == NULL)
+    double rg, i0;
+    tsr_status status =
+        tsr_contrast_guinier(&r->structure.partials, 1.0, r->structure.usual_c2,
+                             r->structure.rg_ang, &rg, &i0, err);
+    double ratio = saxs->rg_guinier / rg;
+    const char *cause;
+    if (status != TSR_OK || !(ratio > 0.0) ||
+        (ratio > 1.0 / 1.15 && ratio < 1.15))
+        return status;
+    if (ratio > 5.0 || ratio < 0.2)
+        cause = "a unit of q that is not that of the file (--q-unit), or of "
+                "coordinates";
+    else if (ratio > 1.0)
+        cause = "a larger oligomer or aggregates in the sample, parts that the "
+                "model lacks, or a flexible molecule";
+    else if (r->structure.n_chain < 2)
+        cause = "a molecule that is more compact in solution than this chain "
+                "(flexible, or folded otherwise), or repulsion between "
+                "particles";
+    else
+        cause = "a model with more molecules than the particle in solution "
+                "(a monomer, or one copy of the asymmetric unit), or "
+                "repulsion between particles";
+    tsr_warn(log,
+             "'%s': Guinier's Rg is %.1f A in the data and %.1f A in the "
+             "model%s; likely: %s",
+             r->structure.path, saxs->rg_guinier, rg,
+             r->n_comp == 3 ? " with usual hydration" : "", cause);
+    return TSR_OK;
+}
+
+static tsr_status profile_one(const work *w, const char *path,
+                              tsr_profile_result *r, tsr_err *err)
+{
+    TSR_TRY(tsr_profile_compute(w->maker, path, &r->structure, err));
+    TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, r, err));
+    if (w->saxs == NULL)
         return TSR_OK;
     char at[64];
     tsr_profile_bounds_text(&r->fit, at, sizeof at);
     if (at[0] != '\0')
-        tsr_warn(log, "'%s': the fit ends at a bound%s; --c1 and --c2 set them",
+        tsr_warn(w->log,
+                 "'%s': the fit ends at a bound%s; --c1 and --c2 set them",
                  path, at);
-    return tsr_profile_check_rg(r, saxs, log, err);
+    return tsr_profile_check_rg(r, w->saxs, w->log, err);
+}
+
+/* ---- an ensemble ----
+ *
+ * Every model of every file, the mean of their partial profiles, and the
+ * weights with which that mean fits data best.
+ *
+ * A mean of profiles is a mean of partial profiles at the same c1 and c2, so
+ * that one fit serves an ensemble as it does a structure. Weights by least
+ * squares and c1, c2 are found in turns, each at the other's best; by maximum
+ * entropy at those of equal weights, from which they depart no more than they
+ * must. */
+
+typedef struct {
+    tsr_pool pool; /* of model, weight */
+    int n;
+    tsr_profile_result *model;          /* [n] each alone */
+    int n_way;                          /* without data 1: equal weights */
+    tsr_profile_result mean[N_WEIGHTS]; /* "equal weights", ... */
+    double *weight[N_WEIGHTS];          /* [n] with the sum 1 */
+    tsr_maxent_point point[N_WEIGHTS];
+} ensemble;
+
+static tsr_status grow(ensemble *e, int more, tsr_err *err)
+{
+    const size_t n = (size_t)e->n + (size_t)more;
+    tsr_profile_result *model =
+        tsr_pool_resize(&e->pool, e->model, n, sizeof *model);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
+    memset(model + e->n, 0, (size_t)more * sizeof *model);
+    e->model = model;
+    return TSR_OK;
+}
+
+/* Every model of a file of all atoms; "x.pdb:3" is its third. */
+static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
+                             const char *path, tsr_err *err)
+{
+    tsr_atoms *atoms = NULL;
+    double(*xyz)[3] = NULL;
+    int n = 0;
+    TSR_TRY(tsr_atoms_read_models(path, &atoms, &n, &xyz, err));
+    tsr_status status = grow(e, n, err);
+    for (int m = 0; m < n && status == TSR_OK; m++) {
+        char *name = n > 1 ? tsr_words_of("%s:%d", path, m + 1) : strdup(path);
+        for (int a = 0; a < atoms->n_atom; a++)
+            memcpy(atoms->atom[a].xyz,
+                   xyz[(size_t)m * (size_t)atoms->n_atom + (size_t)a],
+                   sizeof atoms->atom[a].xyz);
+        if (name == NULL)
+            status = tsr_no_memory(err);
+        else
+            status = tsr_profile_compute_atoms(maker, name, atoms, e->n == 0,
+                                               &e->model[e->n].structure, err);
+        e->n++;
+        free(name);
+    }
+    tsr_atoms_free(atoms);
+    return status;
+}
+
+/* Of bodies the first model of each file. */
+static tsr_status read_models(const work *w, int n_path,
+                              const char *const *path, ensemble *e,
+                              tsr_err *err)
+{
+    for (int i = 0; i < n_path; i++) {
+        if (w->o->bodies == TSR_PROFILE_ATOMS) {
+            TSR_TRY(add_models(e, w->maker, path[i], err));
+            continue;
+        }
+        TSR_TRY(grow(e, 1, err));
+        TSR_TRY(tsr_profile_compute(w->maker, path[i],
+                                    &e->model[e->n++].structure, err));
+    }
+    for (int i = 0; i < e->n; i++)
+        TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->model[i], err));
+    return e->n > 1 ? TSR_OK
+                    : tsr_fail(err, TSR_E_USAGE,
+                               "--ensemble: '%s' holds one model; give several "
+                               "files, or one with several models",
+                               path[0]);
+}
+
+/* The finest grid of all, as far as all reach. */
+static tsr_q_grid common_grid(const ensemble *e)
+{
+    tsr_q_grid grid = e->model[0].structure.partials.grid;
+    double top = HUGE_VAL;
+    for (int i = 0; i < e->n; i++) {
+        const tsr_q_grid *g = &e->model[i].structure.partials.grid;
+        top = fmin(top, (g->n_q - 1) * g->dq_inv_ang);
+        if (g->dq_inv_ang < grid.dq_inv_ang)
+            grid = *g;
+    }
+    grid.n_q = (int)floor(top / grid.dq_inv_ang + 1e-9) + 1;
+    return grid;
+}
+
+static void add_numbers(tsr_profile_structure *to,
+                        const tsr_profile_structure *s, double w)
+{
+    to->n_body = s->n_body > to->n_body ? s->n_body : to->n_body;
+    to->mass += w * s->mass;
+    to->volume += w * s->volume;
+    to->radius_ang += w * s->radius_ang;
+    to->layer_contrast = s->layer_contrast;
+    to->is_neutron = s->is_neutron;
+    to->match_d2o += w * s->match_d2o;
+    to->usual_c2 = s->usual_c2;
+    to->rg_ang += w * s->rg_ang * s->rg_ang;
+    to->seconds += s->seconds;
+    if (w > 0.0)
+        to->d_max_ang = fmax(to->d_max_ang, s->d_max_ang);
+    to->partials.radius_ang += w * s->partials.radius_ang;
+}
+
+static tsr_status add_partials(tsr_partials *to, const tsr_partials *p,
+                               double w, const double *q, tsr_err *err)
+{
+    tsr_partial_curves curves;
+    const size_t n_q = (size_t)to->grid.n_q;
+    const size_t n_pair = (size_t)(to->n_comp * (to->n_comp + 1) / 2);
+    TSR_TRY(tsr_partial_curves_make(p, to->grid.n_q, q, &curves, err));
+    for (size_t k = 0; k < n_pair * n_q; k++)
+        to->pair[k] += w * curves.pair[k];
+    for (size_t k = 0; k < n_q; k++)
+        to->self[k] += w * curves.self[k];
+    tsr_partial_curves_clear(&curves);
+    return TSR_OK;
+}
+
+/* weight [e->n] with the sum 1. */
+static tsr_status make_mean(const ensemble *e, const char *name,
+                            const double *weight, tsr_profile_result *out,
+                            tsr_err *err)
+{
+    tsr_profile_structure *s = &out->structure;
+    tsr_partials *p = &s->partials;
+    tsr_status status = TSR_OK;
+    tsr_profile_structure_clear(s);
+    p->n_comp = out->n_comp = e->model[0].n_comp;
+    p->grid = common_grid(e);
+    const size_t n_q = (size_t)p->grid.n_q;
+    double *q = calloc(n_q, sizeof *q);
+    p->pair =
+        calloc((size_t)(p->n_comp * (p->n_comp + 1) / 2) * n_q, sizeof(double));
+    p->self = calloc(n_q, sizeof *p->self);
+    s->path = strdup(name);
+    if (q == NULL || p->pair == NULL || p->self == NULL || s->path == NULL)
+        status = tsr_no_memory(err);
+    for (size_t k = 0; k < n_q && status == TSR_OK; k++)
+        q[k] = (double)k * p->grid.dq_inv_ang;
+    for (int i = 0; i < e->n && status == TSR_OK; i++) {
+        add_numbers(s, &e->model[i].structure, weight[i]);
+        if (weight[i] > 0.0)
+            status = add_partials(p, &e->model[i].structure.partials, weight[i],
+                                  q, err);
+    }
+    s->rg_ang = sqrt(s->rg_ang);
+    free(q);
+    return status;
+}
+
+static const char *const names[] = {"equal weights", "least squares",
+                                    "maximum entropy"};
+
+/* curve [n][n_point] out: I of every model at c1 and c2, electrons squared. */
+static tsr_status curves_at(const ensemble *e, const tsr_saxs *saxs, double c1,
+                            double c2, double *curve, tsr_err *err)
+{
+    for (int i = 0; i < e->n; i++) {
+        tsr_partial_curves curves;
+        TSR_TRY(tsr_partial_curves_of(&e->model[i].structure.partials, saxs,
+                                      &curves, err));
+        tsr_contrast_intensity(&curves, c1, c2,
+                               curve + (size_t)i * (size_t)saxs->n);
+        tsr_partial_curves_clear(&curves);
+    }
+    return TSR_OK;
+}
+
+static tsr_status weigh_by_squares(const work *w, ensemble *e,
+                                   const tsr_linear *linear, double *curve,
+                                   tsr_err *err)
+{
+    enum { MOST_TURNS = 20 };
+    const double enough = 1e-5; /* of chi2 */
+    tsr_profile_result *r = &e->mean[SQUARES];
+    double c1 = e->mean[0].fit.c1, c2 = e->mean[0].fit.c2, before = HUGE_VAL;
+    for (int turn = 0; turn < MOST_TURNS; turn++) {
+        TSR_TRY(curves_at(e, w->saxs, c1, c2, curve, err));
+        TSR_TRY(tsr_ensemble_least_squares(e->n, curve, w->saxs, linear,
+                                           e->weight[SQUARES],
+                                           &e->point[SQUARES], err));
+        TSR_TRY(make_mean(e, names[SQUARES], e->weight[SQUARES], r, err));
+        TSR_TRY(fit_data(&w->fit, w->saxs, r, err));
+        if (r->fit.chi2 > (1.0 - enough) * before)
+            break;
+        before = r->fit.chi2;
+        c1 = r->fit.c1;
+        c2 = r->fit.c2;
+    }
+    return TSR_OK;
+}
+
+static tsr_status weigh_by_entropy(const work *w, ensemble *e,
+                                   const tsr_linear *linear, double *curve,
+                                   tsr_err *err)
+{
+    const tsr_profile_fit *equal = &e->mean[0].fit;
+    tsr_profile_fit_options there = w->fit;
+    there.c1[0] = there.c1[1] = equal->c1;
+    there.c2[0] = there.c2[1] = equal->c2;
+    TSR_TRY(curves_at(e, w->saxs, equal->c1, equal->c2, curve, err));
+    TSR_TRY(tsr_ensemble_maxent(e->n, curve, w->saxs, linear, w->o->theta,
+                                e->weight[ENTROPY], &e->point[ENTROPY], err));
+    TSR_TRY(make_mean(e, names[ENTROPY], e->weight[ENTROPY], &e->mean[ENTROPY],
+                      err));
+    return fit_data(&there, w->saxs, &e->mean[ENTROPY], err);
+}
+
+/* Means and weights. */
+static tsr_status weigh(const work *w, ensemble *e, tsr_err *err)
+{
+    const tsr_linear linear = {1, w->fit.fit_background, 1.0,
+                               w->fit.background};
+    const size_t n = (size_t)e->n;
+    double *curve;
+    for (int k = 0; k < N_WEIGHTS; k++)
+        tsr_pool_array(&e->pool, e->weight[k], n);
+    tsr_pool_array(&e->pool, curve,
+                   w->saxs != NULL ? n * (size_t)w->saxs->n : 0);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
+    for (size_t i = 0; i < n; i++)
+        e->weight[0][i] = 1.0 / e->n;
+    TSR_TRY(make_mean(e, names[0], e->weight[0], &e->mean[0], err));
+    e->n_way = w->saxs == NULL ? 1 : N_WEIGHTS;
+    e->point[0] = (tsr_maxent_point){.effective = 1.0};
+    if (w->saxs != NULL) {
+        TSR_TRY(fit_data(&w->fit, w->saxs, &e->mean[0], err));
+        TSR_TRY(weigh_by_squares(w, e, &linear, curve, err));
+        TSR_TRY(weigh_by_entropy(w, e, &linear, curve, err));
+    }
+    for (int k = 0; k < e->n_way; k++)
+        TSR_TRY(tsr_profile_finish(&w->fit, w->saxs, &e->mean[k], err));
+    return TSR_OK;
+}
+
+/* ---- what is told ---- */
+
+/* The file's name, or the whole path where another's name is the same. */
+static const char *name_of(int n, const tsr_profile_result *result, int i)
+{
+    const char *name = tsr_text_file_name(result[i].structure.path);
+    for (int k = 0; k < n; k++)
+        if (k != i &&
+            strcmp(name, tsr_text_file_name(result[k].structure.path)) == 0)
+            return result[i].structure.path;
+    return name;
+}
+
+static const char *bound(int at)
+{
+    return at < 0 ? "lower" : at > 0 ? "upper" : NULL;
+}
+
+/* c1 and c2, r0 and layer being these in units of their own: the mean radius of
+ * what an atom displaces, A, and by how much the layer is denser than the
+ * buffer, e/A^3. A parameter at its bound is marked, since what the fit says of
+ * it is then the bound alone. */
+static void put_contrast(tsr_table *t, const tsr_profile_result *r)
+{
+    const tsr_profile_structure *s = &r->structure;
+    const tsr_profile_fit *f = &r->fit;
+    const double c1 = r->n_comp == 3 ? f->c1 : (double)NAN;
+    const double c2 = r->n_comp == 3 ? f->c2 : (double)NAN;
+    if (f->n_point == 0) {
+        tsr_table_put(t, "c1 %g displaced_radius %g c2 %g layer_contrast %g",
+                      c1, c1 * s->radius_ang, c2, c2 * s->layer_contrast);
+    } else {
+        tsr_table_put(t, f->c1_at != 0 ? "c1|c1~ %8.4f*" : "c1|c1~ %8.4f~", c1);
+        tsr_table_put(t, "displaced_radius|r0 %6.3f", c1 * s->radius_ang);
+        tsr_table_put(t, f->c2_at != 0 ? "c2|c2~ %7.3f*" : "c2|c2~ %7.3f~", c2);
+        tsr_table_put(t, "layer_contrast|layer %6.4f", c2 * s->layer_contrast);
+    }
+    if (t->json != NULL) {
+        tsr_json_text(t->json, "c1_at_bound", bound(f->c1_at));
+        tsr_json_text(t->json, "c2_at_bound", bound(f->c2_at));
+    }
+    tsr_table_put(t, "displaced_volume %g", pow(c1, 3.0) * s->volume);
+}
+
+/* A row, which the caller ends. */
+static void put_result(tsr_table *t, const char *key,
+                       const tsr_profile_result *r, const char *name, int width)
+{
+    const tsr_profile_structure *s = &r->structure;
+    const tsr_profile_fit *f = &r->fit;
+    char cormap[48];
+    tsr_table_row(t, key);
+    tsr_table_put(t, "structure %s |structure %-*s", s->path, width, name);
+    if (f->n_point > 0)
+        tsr_table_put(t,
+                      "n_bodies %d chi2|chi2/N %8.3f reduced_chi2|reduced "
+                      "%8.3f n_points %d n_parameters %d |CorMap~p %8s "
+                      "cormap_p %g longest_run %d",
+                      s->n_body, f->chi2, f->reduced_chi2, f->n_point,
+                      f->n_parameter, tsr_cormap_text("", f->cormap_p, cormap),
+                      f->cormap_p, f->longest_run);
+    else
+        tsr_table_put(t, "n_bodies|bodies %8d", s->n_body);
+    put_contrast(t, r);
+    if (f->n_point > 0)
+        tsr_table_put(t, "scale|scale %10.4g background|background %10.3g",
+                      f->scale, f->background);
+    if (s->is_neutron)
+        tsr_table_put(t, "match_d2o %g", s->match_d2o);
+    tsr_table_put(t,
+                  "mass %g cm_per_mg_ml %g rg_model|Rg %7.2f "
+                  "rg_guinier|Rg~fit %7.2f d_max|D_max %6.1f",
+                  s->mass, tsr_profile_absolute(s), s->rg_ang, r->rg_guinier,
+                  s->d_max_ang);
+    if (f->n_point > 0)
+        tsr_table_put(t, "i0|I(0) %10.4g", r->i0);
+    else
+        tsr_table_put(t,
+                      s->is_neutron ? "i0|I(0),~fm^2 %11.5g |ml/(mg~cm) %13.5g"
+                                    : "i0|I(0),~e^2 %11.5g |ml/(mg~cm) %13.5g",
+                      r->i0, r->i0 * tsr_profile_absolute(s));
+    tsr_table_put(t, "method %s predicted_seconds %g engine_seconds %g",
+                  tsr_profile_method_name(s->method), s->predicted_s,
+                  s->seconds);
+}
+
+static void put_results(const work *w, tsr_json *json, int n,
+                        const tsr_profile_result *result)
+{
+    tsr_table t = {.out = w->out, .json = json};
+    int width = 9;
+    for (int i = 0; i < n; i++) {
+        const int own = tsr_text_width(name_of(n, result, i));
+        width = own > width ? own : width;
+    }
+    for (int i = 0; i < n; i++) {
+        put_result(&t, NULL, &result[i], name_of(n, result, i), width);
+        tsr_table_end(&t);
+    }
+}
+
+static void print(const work *w, int n, const tsr_profile_result *result)
+{
+    const tsr_saxs *saxs = w->saxs;
+    int any_bound = 0;
+    if (saxs != NULL)
+        fprintf(w->out, "data %s: %d points, q %.4g to %.4g 1/A, ",
+                tsr_text_file_name(saxs->path), saxs->n, saxs->q[0],
+                saxs->q[saxs->n - 1]);
+    if (saxs != NULL && isnan(saxs->rg_guinier))
+        fputs("no Guinier range\n", w->out);
+    else if (saxs != NULL)
+        fprintf(w->out, "Guinier Rg %.2f A, I(0) %.4g\n", saxs->rg_guinier,
+                saxs->i0_guinier);
+    put_results(w, NULL, n, result);
+    for (int i = 0; i < n; i++)
+        any_bound |= result[i].fit.c1_at != 0 || result[i].fit.c2_at != 0;
+    if (saxs == NULL)
+        fputs("ml/(mg cm): I(0) on the absolute scale, 1/cm at 1 mg/ml\n",
+              w->out);
+    else
+        fprintf(w->out,
+                "r0: mean radius of what an atom displaces, A; layer: of "
+                "hydration, denser than the buffer by so many %s\n",
+                result->structure.is_neutron ? "1e-6/A^2" : "e/A^3");
+    if (any_bound)
+        fputs("*: at its bound; what the fit says of it is the bound alone, "
+              "not the data\n",
+              w->out);
+    fputs("Rg: of the atoms or bodies, A; Rg fit: Guinier's, of the computed "
+          "curve\n",
+          w->out);
+}
+
+static void print_ensemble(const work *w, const ensemble *e)
+{
+    const double least = 1e-3;
+    int width = 5, n_carrying = 0;
+    tsr_table t = {.out = w->out};
+    fprintf(w->out, "ensemble of %d models\n", e->n);
+    print(w, e->n_way, e->mean);
+    if (w->saxs == NULL)
+        return;
+    for (int i = 0; i < e->n; i++) {
+        const int own =
+            tsr_text_width(tsr_text_file_name(e->model[i].structure.path));
+        width = own > width ? own : width;
+        n_carrying += e->weight[SQUARES][i] >= least;
+    }
+    fprintf(w->out,
+            "least squares: %d of %d models carry weight\n"
+            "maximum entropy: theta %.3g, %.0f %% of the ensemble are used\n\n",
+            n_carrying, e->n, e->point[ENTROPY].theta,
+            100.0 * e->point[ENTROPY].effective);
+    for (int i = 0; i < e->n; i++) {
+        const tsr_profile_result *r = &e->model[i];
+        tsr_table_row(&t, NULL);
+        tsr_table_put(&t,
+                      "|model %-*s |chi2/N %8.3f |Rg %7.2f |least~squares "
+                      "%14.3f |maximum~entropy %16.3f",
+                      width, tsr_text_file_name(r->structure.path), r->fit.chi2,
+                      r->structure.rg_ang, e->weight[SQUARES][i],
+                      e->weight[ENTROPY][i]);
+        tsr_table_end(&t);
+    }
+    fputs("chi2/N: of the model alone, with c1, c2 and scale of its own\n",
+          w->out);
+}
+
+static void put_ensemble(tsr_json *j, const ensemble *e)
+{
+    static const char *const key[N_WEIGHTS] = {"equal", "least_squares",
+                                               "maximum_entropy"};
+    tsr_table t = {.json = j};
+    tsr_json_object(j, "ensemble");
+    for (int k = 0; k < e->n_way; k++) {
+        put_result(&t, key[k], &e->mean[k], "", 0);
+        if (k == ENTROPY)
+            tsr_json_number(j, "theta", e->point[k].theta);
+        if (k > 0)
+            tsr_json_number(j, "effective", e->point[k].effective);
+        tsr_json_numbers(j, "weights", e->n, e->weight[k]);
+        tsr_table_end(&t);
+    }
+    tsr_json_close(j);
+}
+
+/* e: NULL where each structure stands alone. */
+static void print_json(const work *w, int n, const tsr_profile_result *result,
+                       const ensemble *e)
+{
+    const tsr_saxs *saxs = w->saxs;
+    tsr_json j = {.out = w->out, .digits = 9};
+    tsr_json_object(&j, NULL);
+    tsr_json_members(&j, "bodies %s engine %s", bodies_words[w->o->bodies],
+                     tsr_profile_maker_describe(w->maker));
+    tsr_json_text(&j, "data", saxs != NULL ? saxs->path : NULL);
+    if (saxs != NULL)
+        tsr_json_members(&j,
+                         "n_points %d rg_data %g i0_data %g "
+                         "noise_by_neighbours %g neighbours_share_noise %i",
+                         saxs->n, saxs->rg_guinier, saxs->i0_guinier,
+                         saxs->noise.next, saxs->noise.is_shared);
+    tsr_json_array(&j, "structures");
+    put_results(w, &j, n, result);
+    tsr_json_close(&j);
+    if (e != NULL)
+        put_ensemble(&j, e);
+    tsr_json_close(&j);
+}
+
+/* What tells a fit of tessera from one of FoXS, in its first line. */
+#define FIT_FILE_MARK ", by tessera\n"
+
+/* ---- files ----
+ *
+ * Curves, or fits in FoXS's .fit format, which other programs read, with the
+ * picture of the fit beside them. Files of one run have names of their own, so
+ * that none replaces another. */
+
+static const char *ending(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    return dot == NULL || (slash != NULL && dot < slash) ? path + strlen(path)
+                                                         : dot;
+}
+
+static int is_folder(const char *path)
+{
+    struct stat info;
+    size_t n = strlen(path);
+    return (n > 0 && path[n - 1] == '/') ||
+           (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+/* The files of one structure, of the pool, in the folder `output` or under that
+ * name. */
+static tsr_status name_files(const char *output, const char *structure,
+                             int is_fit, tsr_pool *pool, char **name,
+                             char **picture, tsr_err *err)
+{
+    const char *with = is_fit ? ".fit" : ".dat";
+    if (is_folder(output)) {
+        const char *from = tsr_text_file_name(structure);
+        size_t n = (size_t)(ending(from) - from);
+        if (strcmp(from + n, ".gz") == 0) /* x.pdb.gz */
+            for (size_t i = n; i-- > 1;)
+                if (from[i] == '.') {
+                    n = i;
+                    break;
+                }
+        *name = tsr_pool_print(pool, "%s%s%.*s%s", output,
+                               output[strlen(output) - 1] == '/' ? "" : "/",
+                               (int)n, from, with);
+    } else {
+        *name = tsr_pool_print(pool, "%s%s", output,
+                               *ending(output) == '\0' ? with : "");
+    }
+    TSR_TRY(tsr_pool_check(pool, err));
+    *picture =
+        tsr_pool_print(pool, "%.*s.svg", (int)(ending(*name) - *name), *name);
+    return tsr_pool_check(pool, err);
+}
+
+static tsr_status check_names(const char *output, int n,
+                              const char *const *structure, tsr_err *err)
+{
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(tsr_text_file_name(structure[i]),
+                       tsr_text_file_name(structure[k])) == 0)
+                return tsr_fail(err, TSR_E_USAGE,
+                                "--output '%s': '%s' and '%s' would get the "
+                                "same file; rename one",
+                                output, structure[k], structure[i]);
+    return TSR_OK;
+}
+
+/* n: of a folder, else 1. */
+static tsr_status check_targets(const char *output, int n,
+                                const char *const *structure, int is_fit,
+                                tsr_file_target target, tsr_pool *pool,
+                                tsr_err *err)
+{
+    for (int i = 0; i < n; i++) {
+        char *name, *picture;
+        TSR_TRY(name_files(output, structure[i], is_fit, pool, &name, &picture,
+                           err));
+        target.begins = is_fit ? "# SAXS profile:" : "# tessera ";
+        target.holds = is_fit ? FIT_FILE_MARK : " profile:";
+        TSR_TRY(tsr_file_check_target(&target, name, err));
+        target.begins = "<svg";
+        target.holds = TSR_SVG_MARK;
+        if (is_fit)
+            TSR_TRY(tsr_file_check_target(&target, picture, err));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_profile_check_output(const char *output, int is_forced, int n,
+                                    const char *const *structure,
+                                    const char *data, const char *table,
+                                    tsr_err *err)
+{
+    tsr_pool pool = {0};
+    const char **input;
+    if (output == NULL)
+        return TSR_OK;
+    const int each = is_folder(output);
+    tsr_pool_array(&pool, input, n + 2);
+    TSR_TRY(tsr_pool_check(&pool, err));
+    for (int i = 0; i < n; i++)
+        input[i] = structure[i];
+    input[n] = data;
+    input[n + 1] = table;
+    const tsr_file_target target = {.maker = "profile",
+                                    .n_input = n + 2,
+                                    .input = input,
+                                    .is_forced = is_forced};
+    tsr_status status = each ? check_names(output, n, structure, err) : TSR_OK;
+    TSR_THEN(status, check_targets(output, each ? n : 1, structure,
+                                   data != NULL, target, &pool, err));
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* Columns: q, I, and where they are asked for those in vacuum, of the excluded
+ * volume and of hydration. */
+static void print_curve(const work *w, const tsr_profile_result *r,
+                        const tsr_partial_curves *c, const double *intensity,
+                        FILE *out)
+{
+    const tsr_profile_fit *fit = &r->fit;
+    const int has_parts = w->o->partials && r->n_comp == 3;
+    const int n = c->n;
+    fprintf(out,
+            "# tessera " TSR_VERSION " profile: %.600s\n"
+            "# c1 = %.5f, c2 = %.5f, %s is %.6g 1/cm at 1 mg/ml\n"
+            "# q (1/Angstrom) I(q)%s\n",
+            r->structure.path, fit->c1, fit->c2,
+            r->structure.is_neutron ? "fm^2 of neutrons; 1 fm^2"
+                                    : "electrons squared; 1 e^2",
+            tsr_profile_absolute(&r->structure),
+            has_parts ? " vacuum excluded-volume hydration" : "");
+    for (int k = 0; k < n; k++) {
+        fprintf(out, "%.8g %.8g", c->q[k], intensity[k]);
+        if (has_parts) {
+            double g = tsr_component_scale(fit->c1, c->radius_ang, c->q[k]);
+            fprintf(out, " %.8g %.8g %.8g", c->pair[k],
+                    g * g * c->pair[3 * n + k],
+                    fit->c2 * fit->c2 * c->pair[5 * n + k]);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* path NULL: to standard output. */
+static tsr_status write_curve(const work *w, const char *path,
+                              const tsr_profile_result *r, tsr_pool *pool,
+                              tsr_err *err)
+{
+    const int n = (int)w->o->n_q;
+    tsr_partial_curves curves = {0};
+    double *q, *intensity;
+    tsr_file_writer to = {.out = NULL};
+    tsr_pool_array(pool, q, n);
+    tsr_pool_array(pool, intensity, n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (int k = 0; k < n; k++)
+        q[k] = w->q_range[0] + (w->q_max - w->q_range[0]) * k / (n - 1);
+    TSR_TRY(
+        tsr_partial_curves_make(&r->structure.partials, n, q, &curves, err));
+    tsr_contrast_intensity(&curves, r->fit.c1, r->fit.c2, intensity);
+    tsr_status status = path != NULL ? tsr_file_begin(&to, path, err) : TSR_OK;
+    if (status == TSR_OK)
+        print_curve(w, r, &curves, intensity, path != NULL ? to.out : w->out);
+    tsr_partial_curves_clear(&curves);
+    return tsr_file_end(&to, status, err);
+}
+
+/* Columns q, I_exp, sigma, I_model after three lines that begin with '#', as
+ * FoXS's .fit files have them; the model is scale I + background. */
+static tsr_status write_fit(const tsr_saxs *s, const char *path,
+                            const tsr_profile_result *r, tsr_err *err)
+{
+    char note[64]; /* ends the second line */
+    const tsr_profile_fit *fit = &r->fit;
+    const double first = s->q[0], last = s->q[s->n - 1];
+    tsr_file_writer to;
+    TSR_TRY(tsr_file_begin(&to, path, err));
+    tsr_profile_bounds_text(fit, note, sizeof note);
+    fprintf(to.out,
+            "# SAXS profile: number of points = %d, q_min = %.8g, q_max = "
+            "%.8g, delta_q = %.8g" FIT_FILE_MARK
+            "# offset = %.8g, scaling c = %.8g, c1 = %.5f, c2 = %.5f, Chi^2 = "
+            "%.6g%s\n"
+            "#  q       exp_intensity   error model_intensity\n",
+            s->n, first, last, s->n > 1 ? (last - first) / (s->n - 1) : 0.0,
+            fit->background, fit->scale, fit->c1, fit->c2, fit->chi2, note);
+    for (int k = 0; k < s->n; k++)
+        fprintf(to.out, "%.8f %.8g %.8g %.8g\n", s->q[k], s->intensity[k],
+                s->sigma[k], r->curve[k]);
+    return tsr_file_end(&to, TSR_OK, err);
+}
+
+/* The last two parts of a path: many files are called model.pdb. */
+static const char *short_name(const char *path)
+{
+    int n_slash = 0;
+    for (const char *p = path + strlen(path); p > path; p--)
+        if (p[-1] == '/' && ++n_slash == 2)
+            return p;
+    return path;
+}
+
+static const char *bound_mark(int at)
+{
+    return at == 0 ? "" : at < 0 ? " (lower bound)" : " (upper bound)";
+}
+
+/* The middle 99 % of the residuals, but no less than noise has. What lies
+ * beyond is a stroke at the edge: one bad point would flatten all others. */
+static void limit_residuals(tsr_figure *f)
+{
+    if (f->pool.failed)
+        return;
+    tsr_panel *panel = &f->panel[1];
+    const int n = panel->layer[0].n;
+    const double *q = panel->layer[0].x, *r = panel->layer[0].y;
+    double *from, *to;
+    tsr_pool_array(&f->pool, from, n);
+    tsr_pool_array(&f->pool, to, n);
+    if (f->pool.failed)
+        return;
+    for (int k = 0; k < n; k++)
+        from[k] = fabs(r[k]);
+    gsl_sort(from, 1, (size_t)n);
+    panel->y1 = fmax(3.5, 1.15 * from[(int)(0.99 * (n - 1))]);
+    panel->y0 = -panel->y1;
+    for (int k = 0; k < n; k++) {
+        const double edge = copysign(panel->y1, r[k]);
+        const int is_beyond = fabs(r[k]) > panel->y1;
+        from[k] = is_beyond ? edge : (double)NAN;
+        to[k] = is_beyond ? 0.85 * edge : (double)NAN;
+    }
+    tsr_figure_layer(f, TSR_LAYER_ERRORS, NULL, TSR_COLOUR_DATA, n, q, from,
+                     to);
+}
+
+static tsr_status write_picture(const tsr_saxs *saxs, const char *path,
+                                const tsr_profile_result *r, tsr_err *err)
+{
+    const tsr_profile_fit *fit = &r->fit;
+    char title[256], subtitle[256], contrast[96] = "", label[64] = "computed";
+    char cormap[48];
+    int n_below = 0;
+    for (int k = 0; k < saxs->n; k++)
+        n_below += saxs->intensity[k] <= 0.0;
+    if (n_below > 0)
+        snprintf(label, sizeof label,
+                 "computed; %d points with I \xe2\x89\xa4 0 not shown",
+                 n_below);
+    if (r->n_comp == 3)
+        snprintf(contrast, sizeof contrast,
+                 " \xc2\xb7 c1 %.3f%s \xc2\xb7 c2 %.2f%s", fit->c1,
+                 bound_mark(fit->c1_at), fit->c2, bound_mark(fit->c2_at));
+    snprintf(title, sizeof title, "%.60s fitted to %.60s",
+             short_name(r->structure.path), short_name(saxs->path));
+    snprintf(subtitle, sizeof subtitle,
+             "\xcf\x87\xc2\xb2/N %.3g, reduced %.3g%s%s", fit->chi2,
+             fit->reduced_chi2,
+             tsr_cormap_text(" \xc2\xb7 CorMap p ", fit->cormap_p, cormap),
+             contrast);
+    const tsr_fit_figure picture = {.n = saxs->n,
+                                    .q = saxs->q,
+                                    .intensity = saxs->intensity,
+                                    .sigma = saxs->sigma,
+                                    .model = r->curve,
+                                    .model_label = label,
+                                    .residual_title = "residual / \xcf\x83"};
+    tsr_figure f = tsr_figure_new("fit", title, "q (1/\xc3\x85)", 650);
+    f.subtitle = tsr_pool_text(&f.pool, subtitle);
+    tsr_fit_figure_add(&f, &picture, 360);
+    limit_residuals(&f);
+    const double last = saxs->q[saxs->n - 1];
+    f.x0 = saxs->q[0] < 0.15 * last ? 0.0 : saxs->q[0];
+    f.x1 = last + 0.02 * (last - f.x0);
+    tsr_status status = tsr_figure_finish(&f, err);
+    TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
+    tsr_figure_clear(&f);
+    return status;
+}
+
+tsr_status tsr_profile_write_fit(const char *name, const char *structure,
+                                 const tsr_saxs *saxs,
+                                 const tsr_profile_result *r, tsr_log *log,
+                                 tsr_err *err)
+{
+    tsr_pool pool = {0};
+    char *path, *picture;
+    tsr_status status =
+        name_files(name, structure, 1, &pool, &path, &picture, err);
+    TSR_THEN(status, write_fit(saxs, path, r, err));
+    TSR_THEN(status, write_picture(saxs, picture, r, err));
+    if (status == TSR_OK)
+        tsr_info(log, "wrote %s and %s", path, picture);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+static tsr_status write_one(const work *w, const tsr_profile_result *r,
+                            tsr_err *err)
+{
+    const char *output = w->o->output;
+    tsr_pool pool = {0};
+    char *path = NULL, *picture;
+    tsr_status status = TSR_OK;
+    if (output != NULL && w->saxs != NULL)
+        return tsr_profile_write_fit(output, r->structure.path, w->saxs, r,
+                                     w->log, err);
+    if (output != NULL)
+        status = name_files(output, r->structure.path, 0, &pool, &path,
+                            &picture, err);
+    TSR_THEN(status, write_curve(w, path, r, &pool, err));
+    if (status == TSR_OK && path != NULL)
+        tsr_info(w->log, "wrote %s", path);
+    tsr_pool_clear(&pool);
+    return status;
+}
+
+/* result [n], best first: the first one goes to --output, or each to a file of
+ * the structure's name where that is a folder; the curve of the only one to
+ * standard output. */
+static tsr_status write_results(const work *w, int n,
+                                const tsr_profile_result *result, tsr_err *err)
+{
+    const char *output = w->o->output;
+    const int each = output != NULL && is_folder(output);
+    if (output == NULL && (w->saxs != NULL || n > 1 || w->o->json))
+        return TSR_OK;
+    if (each && mkdir(output, 0777) != 0 && !is_folder(output))
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s'", output);
+    for (int i = 0; i < (each ? n : 1); i++)
+        TSR_TRY(write_one(w, &result[i], err));
+    return TSR_OK;
 }
 
 /* ---- the command ---- */
@@ -417,153 +1176,102 @@ static int by_chi2(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-typedef struct {
-    const tsr_args *args;
-    const settings *s;
-    const tsr_saxs *saxs; /* NULL: without data */
-    tsr_profile_maker *maker;
-    double q_max;
-    FILE *out;
-    tsr_log *log;
-} work;
-
-/* The files of the results, or the curve of the only one to standard output. */
-static tsr_status write_curves(const work *w, int n,
-                               const tsr_profile_result *result, tsr_err *err)
-{
-    const char *output = tsr_args_value(w->args, "output");
-    const int has_json = tsr_args_count(w->args, "json") > 0;
-    const tsr_profile_output o = {.path = output,
-                                  .out = w->out,
-                                  .saxs = w->saxs,
-                                  .q_min = w->s->q_range[0],
-                                  .q_max = w->q_max,
-                                  .n_q = (int)w->s->n_q,
-                                  .with_partials =
-                                      tsr_args_count(w->args, "partials") > 0};
-    return output != NULL || (w->saxs == NULL && n == 1 && !has_json)
-               ? tsr_profile_write(&o, n, result, w->log, err)
-               : TSR_OK;
-}
-
-static tsr_status each_alone(work *w, int n, const char *const *path,
+static tsr_status each_alone(const work *w, int n, const char *const *path,
                              tsr_err *err)
 {
     tsr_profile_result *result = calloc((size_t)n, sizeof *result);
     tsr_status status = tsr_allocated(result, err);
     for (int i = 0; i < n && status == TSR_OK; i++)
-        status = profile_one(w->s, w->maker, path[i], w->saxs, &result[i],
-                             w->log, err);
+        status = profile_one(w, path[i], &result[i], err);
     if (status == TSR_OK && w->saxs != NULL)
         qsort(result, (size_t)n, sizeof *result, by_chi2);
-    TSR_THEN(status, write_curves(w, n, result, err));
-    if (status == TSR_OK && tsr_args_count(w->args, "json") > 0)
-        tsr_profile_print_json(w->out, n, result, w->saxs,
-                               bodies_words[w->s->bodies],
-                               tsr_profile_maker_describe(w->maker), NULL);
-    else if (status == TSR_OK && (w->saxs != NULL || n > 1 ||
-                                  tsr_args_value(w->args, "output") != NULL))
-        tsr_profile_print(w->out, n, result, w->saxs);
+    TSR_THEN(status, write_results(w, n, result, err));
+    if (status == TSR_OK && w->o->json)
+        print_json(w, n, result, NULL);
+    else if (status == TSR_OK &&
+             (w->saxs != NULL || n > 1 || w->o->output != NULL))
+        print(w, n, result);
     for (int i = 0; result != NULL && i < n; i++)
         tsr_profile_result_clear(&result[i]);
     free(result);
     return status;
 }
 
-/* All models as one ensemble: the mean curve, and with data its weights. */
-static tsr_status together(work *w, int n, const char *const *path,
+static tsr_status together(const work *w, int n, const char *const *path,
                            tsr_err *err)
 {
-    tsr_profile_ensemble e = {.n = 0};
-    const tsr_profile_bodies bodies = (tsr_profile_bodies)w->s->bodies;
-    tsr_status status =
-        tsr_profile_ensemble_read(w->maker, bodies, n, path, &e, err);
-    for (int i = 0; i < e.n && status == TSR_OK; i++)
-        status = finish_one(w->s, w->saxs, &e.model[i], err);
-    TSR_THEN(status, tsr_profile_ensemble_weigh(&e, w->saxs, &w->s->fit,
-                                                w->s->theta, err));
-    for (int k = 0; k < e.n_way && status == TSR_OK; k++)
-        status = finish_one(w->s, w->saxs, &e.mean[k], err);
-    TSR_THEN(status, write_curves(w, 1, &e.mean[w->s->weights], err));
-    if (status == TSR_OK && tsr_args_count(w->args, "json") > 0)
-        tsr_profile_print_json(w->out, e.n, e.model, w->saxs,
-                               bodies_words[w->s->bodies],
-                               tsr_profile_maker_describe(w->maker), &e);
-    else if (status == TSR_OK &&
-             (w->saxs != NULL || tsr_args_value(w->args, "output") != NULL))
-        tsr_profile_ensemble_print(w->out, &e, w->saxs);
-    tsr_profile_ensemble_clear(&e);
+    ensemble e = {.n = 0};
+    tsr_status status = read_models(w, n, path, &e, err);
+    TSR_THEN(status, weigh(w, &e, err));
+    TSR_THEN(status, write_results(w, 1, &e.mean[w->o->weights], err));
+    if (status == TSR_OK && w->o->json)
+        print_json(w, e.n, e.model, &e);
+    else if (status == TSR_OK && (w->saxs != NULL || w->o->output != NULL))
+        print_ensemble(w, &e);
+    for (int i = 0; i < e.n; i++)
+        tsr_profile_result_clear(&e.model[i]);
+    for (int k = 0; k < N_WEIGHTS; k++)
+        tsr_profile_result_clear(&e.mean[k]);
+    tsr_pool_clear(&e.pool);
     return status;
 }
 
-static tsr_status compute(const tsr_args *args, const settings *s,
-                          const tsr_saxs *saxs, int n, const char *const *path,
-                          FILE *out, tsr_log *log, tsr_err *err)
+static tsr_status compute(work *w, const tsr_args *args, tsr_err *err)
 {
-    work w = {.args = args,
-              .s = s,
-              .saxs = saxs,
-              .q_max = saxs != NULL ? tsr_saxs_q_max(saxs) : s->q_range[1],
-              .out = out,
-              .log = log};
-    const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)s->bodies,
-                                   .solvent = (tsr_solvent_model)s->solvent,
-                                   .density = s->density,
-                                   .neutron = s->radiation ? &s->neutron : NULL,
-                                   .device = tsr_args_value(args, "device"),
-                                   .method = (tsr_profile_method)s->method,
-                                   .q_max_inv_ang = w.q_max,
-                                   .form_factors =
-                                       tsr_args_value(args, "form-factors")};
-    tsr_status status = tsr_profile_maker_new(&spec, log, &w.maker, err);
-    TSR_THEN(status, tsr_args_count(args, "ensemble") > 0
-                         ? together(&w, n, path, err)
-                         : each_alone(&w, n, path, err));
-    if (status == TSR_OK)
-        tsr_debug(log, "engine: %s", tsr_profile_maker_describe(w.maker));
-    tsr_profile_maker_free(w.maker);
-    return status;
+    const options *o = w->o;
+    const tsr_profile_spec spec = {.bodies = (tsr_profile_bodies)o->bodies,
+                                   .solvent = (tsr_solvent_model)o->solvent,
+                                   .density = o->density,
+                                   .neutron = o->radiation ? &w->neutron : NULL,
+                                   .device = o->device,
+                                   .method = (tsr_profile_method)o->method,
+                                   .q_max_inv_ang = w->q_max,
+                                   .form_factors = o->form_factors};
+    TSR_TRY(tsr_profile_maker_new(&spec, w->log, &w->maker, err));
+    TSR_TRY(o->ensemble ? together(w, args->n, args->argument, err)
+                        : each_alone(w, args->n, args->argument, err));
+    tsr_debug(w->log, "engine: %s", tsr_profile_maker_describe(w->maker));
+    return TSR_OK;
 }
 
 static tsr_status profile(const tsr_args *args, FILE *out, tsr_log *log,
                           tsr_err *err)
 {
-    const char *const *path;
-    settings s;
-    tsr_saxs *saxs = NULL;
-    int n = tsr_args_arguments(args, &path);
-    const char *data = tsr_args_value(args, "data");
-    tsr_status status = read_settings(args, &s, err);
-    TSR_THEN(status, tsr_profile_check_output(
-                         tsr_args_value(args, "output"),
-                         tsr_args_count(args, "force") > 0, n, path, data,
-                         tsr_args_value(args, "form-factors"), err));
-    if (status == TSR_OK && data != NULL)
-        status = tsr_saxs_read(data, s.unit, s.q_range, log, &saxs, err);
-    if (status == TSR_OK && data != NULL)
-        status = tsr_saxs_resolve(saxs, &s.resolution, log, err);
-    TSR_THEN(status, compute(args, &s, saxs, n, path, out, log, err));
-    tsr_saxs_free(saxs);
-    tsr_fields_clear(tsr_resolution_fields, &s.resolution);
+    const options *o = args->options;
+    work w = {.out = out, .log = log};
+    TSR_TRY(make_settings(args, &w, err));
+    TSR_TRY(tsr_profile_check_output(o->output, o->force, args->n,
+                                     args->argument, o->data, o->form_factors,
+                                     err));
+    w.q_max = w.q_range[1];
+    tsr_status status = TSR_OK;
+    if (o->data != NULL) {
+        status = tsr_saxs_read(o->data, (tsr_q_unit)o->unit, w.q_range, log,
+                               &w.saxs, err);
+        TSR_THEN(status, tsr_saxs_resolve(w.saxs, &w.resolution, log, err));
+        if (status == TSR_OK)
+            w.q_max = tsr_saxs_q_max(w.saxs);
+    }
+    TSR_THEN(status, compute(&w, args, err));
+    tsr_profile_maker_free(w.maker);
+    tsr_saxs_free(w.saxs);
     return status;
 }
 
 const tsr_command tsr_command_profile = {
     .name = "profile",
     .doc = "the curve of any structure, and its fit to data",
-    .usage = {.arguments = "STRUCTURE...",
-              .min_arguments = 1,
-              .max_arguments = -1,
-              .options = options,
-              .about =
-                  "STRUCTURE is a PDB or mmCIF file, gzipped or not. All atoms "
-                  "but waters scatter; hydrogens that the file lacks are added "
-                  "to the atoms that carry them; displaced solvent and a "
-                  "hydration layer are part of the curve (docs/"
-                  "forward-model.md). With --data, scale, background, c1 "
-                  "and c2 are fitted, and of several structures the best comes "
-                  "first. "
-                  "With --ensemble the structures, and all models of a file, "
-                  "are one mixture: its mean curve, and weights by least "
-                  "squares and by maximum entropy (docs/analysis.md)."},
+    .arguments = "STRUCTURE...",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "STRUCTURE is a PDB or mmCIF file, gzipped or not. All atoms "
+             "but waters scatter; hydrogens that the file lacks are added "
+             "to the atoms that carry them; displaced solvent and a "
+             "hydration layer are part of the curve (docs/"
+             "forward-model.md). With --data, scale, background, c1 "
+             "and c2 are fitted, and of several structures the best comes "
+             "first. "
+             "With --ensemble the structures, and all models of a file, "
+             "are one mixture: its mean curve, and weights by least "
+             "squares and by maximum entropy (docs/analysis.md).",
     .run = profile};

@@ -4,7 +4,7 @@
 #include "answer/verdict.h"
 #include "commands/command.h"
 #include "commands/map_models.h"
-#include "commands/solve_report.h"
+#include "commands/solve.h"
 #include "likelihood/term_saxs.h"
 #include "maps/map_source.h"
 #include "session/past_run.h"
@@ -24,16 +24,38 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "DIR",
-     .doc = "where report.html goes; without it, into the run's folder"},
-    {.name = "prior",
-     .argument = "DIR",
-     .doc = "a run made with --prior-only, shown beside the posterior"},
-    TSR_OPTION_FORCE,
+typedef struct {
+    char *output, *prior;
+    int force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR",
+              .doc = "where report.html goes; without it, into the run's "
+                     "folder"),
+    TSR_FIELD(STRING, "prior", options, prior, .argument = "DIR",
+              .doc = "a run made with --prior-only, shown beside the "
+                     "posterior"),
+    TSR_OPTION_FORCE(options),
     {0}};
+
+typedef struct {
+    tsr_log *log;
+    tsr_past_run run, prior;
+    tsr_map_models models;
+    tsr_frames *frames;
+    tsr_shape *shape;
+    tsr_summary *summary;
+    tsr_verdict *verdict;
+    char *methods, *advice, *solved, *page, *folder;
+    char why[TSR_ERR_SIZE], remark[160];
+    tsr_pool pool; /* of what follows */
+    tsr_report_data *data;
+    tsr_report_map *map;
+    tsr_report_prior *density;
+    tsr_report_options o;
+} work;
 
 /* ---- the methods paragraph ---- */
 
@@ -142,20 +164,6 @@ static char *methods_text(const tsr_past_run *run)
     return fclose(out) == 0 ? text : NULL;
 }
 
-/* [data.n] of the config, caller frees. NULL: none, or out of memory. */
-static tsr_report_data *data_entries(const tsr_past_run *run)
-{
-    const int n = run->has_config ? run->config.data.n : 0;
-    const tsr_term_options *option = run->config.data.item;
-    tsr_report_data *data = n > 0 ? calloc((size_t)n, sizeof *data) : NULL;
-    for (int i = 0; data != NULL && i < n; i++) {
-        data[i].kind = option[i].kind;
-        tsr_config_data_name(&run->config, i, sizeof data[i].name,
-                             data[i].name);
-    }
-    return data;
-}
-
 /* ---- density maps ---- */
 
 /* The width of the blur that the draws have: their mean, or as it was fixed. */
@@ -179,74 +187,65 @@ static double sigma_of_draws(const tsr_past_run *run, const tsr_report_map *m,
 }
 
 /* How each map looks beside the draws; where that cannot be had the log says
- * why, and the page goes without. map [data.n] out, *n of them. */
-static void look_at_maps(const tsr_past_run *run, tsr_log *log,
-                         tsr_map_models *models, int *n, tsr_report_map *map)
+ * why, and the page goes without. */
+static void look_at_maps(work *w)
 {
     enum { MOST = 40 };
+    const tsr_past_run *run = &w->run;
     const tsr_term_options *data = run->config.data.item;
     tsr_err err = {.status = TSR_OK};
     tsr_status status = TSR_OK;
     for (int i = 0; i < run->config.data.n; i++) {
         const tsr_term_type *type = tsr_term_registry[data[i].kind];
+        tsr_report_map *m = &w->map[w->o.n_map];
         if (!type->is_map)
             continue;
-        if (models->atoms == NULL)
+        if (w->models.atoms == NULL)
             status = tsr_map_models_read(run->directory, NULL, MOST, NULL,
-                                         models, &err);
-        map[*n] = (tsr_report_map){.type = type,
-                                   .ordinal = ordinal_of(data, i),
-                                   .atoms = models->atoms};
-        TSR_THEN(status,
-                 tsr_map_view_make(
-                     &data[i], models,
-                     sigma_of_draws(run, &map[*n], (const void *)&data[i]),
-                     &map[*n].view, &err));
+                                         &w->models, &err);
+        *m = (tsr_report_map){.type = type,
+                              .ordinal = ordinal_of(data, i),
+                              .atoms = w->models.atoms};
+        TSR_THEN(status, tsr_map_view_make(
+                             &data[i], &w->models,
+                             sigma_of_draws(run, m, (const void *)&data[i]),
+                             &m->view, &err));
         if (status != TSR_OK) {
-            tsr_warn(log, "the map itself is not shown: %s", err.message);
+            tsr_warn(w->log, "the map itself is not shown: %s", err.message);
             return;
         }
-        ++*n;
+        w->o.n_map++;
     }
 }
 
 /* ---- priors of parameters ---- */
 
-typedef struct {
-    int n;
-    tsr_report_prior *item; /* [n] */
-} densities;
-
-/* Left out where it has none, or where memory is out. */
-static void add_density(densities *d, const tsr_parameter *p, int n_share,
+/* Left out where it has none. */
+static void add_density(work *w, const tsr_parameter *p, int n_share,
                         const char *suffix)
 {
-    tsr_report_prior *item =
-        realloc(d->item, ((size_t)d->n + 1) * sizeof *item);
-    if (item == NULL)
-        return;
-    d->item = item;
-    item += d->n;
+    tsr_report_prior *item = &w->density[w->o.n_density];
     snprintf(item->name, sizeof item->name, "%.40s%s", p->name, suffix);
-    d->n +=
+    w->o.n_density +=
         tsr_parameter_density(p, n_share, TSR_REPORT_DENSITY, item->x, item->y);
 }
 
 /* Those of contrast, noise and weights; the prior of the structure has to be
  * sampled. */
-static densities find_densities(const tsr_past_run *run)
+static tsr_status find_densities(work *w, tsr_err *err)
 {
-    densities d = {0};
     tsr_parameter p[TSR_NOISE_PARAMETERS + TSR_N_CONTRAST];
-    const tsr_config *c = &run->config;
+    const tsr_config *c = &w->run.config;
     const tsr_term_options *data = c->data.item;
     char suffix[16] = "";
     int ordinal = 0;
-    if (!run->has_config || !run->has_data)
-        return d;
+    const int n_state = (int)c->structure.states;
+    tsr_pool_array(&w->pool, w->density,
+                   TSR_N_CONTRAST + c->data.n * TSR_NOISE_PARAMETERS + n_state);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     if (tsr_contrast_priors(&c->contrast, p, NULL) == TSR_OK)
         for (int i = 0; i < TSR_N_CONTRAST; i++)
-            add_density(&d, &p[i], 0, "");
+            add_density(w, &p[i], 0, "");
     for (int i = 0; i < c->data.n; i++) {
         if (!tsr_term_registry[data[i].kind]->is_curve)
             continue;
@@ -258,17 +257,16 @@ static densities find_densities(const tsr_past_run *run)
         if (type->n_parameter > 0)
             type->parameters(noise, p);
         for (int k = 0; k < type->n_parameter; k++)
-            add_density(&d, &p[k], 0, suffix);
+            add_density(w, &p[k], 0, suffix);
     }
-    const int n_state = (int)c->structure.states;
     for (int k = 1; k <= n_state && n_state > 1 && c->structure.weights == 0;
          k++) {
         const tsr_parameter weight = {
             .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
         snprintf(suffix, sizeof suffix, "_%d", k);
-        add_density(&d, &weight, n_state, suffix);
+        add_density(w, &weight, n_state, suffix);
     }
-    return d;
+    return TSR_OK;
 }
 
 /* ---- where it goes ---- */
@@ -336,18 +334,17 @@ static tsr_status check_targets(const char *page, const char *folder,
     return status;
 }
 
-/* *page and *folder, caller frees both. Errors: TSR_E_IO; TSR_E_USAGE (there
- * is a report of somebody else's). */
-static tsr_status places(const char *base, int is_forced, char **page,
-                         char **folder, tsr_err *err)
+/* Errors: TSR_E_IO; TSR_E_USAGE (there is a report of somebody else's). */
+static tsr_status find_place(work *w, const char *base, int is_forced,
+                             tsr_err *err)
 {
-    tsr_status status = make_folder(base, err);
-    *page = tsr_run_directory_file(base, "report.html");
-    *folder = tsr_run_directory_file(base, "report");
-    if (*page == NULL || *folder == NULL)
+    TSR_TRY(make_folder(base, err));
+    w->page = tsr_run_directory_file(base, "report.html");
+    w->folder = tsr_run_directory_file(base, "report");
+    if (w->page == NULL || w->folder == NULL)
         return tsr_no_memory(err);
-    TSR_THEN(status, check_targets(*page, *folder, is_forced, err));
-    return status == TSR_OK ? make_folder(*folder, err) : status;
+    TSR_TRY(check_targets(w->page, w->folder, is_forced, err));
+    return make_folder(w->folder, err);
 }
 
 /* Of the structure file with its hydrogens, Da; NaN: there is none. */
@@ -382,117 +379,132 @@ static void tell_draws(const tsr_past_run *run, char remark[160])
              draws);
 }
 
+/* What the configuration of the run says. */
+static tsr_status read_config(work *w, tsr_err *err)
+{
+    const tsr_config *c = &w->run.config;
+    const tsr_term_options *data = c->data.item;
+    w->o.name = c->name;
+    w->o.diagnose.n_temp = tsr_sampler_n_temp(&c->sampler, w->run.has_data);
+    w->o.diagnose.warmup = c->sampler.warmup;
+    w->o.diagnose.draws = tsr_sampler_draws(&c->sampler);
+    w->o.diagnose.is_still = c->structure.still;
+    tsr_pool_array(&w->pool, w->data, c->data.n);
+    tsr_pool_array(&w->pool, w->map, c->data.n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->o.data = w->data;
+    w->o.n_data = c->data.n;
+    for (int i = 0; i < c->data.n; i++) {
+        w->data[i].kind = data[i].kind;
+        tsr_config_data_name(c, i, sizeof w->data[i].name, w->data[i].name);
+    }
+    if (!w->run.has_data)
+        return TSR_OK;
+    if (w->run.directory != NULL)
+        look_at_maps(w);
+    w->o.map = w->map;
+    TSR_TRY(find_densities(w, err));
+    w->o.density = w->density;
+    return TSR_OK;
+}
+
+static tsr_status make(work *w, const char *directory, const char *output,
+                       const char *prior, int force, tsr_err *err)
+{
+    tsr_report_options *o = &w->o;
+    TSR_TRY(tsr_past_run_open(directory, &w->run, w->log, err));
+    if (prior != NULL)
+        TSR_TRY(tsr_past_run_open_prior(prior, &w->prior, w->log, err));
+    const int is_beside = output == NULL && w->run.directory != NULL;
+    TSR_TRY(find_place(w,
+                       output != NULL ? output
+                       : is_beside    ? w->run.directory
+                                      : ".",
+                       force, err));
+    tsr_log_progress(w->log, "report: conformations");
+    TSR_TRY(tsr_past_run_shape(&w->run, w->log, &w->frames, &w->shape, w->why,
+                               err));
+    TSR_TRY(tsr_verdict_of_run(&w->run, &w->summary, &w->verdict, err));
+    w->methods = methods_text(&w->run);
+    w->advice = tsr_advice_text(&w->verdict->advice);
+    w->solved = tsr_report_solved(w->run.directory);
+    tell_draws(&w->run, w->remark);
+    *o = (tsr_report_options){
+        .name = "tessera report",
+        .verdict = w->verdict,
+        .solved = w->solved,
+        .mass = mass_of(&w->run),
+        .file = is_beside ? "model.pdb" : NULL,
+        .atoms = w->shape != NULL ? tsr_frames_atoms(w->frames) : NULL,
+        .frames = w->frames,
+        .shape = w->shape,
+        .no_frames = w->why[0] != '\0' ? w->why : NULL,
+        .methods = w->methods,
+        .prior = w->prior.trace,
+        .is_prior = !w->run.has_data,
+        .remark = w->remark[0] != '\0' ? w->remark : NULL,
+        .diagnose = {.rhat = 1.01,
+                     .ess = 400.0,
+                     .advice = w->advice,
+                     .arrangements = w->verdict->arrangements}};
+    if (w->run.has_config)
+        TSR_TRY(read_config(w, err));
+    return tsr_report_write(w->run.trace, o, w->page, w->folder, w->log, err);
+}
+
+static void clear(work *w)
+{
+    tsr_verdict_free(w->verdict);
+    tsr_shape_free(w->shape);
+    tsr_frames_free(w->frames);
+    tsr_summary_free(w->summary);
+    for (int i = 0; i < w->o.n_map; i++)
+        tsr_map_view_clear(&w->map[i].view);
+    tsr_map_models_clear(&w->models);
+    tsr_past_run_clear(&w->prior);
+    tsr_past_run_clear(&w->run);
+    free(w->solved);
+    free(w->advice);
+    free(w->methods);
+    free(w->page);
+    free(w->folder);
+    tsr_pool_clear(&w->pool);
+}
+
+tsr_status tsr_report_run(const char *directory, const char *output,
+                          const char *prior, int force, FILE *out, tsr_log *log,
+                          tsr_err *err)
+{
+    work w = {.log = log};
+    tsr_status status = make(&w, directory, output, prior, force, err);
+    if (status == TSR_OK)
+        fprintf(out, "%s\n", w.page);
+    clear(&w);
+    return status;
+}
+
 static tsr_status report(const tsr_args *args, FILE *out, tsr_log *log,
                          tsr_err *err)
 {
-    const char *prior_path = tsr_args_value(args, "prior");
-    const char *output = tsr_args_value(args, "output");
-    tsr_past_run run = {.trace = NULL}, prior = {.trace = NULL};
-    tsr_frames *frames = NULL;
-    tsr_shape *shape = NULL;
-    tsr_verdict *verdict = NULL;
-    tsr_summary *summary = NULL;
-    tsr_report_data *data = NULL;
-    tsr_report_map *map = NULL;
-    tsr_map_models models = {.path = NULL};
-    densities density = {0};
-    char *page = NULL, *folder = NULL, *methods = NULL, remark[160] = "";
-    char why[TSR_ERR_SIZE] = "", *advice = NULL, *solved = NULL;
-    tsr_report_options o = {.name = "tessera report",
-                            .vega_directory = getenv("TSR_VEGA_DIR"),
-                            .diagnose = {.rhat = 1.01, .ess = 400.0}};
-    tsr_status status =
-        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
-    if (status == TSR_OK && prior_path != NULL)
-        status = tsr_past_run_open_prior(prior_path, &prior, log, err);
-    const int is_beside = output == NULL && run.directory != NULL;
-    TSR_THEN(status,
-             places(output != NULL ? output
-                    : is_beside    ? run.directory
-                                   : ".",
-                    tsr_args_count(args, "force") > 0, &page, &folder, err));
-    if (status == TSR_OK) {
-        tsr_log_progress(log, "report: conformations");
-        status = tsr_past_run_shape(&run, log, &frames, &shape, why, err);
-    }
-    TSR_THEN(status, tsr_verdict_of_run(&run, &summary, &verdict, err));
-    if (status == TSR_OK) {
-        methods = methods_text(&run);
-        advice = tsr_advice_text(&verdict->advice);
-        solved = tsr_report_solved(run.directory);
-        o.verdict = verdict;
-        o.solved = solved;
-        o.diagnose.advice = advice;
-        o.mass = mass_of(&run);
-        o.file = is_beside ? "model.pdb" : NULL;
-        o.atoms = shape != NULL ? tsr_frames_atoms(frames) : NULL;
-        o.frames = frames;
-        o.shape = shape;
-        o.diagnose.arrangements = verdict->arrangements;
-        o.no_frames = why[0] != '\0' ? why : NULL;
-        o.methods = methods;
-        o.prior = prior.trace;
-        o.is_prior = !run.has_data;
-        data = data_entries(&run);
-        o.data = data;
-        o.n_data = data != NULL ? run.config.data.n : 0;
-        density = find_densities(&run);
-        o.density = density.item;
-        o.n_density = density.n;
-        map = run.has_config && run.directory != NULL && run.has_data
-                  ? calloc((size_t)run.config.data.n + 1, sizeof *map)
-                  : NULL;
-        if (map != NULL)
-            look_at_maps(&run, log, &models, &o.n_map, map);
-        o.map = map;
-        if (run.has_config) {
-            o.name = run.config.name;
-            o.diagnose.n_temp =
-                tsr_sampler_n_temp(&run.config.sampler, run.has_data);
-            o.diagnose.warmup = run.config.sampler.warmup;
-            o.diagnose.draws = tsr_sampler_draws(&run.config.sampler);
-            o.diagnose.is_still = run.config.structure.still;
-        }
-        tell_draws(&run, remark);
-        o.remark = remark[0] != '\0' ? remark : NULL;
-        status = tsr_report_write(run.trace, &o, page, folder, log, err);
-    }
-    if (status == TSR_OK)
-        fprintf(out, "%s\n", page);
-    tsr_verdict_free(verdict);
-    tsr_shape_free(shape);
-    tsr_frames_free(frames);
-    tsr_summary_free(summary);
-    free(solved);
-    for (int i = 0; i < o.n_map; i++)
-        tsr_map_view_clear(&map[i].view);
-    free(map);
-    tsr_map_models_clear(&models);
-    free(density.item);
-    free(advice);
-    free(methods);
-    free(data);
-    free(page);
-    free(folder);
-    tsr_past_run_clear(&prior);
-    tsr_past_run_clear(&run);
-    return status;
+    const options *o = args->options;
+    return tsr_report_run(args->argument[0], o->output, o->prior, o->force, out,
+                          log, err);
 }
 
 /* ---- without a run ---- */
 
 tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
 {
-    char *page = NULL, *folder = NULL, *solved = NULL;
+    work w = {.log = log};
     char *path = tsr_run_directory_file(solve->directory, "verdict.json");
     size_t size;
-    tsr_report_rigid_fit *fit = calloc((size_t)solve->n_curve + 1, sizeof *fit);
-    tsr_report_options o = {.name = tsr_text_file_name(solve->model),
-                            .vega_directory = getenv("TSR_VEGA_DIR"),
-                            .n_rigid = solve->n_curve,
-                            .rigid = fit,
-                            .mass = (double)NAN,
-                            .atoms = solve->atoms};
+    tsr_report_rigid_fit *fit;
+    tsr_pool_array(&w.pool, fit, solve->n_curve);
+    w.o = (tsr_report_options){.name = tsr_text_file_name(solve->model),
+                               .n_rigid = solve->n_curve,
+                               .rigid = fit,
+                               .mass = (double)NAN,
+                               .atoms = solve->atoms};
     tsr_status status =
         path == NULL || fit == NULL ? tsr_no_memory(err) : TSR_OK;
     for (int k = 0; status == TSR_OK && k < solve->n_curve; k++) {
@@ -503,36 +515,28 @@ tsr_status tsr_report_rigid(const tsr_solve *solve, tsr_log *log, tsr_err *err)
                                         r->rg_guinier,
                                         r->structure.rg_ang,
                                         r->structure.d_max_ang};
-        o.mass = r->structure.mass;
-        o.file = "rigid.fit";
+        w.o.mass = r->structure.mass;
+        w.o.file = "rigid.fit";
     }
-    TSR_THEN(status, tsr_file_read(path, &solved, &size, err));
-    TSR_THEN(status, places(solve->directory, 0, &page, &folder, err));
-    o.solved = solved;
-    TSR_THEN(status, tsr_report_write(NULL, &o, page, folder, log, err));
-    free(fit);
-    free(solved);
+    TSR_THEN(status, tsr_file_read(path, &w.solved, &size, err));
+    TSR_THEN(status, find_place(&w, solve->directory, 0, err));
+    w.o.solved = w.solved;
+    TSR_THEN(status, tsr_report_write(NULL, &w.o, w.page, w.folder, log, err));
     free(path);
-    free(page);
-    free(folder);
+    clear(&w);
     return status;
 }
 
 const tsr_command tsr_command_report = {
     .name = "report",
     .doc = "figures and numbers of a run, as one page that works offline",
-    .usage = {.arguments = "DIR",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about =
-                  "Writes report.html into the run's folder, and beside "
-                  "it report/ with every figure as SVG and, in "
-                  "numbers, CSV. Made again, it takes the place of the "
-                  "one before; figures, tables and models there that are "
-                  "somebody else's are in the way, unless with --force. The "
-                  "page holds "
-                  "all it needs. Its figures can be zoomed where Debian's "
-                  "package libjs-vega is installed when it is made, or its "
-                  "files are in TSR_VEGA_DIR."},
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Writes report.html into the run's folder, and beside "
+             "it report/ with every figure as SVG and, in "
+             "numbers, CSV. Made again, it takes the place of the "
+             "one before; figures, tables and models there that are "
+             "somebody else's are in the way, unless with --force. The "
+             "page holds all it needs.",
     .run = report};

@@ -1,50 +1,58 @@
-/* tessera reweight DIR */
+/* tessera reweight DIR: every variable of the posterior before and after the
+ * new weights, and how many draws these rest on, which decides whether to
+ * believe them. */
 #include "commands/command.h"
-#include "commands/reweight_report.h"
 #include "session/past_run.h"
 
 #include "analysis/loo.h"
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"
+#include "core/json.h"
 #include "files/file.h"
+#include "likelihood/noise.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const tsr_option options[] = {
-    {.name = "data",
-     .argument = "FILE",
-     .doc = "another curve; else that of the run"},
-    {.name = "q-range",
-     .argument = "LO,HI",
-     .unit = "1/Angstrom",
-     .doc = "the points to use"},
-    {.name = "noise",
-     .argument = "MODEL",
-     .doc = "another noise model, with its usual priors"},
-    {.name = "set-number",
-     .argument = "N",
-     .initial = "1",
-     .doc = "which data set of the run is replaced, counted from 1"},
-    {.name = "maxent",
-     .doc = "weights by maximum entropy instead of importance weights"},
-    {.name = "theta",
-     .argument = "X",
-     .doc = "of --maxent: how much a change of weights costs; else from the "
-            "L-curve"},
-    {.name = "output", .argument = "FILE", .doc = "the weights, as CSV"},
-    TSR_OPTION_JSON,
-    TSR_OPTION_FORCE,
+typedef struct {
+    char *data, *noise, *output;
+    double q_range[2];
+    long set_number;
+    double theta; /* 0: not given */
+    int maxent, json, force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "data", options, data, .argument = "FILE",
+              .doc = "another curve; else that of the run"),
+    TSR_FIELD(PAIR, "q-range", options, q_range, .argument = "LO,HI",
+              .unit = "1/Angstrom", .max = HUGE_VAL,
+              .doc = "the points to use"),
+    TSR_FIELD(STRING, "noise", options, noise, .argument = "MODEL",
+              .doc = "another noise model, with its usual priors"),
+    TSR_FIELD(INT, "set-number", options, set_number, .argument = "N",
+              .initial = "1", .min = 1, .max = 1000,
+              .doc = "which data set of the run is replaced, counted from 1"),
+    TSR_FIELD(BOOL, "maxent", options, maxent,
+              .doc = "weights by maximum entropy instead of importance "
+                     "weights"),
+    TSR_FIELD(DOUBLE, "theta", options, theta, .argument = "X", .min = 1e-6,
+              .max = 1e9,
+              .doc = "of --maxent: how much a change of weights costs; else "
+                     "from the L-curve"),
+    TSR_FIELD(STRING, "output", options, output, .argument = "FILE",
+              .doc = "the weights, as CSV"),
+    TSR_OPTION_JSON(options),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 /* What was asked for. */
 typedef struct {
-    const char *file;
-    int has_range;
-    double range[2];
-    long number; /* of the data set */
-    double theta;
-    int is_smeared; /* the run's curves, by their instrument */
+    const options *asked;
+    const char *file; /* of it */
+    long number;      /* of it: the data set */
+    int is_smeared;   /* the run's curves, by their instrument */
     tsr_data_set before, after;
     tsr_saxs *read; /* of a file */
     tsr_saxs part;  /* of the run's own points */
@@ -56,39 +64,15 @@ static void request_clear(request *r)
     tsr_pool_clear(&r->part.pool);
 }
 
-static tsr_status parse_range(const char *text, double range[2], tsr_err *err)
+static tsr_status parse(const options *o, const tsr_past_run *run, request *r,
+                        tsr_err *err)
 {
-    char *end = NULL;
-    range[0] = strtod(text, &end);
-    if (end != text && *end == ',') {
-        const char *second = end + 1;
-        range[1] = strtod(second, &end);
-        if (end != second && *end == '\0' && range[0] >= 0.0 &&
-            range[1] > range[0] && isfinite(range[1]))
-            return TSR_OK;
-    }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--q-range: '%s' is not two rising values of q in "
-                    "1/Angstrom, such as 0.01,0.2",
-                    text);
-}
-
-static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
-                        request *r, tsr_err *err)
-{
-    const char *range = tsr_args_value(args, "q-range");
-    const char *noise = tsr_args_value(args, "noise");
-    const int is_maxent = tsr_args_count(args, "maxent") > 0;
-    r->file = tsr_args_value(args, "data");
-    TSR_TRY(tsr_args_long(args, "set-number", 1.0, 1000.0, &r->number, err));
-    TSR_TRY(tsr_args_double(args, "theta", 1e-6, 1e9, &r->theta, err));
-    if (range != NULL) {
-        r->has_range = 1;
-        TSR_TRY(parse_range(range, r->range, err));
-    }
-    if (r->theta > 0.0 && !is_maxent)
+    r->asked = o;
+    r->file = o->data;
+    r->number = o->set_number;
+    if (o->theta > 0.0 && !o->maxent)
         return tsr_fail(err, TSR_E_USAGE, "--theta belongs to --maxent");
-    if (noise != NULL && is_maxent)
+    if (o->noise != NULL && o->maxent)
         return tsr_fail(err, TSR_E_USAGE,
                         "--maxent takes the errors as the file has them; "
                         "leave --noise out");
@@ -119,8 +103,8 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
                                .nuisance = d->nuisance};
     r->after = r->before;
     r->after.nuisance = TSR_NUISANCE_AUTO;
-    if (noise != NULL &&
-        tsr_noise_choose(&r->after.noise, noise, err) != TSR_OK)
+    if (o->noise != NULL &&
+        tsr_noise_choose(&r->after.noise, o->noise, err) != TSR_OK)
         return tsr_wrap(err, TSR_E_USAGE, "--noise");
     return TSR_OK;
 }
@@ -129,6 +113,8 @@ static tsr_status parse(const tsr_args *args, const tsr_past_run *run,
 static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
 {
     enum { LEAST = 5 };
+    const double *range = r->asked->q_range;
+    const int has_range = range[1] > 0.0;
     tsr_saxs *p = &r->part;
     *p = (tsr_saxs){.path = run->path};
     tsr_pool_array(&p->pool, p->q, run->n);
@@ -136,8 +122,7 @@ static tsr_status cut(const tsr_saxs *run, request *r, tsr_err *err)
     tsr_pool_array(&p->pool, p->sigma, run->n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     for (int k = 0; k < run->n; k++) {
-        if (r->has_range &&
-            (run->q[k] < r->range[0] || run->q[k] > r->range[1]))
+        if (has_range && (run->q[k] < range[0] || run->q[k] > range[1]))
             continue;
         p->q[p->n] = run->q[k];
         p->intensity[p->n] = run->intensity[k];
@@ -163,20 +148,303 @@ static tsr_status find_points(const tsr_stored_curve *stored, request *r,
                  "taken to be of the same instrument",
                  r->file);
     tsr_status status =
-        tsr_saxs_read(r->file, TSR_Q_AUTO, r->has_range ? r->range : NULL, log,
-                      &r->read, err);
+        tsr_saxs_read(r->file, TSR_Q_AUTO,
+                      r->asked->q_range[1] > 0.0 ? r->asked->q_range : NULL,
+                      log, &r->read, err);
     r->after.saxs = r->read;
     return status;
+}
+
+/* A variable of the posterior before and after the new weights, so that the
+ * reader sees what the new data changed. */
+typedef struct {
+    char *name;
+    int has_before;    /* 0: the run had no such variable */
+    int is_drawn_anew; /* scale, background, noise: not the draws' own */
+    tsr_weighted before, after;
+} row;
+
+typedef struct {
+    const tsr_stored_curve *stored;
+    const tsr_saxs *saxs; /* the new data */
+    const char *noise;
+    tsr_reweight *importance; /* either; owned */
+    tsr_maxent *entropy;
+    const double *log_weight; /* of it */
+    tsr_psis psis;
+    double worth; /* independent draws; of importance weights */
+    double interpolation;
+    int n;
+    row *row; /* [n] */
+} report;
+
+enum { NAME = 64 };
+
+static void report_clear(report *r)
+{
+    for (int i = 0; i < r->n; i++)
+        free(r->row[i].name);
+    free(r->row);
+    tsr_reweight_free(r->importance);
+    tsr_maxent_free(r->entropy);
+}
+
+/* ---- rows ---- */
+
+static int is_name(const char *name, const char *of, int data)
+{
+    char full[NAME];
+    tsr_stored_curve_name(of, data, sizeof full, full);
+    return strcmp(name, full) == 0;
+}
+
+/* Whether a variable is of the data that were replaced. */
+static int belongs_to_data(const char *name, int data)
+{
+    static const char *const own[] = {"scale", "background", "chi2", NULL};
+    for (int i = 0; own[i] != NULL; i++)
+        if (is_name(name, own[i], data))
+            return 1;
+    char number[NAME];
+    const char *last = strrchr(name, '_');
+    tsr_stored_curve_name("", data, sizeof number, number);
+    return strncmp(name, "noise_", 6) == 0 &&
+           (data == 0 ? strspn(last + 1, "0123456789") == 0
+                      : strcmp(last, number) == 0);
+}
+
+/* A row of values before and after; either may be NULL. */
+static tsr_status add_row(report *r, const char *name, const double *before,
+                          const double *after, tsr_err *err)
+{
+    const tsr_stored_curve *s = r->stored;
+    const long n = (long)s->n_chain * s->n_draw;
+    row *more = realloc(r->row, (size_t)(r->n + 1) * sizeof *more);
+    char *copy = strdup(name);
+    if (more != NULL)
+        r->row = more;
+    if (more == NULL || copy == NULL) {
+        free(copy);
+        return tsr_no_memory(err);
+    }
+    row *item = &r->row[r->n++];
+    *item = (row){.name = copy,
+                  .has_before = before != NULL,
+                  .is_drawn_anew = before != after};
+    if (before != NULL)
+        TSR_TRY(tsr_weighted_make(n, before, NULL, &item->before, err));
+    return tsr_weighted_make(n, after, r->log_weight, &item->after, err);
+}
+
+static tsr_status add_data_row(report *r, const char *name, const double *after,
+                               tsr_err *err)
+{
+    char full[NAME];
+    double *before;
+    if (name == NULL || after == NULL)
+        return TSR_OK;
+    tsr_stored_curve_name(name, r->stored->data, sizeof full, full);
+    tsr_status status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+                                                full, &before, err);
+    TSR_THEN(status, add_row(r, full, before, after, err));
+    free(before);
+    return status;
+}
+
+/* Fills the rows: every scalar of the posterior, one in memory at a time. */
+static tsr_status make_rows(report *r, tsr_err *err)
+{
+    const char *const *name;
+    tsr_status status = TSR_OK;
+    const int n =
+        tsr_trace_variables(r->stored->trace, TSR_TRACE_POSTERIOR, &name);
+    for (int i = 0; i < n && status == TSR_OK; i++) {
+        int n_chain, n_draw, n_each;
+        double *value;
+        if (belongs_to_data(name[i], r->stored->data) ||
+            tsr_trace_shape(r->stored->trace, TSR_TRACE_POSTERIOR, name[i],
+                            &n_chain, &n_draw, &n_each, NULL) != TSR_OK ||
+            n_each != 1)
+            continue;
+        status = tsr_stored_curve_scalar(r->stored, TSR_TRACE_POSTERIOR,
+                                         name[i], &value, err);
+        TSR_THEN(status, add_row(r, name[i], value, value, err));
+        free(value);
+    }
+    const tsr_reweight *made = r->importance;
+    if (made == NULL)
+        return status;
+    TSR_THEN(status, add_data_row(r, "scale", made->scale, err));
+    TSR_THEN(status, add_data_row(r, "background", made->background, err));
+    TSR_THEN(status, add_data_row(r, "chi2", made->chi2, err));
+    for (int i = 0; i < TSR_NOISE_PARAMETERS && status == TSR_OK; i++)
+        status = add_data_row(r, made->noise_name[i], made->noise[i], err);
+    return status;
+}
+
+/* ---- what is told ---- */
+
+/* Of n points, two standard deviations above what noise alone gives. */
+static double most_chi2(int n)
+{
+    return 1.0 + 2.0 * sqrt(2.0 / n);
+}
+
+static void put_point(tsr_table *t, const char *key, const char *mark,
+                      const char *theta, const tsr_maxent_point *p)
+{
+    tsr_table_row(t, key);
+    tsr_table_put(t,
+                  "| %-2s |theta %12s theta %g chi2|chi2 %12.5g kl|KL %10.4f "
+                  "effective|effective %10.4f scale %g background %g",
+                  mark, theta, p->theta, p->chi2, p->kl, p->effective, p->scale,
+                  p->background);
+    tsr_table_end(t);
+}
+
+/* The L-curve, behind equal weights. */
+static void put_curve(tsr_table *t, const tsr_maxent *m)
+{
+    char theta[32];
+    put_point(t, "equal", "", "equal", &m->start);
+    if (t->json != NULL)
+        tsr_json_array(t->json, "l_curve");
+    for (int i = 0; i < m->n_point; i++) {
+        snprintf(theta, sizeof theta, "%.4g", m->point[i].theta);
+        put_point(t, NULL, i == m->chosen ? "->" : "", theta, &m->point[i]);
+    }
+    if (t->json != NULL)
+        tsr_json_close(t->json);
+}
+
+static void put_values(tsr_table *t, const char *key, const tsr_weighted *w)
+{
+    if (t->json != NULL)
+        tsr_json_object(t->json, key);
+    tsr_table_put(t,
+                  strcmp(key, "now") == 0
+                      ? "mean|now:~mean %11.5g sd|sd %11.3g q5|q5 %11.5g "
+                        "median|median %11.5g q95|q95 %11.5g"
+                      : "mean|run:~mean %11.5g sd|sd %11.3g q5 %g median %g "
+                        "q95 %g",
+                  w->mean, w->sd, w->q5, w->median, w->q95);
+    if (t->json != NULL)
+        tsr_json_close(t->json);
+}
+
+static void put_rows(const report *r, tsr_table *t)
+{
+    const tsr_weighted none = {.mean = (double)NAN, .sd = (double)NAN};
+    for (int i = 0; i < r->n; i++) {
+        const row *item = &r->row[i];
+        tsr_table_row(t, item->name);
+        tsr_table_put(t, "| %-16s", item->name);
+        if (item->has_before || t->json == NULL)
+            put_values(t, "run", item->has_before ? &item->before : &none);
+        tsr_table_put(t, "|| %1s", "|");
+        put_values(t, "now", &item->after);
+        tsr_table_end(t);
+    }
+}
+
+static void print_curve(const tsr_maxent *m, int n_data, FILE *out)
+{
+    put_curve(&(tsr_table){.out = out}, m);
+    fprintf(out,
+            "\ntheta = %.4g%s: chi2 %.4g a point (equal weights: %.4g), "
+            "%.1f %% of the ensemble is used\n\n",
+            m->point[m->chosen].theta,
+            m->n_point > 1 ? ", at the elbow of the L-curve" : "",
+            m->point[m->chosen].chi2, m->start.chi2,
+            100.0 * m->point[m->chosen].effective);
+    if (m->start.chi2 <= most_chi2(n_data))
+        fprintf(out,
+                "equal weights fit already: a chi2 of up to %.3g is within the "
+                "noise of %d points, and what other weights gain there is "
+                "noise\n\n",
+                most_chi2(n_data), n_data);
+}
+
+static void print(const report *r, FILE *out)
+{
+    const long n = (long)r->stored->n_chain * r->stored->n_draw;
+    fprintf(out, "data: %s, %d points, q = %.4g to %.4g 1/A", r->saxs->path,
+            r->saxs->n, r->saxs->q[0], r->saxs->q[r->saxs->n - 1]);
+    if (r->importance != NULL)
+        fprintf(out, "; noise model %s", r->noise);
+    fputc('\n', out);
+    if (r->interpolation > 0.0)
+        fprintf(out,
+                "its q are not the run's: the interpolated curve is wrong by "
+                "some %.1g sigma at most\n",
+                r->interpolation);
+    if (r->entropy != NULL)
+        print_curve(r->entropy, r->saxs->n, out);
+    fprintf(out, "effective draws: %.1f of %ld (%.1f %%)", r->psis.ess, n,
+            100.0 * r->psis.ess / (double)n);
+    if (r->importance != NULL && isfinite(r->psis.pareto_k))
+        fprintf(out, "; Pareto k = %.2f (good below 0.7)", r->psis.pareto_k);
+    else if (r->importance != NULL)
+        fputs("; all weights are equal", out);
+    if (r->importance != NULL && isfinite(r->psis.pareto_k))
+        fprintf(out, "; worth %.1f independent ones", r->worth);
+    fputs("\n\n", out);
+    put_rows(r, &(tsr_table){.out = out});
+}
+
+static void print_json(const report *r, FILE *out)
+{
+    const tsr_maxent *m = r->entropy;
+    tsr_json j = {.out = out};
+    tsr_table t = {.json = &j};
+    tsr_json_object(&j, NULL);
+    tsr_json_members(&j, "draws %ld points %d ess %g",
+                     (long)r->stored->n_chain * r->stored->n_draw, r->saxs->n,
+                     r->psis.ess);
+    if (r->importance != NULL)
+        tsr_json_members(&j, "worth %g pareto_k %g recovered %g", r->worth,
+                         r->psis.pareto_k, r->importance->recovered);
+    tsr_json_members(&j, "interpolation %g", r->interpolation);
+    if (m != NULL) {
+        tsr_json_members(&j, "theta %g equal_weights_fit %i",
+                         m->point[m->chosen].theta,
+                         m->start.chi2 <= most_chi2(r->saxs->n));
+        put_curve(&t, m);
+    }
+    tsr_json_object(&j, "variables");
+    put_rows(r, &t);
+    tsr_json_close(&j);
+    tsr_json_close(&j);
+}
+
+/* chain, draw, weight (the sum is 1), log_weight. */
+static tsr_status write_csv(const report *r, const char *path, tsr_err *err)
+{
+    const tsr_stored_curve *s = r->stored;
+    tsr_file_writer to;
+    tsr_status status = tsr_file_begin(&to, path, err);
+    FILE *out = to.out;
+    if (status != TSR_OK)
+        return status;
+    fputs("chain,draw,weight,log_weight\n", out);
+    for (long i = 0; i < (long)s->n_chain * s->n_draw; i++) {
+        fprintf(out, "%ld,%ld,%.17g,", i / s->n_draw, i % s->n_draw,
+                exp(r->log_weight[i]));
+        if (isfinite(r->log_weight[i]))
+            fprintf(out, "%.17g", r->log_weight[i]);
+        fputc('\n', out);
+    }
+    return tsr_file_end(&to, TSR_OK, err);
 }
 
 /* ---- the two kinds of weights ---- */
 
 /* Weights that rest on few draws say nothing: exit status 1. */
-static tsr_status refuse(const tsr_reweight_report *report, long n,
-                         const request *r, tsr_err *err)
+static tsr_status refuse(const report *told, long n, const request *r,
+                         tsr_err *err)
 {
     const double least = 0.1, most_k = 0.7, least_worth = 10.0;
-    const tsr_psis *psis = &report->psis;
+    const tsr_psis *psis = &told->psis;
     const char *file = r->file != NULL ? r->file : "that";
     const double share = psis->ess / (double)n;
     const int is_bad = isfinite(psis->pareto_k) && psis->pareto_k > most_k;
@@ -192,12 +460,12 @@ static tsr_status refuse(const tsr_reweight_report *report, long n,
             "with that instead (tessera run CONFIG --set data.%ld...), or, for "
             "the least change that fits, --maxent",
             psis->ess, n, 100.0 * share, k, file, r->number - 1);
-    if (!(report->worth >= least_worth))
+    if (!(told->worth >= least_worth))
         return tsr_fail(err, TSR_E_NO,
                         "the weights rest on %.1f of %ld draws, which are "
                         "worth %.1f independent ones (%.0f are needed): let "
                         "the run make more draws, or run with %s",
-                        psis->ess, n, report->worth, least_worth, file);
+                        psis->ess, n, told->worth, least_worth, file);
     if (psis->pareto_k > most_k)
         return tsr_fail(err, TSR_E_NO,
                         "%ld draws are too few to tell what their largest "
@@ -211,22 +479,22 @@ static tsr_status refuse(const tsr_reweight_report *report, long n,
  * not made, which neither the effective number nor k sees in time. Of normal
  * posteriors the estimate is 3 % too narrow at this ratio, and 11 % at twice
  * the width (8000 draws). */
-static tsr_status refuse_wider(const tsr_reweight_report *report,
-                               const request *r, tsr_err *err)
+static tsr_status refuse_wider(const report *told, const request *r,
+                               tsr_err *err)
 {
     const double most = 1.5, rounding = 1e-12;
-    for (int i = 0; i < report->n; i++) {
-        const tsr_reweight_row *row = &report->row[i];
-        const double least = rounding * fabs(row->before.mean);
-        if (row->is_drawn_anew ||
-            !(row->after.sd > most * fmax(row->before.sd, least)))
+    for (int i = 0; i < told->n; i++) {
+        const row *item = &told->row[i];
+        const double least = rounding * fabs(item->before.mean);
+        if (item->is_drawn_anew ||
+            !(item->after.sd > most * fmax(item->before.sd, least)))
             continue;
         return tsr_fail(err, TSR_E_NO,
                         "the spread of %s grows %.2g times (%.2g at most): the "
                         "run drew too little of what lies outside, and weights "
                         "would make it narrower than it is; run with that data "
                         "instead (tessera run CONFIG --set data.%ld...)",
-                        row->name, row->after.sd / row->before.sd, most,
+                        item->name, item->after.sd / item->before.sd, most,
                         r->number - 1);
     }
     return TSR_OK;
@@ -234,23 +502,22 @@ static tsr_status refuse_wider(const tsr_reweight_report *report,
 
 static tsr_status by_importance(const request *r,
                                 const tsr_stored_curve *stored,
-                                const tsr_past_run *run,
-                                tsr_reweight_report *report, tsr_log *log,
-                                tsr_err *err)
+                                const tsr_past_run *run, report *told,
+                                tsr_log *log, tsr_err *err)
 {
     const tsr_reweight_options o = {.stored = stored,
                                     .before = r->before,
                                     .after = r->after,
                                     .n_data = run->config.data.n,
                                     .seed = run->config.seed};
-    TSR_TRY(tsr_reweight_make(&o, &report->importance, err));
-    tsr_reweight *made = report->importance;
-    report->log_weight = made->log_weight;
-    report->interpolation = made->interpolation;
-    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &report->psis, err));
+    TSR_TRY(tsr_reweight_make(&o, &told->importance, err));
+    tsr_reweight *made = told->importance;
+    told->log_weight = made->log_weight;
+    told->interpolation = made->interpolation;
+    TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &told->psis, err));
     TSR_TRY(tsr_psis_worth(stored->n_chain, stored->n_draw, made->log_weight,
-                           &report->worth, err));
-    TSR_TRY(refuse(report, made->n, r, err));
+                           &told->worth, err));
+    TSR_TRY(refuse(told, made->n, r, err));
     if (!isnan(made->recovered))
         tsr_debug(log,
                   "the stored curves give back the log likelihood to %.2g nat",
@@ -259,45 +526,43 @@ static tsr_status by_importance(const request *r,
 }
 
 static tsr_status by_entropy(const request *r, const tsr_stored_curve *stored,
-                             tsr_reweight_report *report, tsr_err *err)
+                             report *told, tsr_err *err)
 {
     const tsr_linear linear =
         tsr_linear_make(r->after.intensity_scale, r->after.background);
-    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->theta,
-                            &report->entropy, err));
-    report->log_weight = report->entropy->log_weight;
-    report->interpolation = report->entropy->interpolation;
-    report->psis.ess = tsr_psis_ess(report->entropy->n, report->log_weight);
+    TSR_TRY(tsr_maxent_make(stored, r->after.saxs, &linear, r->asked->theta,
+                            &told->entropy, err));
+    told->log_weight = told->entropy->log_weight;
+    told->interpolation = told->entropy->interpolation;
+    told->psis.ess = tsr_psis_ess(told->entropy->n, told->log_weight);
     return TSR_OK;
 }
 
-static tsr_status check_target(const tsr_args *args, const char *trace,
-                               const char *path, tsr_err *err)
+static tsr_status check_target(const options *o, const char *trace,
+                               tsr_err *err)
 {
-    const char *const input[] = {trace, tsr_args_value(args, "data")};
+    const char *const input[] = {trace, o->data};
     const tsr_file_target target = {.maker = "reweight",
                                     .begins = "chain,draw,weight,log_weight\n",
                                     .holds = "",
                                     .n_input = 2,
                                     .input = input,
-                                    .is_forced =
-                                        tsr_args_count(args, "force") > 0};
-    return tsr_file_check_target(&target, path, err);
+                                    .is_forced = o->force};
+    return tsr_file_check_target(&target, o->output, err);
 }
 
 static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *path = tsr_args_value(args, "output");
+    const options *o = args->options;
     tsr_past_run run = {.trace = NULL};
     tsr_stored_curve stored = {.trace = NULL};
     request r = {.file = NULL};
-    tsr_reweight_report report = {.stored = &stored};
-    tsr_status status =
-        tsr_past_run_open(tsr_args_argument(args), &run, log, err);
-    TSR_THEN(status, parse(args, &run, &r, err));
-    if (status == TSR_OK && path != NULL)
-        status = check_target(args, run.trace_path, path, err);
+    report told = {.stored = &stored};
+    tsr_status status = tsr_past_run_open(args->argument[0], &run, log, err);
+    TSR_THEN(status, parse(o, &run, &r, err));
+    if (o->output != NULL)
+        TSR_THEN(status, check_target(o, run.trace_path, err));
     if (status == TSR_OK) {
         const tsr_linear linear =
             tsr_linear_make(r.before.intensity_scale, r.before.background);
@@ -312,21 +577,21 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
     }
     stored.log = log;
     TSR_THEN(status, find_points(&stored, &r, log, err));
-    report.saxs = r.after.saxs;
-    report.noise = tsr_noise_registry[r.after.noise.model]->name;
-    TSR_THEN(status, tsr_args_count(args, "maxent") > 0
-                         ? by_entropy(&r, &stored, &report, err)
-                         : by_importance(&r, &stored, &run, &report, log, err));
-    TSR_THEN(status, tsr_reweight_report_make(&report, err));
-    if (status == TSR_OK && report.importance != NULL)
-        status = refuse_wider(&report, &r, err);
-    if (status == TSR_OK && path != NULL)
-        status = tsr_reweight_report_csv(&report, path, err);
-    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
-        tsr_reweight_report_json(&report, out);
+    told.saxs = r.after.saxs;
+    told.noise = tsr_noise_registry[r.after.noise.model]->name;
+    TSR_THEN(status, o->maxent
+                         ? by_entropy(&r, &stored, &told, err)
+                         : by_importance(&r, &stored, &run, &told, log, err));
+    TSR_THEN(status, make_rows(&told, err));
+    if (status == TSR_OK && told.importance != NULL)
+        status = refuse_wider(&told, &r, err);
+    if (o->output != NULL)
+        TSR_THEN(status, write_csv(&told, o->output, err));
+    if (status == TSR_OK && o->json)
+        print_json(&told, out);
     else if (status == TSR_OK)
-        tsr_reweight_report_print(&report, out);
-    tsr_reweight_report_clear(&report);
+        print(&told, out);
+    report_clear(&told);
     request_clear(&r);
     tsr_stored_curve_clear(&stored);
     tsr_past_run_clear(&run);
@@ -336,17 +601,14 @@ static tsr_status reweight(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_reweight = {
     .name = "reweight",
     .doc = "weights that fit a run's draws to other data, errors or q",
-    .usage =
-        {.arguments = "DIR",
-         .min_arguments = 1,
-         .max_arguments = 1,
-         .options = options,
-         .about =
-             "DIR is a run's folder. Importance weights, the tail smoothed "
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "DIR is a run's folder. Importance weights, the tail smoothed "
              "(Vehtari et al. 2024), make of the stored draws what a run with "
              "other data would have drawn; where they rest on too few draws "
              "the exit status is 1, with the reason. The curve must lie "
              "inside the run's range of q.\n"
              "--maxent: the least change of equal weights that fits the mean "
-             "curve (Hummer & Koefinger 2015; Bottaro et al. 2020)."},
+             "curve (Hummer & Koefinger 2015; Bottaro et al. 2020).",
     .run = reweight};

@@ -17,44 +17,60 @@
 #include <string.h>
 #include <unistd.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .doc = "the curve; the structure goes beside it as .pdb. Default: "
-            "NAME.dat in the current folder"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "override a key, as simulate.steps=1000 or seed=7"},
-    TSR_OPTION_FORCE,
+typedef struct {
+    char *output;
+    tsr_strings set;
+    int force;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "FILE",
+              .doc = "the curve; the structure goes beside it as .pdb. "
+                     "Default: NAME.dat in the current folder"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "override a key, as simulate.steps=1000 or seed=7"),
+    TSR_OPTION_FORCE(options),
     {0}};
 
 /* Streams apart from those of the chains of a run. */
 static const uint64_t noise_stream = 0xffffffff00000001u;
 static const int walk_stream = 0x7ffffff0;
 
+typedef struct {
+    const options *o;
+    tsr_log *log;
+    tsr_config config;
+    tsr_setup setup;
+    tsr_conformation *truth;
+    tsr_pool pool;    /* of what follows */
+    char *path, *pdb; /* the files */
+    double *column;   /* [3][points] q, I, sigma */
+    tsr_resolution resolution;
+    int is_atoms; /* the curve's scatterers */
+} work;
+
 /* A chain on the prior alone leads away from the input structure. */
-static tsr_status walk(const tsr_setup *setup, long steps,
-                       tsr_conformation *truth, tsr_err *err)
+static tsr_status walk(work *w, tsr_err *err)
 {
-    tsr_target target = setup->target;
+    const tsr_topology *t = w->setup.molecule.topology;
+    tsr_target target = w->setup.target;
     tsr_chain *chain = NULL;
+    tsr_chain_view view;
     tsr_body_proposal ask;
     int accepted;
+    w->truth = tsr_conformation_new(t);
+    TSR_TRY(tsr_allocated(w->truth, err));
     target.likelihood = NULL;
     target.n_share = 0;
     tsr_status status = tsr_chain_new(&target, walk_stream, &chain, err);
-    for (long i = 0; i < steps && status == TSR_OK; i++) {
+    for (long i = 0; i < w->config.simulate.steps && status == TSR_OK; i++) {
         tsr_chain_propose(chain, &ask);
         status = tsr_chain_decide(chain, NULL, 1, &accepted, err);
     }
     if (status == TSR_OK) {
-        tsr_chain_view view;
         tsr_chain_look(chain, &view);
-        tsr_conformation_copy(setup->molecule.topology, truth,
-                              view.conformation, 0,
-                              setup->molecule.topology->n_residue);
+        tsr_conformation_copy(t, w->truth, view.conformation, 0, t->n_residue);
     }
     tsr_chain_free(chain);
     return status;
@@ -97,93 +113,80 @@ static tsr_status check_neutrons(const tsr_config *config, tsr_err *err)
     return tsr_config_blame(config, status, err);
 }
 
-/* I(q) as neutrons see all atoms, or the bodies that these make, double
- * precision, in fm^2: intensity [grid->n_q] out. */
-static tsr_status of_neutrons(const tsr_config *config, tsr_atom_curves *curves,
-                              const tsr_q_grid *grid, const tsr_setup *setup,
-                              const tsr_conformation *truth, int is_atoms,
+/* I(q) on the grid as neutrons see all atoms, or the bodies that these make,
+ * double precision, in fm^2: intensity [grid->n_q] out. */
+static tsr_status of_neutrons(const work *w, tsr_atom_curves *curves,
+                              const tsr_q_grid *grid, double *partial,
                               double *intensity, tsr_err *err)
 {
     const size_t n_q = (size_t)grid->n_q;
     tsr_neutron neutron;
-    TSR_TRY(tsr_neutron_make(&config->simulate.neutron, &neutron, err));
+    TSR_TRY(tsr_neutron_make(&w->config.simulate.neutron, &neutron, err));
     const tsr_neutron_basis basis = {.origin = neutron.d2o};
-    tsr_scattering bodies = {.contrast = setup->tables.contrast};
+    tsr_scattering bodies = {.contrast = w->setup.tables.contrast};
     tsr_neutron_bodies *own = NULL;
     double match;
-    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
-    tsr_status status = TSR_OK;
-    if (partial == NULL)
-        status = tsr_no_memory(err);
-    else if (is_atoms)
-        status = tsr_atom_curves_partial(curves, truth, &neutron, basis.origin,
-                                         partial, &match, err);
-    else
-        status = tsr_atom_curves_bodies(curves, truth, &neutron, 1,
-                                        &neutron.d2o, &match, &own, err);
-    bodies.neutron = own;
-    for (int k = 0; k < grid->n_q && !is_atoms && status == TSR_OK; k++)
-        status = tsr_scattering_intensity(&bodies, setup->molecule.topology,
-                                          truth, NULL, k * grid->dq_inv_ang,
-                                          &partial[k], err);
-    if (status == TSR_OK && is_atoms) /* c2 is fixed: one component is left */
-        tsr_neutron_fold(&basis, setup->tables.contrast, grid->n_q, partial);
-    if (status == TSR_OK)
+    if (w->is_atoms) {
+        TSR_TRY(tsr_atom_curves_partial(curves, w->truth, &neutron,
+                                        basis.origin, partial, &match, err));
+        /* c2 is fixed: one component is left */
+        tsr_neutron_fold(&basis, w->setup.tables.contrast, grid->n_q, partial);
         memcpy(intensity, partial, n_q * sizeof *intensity);
+        return TSR_OK;
+    }
+    tsr_status status = tsr_atom_curves_bodies(curves, w->truth, &neutron, 1,
+                                               &neutron.d2o, &match, &own, err);
+    bodies.neutron = own;
+    for (int k = 0; k < grid->n_q && status == TSR_OK; k++)
+        status = tsr_scattering_intensity(&bodies, w->setup.molecule.topology,
+                                          w->truth, NULL, k * grid->dq_inv_ang,
+                                          &intensity[k], err);
     tsr_neutron_bodies_free(own);
-    free(partial);
     return status;
 }
 
 /* The same for X-rays, in electrons squared. */
-static tsr_status of_atoms(tsr_atom_curves *curves, const tsr_q_grid *grid,
-                           const tsr_setup *setup,
-                           const tsr_conformation *truth, double *intensity,
-                           tsr_err *err)
+static tsr_status of_atoms(const work *w, tsr_atom_curves *curves,
+                           const tsr_q_grid *grid, double *partial,
+                           double *intensity, tsr_err *err)
 {
-    const size_t n_q = (size_t)grid->n_q;
     double radius;
-    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
-    tsr_status status = tsr_allocated(partial, err);
-    TSR_THEN(status, tsr_atom_curves_partial(curves, truth, NULL, 0.0, partial,
-                                             &radius, err));
-    for (int j = 0; j < grid->n_q && status == TSR_OK; j++)
+    TSR_TRY(tsr_atom_curves_partial(curves, w->truth, NULL, 0.0, partial,
+                                    &radius, err));
+    for (int j = 0; j < grid->n_q; j++)
         intensity[j] = tsr_component_intensity(
-            partial + j, n_q,
-            tsr_component_scale(setup->tables.contrast[TSR_C1].start, radius,
+            partial + j, (size_t)grid->n_q,
+            tsr_component_scale(w->setup.tables.contrast[TSR_C1].start, radius,
                                 j * grid->dq_inv_ang),
-            setup->tables.contrast[TSR_C2].start);
-    free(partial);
-    return status;
+            w->setup.tables.contrast[TSR_C2].start);
+    return TSR_OK;
+}
+
+/* The same of the bodies with S(q), at n values of q; q NULL: on the grid. */
+static tsr_status of_bodies(const work *w, const tsr_q_grid *grid, int n,
+                            const double *q, double *intensity, tsr_err *err)
+{
+    for (int k = 0; k < n; k++)
+        TSR_TRY(tsr_scattering_intensity(
+            w->setup.data.scattering, w->setup.molecule.topology, w->truth,
+            NULL, q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
+    return TSR_OK;
 }
 
 /* The atoms of the file, where the configuration wants them and there are any:
  * *curves stays NULL else. Neutrons need them in any case, and see bodies by
  * what these are made of. */
-static tsr_status open_atoms(const tsr_config *config, const tsr_setup *setup,
-                             const tsr_q_grid *grid, tsr_log *log,
+static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
                              tsr_atom_curves **curves, tsr_err *err)
 {
-    const tsr_molecule *m = &setup->molecule;
+    const tsr_config *c = &w->config;
+    const tsr_molecule *m = &w->setup.molecule;
     tsr_err why;
-    *curves = NULL;
-    if (config->simulate.radiation)
+    if (c->simulate.radiation)
         return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
-    if (tsr_config_no_atoms(config) == NULL &&
+    if (tsr_config_no_atoms(c) == NULL &&
         tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
-        tsr_info(log, "the curve is that of the bodies: %s", why.message);
-    return TSR_OK;
-}
-
-/* The same of the bodies with S(q), at n values of q; q NULL: on the grid. */
-static tsr_status of_bodies(const tsr_q_grid *grid, const tsr_setup *setup,
-                            const tsr_conformation *truth, int n,
-                            const double *q, double *intensity, tsr_err *err)
-{
-    for (int k = 0; k < n; k++)
-        TSR_TRY(tsr_scattering_intensity(
-            setup->data.scattering, setup->molecule.topology, truth, NULL,
-            q != NULL ? q[k] : k * grid->dq_inv_ang, &intensity[k], err));
+        tsr_info(w->log, "the curve is that of the bodies: %s", why.message);
     return TSR_OK;
 }
 
@@ -220,144 +223,141 @@ static void add_noise(const tsr_simulate_config *s, int n, const double *q,
     }
 }
 
-/* What is written: q, I, sigma [points] each, and the resolution of q. */
-typedef struct {
-    double *column; /* [3][points] */
-    tsr_pool pool;  /* of the resolution */
-    tsr_resolution resolution;
-    int is_atoms; /* the curve's scatterers */
-} simulated;
-
 /* On the grid that it needs, and from there to the points, which are smeared,
  * and to 0, 0.1 and 0.2, which are not: intensity [n + 3]. */
-static tsr_status find_curve(const tsr_config *config, const tsr_setup *setup,
-                             const tsr_conformation *truth, const double *q,
-                             simulated *out, double *intensity, tsr_log *log,
+static tsr_status find_curve(work *w, const double *q, double *intensity,
                              tsr_err *err)
 {
     const tsr_resolution ideal = {.sigma = NULL};
-    const int n = (int)config->simulate.points;
-    const tsr_q_grid grid = tsr_q_grid_make(
-        setup->molecule.d_bound_ang,
-        fmax(0.2, tsr_resolution_q_max(&out->resolution, n, q)));
+    const int n = (int)w->config.simulate.points;
+    const int is_neutron = w->config.simulate.radiation;
+    const tsr_q_grid grid =
+        tsr_q_grid_make(w->setup.molecule.d_bound_ang,
+                        fmax(0.2, tsr_resolution_q_max(&w->resolution, n, q)));
     tsr_atom_curves *curves = NULL;
-    double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
-    TSR_TRY(tsr_allocated(on_grid, err));
-    tsr_status status = open_atoms(config, setup, &grid, log, &curves, err);
-    const int is_neutron = config->simulate.radiation;
-    out->is_atoms = curves != NULL && tsr_config_no_atoms(config) == NULL;
-    const int is_direct = !is_neutron && !out->is_atoms &&
-                          tsr_resolution_is_ideal(&out->resolution);
-    TSR_THEN(
-        status,
-        is_neutron      ? of_neutrons(config, curves, &grid, setup, truth,
-                                      out->is_atoms, on_grid, err)
-        : out->is_atoms ? of_atoms(curves, &grid, setup, truth, on_grid, err)
-        : is_direct
-            ? of_bodies(&grid, setup, truth, n + 3, q, intensity, err)
-            : of_bodies(&grid, setup, truth, grid.n_q, NULL, on_grid, err));
-    if (status == TSR_OK && !is_direct)
-        status = carry(&grid, &out->resolution, n, q, on_grid, intensity, err);
-    if (status == TSR_OK && !is_direct)
-        status = carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err);
+    double *on_grid, *partial;
+    tsr_pool_array(&w->pool, on_grid, grid.n_q);
+    tsr_pool_array(&w->pool, partial, TSR_N_COMP_PAIR * grid.n_q);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    TSR_TRY(open_atoms(w, &grid, &curves, err));
+    w->is_atoms = curves != NULL && tsr_config_no_atoms(&w->config) == NULL;
+    if (!is_neutron && !w->is_atoms && tsr_resolution_is_ideal(&w->resolution))
+        return of_bodies(w, &grid, n + 3, q, intensity, err);
+    tsr_status status =
+        is_neutron    ? of_neutrons(w, curves, &grid, partial, on_grid, err)
+        : w->is_atoms ? of_atoms(w, curves, &grid, partial, on_grid, err)
+                      : of_bodies(w, &grid, grid.n_q, NULL, on_grid, err);
+    TSR_THEN(status,
+             carry(&grid, &w->resolution, n, q, on_grid, intensity, err));
+    TSR_THEN(status,
+             carry(&grid, &ideal, 3, q + n, on_grid, intensity + n, err));
     tsr_atom_curves_free(curves);
-    free(on_grid);
     return status;
 }
 
-static tsr_status compute(const tsr_config *config, const tsr_setup *setup,
-                          const tsr_conformation *truth, tsr_log *log,
-                          simulated *out, tsr_err *err)
+static tsr_status compute(work *w, tsr_err *err)
 {
-    const tsr_simulate_config *s = &config->simulate;
+    const tsr_simulate_config *s = &w->config.simulate;
     static const double extra_q[3] = {0.0, 0.1, 0.2};
     const int n = (int)s->points;
-    double *column = out->column;
-    double *q = calloc(2 * ((size_t)n + 3), sizeof *q);
-    TSR_TRY(tsr_allocated(q, err));
-    double *intensity = q + n + 3;
+    double *column, *q, *intensity;
+    tsr_pool_array(&w->pool, q, n + 3);
+    tsr_pool_array(&w->pool, intensity, n + 3);
+    tsr_pool_array(&w->pool, column, 3 * n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->column = column;
     for (int i = 0; i < n; i++)
         q[i] = s->q_range[0] + (s->q_range[1] - s->q_range[0]) * i / (n - 1);
     memcpy(q + n, extra_q, sizeof extra_q);
     tsr_status status = tsr_resolution_make(&s->resolution, n, q, NULL,
-                                            &out->pool, &out->resolution, err);
-    if (status != TSR_OK) {
-        free(q);
+                                            &w->pool, &w->resolution, err);
+    if (status != TSR_OK)
         return tsr_wrap(err, status, "simulate.resolution");
+    status = find_curve(w, q, intensity, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status,
+                        status == TSR_E_RANGE ? "simulate.q_range"
+                                              : "simulate");
+    gsl_rng *rng = tsr_rng_new((uint64_t)w->config.seed, noise_stream);
+    TSR_TRY(tsr_allocated(rng, err));
+    const double scale = s->i0 / intensity[n];
+    for (int i = 0; i < n; i++) {
+        column[i] = q[i];
+        column[n + i] = scale * intensity[i];
     }
-    status = find_curve(config, setup, truth, q, out, intensity, log, err);
-    gsl_rng *rng = tsr_rng_new((uint64_t)config->seed, noise_stream);
-    if (status == TSR_E_RANGE)
-        status = tsr_wrap(err, status, "simulate.q_range");
-    else if (status != TSR_OK)
-        status = tsr_wrap(err, status, "simulate");
-    else
-        TSR_THEN(status, tsr_allocated(rng, err));
-    if (status == TSR_OK) {
-        const double scale = s->i0 / intensity[n];
-        for (int i = 0; i < n; i++) {
-            column[i] = q[i];
-            column[n + i] = scale * intensity[i];
-        }
-        add_noise(s, n, q, scale * intensity[n + 1], scale * intensity[n + 2],
-                  rng, column + n, column + 2 * n);
-    }
+    add_noise(s, n, q, scale * intensity[n + 1], scale * intensity[n + 2], rng,
+              column + n, column + 2 * n);
     gsl_rng_free(rng);
-    free(q);
-    return status;
-}
-
-/* Swaps the ending of a file's name for ".pdb"; caller frees. */
-static char *pdb_beside(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t n = dot == NULL || (slash != NULL && dot < slash)
-                   ? strlen(path)
-                   : (size_t)(dot - path);
-    return tsr_words_of("%.*s.pdb", (int)n, path);
+    return TSR_OK;
 }
 
 /* ---- files ---- */
 
 /* Nothing that was measured, and no input, may be lost to a simulation. */
-static tsr_status check_targets(const tsr_args *args, const tsr_config *config,
-                                const char *path, const char *pdb, tsr_err *err)
+static tsr_status name_files(work *w, tsr_err *err)
 {
-    const char *const input[] = {config->path, config->structure.file,
-                                 config->structure.form_factors};
+    const char *const input[] = {w->config.path, w->config.structure.file,
+                                 w->config.structure.form_factors};
     tsr_file_target target = {.maker = "simulate",
                               .begins = "# tessera ",
                               .holds = " simulate:",
                               .n_input = 3,
                               .input = input,
-                              .is_forced = tsr_args_count(args, "force") > 0};
-    if (strcmp(path, pdb) == 0)
+                              .is_forced = w->o->force};
+    w->path = w->o->output != NULL
+                  ? tsr_pool_text(&w->pool, w->o->output)
+                  : tsr_pool_print(&w->pool, "%s.dat", w->config.name);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    const char *name = tsr_text_file_name(w->path), *dot = strrchr(name, '.');
+    w->pdb = tsr_pool_print(
+        &w->pool, "%.*s.pdb",
+        (int)(dot == NULL ? strlen(w->path) : (size_t)(dot - w->path)),
+        w->path);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    if (strcmp(w->path, w->pdb) == 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--output %s: curve and structure would be one file; "
                         "name the curve .dat",
-                        path);
-    tsr_status status = tsr_file_check_target(&target, path, err);
+                        w->path);
+    TSR_TRY(tsr_file_check_target(&target, w->path, err));
     target.begins = "REMARK 999 tessera simulate:";
     target.holds = "";
-    return status == TSR_OK ? tsr_file_check_target(&target, pdb, err) : status;
+    return tsr_file_check_target(&target, w->pdb, err);
 }
 
-/* Both or none: the structure waits under another name for the curve. */
-static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
-                              const tsr_conformation *truth, const char *path,
-                              const char *pdb, const simulated *made, FILE *out,
-                              tsr_err *err)
+/* The curve, and then the structure, which waits under another name for it. */
+static tsr_status put_files(const work *w, const tsr_structure *structure,
+                            const char *waiting, const char *comment,
+                            tsr_err *err)
 {
-    const tsr_simulate_config *s = &config->simulate;
-    const double *column = made->column;
-    double rg = tsr_conformation_rg(setup->molecule.topology, truth,
-                                    setup->molecule.form_factors->rg2);
+    const size_t n = (size_t)w->config.simulate.points;
+    TSR_TRY(tsr_structure_write_pdb(
+        structure, waiting,
+        "tessera simulate: SC is the centre of a side chain", err));
+    tsr_status status =
+        tsr_saxs_write(w->path, (int)n, w->column, w->column + n,
+                       w->column + 2 * n, w->resolution.sigma, comment, err);
+    if (status == TSR_OK && rename(waiting, w->pdb) != 0)
+        status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", w->pdb,
+                          strerror(errno));
+    if (status != TSR_OK)
+        unlink(waiting);
+    return status;
+}
+
+/* Both or none. */
+static tsr_status write_files(work *w, FILE *out, tsr_err *err)
+{
+    const tsr_config *c = &w->config;
+    const tsr_simulate_config *s = &c->simulate;
+    const double rg = tsr_conformation_rg(w->setup.molecule.topology, w->truth,
+                                          w->setup.molecule.form_factors->rg2);
     char comment[768], resolution[200], neutrons[80] = "";
     if (s->radiation)
         snprintf(neutrons, sizeof neutrons, "; neutrons, %.4g %% D2O%s",
                  s->neutron.d2o.word < 0 ? 100.0 * s->neutron.d2o.number : 0.0,
                  s->neutron.deuterated.n > 0 ? ", deuterated in part" : "");
-    tsr_resolution_text(&made->resolution, (int)s->points, resolution,
+    tsr_resolution_text(&w->resolution, (int)s->points, resolution,
                         sizeof resolution);
     snprintf(comment, sizeof comment,
              "tessera %s simulate: %s, seed %ld, %ld steps of the prior, %s\n"
@@ -365,105 +365,68 @@ static tsr_status write_files(const tsr_config *config, const tsr_setup *setup,
              "q = 0.1 1/Angstrom\nc1 %.6g, c2 %.6g%s\nresolution: "
              "%s\n"
              "q (1/Angstrom), I(q), sigma",
-             TSR_VERSION, config->name, config->seed, s->steps,
-             made->is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
-             s->error, s->radiation ? 1.0 : config->contrast.c1.number,
-             config->contrast.c2.number, neutrons, resolution);
-    size_t n = (size_t)s->points;
-    char *waiting = tsr_words_of("%s.%ld.new", pdb, (long)getpid());
+             TSR_VERSION, c->name, c->seed, s->steps,
+             w->is_atoms ? "all atoms" : "bodies", rg, s->i0, s->background,
+             s->error, s->radiation ? 1.0 : c->contrast.c1.number,
+             c->contrast.c2.number, neutrons, resolution);
+    char *waiting =
+        tsr_pool_print(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
     tsr_structure *structure =
-        tsr_topology_structure(setup->molecule.topology, truth);
+        tsr_topology_structure(w->setup.molecule.topology, w->truth);
     tsr_status status =
         waiting == NULL || structure == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_structure_letter_chains(structure, NULL, err));
-    TSR_THEN(status,
-             tsr_structure_write_pdb(
-                 structure, waiting,
-                 "tessera simulate: SC is the centre of a side chain", err));
-    if (status == TSR_OK) {
-        status =
-            tsr_saxs_write(path, (int)n, column, column + n, column + 2 * n,
-                           made->resolution.sigma, comment, err);
-        if (status == TSR_OK && rename(waiting, pdb) != 0)
-            status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", pdb,
-                              strerror(errno));
-        if (status != TSR_OK)
-            unlink(waiting);
-    }
+    TSR_THEN(status, put_files(w, structure, waiting, comment, err));
+    tsr_structure_free(structure);
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
-                path, pdb, rg);
-    tsr_structure_free(structure);
-    free(waiting);
+                w->path, w->pdb, rg);
     return status;
+}
+
+static tsr_status make(work *w, FILE *out, tsr_err *err)
+{
+    TSR_TRY(name_files(w, err));
+    TSR_TRY(check_neutrons(&w->config, err));
+    TSR_TRY(set_contrast(&w->config, err));
+    TSR_TRY(tsr_setup_read(&w->config, 0, w->log, &w->setup, err));
+    TSR_TRY(walk(w, err));
+    if (w->setup.molecule.components != NULL)
+        TSR_TRY(tsr_atom_curves_expose(w->setup.data.atoms, &w->setup.molecule,
+                                       w->truth, w->setup.data.exposure, err));
+    TSR_TRY(compute(w, err));
+    return write_files(w, out, err);
 }
 
 static tsr_status simulate(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
-    const char *const *set;
-    tsr_config config;
-    tsr_setup setup = {0};
-    tsr_conformation *truth = NULL;
-    simulated made = {.column = NULL};
-    char *own = NULL, *pdb = NULL;
-    int n_set = tsr_args_values(args, "set", &set);
+    const options *o = args->options;
+    work w = {.o = o, .log = log};
     tsr_status status =
-        tsr_config_read(tsr_args_argument(args), n_set, set, &config, err);
-    if (status != TSR_OK)
-        goto done;
-    size_t n = (size_t)config.simulate.points;
-    const char *path = tsr_args_value(args, "output");
-    if (path == NULL)
-        path = own = tsr_words_of("%s.dat", config.name);
-    pdb = path != NULL ? pdb_beside(path) : NULL;
-    made.column = calloc(3 * n, sizeof *made.column);
-    status = pdb == NULL || made.column == NULL
-                 ? tsr_no_memory(err)
-                 : check_targets(args, &config, path, pdb, err);
-    TSR_THEN(status, check_neutrons(&config, err));
-    TSR_THEN(status, set_contrast(&config, err));
-    TSR_THEN(status, tsr_setup_read(&config, 0, log, &setup, err));
-    if (status != TSR_OK)
-        goto done;
-    truth = tsr_conformation_new(setup.molecule.topology);
-    if (truth == NULL) {
-        status = tsr_no_memory(err);
-        goto done;
-    }
-    status = walk(&setup, config.simulate.steps, truth, err);
-    if (status == TSR_OK && setup.molecule.components != NULL)
-        status = tsr_atom_curves_expose(setup.data.atoms, &setup.molecule,
-                                        truth, setup.data.exposure, err);
-    TSR_THEN(status, compute(&config, &setup, truth, log, &made, err));
-    TSR_THEN(status,
-             write_files(&config, &setup, truth, path, pdb, &made, out, err));
-done:
-    free(own);
-    free(pdb);
-    free(made.column);
-    tsr_pool_clear(&made.pool);
-    tsr_conformation_free(truth);
-    tsr_setup_clear(&setup);
-    tsr_config_clear(&config);
+        tsr_config_read(args->argument[0], o->set.n,
+                        (const char *const *)o->set.item, &w.config, err);
+    TSR_THEN(status, make(&w, out, err));
+    tsr_conformation_free(w.truth);
+    tsr_setup_clear(&w.setup);
+    tsr_config_clear(&w.config);
+    tsr_pool_clear(&w.pool);
     return status;
 }
 
 const tsr_command tsr_command_simulate = {
     .name = "simulate",
     .doc = "make noisy data from a known structure",
-    .usage = {.arguments = "CONFIG",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about =
-                  "The structure is that of the configuration, or where "
-                  "sampling its prior leads from there in simulate.steps "
-                  "steps. The curve is that of all atoms of the file there "
-                  "(with model_error: none, or where the file has none, "
-                  "of the bodies), in double precision, plus normal "
-                  "errors. Of files that are "
-                  "there already, simulate replaces only its own, unless "
-                  "with --force; an input never.",
-              .fields = tsr_config_fields},
+    .arguments = "CONFIG",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "The structure is that of the configuration, or where "
+             "sampling its prior leads from there in simulate.steps "
+             "steps. The curve is that of all atoms of the file there "
+             "(with model_error: none, or where the file has none, "
+             "of the bodies), in double precision, plus normal "
+             "errors. Of files that are "
+             "there already, simulate replaces only its own, unless "
+             "with --force; an input never.",
+    .keys = tsr_config_fields,
     .run = simulate};

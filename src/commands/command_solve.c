@@ -5,8 +5,9 @@
  * verdict.json and verdict.txt are written anew whenever a part of it is known.
  */
 #include "commands/command.h"
-#include "commands/solve_report.h"
+#include "commands/solve.h"
 
+#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "files/lock.h"
@@ -21,45 +22,440 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "DIR",
-     .doc = "where everything goes, instead of runs/MODEL"},
-    {.name = "states",
-     .argument = "N",
-     .initial = "3",
-     .doc = "the most states that are tried"},
-    {.name = "time-limit",
-     .argument = "S",
-     .initial = "3600",
-     .unit = "s",
-     .doc = "for each run; warm-up counts, but is never cut short; 0: none"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "override a key of the configuration in runs that begin"},
-    {.name = "device",
-     .argument = "DEVICE",
-     .doc = "instead of device.use, as of run"},
-    {.name = "threads", .argument = "N", .doc = "instead of device.threads"},
-    TSR_INIT_DATA_OPTIONS,
-    {.name = "sample",
-     .doc = "also where the model fits as it is and tails alone are flexible"},
-    {.name = "json", .doc = "the verdict as one JSON object"},
-    {0}};
-
 enum { MOST_STATES = 16 };
 
 typedef struct {
+    char *output, *device;
+    tsr_strings set;
+    long states, threads;
+    double time_limit;
+    tsr_data_options data;
+    int sample, json;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR",
+              .doc = "where everything goes, instead of runs/MODEL"),
+    TSR_FIELD(INT, "states", options, states, .argument = "N", .initial = "3",
+              .min = 1, .max = MOST_STATES,
+              .doc = "the most states that are tried"),
+    TSR_FIELD(DOUBLE, "time-limit", options, time_limit, .argument = "S",
+              .initial = "3600", .unit = "s", .max = 1e9,
+              .doc = "for each run; warm-up counts, but is never cut short; 0: "
+                     "none"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "override a key of the configuration in runs that begin"),
+    TSR_FIELD(STRING, "device", options, device, .argument = "DEVICE",
+              .doc = "instead of device.use, as of run"),
+    TSR_FIELD(INT, "threads", options, threads, .argument = "N", .min = 1,
+              .max = 4096, .doc = "instead of device.threads"),
+    TSR_OPTIONS_DATA(options, data),
+    TSR_FIELD(BOOL, "sample", options, sample,
+              .doc = "also where the model fits as it is and tails alone are "
+                     "flexible"),
+    TSR_FIELD(BOOL, "json", options, json,
+              .doc = "the verdict as one JSON object"),
+    {0}};
+
+/* ---- what was found ----
+ *
+ * Each sentence rests on numbers that stand beside it in the JSON object. */
+
+static int is_good(const tsr_profile_fit *fit)
+{
+    return tsr_verdict_fits(fit->reduced_chi2, fit->cormap_p, fit->noise);
+}
+
+/* Does the model as it is fit every curve? */
+static int fits_all(const tsr_solve *solve)
+{
+    int fits = 1;
+    for (int k = 0; k < solve->n_curve; k++)
+        fits &= is_good(&solve->rigid[k].fit);
+    return fits;
+}
+
+static const tsr_verdict *verdict_of(const tsr_solve *s, int run)
+{
+    return s->runs->run[run].verdict;
+}
+
+static int is_converged(const tsr_solve *s, int run)
+{
+    return verdict_of(s, run)->advice.is_converged;
+}
+
+/* The run that needs more draws most: where the number of states is undecided
+ * the one of the last two that decides least; else the chosen one where it has
+ * not converged, else the first that has not; else the chosen one, of which
+ * there could be twice as many. */
+static int needy(const tsr_solve *s)
+{
+    if (s->says == TSR_GAIN_UNDECIDED) {
+        const tsr_verdict *a = verdict_of(s, s->chosen);
+        const tsr_verdict *b = verdict_of(s, s->chosen + 1);
+        const int is_few = fmin(a->ess, b->ess) < TSR_GAIN_ESS;
+        return s->chosen + (is_few ? b->ess < a->ess
+                                   : b->evidence.error > a->evidence.error);
+    }
+    for (int k = 0; k < s->runs->n && is_converged(s, s->chosen); k++)
+        if (!is_converged(s, k))
+            return k;
+    return s->chosen;
+}
+
+/* ---- the verdict in sentences ---- */
+
+/* "2 states"; text [32]. */
+static const char *states(int n, char text[32])
+{
+    snprintf(text, 32, "%d state%s", n, n == 1 ? "" : "s");
+    return text;
+}
+
+static void say_rigid(const tsr_solve *s, tsr_words *w)
+{
+    for (int k = 0; k < s->n_curve; k++) {
+        const tsr_profile_result *r = &s->rigid[k];
+        const tsr_profile_fit *f = &r->fit;
+        const tsr_saxs *saxs = s->saxs[k];
+        char at[64], cormap[48];
+        tsr_profile_bounds_text(f, at, sizeof at);
+        tsr_words_say(
+            w,
+            "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g%s (%s), of "
+            "%s, over %d points of q %.3f to %.3f, with scale, "
+            "background, c1 %.3f and c2 %.2f at their best%s.",
+            k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
+            tsr_text_file_name(saxs->path), f->reduced_chi2,
+            tsr_cormap_text(", CorMap p ", f->cormap_p, cormap),
+            tsr_verdict_why(f->reduced_chi2, f->cormap_p, f->noise),
+            strcmp(s->bodies, "atoms") == 0
+                ? "all atoms"
+                : "two bodies a residue, as atoms are missing",
+            saxs->n, saxs->q[0], saxs->q[saxs->n - 1], f->c1, f->c2, at);
+        (void)tsr_saxs_noise_say(&saxs->noise, sqrt(f->reduced_chi2), w);
+        if (isfinite(saxs->rg_guinier) && isfinite(r->rg_guinier))
+            tsr_words_say(w,
+                          " Guinier's Rg is %.1f Angstrom in the data and %.1f "
+                          "in the model's curve.",
+                          saxs->rg_guinier, r->rg_guinier);
+    }
+    tsr_words_say(w, "\n");
+}
+
+static void say_motion(const tsr_solve *s, tsr_words *w)
+{
+    tsr_words_say(w, s->is_still    ? "Nothing flexible was found in the "
+                                      "model, so there is nothing to sample."
+                     : s->is_enough ? "Only tails are flexible:"
+                                    : "What can move:");
+    for (int i = 0; i < s->flexible->n; i++)
+        tsr_words_say(w, "%s %s", i > 0 ? "," : "", s->flexible->item[i]);
+    if (s->is_enough)
+        tsr_words_say(w, ". The curve is explained without their motion, so "
+                         "they were not sampled.");
+    else if (!s->is_still)
+        tsr_words_say(w, "; the rest moves as rigid parts.");
+    else if (!fits_all(s))
+        tsr_words_say(
+            w,
+            " What may be tried: residues that you know to be flexible (under "
+            "structure: of %s/solve.yaml, flexible: [\"A:10-20\"] instead of "
+            "still: true; then the same command); another model; another "
+            "oligomer, or what the model lacks (tags, missing residues, "
+            "sugars), above all where Rg differs; and the curve itself "
+            "(aggregates, concentration, the buffer that was subtracted).",
+            s->directory);
+    tsr_words_say(w, "\n");
+}
+
+/* The last run and the one before it. */
+static void say_gain(const tsr_solve *s, tsr_words *w)
+{
+    const int last = s->runs->n - 1;
+    double gain, error;
+    char text[32];
+    (void)tsr_evidence_gain(s->runs, last - 1, last, &gain, &error);
+    if (s->says == TSR_GAIN_UNDECIDED)
+        tsr_words_say(w, "Undecided whether the data ask for %s or %d: ",
+                      states(last + 1, text), last);
+    else
+        tsr_words_say(w, "The data ask for %s %s: ",
+                      s->says == TSR_GAIN_CLEAR ? "at least" : "no more than",
+                      states(s->chosen + 1, text));
+    tsr_words_say(w, "the log evidence of %d is %.1f +- %.1f nat %s that of %d",
+                  last + 1, fabs(gain), error, gain < 0.0 ? "below" : "above",
+                  last);
+    if (s->says == TSR_GAIN_UNDECIDED && fabs(gain) <= 2.0 * error)
+        tsr_words_say(w, ", within two errors");
+    if (s->says == TSR_GAIN_UNDECIDED)
+        tsr_words_say(w,
+                      "; the slowest variable has %.0f effective draws with %d "
+                      "and %.0f with %d, of %d that are needed. Longer runs "
+                      "would decide, first of all that of %s.",
+                      verdict_of(s, last)->ess, last + 1,
+                      verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
+                      states(needy(s) + 1, text));
+    else if (s->says == TSR_GAIN_CLEAR)
+        tsr_words_say(w, ". More were not tried (--states %d).", last + 2);
+    else
+        tsr_words_say(w, "; a further state counts from 1 nat above.");
+    if (isfinite((tsr_loo_gain(s->runs, last - 1, last, &gain, &error), gain)))
+        tsr_words_say(w,
+                      " Points left out of the fit are predicted %s by %d "
+                      "states than by %d: the expected log predictive density "
+                      "changes by %.1f +- %.1f nat (PSIS-LOO).",
+                      fabs(gain) < 2.0 * error ? "no better or worse"
+                      : gain > 0.0             ? "better"
+                                               : "worse",
+                      last + 1, last, gain, error);
+}
+
+static void say_states(const tsr_solve *s, tsr_words *w)
+{
+    const int n = s->runs->n;
+    const tsr_evidence *evidence = &verdict_of(s, n - 1)->evidence;
+    if (n > 1 && s->says != TSR_GAIN_UNKNOWN)
+        say_gain(s, w);
+    else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
+        tsr_words_say(w,
+                      "How many states the data ask for is not known: the log "
+                      "evidence of %d is missing%s%s.",
+                      n, evidence->why_not[0] ? ", " : "", evidence->why_not);
+    else
+        tsr_words_say(w, "Whether the data ask for more than one state %s.",
+                      s->is_finished ? "was not tried" : "is not known yet");
+    tsr_words_say(w, " States are not conformations: with n states the mean "
+                     "curve of n structures is compared with the data; the "
+                     "arrangements below are alternatives for each of them "
+                     "that the data leave open.\n");
+}
+
+static void say_convergence(const tsr_solve *s, tsr_words *w)
+{
+    int n = 0;
+    char text[32];
+    for (int k = 0; k < s->runs->n; k++)
+        if (!is_converged(s, k))
+            tsr_words_say(w, "%s%s (%s)",
+                          n++ > 0 ? ", "
+                                  : "Not converged, so this may "
+                                    "change: ",
+                          states(k + 1, text), verdict_of(s, k)->advice.worst);
+    tsr_words_say(w, n > 0 ? "." : "All runs have converged.");
+}
+
+/* Of the model as it is, of the runs, or of both. */
+enum { OF_MODEL = 1, OF_RUNS = 2 };
+static void say(const tsr_solve *s, int of, tsr_words *w)
+{
+    tsr_words_begin(w);
+    if (of & OF_MODEL) {
+        say_rigid(s, w);
+        say_motion(s, w);
+    }
+    if ((of & OF_RUNS) && s->runs->n > 0) {
+        say_states(s, w);
+        say_convergence(s, w);
+    }
+}
+
+/* ---- the verdict as text ---- */
+
+/* What the data say of each number of states, and each above the one before. */
+static void print_table(const tsr_solve *s, FILE *out)
+{
+    fprintf(out, "\n  %-6s  %14s  %12s  %12s  %4s  %s\n", "states",
+            "log evidence", "above before", "LOO above", "chi2",
+            "Rg, Angstrom");
+    for (int k = 0; k < s->runs->n; k++) {
+        const tsr_verdict *v = verdict_of(s, k);
+        double gain = (double)NAN, error = (double)NAN;
+        fprintf(out, "%c %-6d", k == s->chosen ? '*' : ' ', k + 1);
+        tsr_gain_print(out, 14, v->evidence.n_temp > 1 ? v->evidence.log : gain,
+                       v->evidence.error);
+        if (k > 0)
+            (void)tsr_evidence_gain(s->runs, k - 1, k, &gain, &error);
+        tsr_gain_print(out, 12, gain, error);
+        if (k > 0)
+            (void)tsr_loo_gain(s->runs, k - 1, k, &gain, &error);
+        tsr_gain_print(out, 12, gain, error);
+        fprintf(out, "  %4.3g  %.1f [%.1f, %.1f]\n",
+                v->n_curve > 0 ? v->curve[0].draws.mean : (double)NAN,
+                v->rg.mean, v->rg.q5, v->rg.q95);
+    }
+    fputs("  (nat; LOO: expected log predictive density of points left out; "
+          "chi2, Rg: mean,\n  and 90 % interval)\n",
+          out);
+}
+
+tsr_status tsr_solve_print_model(const tsr_solve *solve, FILE *out,
+                                 tsr_err *err)
+{
+    tsr_words words;
+    say(solve, OF_MODEL, &words);
+    TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
+    if (solve->is_enough)
+        fprintf(out, "\nTo sample them all the same:\n    %s\n", solve->again);
+    return TSR_OK;
+}
+
+tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
+{
+    const tsr_solve *s = solve;
+    char number[32];
+    if (s->runs->n > 0) {
+        tsr_words words;
+        say(s, OF_RUNS, &words);
+        TSR_TRY(tsr_words_print(&words, out, 0, "\n", err));
+        print_table(s, out);
+        fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
+                s->runs->run[s->chosen].directory);
+        tsr_verdict_say(verdict_of(s, s->chosen), &words);
+        TSR_TRY(tsr_words_print(&words, out, 2, "", err));
+    }
+    if (!s->is_finished) {
+        fprintf(out, "\nNot finished. To go on:\n    %s\n", s->again);
+    } else if (s->runs->n > 0) {
+        char *more = tsr_advice_text(&verdict_of(s, needy(s))->advice);
+        TSR_TRY(tsr_allocated(more, err));
+        fprintf(
+            out, "\n%s\n    %s\nThe same solve command then judges anew.\n",
+            is_converged(s, needy(s)) ? "For more draws:" : "To go on:", more);
+        free(more);
+    }
+    if (s->report != NULL)
+        fprintf(out, "\nreport: %s\n", s->report);
+    return TSR_OK;
+}
+
+tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
+{
+    fprintf(out, TSR_SOLVE_MARK " of %s\n", solve->model);
+    TSR_TRY(tsr_solve_print_model(solve, out, err));
+    return tsr_solve_print_runs(solve, out, err);
+}
+
+/* ---- the verdict as JSON ---- */
+
+static void put_rigid(const tsr_solve *s, tsr_json *j)
+{
+    tsr_json_array(j, "rigid");
+    for (int k = 0; k < s->n_curve; k++) {
+        const tsr_profile_result *r = &s->rigid[k];
+        tsr_json_object(j, NULL);
+        tsr_json_members(j, "curve %s fits %i", s->saxs[k]->path,
+                         is_good(&r->fit));
+        tsr_verdict_put_fit(j, &r->fit);
+        tsr_json_members(
+            j, "noise_by_neighbours %g rg_guinier %g rg_guinier_data %g",
+            s->saxs[k]->noise.next, r->rg_guinier, s->saxs[k]->rg_guinier);
+        tsr_json_close(j);
+    }
+    tsr_json_close(j);
+}
+
+/* Of a number of states among those that were tried, by their evidence alone;
+ * NaN where that is not known, or decides nothing. */
+static double probability(const tsr_solve *s, int k)
+{
+    double sum = 0.0;
+    for (int i = 0; i < s->runs->n; i++)
+        sum += exp(verdict_of(s, i)->evidence.log -
+                   verdict_of(s, k)->evidence.log);
+    return s->says == TSR_GAIN_CLEAR || s->says == TSR_GAIN_NONE ? 1.0 / sum
+                                                                 : (double)NAN;
+}
+
+static void put_run(const tsr_solve *s, int k, tsr_json *j)
+{
+    const tsr_compared *r = &s->runs->run[k];
+    const tsr_verdict *v = r->verdict;
+    double gain, error;
+    tsr_json_object(j, NULL);
+    tsr_json_members(j, "states %d directory %s", k + 1, r->directory);
+    tsr_evidence_put(&v->evidence, "evidence", j);
+    tsr_loo_put(&v->loo, "loo", j);
+    if (k > 0) {
+        const tsr_gain says =
+            tsr_evidence_gain(s->runs, k - 1, k, &gain, &error);
+        tsr_json_members(j, "gain %g gain_error %g gain_counts %i", gain, error,
+                         says == TSR_GAIN_CLEAR);
+        (void)tsr_loo_gain(s->runs, k - 1, k, &gain, &error);
+        tsr_json_members(j, "loo_gain %g loo_gain_error %g", gain, error);
+    }
+    tsr_json_number(j, "probability", probability(s, k));
+    if (v->n_curve > 0)
+        tsr_verdict_put_interval(j, "chi2", &v->curve[0].draws);
+    tsr_verdict_put_interval(j, "rg", &v->rg);
+    tsr_verdict_put_interval(j, "d_max", &v->d_max);
+    tsr_json_members(j, "converged %i worst %s ess %g n_draw %ld",
+                     is_converged(s, k), v->advice.worst, v->ess,
+                     (long)r->past.n_draw);
+    tsr_json_close(j);
+}
+
+/* What the runs say together. */
+static tsr_status put_answer(const tsr_solve *s, tsr_json *j, tsr_err *err)
+{
+    const tsr_verdict *v = verdict_of(s, s->chosen);
+    int converged = 1;
+    for (int k = 0; k < s->runs->n; k++)
+        converged &= is_converged(s, k);
+    tsr_json_members(j, "states %d undecided %i converged %i", s->chosen + 1,
+                     s->says == TSR_GAIN_UNDECIDED, converged);
+    tsr_verdict_put_interval(j, "rg", &v->rg);
+    tsr_verdict_put_interval(j, "d_max", &v->d_max);
+    return tsr_verdict_put(v, "answer", j, err);
+}
+
+tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
+{
+    const tsr_solve *s = solve;
+    tsr_json j = {.out = out};
+    tsr_words words;
+    say(s, OF_MODEL | OF_RUNS, &words);
+    tsr_json_object(&j, NULL);
+    TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
+    tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
+    tsr_json_text(&j, "bodies", s->bodies);
+    put_rigid(s, &j);
+    tsr_json_array(&j, "flexible");
+    for (int i = 0; i < s->flexible->n; i++)
+        tsr_json_text(&j, NULL, s->flexible->item[i]);
+    tsr_json_close(&j);
+    tsr_json_array(&j, "runs");
+    for (int k = 0; k < s->runs->n; k++)
+        put_run(s, k, &j);
+    tsr_json_close(&j);
+    tsr_json_truth(&j, "finished", s->is_finished);
+    tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
+    if (s->runs->n > 0 && s->is_finished) {
+        const tsr_advice *more = &verdict_of(s, needy(s))->advice;
+        tsr_json_text(&j, "more", more->command);
+        tsr_json_number(&j, "more_seconds", more->seconds);
+    } else {
+        tsr_json_text(&j, "more", s->is_still ? NULL : s->again);
+    }
+    tsr_json_text(&j, "report", s->report);
+    tsr_json_close(&j);
+    return status;
+}
+
+/* ---- the work ---- */
+
+typedef struct {
     const tsr_args *args;
+    const options *o; /* of them */
     FILE *out, *none; /* none: for what commands print that is told here */
     tsr_log *log;
-    tsr_init_curves curves;
+    tsr_curves curves;
+    tsr_pool pool; /* of paths and arrays */
     int n_input;
-    const char **input;     /* [n_input] model, curves; map, NULL */
-    char *directory, *file; /* file: the configuration */
-    char *page, *again;
+    const char **input; /* [n_input] model, curves; map, NULL */
+    const char *file;   /* the configuration */
     tsr_lock *lock;
     tsr_config config;
     tsr_profile_result *rigid;
@@ -72,28 +468,24 @@ typedef struct {
 
 static void clear(work *w)
 {
-    for (int k = 0; k + 1 < w->n_input; k++) {
-        if (w->rigid != NULL)
-            tsr_profile_result_clear(&w->rigid[k]);
-        if (w->saxs != NULL)
-            tsr_saxs_free(w->saxs[k]);
+    for (int k = 0; k < w->solve.n_curve; k++) {
+        tsr_profile_result_clear(&w->rigid[k]);
+        tsr_saxs_free(w->saxs[k]);
     }
     tsr_comparison_clear(&w->runs);
-    for (int k = 0; k < MOST_STATES; k++)
-        free(w->run[k]);
-    free(w->rigid);
-    free(w->saxs);
-    free(w->page);
-    free(w->again);
     tsr_model_atoms_free(w->atoms);
-    free(w->file);
-    free(w->directory);
     tsr_config_clear(&w->config);
-    tsr_init_curves_clear(&w->curves);
-    free(w->input);
+    tsr_pool_clear(&w->curves.pool);
+    tsr_pool_clear(&w->pool);
     tsr_lock_free(w->lock);
     if (w->none != NULL)
         fclose(w->none);
+}
+
+/* A file in the folder; NULL, which the pool remembers: out of memory. */
+static char *file_in(work *w, const char *name)
+{
+    return tsr_pool_print(&w->pool, "%s/%s", w->solve.directory, name);
 }
 
 static int exists(const char *path)
@@ -102,59 +494,31 @@ static int exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* A command with words of its own, as if it had been typed. */
-static tsr_status call(work *w, const tsr_command *command, int n,
-                       const char *const *word, FILE *out, tsr_err *err)
+/* After a run or its report, whose remarks went to its log: what follows is of
+ * another. */
+static tsr_status leave_run(work *w, tsr_status status)
 {
-    tsr_args *args = NULL;
-    TSR_TRY(tsr_args_parse(&command->usage, n, word, &args, err));
-    tsr_log_set_brief(w->log, command != &tsr_command_init);
-    tsr_status status = command->run(args, out, w->log, err);
     tsr_log_set_brief(w->log, 0);
-    tsr_args_free(args);
-    tsr_log_close(w->log); /* what follows is of another run */
+    tsr_log_close(w->log);
     return status == TSR_E_NO ? TSR_OK : status; /* not converged: told below */
 }
 
 /* ---- the configuration ---- */
 
-/* runs/MODEL, without the endings of the model's name. */
-static char *default_directory(const char *model)
-{
-    const char *name = tsr_text_file_name(model);
-    const size_t length = strcspn(name, ".");
-    return tsr_words_of("runs/%.*s", (int)length, name);
-}
-
-/* The words of init. */
-static int init_words(const work *w, const char **word)
-{
-    int n = 2 + tsr_init_data_words(w->args, word + 2);
-    word[0] = "--output";
-    word[1] = w->file;
-    word[n++] = "--";
-    for (int k = 0; k <= w->curves.n_xray; k++)
-        word[n++] = w->input[k];
-    return n;
-}
-
 static tsr_status write_config(work *w, tsr_err *err)
 {
     int n_folder = 0;
-    const size_t most = (size_t)(w->n_input + w->curves.n_deuterated);
-    TSR_TRY(tsr_run_directory_make(w->directory, &n_folder, &w->lock, err));
-    const char **word = calloc(2 * most + 12, sizeof *word);
-    tsr_status status = word == NULL ? tsr_no_memory(err) : TSR_OK;
-    if (status == TSR_OK)
-        status =
-            call(w, &tsr_command_init, init_words(w, word), word,
-                 tsr_args_count(w->args, "json") > 0 ? w->none : w->out, err);
+    const tsr_init_job job = {
+        .model = w->input[0], .output = w->file, .curves = &w->curves};
+    TSR_TRY(
+        tsr_run_directory_make(w->solve.directory, &n_folder, &w->lock, err));
+    const tsr_status status =
+        tsr_init_model(&job, w->o->json ? w->none : w->out, w->log, err);
     if (status != TSR_OK) {
-        tsr_run_directory_undo(w->directory, n_folder);
+        tsr_run_directory_undo(w->solve.directory, n_folder);
         tsr_lock_free(w->lock);
         w->lock = NULL;
     }
-    free(word);
     return status;
 }
 
@@ -191,7 +555,7 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
                         w->input[k]);
     }
     for (int k = 0; k < w->curves.n; k++)
-        if (!tsr_init_curves_suit(
+        if (!tsr_curves_suit(
                 &w->curves, k,
                 tsr_saxs_neutron(find_data(&w->config, w->curves.path[k]))))
             return tsr_fail(err, TSR_E_USAGE,
@@ -204,24 +568,27 @@ static tsr_status check_inputs(const work *w, tsr_err *err)
 
 static tsr_status make_config(work *w, tsr_err *err)
 {
-    const char *const *set;
-    int n_set = tsr_args_values(w->args, "set", &set);
-    const char *output = tsr_args_value(w->args, "output");
+    const char *output = w->o->output;
+    const char *name = tsr_text_file_name(w->input[0]);
     if (output != NULL && *output == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty: name a folder");
-    w->directory = output != NULL ? tsr_words_of("%s", output)
-                                  : default_directory(w->input[0]);
-    w->file = w->directory == NULL
-                  ? NULL
-                  : tsr_run_directory_file(w->directory, "solve.yaml");
-    TSR_TRY(tsr_allocated(w->file, err));
+    /* the model's name without its endings */
+    w->solve.directory = output != NULL
+                             ? output
+                             : tsr_pool_print(&w->pool, "runs/%.*s",
+                                              (int)strcspn(name, "."), name);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->file = file_in(w, "solve.yaml");
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     if (!exists(w->file)) {
         TSR_TRY(write_config(w, err));
     } else {
-        TSR_TRY(tsr_lock_take(w->directory, &w->lock, err));
+        TSR_TRY(tsr_lock_take(w->solve.directory, &w->lock, err));
         tsr_info(w->log, "going on with %s", w->file);
     }
-    TSR_TRY(tsr_config_read(w->file, n_set, set, &w->config, err));
+    TSR_TRY(tsr_config_read(w->file, w->o->set.n,
+                            (const char *const *)w->o->set.item, &w->config,
+                            err));
     return check_inputs(w, err);
 }
 
@@ -230,9 +597,8 @@ static tsr_status make_config(work *w, tsr_err *err)
 /* Several devices are for chains: a fit takes one. */
 static const char *one_device(const work *w)
 {
-    const char *device = tsr_args_value(w->args, "device");
-    if (device == NULL)
-        device = w->config.device.use;
+    const char *device =
+        w->o->device != NULL ? w->o->device : w->config.device.use;
     return device == NULL || strchr(device, ',') != NULL ||
                    strncmp(device, "all", 3) == 0
                ? "auto"
@@ -291,12 +657,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     TSR_TRY(tsr_saxs_resolve(w->saxs[k], &o->resolution, NULL, err));
     TSR_TRY(compute(w, of != NULL ? &neutron : NULL, tsr_saxs_q_max(w->saxs[k]),
                     &r->structure, err));
-    r->n_comp = r->structure.partials.n_comp;
-    TSR_TRY(tsr_profile_fit_data(&how, w->saxs[k], r, err));
-    TSR_TRY(tsr_contrast_guinier(&r->structure.partials, r->fit.c1, r->fit.c2,
-                                 r->structure.rg_ang, &r->rg_guinier, &r->i0,
-                                 err));
-    r->i0 *= r->fit.scale;
+    TSR_TRY(tsr_profile_finish(&how, w->saxs[k], r, err));
     return tsr_profile_check_rg(r, w->saxs[k], w->log, err);
 }
 
@@ -306,33 +667,30 @@ static tsr_status write_fit(work *w, int k, tsr_err *err)
     char name[32] = "rigid.fit";
     if (k > 0)
         snprintf(name, sizeof name, "rigid-%d.fit", k + 1);
-    char *path = tsr_run_directory_file(w->directory, name);
-    const tsr_profile_output to = {.path = path, .saxs = w->saxs[k]};
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_profile_check_output(path, 0, 1, w->input,
-                                              w->input[k + 1], NULL, err));
-    TSR_THEN(status, tsr_profile_write(&to, 1, &w->rigid[k], w->log, err));
-    free(path);
-    return status;
+    const char *path = file_in(w, name);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    TSR_TRY(tsr_profile_check_output(path, 0, 1, w->input, w->input[k + 1],
+                                     NULL, err));
+    return tsr_profile_write_fit(path, w->input[0], w->saxs[k], &w->rigid[k],
+                                 w->log, err);
 }
 
 static tsr_status fit_rigid(work *w, tsr_err *err)
 {
-    const size_t n = (size_t)w->n_input - 1;
+    const int n = w->n_input - 1;
     tsr_status status = TSR_OK;
-    w->rigid = calloc(n + 1, sizeof *w->rigid);
-    w->saxs = calloc(n + 1, sizeof *w->saxs);
-    if (w->rigid == NULL || w->saxs == NULL)
-        return tsr_no_memory(err);
+    tsr_pool_array(&w->pool, w->rigid, n);
+    tsr_pool_array(&w->pool, w->saxs, n);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->solve.n_curve = n;
+    w->solve.rigid = w->rigid;
+    w->solve.saxs = w->saxs;
     tsr_log_set_brief(w->log, 1);
-    for (int k = 0; k < (int)n && status == TSR_OK; k++) {
+    for (int k = 0; k < n && status == TSR_OK; k++) {
         status = fit_curve(w, k, err);
         TSR_THEN(status, write_fit(w, k, err));
     }
     tsr_log_set_brief(w->log, 0);
-    w->solve.n_curve = (int)n;
-    w->solve.rigid = w->rigid;
-    w->solve.saxs = w->saxs;
     return status;
 }
 
@@ -342,27 +700,25 @@ static tsr_status find_motion(work *w, tsr_err *err)
 {
     tsr_setup setup = {0};
     tsr_solve *s = &w->solve;
-    char *begun = tsr_words_of("%s/1", w->directory);
-    tsr_status status = tsr_allocated(begun, err);
+    const char *begun = file_in(w, "1");
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     w->config.prior.clash = TSR_CLASH_NONE; /* no matter here, and slow */
-    TSR_THEN(status, tsr_setup_read(&w->config, 0, NULL, &setup, err));
+    tsr_status status = tsr_setup_read(&w->config, 0, NULL, &setup, err);
     if (status == TSR_OK) {
         s->is_still = w->config.structure.still;
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
-                       tsr_solve_fits(s) &&
+                       fits_all(s) &&
                        tsr_tails_alone(setup.molecule.topology) &&
-                       tsr_args_count(w->args, "sample") == 0 && !exists(begun);
-        w->atoms = tsr_model_atoms_of(setup.molecule.model);
-        s->atoms = w->atoms;
-        w->again = tsr_args_command(
-            w->args, s->is_enough ? "tessera solve --sample" : "tessera solve");
-        s->again = w->again;
+                       !w->o->sample && !exists(begun);
+        s->atoms = w->atoms = tsr_model_atoms_of(setup.molecule.model);
+        s->again = tsr_args_command(
+            w->args, s->is_enough ? "tessera solve --sample" : "tessera solve",
+            &w->pool);
         status = w->atoms == NULL ? tsr_no_memory(err)
-                                  : tsr_allocated(w->again, err);
+                                  : tsr_pool_check(&w->pool, err);
     }
     tsr_setup_clear(&setup);
-    free(begun);
     return status;
 }
 
@@ -378,69 +734,59 @@ static tsr_status keep_verdict(work *w, tsr_err *err)
         const tsr_file_target target = {
             .maker = "solve", .begins = begins[i], .holds = begins[i]};
         tsr_file_writer to = {.out = NULL};
-        char *path = tsr_run_directory_file(w->directory, name[i]);
-        status = tsr_allocated(path, err);
+        const char *path = file_in(w, name[i]);
+        status = tsr_pool_check(&w->pool, err);
         TSR_THEN(status, tsr_file_check_target(&target, path, err));
         TSR_THEN(status, tsr_file_begin(&to, path, err));
         TSR_THEN(status, print[i](&w->solve, to.out, err));
         status = tsr_file_end(&to, status, err);
-        free(path);
     }
     return status;
 }
 
 /* ---- a run ---- */
 
-/* --device and --threads, as they were given; returns how many words. */
-static int common_words(const tsr_args *args, const char **word)
+/* `name=`, the title of a run's report: the model's name, where that cannot be
+ * mistaken for something else in YAML, and how many states. text [size] out. */
+static void name_run(const char *model, int n_state, char *text, size_t size)
 {
-    static const char *const names[] = {"device", "threads"};
-    static const char *const typed[] = {"--device", "--threads"};
-    int n = 0;
-    for (int i = 0; i < 2; i++)
-        if (tsr_args_count(args, names[i]) > 0) {
-            word[n++] = typed[i];
-            word[n++] = tsr_args_value(args, names[i]);
-        }
-    return n;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const char *file = tsr_text_file_name(model);
+    char number[32];
+    if (file[strspn(file, plain)] != '\0')
+        file = "the model";
+    snprintf(text, size, "name=%.80s with %s", file, states(n_state, number));
 }
 
 static tsr_status begin_run(work *w, int n_state, tsr_err *err)
 {
-    const char *const *set;
-    const int n_set = tsr_args_values(w->args, "set", &set);
-    char name[128], limit[64], states[64];
-    const char *const own[] = {name, limit, states, "sampler.evidence=true"};
-    enum { FIRST = 2, N_OWN = 4 }; /* before what is set on the command line */
-    const char **word = calloc(2 * (size_t)n_set + 18, sizeof *word);
-    int n = common_words(w->args, word);
-    TSR_TRY(tsr_allocated(word, err));
+    const tsr_strings *set = &w->o->set;
+    char name[128], limit[64], states[64], evidence[] = "sampler.evidence=true";
+    tsr_run_options o = {.output = w->run[n_state - 1],
+                         .device = w->o->device,
+                         .threads = w->o->threads};
+    tsr_pool_array(&w->pool, o.set.item, set->n + 4);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     snprintf(states, sizeof states, "structure.states=%d", n_state);
-    snprintf(limit, sizeof limit, "sampler.time_limit=%s",
-             tsr_args_value(w->args, "time-limit"));
-    tsr_solve_name_run(w->input[0], n_state, name, sizeof name);
-    for (int i = 0; i < n_set + N_OWN; i++) {
-        word[n++] = "--set";
-        word[n++] = i < FIRST           ? own[i]
-                    : i < FIRST + n_set ? set[i - FIRST]
-                                        : own[i - n_set];
-    }
-    word[n++] = "--output";
-    word[n++] = w->run[n_state - 1];
-    word[n++] = "--";
-    word[n++] = w->file;
-    tsr_status status = call(w, &tsr_command_run, n, word, w->none, err);
-    free(word);
-    return status;
+    snprintf(limit, sizeof limit, "sampler.time_limit=%.17g", w->o->time_limit);
+    name_run(w->input[0], n_state, name, sizeof name);
+    o.set.item[o.set.n++] = name; /* before what is set on the command line */
+    o.set.item[o.set.n++] = limit;
+    for (int i = 0; i < set->n; i++)
+        o.set.item[o.set.n++] = set->item[i];
+    o.set.item[o.set.n++] = states;
+    o.set.item[o.set.n++] = evidence;
+    tsr_log_set_brief(w->log, 1);
+    return leave_run(w, tsr_run_config(w->file, &o, w->none, w->log, err));
 }
 
 static tsr_status resume_run(work *w, const char *directory, tsr_err *err)
 {
-    const char *word[8];
-    int n = common_words(w->args, word);
-    word[n++] = "--";
-    word[n++] = directory;
-    return call(w, &tsr_command_resume, n, word, w->none, err);
+    const tsr_run_options o = {.device = w->o->device,
+                               .threads = w->o->threads};
+    tsr_log_set_brief(w->log, 1);
+    return leave_run(w, tsr_resume_run(directory, &o, w->none, w->log, err));
 }
 
 /* A run keeps the configuration that it began with, so runs that are compared
@@ -478,13 +824,14 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
 }
 
 /* One run more, as long as the data ask for it. */
-static tsr_status run_states(work *w, long most, tsr_err *err)
+static tsr_status run_states(work *w, tsr_err *err)
 {
     tsr_solve *s = &w->solve;
-    for (int k = 0; k < most; k++) {
+    for (int k = 0; k < w->o->states; k++) {
         double gain, error;
-        w->run[k] = tsr_words_of("%s/%d", w->directory, k + 1);
-        TSR_TRY(tsr_allocated(w->run[k], err));
+        w->run[k] =
+            tsr_pool_print(&w->pool, "%s/%d", w->solve.directory, k + 1);
+        TSR_TRY(tsr_pool_check(&w->pool, err));
         tsr_status status = bring_to_end(w, k + 1, err);
         if (status == TSR_E_INTERRUPTED)
             return tsr_fail(err, status,
@@ -510,22 +857,23 @@ static tsr_status run_states(work *w, long most, tsr_err *err)
 static tsr_status write_report(work *w, tsr_err *err)
 {
     const int is_run = w->runs.n > 0;
-    const char *directory = is_run ? w->run[w->solve.chosen] : w->directory;
-    const char *const word[] = {"--", directory};
-    w->page = tsr_run_directory_file(directory, "report.html");
-    w->solve.report = w->page;
-    TSR_TRY(tsr_allocated(w->page, err));
+    const char *directory =
+        is_run ? w->run[w->solve.chosen] : w->solve.directory;
+    w->solve.report = tsr_pool_print(&w->pool, "%s/report.html", directory);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
     TSR_TRY(keep_verdict(w, err));
-    return is_run ? call(w, &tsr_command_report, 2, word, w->none, err)
-                  : tsr_report_rigid(&w->solve, w->log, err);
+    if (!is_run)
+        return tsr_report_rigid(&w->solve, w->log, err);
+    tsr_log_set_brief(w->log, 1);
+    return leave_run(
+        w, tsr_report_run(directory, NULL, NULL, 0, w->none, w->log, err));
 }
 
-static tsr_status solve_all(work *w, long most, tsr_err *err)
+static tsr_status solve_all(work *w, tsr_err *err)
 {
-    const int is_json = tsr_args_count(w->args, "json") > 0;
+    const int is_json = w->o->json;
     tsr_solve *s = &w->solve;
     TSR_TRY(make_config(w, err));
-    s->directory = w->directory;
     s->model = w->input[0];
     s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
@@ -535,7 +883,7 @@ static tsr_status solve_all(work *w, long most, tsr_err *err)
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));
     fflush(w->out); /* the runs take their time */
-    tsr_status status = s->is_finished ? TSR_OK : run_states(w, most, err);
+    tsr_status status = s->is_finished ? TSR_OK : run_states(w, err);
     if (status == TSR_OK) {
         s->is_finished = 1;
         status = write_report(w, err);
@@ -554,40 +902,30 @@ static tsr_status solve_all(work *w, long most, tsr_err *err)
 /* The model and all curves. */
 static tsr_status take_inputs(work *w, tsr_err *err)
 {
-    const char *const *argument;
-    const int n = tsr_args_arguments(w->args, &argument);
-    TSR_TRY(
-        tsr_init_curves_read(w->args, n - 1, argument + 1, &w->curves, err));
-    if (w->curves.n == 0 && tsr_args_count(w->args, "map") == 0)
+    TSR_TRY(tsr_curves_read(w->args, &w->o->data, &w->curves, err));
+    if (w->curves.n == 0 && w->o->data.map == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "expected MODEL CURVE..., MODEL --sans FILE=X, or "
                         "MODEL --map MAP --resolution R");
     w->n_input = w->curves.n + 1;
-    w->input = calloc((size_t)w->n_input + 2, sizeof *w->input);
-    if (w->input == NULL)
-        return tsr_no_memory(err);
-    w->input[0] = argument[0];
+    tsr_pool_array(&w->pool, w->input, w->n_input + 2);
+    TSR_TRY(tsr_pool_check(&w->pool, err));
+    w->input[0] = w->args->argument[0];
     for (int k = 0; k < w->curves.n; k++)
         w->input[k + 1] = w->curves.path[k];
-    w->input[w->n_input] = tsr_args_value(w->args, "map");
+    w->input[w->n_input] = w->o->data.map;
     return TSR_OK;
 }
 
 static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
-    work w = {.args = args, .out = out, .log = log};
-    long most = 0;
-    double limit = 0.0; /* checked here, passed on as it was typed */
+    work w = {.args = args, .o = args->options, .out = out, .log = log};
     tsr_status status = take_inputs(&w, err);
-    if (status == TSR_OK)
-        status = tsr_args_long(args, "states", 1, MOST_STATES, &most, err);
-    if (status == TSR_OK)
-        status = tsr_args_double(args, "time-limit", 0.0, 1e9, &limit, err);
     w.none = fopen("/dev/null", "w");
     if (status == TSR_OK && w.none == NULL)
         status = tsr_fail(err, TSR_E_IO, "cannot open '/dev/null'");
-    TSR_THEN(status, solve_all(&w, most, err));
+    TSR_THEN(status, solve_all(&w, err));
     clear(&w);
     return status;
 }
@@ -595,25 +933,23 @@ static tsr_status solve(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_solve = {
     .name = "solve",
     .doc = "from a model and curves to an answer: all steps in one",
-    .usage = {.arguments = "MODEL [CURVE]...",
-              .min_arguments = 1,
-              .max_arguments = -1,
-              .options = options,
-              .about =
-                  "CURVEs are of X-rays; those of neutrons come by --sans, a "
-                  "density map by --map. "
-                  "Writes DIR/solve.yaml as init does, or takes the one that "
-                  "is there; fits the model as it is to the curves, all atoms, "
-                  "as profile does. Where it fits and tails alone are flexible "
-                  "it stops there (--sample goes on). Else it samples with 1, "
-                  "2, ... states in DIR/1, DIR/2, ..., each until converged or "
-                  "out of time, as long as the log evidence grows by more than "
-                  "two standard deviations and 1 nat. Ends with a verdict, the "
-                  "table that it rests on, and the report of the run that the "
-                  "data ask for; DIR/verdict.txt and verdict.json hold the "
-                  "verdict, also while runs go on.\n\n"
-                  "The same command goes on after Ctrl-C, a kill, or "
-                  "'tessera resume' of one of the runs: what is finished is "
-                  "not repeated. A run keeps the settings that it began with; "
-                  "take its folder away to begin it anew."},
+    .arguments = "MODEL [CURVE]...",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "CURVEs are of X-rays; those of neutrons come by --sans, a "
+             "density map by --map. "
+             "Writes DIR/solve.yaml as init does, or takes the one that "
+             "is there; fits the model as it is to the curves, all atoms, "
+             "as profile does. Where it fits and tails alone are flexible "
+             "it stops there (--sample goes on). Else it samples with 1, "
+             "2, ... states in DIR/1, DIR/2, ..., each until converged or "
+             "out of time, as long as the log evidence grows by more than "
+             "two standard deviations and 1 nat. Ends with a verdict, the "
+             "table that it rests on, and the report of the run that the "
+             "data ask for; DIR/verdict.txt and verdict.json hold the "
+             "verdict, also while runs go on.\n\n"
+             "The same command goes on after Ctrl-C, a kill, or "
+             "'tessera resume' of one of the runs: what is finished is "
+             "not repeated. A run keeps the settings that it began with; "
+             "take its folder away to begin it anew.",
     .run = solve};

@@ -15,7 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-static const tsr_option options[] = {TSR_OPTION_JSON, {0}};
+typedef struct {
+    int json;
+} options;
+
+static const tsr_field fields[] = {TSR_OPTION_JSON(options), {0}};
 
 typedef struct {
     const char *state; /* running, finished, interrupted */
@@ -182,57 +186,51 @@ static void print(const run_status *s, const char *directory, FILE *out)
 static void put_part(tsr_json *j, const char *key, long done, long planned)
 {
     tsr_json_object(j, key);
-    tsr_json_integer(j, "done", done);
-    tsr_json_integer(j, "planned", planned);
-    tsr_json_close(j);
-}
-
-static void put_checkpoint(tsr_json *j, const tsr_run_checkpoint *at)
-{
-    tsr_json_integer(j, "chains", at->identity.n_chain);
-    tsr_json_object(j, "checkpoint");
-    tsr_json_text(j, "written_at", at->written_at);
-    tsr_json_integer(j, "warmup", at->place.warmup);
-    tsr_json_integer(j, "draws", at->place.draws);
-    tsr_json_truth(j, "is_newest", at->remark == NULL);
+    tsr_json_members(j, "done %ld planned %ld", done, planned);
     tsr_json_close(j);
 }
 
 static void print_json(const run_status *s, FILE *out)
 {
+    const tsr_run_checkpoint *at = &s->at;
     tsr_json j = {.out = out};
     char left[48];
     tsr_json_object(&j, NULL);
     tsr_json_text(&j, "state", s->state);
-    if (s->holder.is_held) {
-        tsr_json_text(&j, "host", s->holder.host);
-        tsr_json_integer(&j, "pid", s->holder.pid);
-        tsr_json_text(&j, "since", s->holder.since);
-    }
+    if (s->holder.is_held)
+        tsr_json_members(&j, "host %s pid %ld since %s", s->holder.host,
+                         s->holder.pid, s->holder.since);
     put_part(&j, "warmup", s->now.warmup, tsr_run_warmup(&s->config, &s->now));
     put_part(&j, "draws", s->now.draws, tsr_sampler_draws(&s->config.sampler));
-    if (s->has_checkpoint)
-        put_checkpoint(&j, &s->at);
-    else
+    if (s->has_checkpoint) {
+        tsr_json_members(&j, "chains %ld", (long)at->identity.n_chain);
+        tsr_json_object(&j, "checkpoint");
+        tsr_json_members(&j, "written_at %s warmup %ld draws %ld is_newest %i",
+                         at->written_at, at->place.warmup, at->place.draws,
+                         at->remark == NULL);
+        tsr_json_close(&j);
+    } else {
         tsr_json_text(&j, "checkpoint", NULL);
-    tsr_json_number(&j, "steps_per_second", steps_a_second(s));
-    tsr_json_number(&j, "seconds_left",
-                    tsr_run_left(&s->config, &s->at.identity, &s->now, left));
-    tsr_json_number(&j, "acceptance_rate", s->accepted);
-    tsr_json_number(&j, "chi2", s->chi2);
+    }
+    tsr_json_members(
+        &j, "steps_per_second %g seconds_left %g acceptance_rate %g chi2 %g",
+        steps_a_second(s),
+        tsr_run_left(&s->config, &at->identity, &s->now, left), s->accepted,
+        s->chi2);
     tsr_json_close(&j);
 }
 
 static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
-    (void)log;
+    const options *o = args->options;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
-    tsr_status status = look(tsr_args_argument(args), &s, err);
-    if (status == TSR_OK && tsr_args_count(args, "json") > 0)
+    (void)log;
+    tsr_status status = look(args->argument[0], &s, err);
+    if (status == TSR_OK && o->json)
         print_json(&s, out);
     else if (status == TSR_OK)
-        print(&s, tsr_args_argument(args), out);
+        print(&s, args->argument[0], out);
     tsr_run_checkpoint_clear(&s.at);
     tsr_config_clear(&s.config);
     return status;
@@ -241,11 +239,10 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
 const tsr_command tsr_command_status = {
     .name = "status",
     .doc = "how far a run is, running or not",
-    .usage = {.arguments = "DIR",
-              .min_arguments = 1,
-              .max_arguments = 1,
-              .options = options,
-              .about = "The run may be going on, here or on another machine "
-                       "that shares the folder; it is not disturbed. After a "
-                       "kill, draws in draws.log are put into trace.h5."},
+    .arguments = "DIR",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "The run may be going on, here or on another machine "
+             "that shares the folder; it is not disturbed. After a "
+             "kill, draws in draws.log are put into trace.h5.",
     .run = status_of};

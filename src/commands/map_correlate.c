@@ -331,29 +331,27 @@ static void put_result(tsr_json *j, const tsr_map_job *job, const result *r)
     double slope, offset;
     tsr_map_line(&r->sums.box, &slope, &offset);
     tsr_json_object(j, NULL);
-    tsr_json_text(j, "model", r->label);
-    tsr_json_integer(j, "n_atoms", r->n_atom);
-    tsr_json_number(j, "cc_box", tsr_map_cc(&r->sums.box));
-    tsr_json_number(j, "cc_mask", tsr_map_cc(&r->sums.mask));
-    tsr_json_number(j, "cc_box_uncentred", tsr_map_cc_uncentred(&r->sums.box));
-    tsr_json_number(j, "cc_mask_uncentred",
-                    tsr_map_cc_uncentred(&r->sums.mask));
-    tsr_json_integer(j, "n_voxels", (long long)r->sums.box.n);
-    tsr_json_integer(j, "n_voxels_mask", (long long)r->sums.mask.n);
-    if (job->has_threshold) {
-        tsr_json_number(j, "cc_above", tsr_map_cc(&r->sums.above));
-        tsr_json_number(j, "cc_above_uncentred",
-                        tsr_map_cc_uncentred(&r->sums.above));
-        tsr_json_integer(j, "n_voxels_above", (long long)r->sums.above.n);
-        tsr_json_number(j, "threshold", r->threshold);
-    }
-    tsr_json_number(j, "sigma_over_r", r->sigma_over_r);
-    tsr_json_number(j, "slope", slope);
-    tsr_json_number(j, "offset", offset);
-    tsr_json_number(j, "fsc_half_inv_ang", r->fsc.half_inv_ang);
-    tsr_json_truth(j, "fsc_half_is_at_limit", r->fsc.half_is_at_limit);
-    tsr_json_number(j, "fsc_143_inv_ang", r->fsc.low_inv_ang);
-    tsr_json_truth(j, "fsc_143_is_at_limit", r->fsc.low_is_at_limit);
+    tsr_json_members(
+        j,
+        "model %s n_atoms %d cc_box %g cc_mask %g cc_box_uncentred %g "
+        "cc_mask_uncentred %g n_voxels %ld n_voxels_mask %ld",
+        r->label, r->n_atom, tsr_map_cc(&r->sums.box),
+        tsr_map_cc(&r->sums.mask), tsr_map_cc_uncentred(&r->sums.box),
+        tsr_map_cc_uncentred(&r->sums.mask), (long)r->sums.box.n,
+        (long)r->sums.mask.n);
+    if (job->has_threshold)
+        tsr_json_members(
+            j,
+            "cc_above %g cc_above_uncentred %g n_voxels_above %ld threshold %g",
+            tsr_map_cc(&r->sums.above), tsr_map_cc_uncentred(&r->sums.above),
+            (long)r->sums.above.n, r->threshold);
+    tsr_json_members(j,
+                     "sigma_over_r %g slope %g offset %g fsc_half_inv_ang %g "
+                     "fsc_half_is_at_limit %i fsc_143_inv_ang %g "
+                     "fsc_143_is_at_limit %i",
+                     r->sigma_over_r, slope, offset, r->fsc.half_inv_ang,
+                     r->fsc.half_is_at_limit, r->fsc.low_inv_ang,
+                     r->fsc.low_is_at_limit);
     tsr_json_numbers(j, "s_inv_ang", r->fsc.n, r->fsc.s_inv_ang);
     tsr_json_numbers(j, "fsc", r->fsc.n, r->fsc.fsc);
     tsr_json_close(j);
@@ -364,11 +362,10 @@ static void print_json(const comparison *c)
     const tsr_map_job *job = c->job;
     tsr_json j = {.out = job->out, .digits = 8};
     tsr_json_object(&j, NULL);
-    tsr_json_text(&j, "map", job->map->path);
-    tsr_json_number(&j, "resolution_ang", job->resolution_ang);
-    tsr_json_text(&j, "kernel", tsr_blur_name(job->kind));
-    tsr_json_number(&j, "mask_radius_ang", job->mask_ang);
-    tsr_json_text(&j, "engine", job->engine->describe);
+    tsr_json_members(
+        &j, "map %s resolution_ang %g kernel %s mask_radius_ang %g engine %s",
+        job->map->path, job->resolution_ang, tsr_blur_name(job->kind),
+        job->mask_ang, job->engine->describe);
     tsr_json_array(&j, "models");
     for (int i = 0; i < c->n; i++)
         put_result(&j, job, &c->result[i]);
@@ -416,8 +413,8 @@ static tsr_status check_maps(const tsr_map_job *job, const char *difference,
 
 tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
 {
-    const char *difference = tsr_args_value(job->args, "difference");
-    const char *spatial = tsr_args_value(job->args, "spatial");
+    const char *difference = job->words->difference;
+    const char *spatial = job->words->spatial;
     const tsr_map_grid *g = &job->map->grid;
     comparison c = {.job = job};
     tsr_map_sums *tile = NULL;
@@ -437,7 +434,7 @@ tsr_status tsr_map_correlate(tsr_map_job *job, tsr_err *err)
         TSR_TRY(write_difference(&c, difference, err));
     if (spatial != NULL)
         TSR_TRY(write_spatial(&c, tile, spatial, err));
-    if (tsr_args_count(job->args, "json") > 0)
+    if (job->words->json)
         print_json(&c);
     else
         print_table(&c);
@@ -626,20 +623,14 @@ static tsr_status write_svg(const timeline *t, const char *path, tsr_err *err)
 
 static tsr_status find_rows(timeline *t, tsr_err *err)
 {
-    static const char *const word[] = {"residue", "structure", "chain"};
-    const char *by = tsr_args_value(t->job->args, "by");
-    const char *const *selection;
-    const int n = tsr_args_values(t->job->args, "select", &selection);
-    if (n > 0)
-        return tsr_components_select(n, selection, t->models.atoms, &t->rows,
-                                     err);
-    for (int k = 0; k < 3; k++)
-        if (strcmp(by, word[k]) == 0)
-            return tsr_components_make((tsr_component_kind)k, t->models.atoms,
-                                       tsr_map_models_xyz(&t->models, 0),
-                                       &t->rows, err);
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--by '%.40s': expected residue, structure or chain", by);
+    const tsr_map_words *o = t->job->words;
+    if (o->select.n > 0)
+        return tsr_components_select(o->select.n,
+                                     (const char *const *)o->select.item,
+                                     t->models.atoms, &t->rows, err);
+    return tsr_components_make((tsr_component_kind)o->by, t->models.atoms,
+                               tsr_map_models_xyz(&t->models, 0), &t->rows,
+                               err);
 }
 
 /* NAME and ".csv" or ".svg" in place of what it ends with. */
@@ -677,7 +668,7 @@ static tsr_status make(timeline *t, const char *csv, const char *svg,
 
 tsr_status tsr_map_timeline(tsr_map_job *job, tsr_err *err)
 {
-    const char *output = tsr_args_value(job->args, "output");
+    const char *output = job->words->output;
     char csv[1024], svg[1024];
     timeline t = {.job = job};
     if (job->n_model != 1)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POSES = 20, MIDDLE = 5, N_SCALE = 2 * MIDDLE + 1 };
+enum { MIDDLE = 5, N_SCALE = 2 * MIDDLE + 1 };
 
 static const char remark[] = "tessera: map dock, best place in a density map";
 
@@ -24,8 +24,8 @@ typedef struct {
     tsr_systems copies; /* at most N_SCALE */
     tsr_dock_options options;
     int n_pose;
-    tsr_map_pose pose[MOST_POSES];
-    tsr_density_sums sums[MOST_POSES];
+    tsr_map_pose pose[TSR_MAP_MOST_POSES];
+    tsr_density_sums sums[TSR_MAP_MOST_POSES];
     double mirrored; /* correlation of the best place of the mirror image */
     double scale;    /* of the model, that agrees best, and its correlation */
     double scaled_cc;
@@ -154,24 +154,25 @@ static void print_json(const docking *d)
 {
     tsr_json j = {.out = d->job->out, .digits = 8};
     tsr_json_object(&j, NULL);
-    tsr_json_text(&j, "map", d->job->map->path);
-    tsr_json_number(&j, "resolution_ang", d->job->resolution_ang);
-    tsr_json_number(&j, "sigma_over_r", d->job->sigma_over_r);
+    tsr_json_members(&j, "map %s resolution_ang %g sigma_over_r %g",
+                     d->job->map->path, d->job->resolution_ang,
+                     d->job->sigma_over_r);
     tsr_json_array(&j, "poses");
     for (int k = 0; k < d->n_pose; k++) {
         const tsr_map_pose *p = &d->pose[k];
         tsr_json_object(&j, NULL);
-        tsr_json_number(&j, "cc_box", tsr_map_cc(&d->sums[k].box));
-        tsr_json_number(&j, "cc_mask", tsr_map_cc(&d->sums[k].mask));
+        tsr_json_members(&j, "cc_box %g cc_mask %g",
+                         tsr_map_cc(&d->sums[k].box),
+                         tsr_map_cc(&d->sums[k].mask));
         tsr_json_numbers(&j, "turn", 9, &p->turn[0][0]);
         tsr_json_numbers(&j, "from", 3, p->from);
         tsr_json_numbers(&j, "to", 3, p->to);
         tsr_json_close(&j);
     }
     tsr_json_close(&j);
-    tsr_json_number(&j, "cc_box_mirrored", d->mirrored);
-    tsr_json_number(&j, "best_scale", d->scale);
-    tsr_json_number(&j, "cc_box_best_scale", d->scaled_cc);
+    tsr_json_members(&j,
+                     "cc_box_mirrored %g best_scale %g cc_box_best_scale %g",
+                     d->mirrored, d->scale, d->scaled_cc);
     tsr_json_close(&j);
 }
 
@@ -221,10 +222,8 @@ static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
 
 static tsr_status dock(docking *d, tsr_err *err)
 {
-    const char *path = tsr_args_value(d->job->args, "output");
+    const char *path = d->job->words->output;
     const double one = 1.0;
-    long most = 0;
-    TSR_TRY(tsr_args_long(d->job->args, "poses", 1.0, MOST_POSES, &most, err));
     if (path != NULL)
         TSR_TRY(tsr_map_job_target(
             d->job, path, is_cif(path) ? "data_" : "REMARK 999 tessera: ",
@@ -232,7 +231,7 @@ static tsr_status dock(docking *d, tsr_err *err)
     TSR_TRY(open_model(d, err));
     TSR_TRY(tsr_map_job_blur(d->job, &d->models, d->job->sigma_over_r, err));
     TSR_TRY(tsr_dock(d->job->map, d->n, d->xyz, d->weight, &d->options,
-                     (int)most, d->pose, &d->n_pose, err));
+                     (int)d->job->words->poses, d->pose, &d->n_pose, err));
     for (int k = 0; k < d->n_pose; k++)
         TSR_TRY(compare(d, &d->pose[k], 1, &one, &d->sums[k], err));
     if (d->n_pose == 0 || isnan(tsr_map_cc(&d->sums[0].box)))
@@ -256,15 +255,14 @@ tsr_status tsr_map_dock(tsr_map_job *job, tsr_err *err)
         .job = job,
         .options = {.resolution_ang = job->resolution_ang,
                     .sigma_ang = job->sigma_over_r * job->resolution_ang,
-                    .is_laplacian =
-                        tsr_args_count(job->args, "laplacian") > 0}};
+                    .is_laplacian = job->words->laplacian}};
     tsr_status status = dock(&d, err);
-    if (status == TSR_OK && tsr_args_count(job->args, "json") > 0)
+    if (status == TSR_OK && job->words->json)
         print_json(&d);
     else if (status == TSR_OK)
         print_table(&d);
-    if (status == TSR_OK && tsr_args_value(job->args, "output") != NULL)
-        status = write_model(&d, tsr_args_value(job->args, "output"), err);
+    if (status == TSR_OK && job->words->output != NULL)
+        status = write_model(&d, job->words->output, err);
     tsr_pool_clear(&d.pool);
     tsr_map_models_clear(&d.models);
     return status;

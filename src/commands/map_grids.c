@@ -31,7 +31,7 @@ static tsr_status simulate(tsr_map_job *job, tsr_map_models *models,
 
 tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
 {
-    const char *path = tsr_args_value(job->args, "output");
+    const char *path = job->words->output;
     tsr_map_models models = {0};
     if (job->n_model != 1)
         return tsr_fail(err, TSR_E_USAGE, "'map simulate' takes one model");
@@ -52,11 +52,10 @@ tsr_status tsr_map_simulate(tsr_map_job *job, tsr_err *err)
 
 tsr_status tsr_map_mask(tsr_map_job *job, tsr_err *err)
 {
-    const char *path = tsr_args_value(job->args, "output");
+    const char *path = job->words->output;
     const size_t n = tsr_map_n_voxel(&job->map->grid);
     double inside = 0.0;
-    if (job->n_model > 1 || tsr_args_value(job->args, "mask") == NULL ||
-        path == NULL)
+    if (job->n_model > 1 || job->words->mask == NULL || path == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "'map mask' takes at most one model, --mask model or "
                         "threshold:X, and a file to write: --output");
@@ -156,17 +155,18 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
     for (int k = 0; k < 2; k++)
         tsr_json_text(&j, NULL, job->model[k]);
     tsr_json_close(&j);
-    tsr_json_text(&j, "mask", tsr_args_value(job->args, "mask"));
+    tsr_json_text(&j, "mask", job->words->mask);
     tsr_json_numbers(&j, "s_inv_ang", h->plain.n, h->plain.s_inv_ang);
     if (h->random.n > 0)
         tsr_json_number(&j, "random_from_inv_ang", h->random_from_inv_ang);
     for (int k = 0; k < n; k++) {
         const tsr_fsc *c = list[k].fsc;
         tsr_json_object(&j, list[k].name);
-        tsr_json_number(&j, "half_inv_ang", c->half_inv_ang);
-        tsr_json_truth(&j, "half_is_at_limit", c->half_is_at_limit);
-        tsr_json_number(&j, "143_inv_ang", c->low_inv_ang);
-        tsr_json_truth(&j, "143_is_at_limit", c->low_is_at_limit);
+        tsr_json_members(&j,
+                         "half_inv_ang %g half_is_at_limit %i 143_inv_ang %g "
+                         "143_is_at_limit %i",
+                         c->half_inv_ang, c->half_is_at_limit, c->low_inv_ang,
+                         c->low_is_at_limit);
         tsr_json_numbers(&j, "fsc", c->n, c->fsc);
         tsr_json_close(&j);
     }
@@ -191,7 +191,7 @@ static tsr_status mask_of_two(tsr_map_job *job, tsr_map *const map[2],
 
 tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
 {
-    const char *svg = tsr_args_value(job->args, "svg");
+    const char *svg = job->words->svg;
     tsr_map *map[2];
     float *mask;
     tsr_fsc_halves h;
@@ -208,7 +208,7 @@ tsr_status tsr_map_fsc(tsr_map_job *job, tsr_err *err)
     TSR_TRY(tsr_fsc_halves_make(map[0], map[1], mask, &job->pool, &h, err));
     if (svg != NULL)
         TSR_TRY(draw_curves(&h, svg, err));
-    if (tsr_args_count(job->args, "json") > 0)
+    if (job->words->json)
         put_curves(job, &h);
     else
         print_curves(job, &h);

@@ -5,7 +5,7 @@
 #ifndef TSR_COMMANDS_MAP_JOB_H
 #define TSR_COMMANDS_MAP_JOB_H
 
-#include "commands/args.h"
+#include "commands/command.h"
 #include "commands/map_models.h"
 #include "core/log.h"
 #include "gpu/device.h"
@@ -13,8 +13,21 @@
 #include "maps/fourier.h"
 #include "maps/map_source.h"
 
+enum { TSR_MAP_MOST_POSES = 20 };
+
+/* The options; NULL or 0 where they are not given. */
 typedef struct {
-    const tsr_args *args;
+    char *map, *like, *mask, *threshold, *trajectory, *difference, *spatial;
+    char *output, *svg, *device;
+    double resolution_ang, mask_radius_ang, mask_distance_ang, mask_edge_ang;
+    tsr_number_or_word sigma_over_r;
+    int kernel, origin, by, laplacian, force, json;
+    long frames, poses;
+    tsr_strings select;
+} tsr_map_words;
+
+typedef struct {
+    const tsr_map_words *words;
     FILE *out;
     tsr_log *log;
     tsr_pool pool; /* of the maps, masks, curves and models */

@@ -93,15 +93,11 @@ typedef struct {
 static tsr_status open_run(drawn *d, const char *path, tsr_log *log,
                            tsr_err *err)
 {
-    int n_bad = 0;
-    tsr_err bad;
     TSR_TRY(tsr_past_run_open(path, &d->run, log, err));
     if (d->run.directory == NULL)
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s' is a trace; give the run's folder", path);
-    TSR_TRY(tsr_frames_open(d->run.directory, &d->frames, &n_bad, &bad, err));
-    if (n_bad > 0)
-        tsr_warn(log, "%d trajectories are left out: %s", n_bad, bad.message);
+    TSR_TRY(tsr_frames_open(d->run.directory, log, &d->frames, err));
     const char *file = d->run.has_config ? d->run.config.structure.file : NULL;
     if (file == NULL)
         return tsr_fail(err, TSR_E_DATA,

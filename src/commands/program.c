@@ -1,9 +1,12 @@
-/* Finds the command by its name, runs it with its arguments, and turns what
- * comes of it into a message and an exit status. That standard output could be
+/* The command line: finds the command by its name, fills the struct of its
+ * options from the words behind it, runs it, and turns what comes of it into a
+ * message and an exit status. The table that reads options prints them as help,
+ * so that an option is written down once. That standard output could be
  * written is checked here, once for all commands; and here stands what a
  * process must set up once. */
 #include "commands/command.h"
 
+#include "core/pool.h"
 #include "core/text.h"
 #include "store/hdf5_object.h"
 
@@ -16,6 +19,339 @@
 #include <unistd.h>
 
 static const char PROGRAM[] = "tessera";
+
+/* ---- options ---- */
+
+/* Of every command, in a table behind its own, which may take the letters. */
+typedef struct {
+    int help, verbose, quiet;
+} common_options;
+
+static const tsr_field common[] = {
+    TSR_FIELD(BOOL, "help", common_options, help, .letter = 'h',
+              .doc = "show this text and stop"),
+    TSR_FIELD(BOOL, "verbose", common_options, verbose, .letter = 'v',
+              .doc = "say more"),
+    TSR_FIELD(BOOL, "quiet", common_options, quiet, .letter = 'q',
+              .doc = "say only warnings and errors")};
+enum { N_COMMON = 3 };
+
+typedef struct {
+    tsr_pool pool;
+    tsr_args args;
+    char *object; /* the struct of the command, then the common one */
+    const common_options *common;
+} line;
+
+static int index_of(const tsr_args *args, const char *name, size_t n)
+{
+    for (int i = 0; args->field[i].name != NULL; i++)
+        if (strncmp(args->field[i].name, name, n) == 0 &&
+            args->field[i].name[n] == '\0')
+            return i;
+    return -1;
+}
+
+static int index_of_letter(const tsr_args *args, char letter)
+{
+    for (int i = 0; args->field[i].name != NULL; i++)
+        if (args->field[i].letter == letter)
+            return i;
+    return -1;
+}
+
+int tsr_args_given(const tsr_args *args, const char *option)
+{
+    const int i = index_of(args, option, strlen(option));
+    return i < 0 ? 0 : args->n_given[i];
+}
+
+char *tsr_args_command(const tsr_args *args, const char *begin, tsr_pool *pool)
+{
+    char shown[TSR_SHELL_SIZE], *text = tsr_pool_text(pool, begin);
+    for (int i = 0; i < args->n_word && text != NULL; i++) {
+        const char *word = args->word[i]; /* the dashes of an option stay */
+        const int n = (int)strspn(word, "-");
+        const char *rest =
+            n == 0 || word[n] != '\0' ? tsr_text_shell(word + n, shown) : "";
+        text = tsr_pool_print(pool, "%s %.*s%s", text, n, word, rest);
+    }
+    return text;
+}
+
+static tsr_status unknown_option(const tsr_args *args, const char *word,
+                                 size_t n, tsr_err *err)
+{
+    char shown[TSR_EXCERPT_SIZE], typed[64] = "";
+    if (n < sizeof typed)
+        memcpy(typed, word, n);
+    const char *nearest = n > 0 ? tsr_field_nearest(args->field, typed) : NULL;
+    tsr_text_excerpt(n < sizeof typed ? typed : word, shown);
+    if (nearest != NULL)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "unknown option '--%s'; did you mean '--%s'?", shown,
+                        nearest);
+    return tsr_fail(err, TSR_E_USAGE,
+                    "unknown option '--%s'; --help lists the options", shown);
+}
+
+/* Puts a value into the struct; NULL: of a BOOL. Texts are as they were typed,
+ * also "null". */
+static tsr_status give(line *l, int i, const char *value, tsr_err *err)
+{
+    tsr_field field = l->args.field[i];
+    char pair[128];
+    const int is_again = l->args.n_given[i]++ > 0;
+    if (field.type == TSR_FIELD_STRINGS)
+        return tsr_strings_append((void *)(l->object + field.offset), value,
+                                  err);
+    if (is_again && value != NULL)
+        return tsr_fail(err, TSR_E_USAGE, "option '--%s' is given twice",
+                        field.name);
+    if (field.type == TSR_FIELD_PAIR) {
+        snprintf(pair, sizeof pair, "[%s]", value);
+        value = pair;
+    }
+    field.initial = "";
+    if (tsr_field_parse(&field, l->object, value != NULL ? value : "true",
+                        err) == TSR_OK)
+        return TSR_OK;
+    return tsr_wrap(err, TSR_E_USAGE, "option '--%s'", field.name);
+}
+
+/* "-o", or "--output" with or without a value. */
+static int is_option(const tsr_args *args, const char *word)
+{
+    if (word[0] != '-' || word[1] == '\0')
+        return 0;
+    return word[1] == '-'
+               ? index_of(args, word + 2, strcspn(word + 2, "=")) >= 0
+               : word[2] == '\0' && index_of_letter(args, word[1]) >= 0;
+}
+
+/* Gives an option its value, which stands behind it in its word, or is the next
+ * word. One that is an option itself is not meant as a value, which was
+ * forgotten. */
+static tsr_status take(line *l, int i, const char *value, int *at, tsr_err *err)
+{
+    const tsr_field *f = &l->args.field[i];
+    if (f->type != TSR_FIELD_BOOL && value == NULL) {
+        if (*at + 1 >= l->args.n_word ||
+            is_option(&l->args, l->args.word[*at + 1]))
+            return tsr_fail(err, TSR_E_USAGE,
+                            "option '--%s' needs a value: --%s %s", f->name,
+                            f->name, f->argument);
+        value = l->args.word[++*at];
+    }
+    return give(l, i, value, err);
+}
+
+static tsr_status take_long(line *l, int *at, tsr_err *err)
+{
+    const char *name = l->args.word[*at] + 2;
+    const size_t n = strcspn(name, "=");
+    const int i = index_of(&l->args, name, n);
+    if (i < 0)
+        return unknown_option(&l->args, name, n, err);
+    if (l->args.field[i].type == TSR_FIELD_BOOL && name[n] == '=')
+        return tsr_fail(err, TSR_E_USAGE, "option '--%s' takes no value",
+                        l->args.field[i].name);
+    return take(l, i, name[n] == '=' ? name + n + 1 : NULL, at, err);
+}
+
+static tsr_status take_letters(line *l, int *at, tsr_err *err)
+{
+    const char *word = l->args.word[*at];
+    char shown[TSR_EXCERPT_SIZE];
+    for (const char *s = word + 1; *s != '\0'; s++) {
+        const int i = index_of_letter(&l->args, *s);
+        if (i < 0)
+            return tsr_fail(err, TSR_E_USAGE,
+                            "unknown option '-%c' in '%s'; --help lists the "
+                            "options",
+                            *s > ' ' && *s < 0x7f ? *s : '?',
+                            tsr_text_excerpt(word, shown));
+        if (l->args.field[i].type != TSR_FIELD_BOOL)
+            return take(l, i, s[1] != '\0' ? s + 1 + (s[1] == '=') : NULL, at,
+                        err);
+        TSR_TRY(give(l, i, NULL, err));
+    }
+    return TSR_OK;
+}
+
+/* How many arguments there may be: one a word of "MODEL [CURVE]...", any number
+ * of those with an ellipsis. */
+static tsr_status check_arguments(const tsr_command *command, line *l,
+                                  tsr_err *err)
+{
+    char shown[TSR_EXCERPT_SIZE];
+    const char *text = command->arguments != NULL ? command->arguments : "";
+    int least = 0, most = 0;
+    for (const char *s = text; *s != '\0'; s += strspn(s, " ")) {
+        least += *s != '[';
+        most++;
+        s += strcspn(s, " ");
+    }
+    if (l->common->verbose && l->common->quiet)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--verbose and --quiet exclude each other");
+    if (l->args.n < least)
+        return tsr_fail(err, TSR_E_USAGE, "missing argument: expected %s",
+                        text);
+    if (strstr(text, "...") == NULL && l->args.n > most)
+        return tsr_fail(err, TSR_E_USAGE, "one argument too many: '%s'",
+                        tsr_text_excerpt(l->args.argument[most], shown));
+    return TSR_OK;
+}
+
+static tsr_status read_words(const tsr_command *command, line *l, tsr_err *err)
+{
+    tsr_args *args = &l->args;
+    int has_options = 1;
+    for (int at = 0; at < args->n_word; at++) {
+        const char *word = args->word[at];
+        if (has_options && strcmp(word, "--") == 0)
+            has_options = 0;
+        else if (has_options && strncmp(word, "--", 2) == 0)
+            TSR_TRY(take_long(l, &at, err));
+        else if (has_options && word[0] == '-' && word[1] != '\0')
+            TSR_TRY(take_letters(l, &at, err));
+        else
+            args->argument[args->n++] = word;
+        if (l->common->help) {
+            const char *topic = at + 1 < args->n_word ? args->word[at + 1] : "";
+            args->argument[0] = *topic != '\0' && *topic != '-' ? topic : NULL;
+            return TSR_OK;
+        }
+    }
+    return check_arguments(command, l, err);
+}
+
+/* argv [argc] is borrowed. The caller clears the line, also after an error. */
+static tsr_status read_line(const tsr_command *command, int argc,
+                            const char *const *argv, line *l, tsr_err *err)
+{
+    tsr_args *args = &l->args;
+    int n = 0;
+    while (command->options != NULL && command->options[n].name != NULL)
+        n++;
+    args->n_word = argc;
+    args->word = argv;
+    tsr_pool_array(&l->pool, args->argument, argc + 1);
+    tsr_pool_array(&l->pool, args->n_given, n + N_COMMON);
+    l->object =
+        tsr_pool_new(&l->pool, 1, command->size + sizeof(common_options));
+    tsr_field *field;
+    tsr_pool_array(&l->pool, field, n + N_COMMON + 1);
+    TSR_TRY(tsr_pool_check(&l->pool, err));
+    args->field = field;
+    for (int i = 0; i < n; i++)
+        field[i] = command->options[i];
+    for (int i = 0; i < N_COMMON; i++) {
+        field[n + i] = common[i];
+        field[n + i].offset += command->size;
+        if (index_of_letter(args, common[i].letter) < n + i)
+            field[n + i].letter = '\0';
+    }
+    args->options = l->object;
+    l->common = (const void *)(l->object + command->size);
+    TSR_TRY(tsr_fields_init(field, l->object, err));
+    return read_words(command, l, err);
+}
+
+static void clear_line(line *l)
+{
+    if (l->args.field != NULL)
+        tsr_fields_clear(l->args.field, l->object);
+    tsr_pool_clear(&l->pool);
+}
+
+/* ---- help ---- */
+
+static int option_head(const tsr_field *f, char *text, size_t size)
+{
+    char letter[8] = "    ";
+    if (f->letter != '\0')
+        snprintf(letter, sizeof letter, "-%c, ", f->letter);
+    return snprintf(text, size, "  %s--%s%s%s", letter, f->name,
+                    f->argument != NULL ? " " : "",
+                    f->argument != NULL ? f->argument : "");
+}
+
+static void list_options(const tsr_field *fields, FILE *out)
+{
+    char text[600];
+    int width = 0;
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        const int n = option_head(f, text, sizeof text);
+        if (n > width && n <= 30)
+            width = n;
+    }
+    for (const tsr_field *f = fields; f->name != NULL; f++) {
+        int n = option_head(f, text, sizeof text);
+        const int has_unit = f->initial != NULL && f->unit != NULL;
+        fputs(text, out);
+        if (n > width) {
+            fputc('\n', out);
+            n = 0;
+        }
+        fprintf(out, "%*s", width + 2 - n, "");
+        snprintf(text, sizeof text, "%s%s%s%s%s%s%s", f->doc,
+                 f->initial != NULL ? " (default " : "",
+                 f->initial != NULL ? f->initial : "", has_unit ? " " : "",
+                 has_unit ? f->unit : "", f->initial != NULL ? ")" : "",
+                 f->type == TSR_FIELD_STRINGS ? "; may be repeated" : "");
+        tsr_text_wrap(out, width + 2, width + 2, "", text);
+    }
+}
+
+/* Lines end where the text has them, paragraphs at an empty one. */
+static void paragraphs(const char *text, FILE *out)
+{
+    if (text != NULL && *text != '\0')
+        fputc('\n', out);
+    while (text != NULL && *text != '\0') {
+        char part[2000];
+        const size_t n = strcspn(text, "\n");
+        snprintf(part, sizeof part, "%.*s", (int)n, text);
+        if (n > 0)
+            tsr_text_wrap(out, 0, 0, "", part);
+        else
+            fputc('\n', out);
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* "Usage: PROGRAM NAME ...", the options with live defaults and units, and the
+ * sections of the configuration; or, with a word behind --help, what is in that
+ * key. Errors: TSR_E_USAGE (there is no such key). */
+static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
+                          tsr_err *err)
+{
+    const tsr_field *keys = c->keys != NULL ? c->keys() : NULL;
+    const char *topic = args->argument[0];
+    if (keys != NULL && topic != NULL && strcmp(topic, "all") != 0)
+        return tsr_fields_help(keys, topic, 0, out, err);
+    fprintf(out, "Usage: %s %s [OPTION]...%s%s\n", PROGRAM, c->name,
+            c->arguments != NULL ? " " : "",
+            c->arguments != NULL ? c->arguments : "");
+    paragraphs(c->doc, out);
+    paragraphs(c->about, out);
+    fputs("\nOptions:\n", out);
+    list_options(args->field, out);
+    if (keys == NULL)
+        return TSR_OK;
+    fputs("\nKeys of CONFIG (YAML; paths relative to it):\n", out);
+    TSR_TRY(tsr_fields_help(keys, topic, 2, out, err));
+    if (topic == NULL)
+        fprintf(out,
+                "\n'%s %s --help KEY' shows what is in a section, as "
+                "contrast, data.saxs\nor moves.pivot; '--help all' all keys.\n",
+                PROGRAM, c->name);
+    return TSR_OK;
+}
+
+/* ---- the program ---- */
 
 static void help(const tsr_command *const *commands, FILE *out)
 {
@@ -85,27 +421,20 @@ static int finish(const char *name, tsr_status status, const tsr_err *err,
 static int run(const tsr_command *command, int argc, const char *const *argv,
                FILE *out, FILE *message)
 {
-    tsr_args *args = NULL;
-    tsr_log *log = NULL;
+    line l = {.object = NULL};
     tsr_err err = {.status = TSR_OK};
-    tsr_status status =
-        tsr_args_parse(&command->usage, argc, argv, &args, &err);
-    if (status != TSR_OK)
-        return finish(command->name, status, &err, message);
-    if (tsr_args_count(args, "help") > 0) {
-        status = tsr_usage_help(&command->usage, PROGRAM, command->name,
-                                command->doc, args, out, &err);
-        goto done;
+    tsr_status status = read_line(command, argc, argv, &l, &err);
+    if (status == TSR_OK && l.common->help) {
+        status = help_on(command, &l.args, out, &err);
+    } else if (status == TSR_OK) {
+        tsr_log *log = tsr_log_new(message, l.common->verbose ? TSR_LOG_DEBUG
+                                            : l.common->quiet ? TSR_LOG_WARNING
+                                                              : TSR_LOG_INFO);
+        status = tsr_allocated(log, &err);
+        TSR_THEN(status, command->run(&l.args, out, log, &err));
+        tsr_log_free(log);
     }
-    log = tsr_log_new(message,
-                      tsr_args_count(args, "verbose") > 0 ? TSR_LOG_DEBUG
-                      : tsr_args_count(args, "quiet") > 0 ? TSR_LOG_WARNING
-                                                          : TSR_LOG_INFO);
-    status = tsr_allocated(log, &err);
-    TSR_THEN(status, command->run(args, out, log, &err));
-done:
-    tsr_log_free(log);
-    tsr_args_free(args);
+    clear_line(&l);
     return finish(command->name, status, &err, message);
 }
 
@@ -180,8 +509,8 @@ int tsr_program(const tsr_command *const *commands, int argc,
         help(commands, out);
         return check_output(0, out, message);
     }
-    const char *const help_on[] = {"--help", argc > 3 ? argv[3] : ""};
-    const char *const *words = asks ? help_on : argv + 2;
+    const char *const help_words[] = {"--help", argc > 3 ? argv[3] : ""};
+    const char *const *words = asks ? help_words : argv + 2;
     const char *name = argv[asks ? 2 : 1];
     const int n = !asks ? argc - 2 : argc > 3 ? 2 : 1;
     const tsr_command *command = find(commands, name);

@@ -17,30 +17,21 @@ static void *at(const tsr_field *field, void *object)
     return (char *)object + field->offset;
 }
 
+/* 0: a GROUP, whose members have sizes of their own. */
 static size_t size_of(const tsr_field *field)
 {
-    switch (field->type) {
-    case TSR_FIELD_BOOL:
-    case TSR_FIELD_CHOICE:
-        return sizeof(int);
-    case TSR_FIELD_INT:
-        return sizeof(long);
-    case TSR_FIELD_DOUBLE:
-        return sizeof(double);
-    case TSR_FIELD_STRING:
-        return sizeof(char *);
-    case TSR_FIELD_NUMBER_OR_WORD:
-        return sizeof(tsr_number_or_word);
-    case TSR_FIELD_PAIR:
-        return 2 * sizeof(double);
-    case TSR_FIELD_STRINGS:
-        return sizeof(tsr_strings);
-    case TSR_FIELD_LIST:
-        return sizeof(tsr_list);
-    case TSR_FIELD_GROUP:
-        break;
-    }
-    return 0;
+    static const size_t size[] = {[TSR_FIELD_BOOL] = sizeof(int),
+                                  [TSR_FIELD_INT] = sizeof(long),
+                                  [TSR_FIELD_DOUBLE] = sizeof(double),
+                                  [TSR_FIELD_STRING] = sizeof(char *),
+                                  [TSR_FIELD_CHOICE] = sizeof(int),
+                                  [TSR_FIELD_NUMBER_OR_WORD] =
+                                      sizeof(tsr_number_or_word),
+                                  [TSR_FIELD_PAIR] = 2 * sizeof(double),
+                                  [TSR_FIELD_STRINGS] = sizeof(tsr_strings),
+                                  [TSR_FIELD_GROUP] = 0,
+                                  [TSR_FIELD_LIST] = sizeof(tsr_list)};
+    return size[field->type];
 }
 
 const tsr_field *tsr_field_members(const tsr_field *field, const void *object)
@@ -137,52 +128,14 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
     return TSR_OK;
 }
 
-/* Default of a STRINGS: "[]", "[a, b]" or one text; nothing in it is quoted. */
-static tsr_status init_strings(const tsr_field *f, tsr_strings *strings,
-                               tsr_err *err)
-{
-    const char *s = f->initial, *end = s + strlen(s);
-    int brackets = *s == '[' && end[-1] == ']';
-    if (brackets)
-        s++, end--;
-    while (s < end) {
-        const char *comma = brackets ? memchr(s, ',', (size_t)(end - s)) : NULL;
-        const char *stop = comma != NULL ? comma : end;
-        s += strspn(s, " ");
-        size_t n = stop > s ? (size_t)(stop - s) : 0;
-        while (n > 0 && s[n - 1] == ' ')
-            n--;
-        if (n == 0 && (comma != NULL || strings->n > 0))
-            return tsr_fail(err, TSR_E_INTERNAL, "an empty item");
-        if (n > 0) {
-            char *item = strndup(s, n);
-            tsr_status status = tsr_allocated(item, err);
-            TSR_THEN(status, tsr_strings_append(strings, item, err));
-            free(item);
-            if (status != TSR_OK)
-                return status;
-        }
-        s = comma != NULL ? comma + 1 : end;
-    }
-    return TSR_OK;
-}
-
 static tsr_status init_field(const tsr_field *f, void *object, tsr_err *err)
 {
     if (f->type == TSR_FIELD_GROUP)
         return tsr_fields_init(tsr_field_members(f, at(f, object)),
                                at(f, object), err);
-    if (f->initial == NULL)
-        return TSR_OK;
-    tsr_status status;
-    if (f->type == TSR_FIELD_STRINGS)
-        status = init_strings(f, at(f, object), err);
-    else if (f->type != TSR_FIELD_LIST)
-        status = tsr_field_parse(f, object, f->initial, err);
-    else if (strcmp(f->initial, "[]") == 0)
-        status = TSR_OK;
-    else
-        status = tsr_fail(err, TSR_E_INTERNAL, "a list starts empty");
+    if (f->initial == NULL || strcmp(f->initial, "[]") == 0)
+        return TSR_OK; /* lists start empty */
+    tsr_status status = tsr_field_parse(f, object, f->initial, err);
     if (status == TSR_OK || status == TSR_E_NOMEM)
         return status;
     return tsr_wrap(err, TSR_E_INTERNAL, "default '%s' of field '%s'",
@@ -368,52 +321,34 @@ static void put_keys(buffer *b, const tsr_field *field)
 
 int tsr_field_expects(const tsr_field *field, char *text, size_t size)
 {
+    static const char *const what[] = {
+        [TSR_FIELD_BOOL] = "true or false",
+        [TSR_FIELD_INT] = "integer",
+        [TSR_FIELD_DOUBLE] = "number",
+        [TSR_FIELD_STRING] = "text",
+        [TSR_FIELD_CHOICE] = "one of ",
+        [TSR_FIELD_NUMBER_OR_WORD] = "number",
+        [TSR_FIELD_PAIR] = "ascending pair [low, high]",
+        [TSR_FIELD_STRINGS] = "list of texts",
+        [TSR_FIELD_GROUP] = "mapping with keys among ",
+        [TSR_FIELD_LIST] = "list of mappings with keys among "};
+    const tsr_field_type type = field->type;
+    const char *const *words = field->words;
     buffer b = {text, size, 0};
     if (size > 0)
         text[0] = '\0';
-    switch (field->type) {
-    case TSR_FIELD_BOOL:
-        put(&b, "true or false");
-        break;
-    case TSR_FIELD_INT:
-        put(&b, "integer");
-        put_range(&b, field, "in");
-        break;
-    case TSR_FIELD_DOUBLE:
-        put(&b, "number");
-        put_range(&b, field, "in");
-        break;
-    case TSR_FIELD_STRING:
-        put(&b, field->is_path ? "path" : "text");
-        if (field->is_path && field->words != NULL) {
-            put(&b, ", or ");
-            put_words(&b, field->words);
-        }
-        break;
-    case TSR_FIELD_CHOICE:
-        put(&b, "one of ");
-        put_words(&b, field->words);
-        break;
-    case TSR_FIELD_NUMBER_OR_WORD:
-        put(&b, "number");
-        put_range(&b, field, "in");
-        put(&b, field->words[0] != NULL && field->words[1] != NULL
+    put(&b, "%s", field->is_path ? "path" : what[type]);
+    if (type == TSR_FIELD_INT || type == TSR_FIELD_DOUBLE ||
+        type == TSR_FIELD_NUMBER_OR_WORD || type == TSR_FIELD_PAIR)
+        put_range(&b, field, type == TSR_FIELD_PAIR ? "within" : "in");
+    if (words != NULL && type != TSR_FIELD_CHOICE)
+        put(&b, type == TSR_FIELD_NUMBER_OR_WORD && words[0] != NULL &&
+                        words[1] != NULL
                     ? ", or one of "
                     : ", or ");
-        put_words(&b, field->words);
-        break;
-    case TSR_FIELD_PAIR:
-        put(&b, "ascending pair [low, high]");
-        put_range(&b, field, "within");
-        break;
-    case TSR_FIELD_STRINGS:
-        put(&b, "list of texts");
-        break;
-    case TSR_FIELD_GROUP:
-    case TSR_FIELD_LIST:
-        put(&b, field->type == TSR_FIELD_LIST
-                    ? "list of mappings with keys among "
-                    : "mapping with keys among ");
+    if (words != NULL)
+        put_words(&b, words);
+    if (type == TSR_FIELD_GROUP || type == TSR_FIELD_LIST) {
         put_keys(&b, field);
         const tsr_field *alias =
             field->alias != NULL && field->selector == NULL
@@ -424,7 +359,6 @@ int tsr_field_expects(const tsr_field *field, char *text, size_t size)
             tsr_field_expects(alias, inner, sizeof inner);
             put(&b, ", or %s (its '%s')", inner, alias->name);
         }
-        break;
     }
     return (int)b.length;
 }
@@ -446,25 +380,9 @@ static tsr_status refuse(const tsr_field *f, const char *text, const char *what,
  * narrower than strtod: no hexadecimal, no "infinity", no leading space. */
 static int is_number(const char *s)
 {
-    s += *s == '+' || *s == '-';
-    size_t whole = strspn(s, "0123456789");
-    s += whole;
-    size_t part = 0;
-    if (*s == '.') {
-        part = strspn(++s, "0123456789");
-        s += part;
-    }
-    if (whole + part == 0)
-        return 0;
-    if (*s == 'e' || *s == 'E') {
-        s++;
-        s += *s == '+' || *s == '-';
-        size_t n = strspn(s, "0123456789");
-        if (n == 0)
-            return 0;
-        s += n;
-    }
-    return *s == '\0';
+    char *end;
+    (void)strtod(s, &end);
+    return s[strspn(s, "+-.0123456789eE")] == '\0' && end != s && *end == '\0';
 }
 
 /* NULL, or what is wrong with the text. */
@@ -538,21 +456,11 @@ int tsr_field_names_file(const tsr_field *field, const char *text)
 static const char *read_pair(const tsr_field *f, const char *text, double x[2])
 {
     char part[2][64];
-    const char *s = text;
-    for (int i = 0; i < 2; i++) {
-        if (*s++ != "[,"[i])
-            return "is not a pair";
-        s += strspn(s, " ");
-        size_t n = strcspn(s, " ,]");
-        if (n >= sizeof part[i])
-            return "is not a pair of numbers";
-        memcpy(part[i], s, n);
-        part[i][n] = '\0';
-        s += n;
-        s += strspn(s, " ");
-    }
-    if (strcmp(s, "]") != 0)
-        return "is not a pair";
+    int end = 0;
+    if (sscanf(text, "[ %63[^] ,] , %63[^] ,] ]%n", part[0], part[1], &end) !=
+            2 ||
+        end == 0 || text[end] != '\0')
+        return "is not a pair of numbers";
     for (int i = 0; i < 2; i++) {
         const char *wrong = read_double(f, part[i], &x[i]);
         if (wrong != NULL)

@@ -1,8 +1,9 @@
 /* Field tables: one table describes the members of a struct.
  *
- * The same table parses YAML (files/yaml.h), checks ranges, prints the live
- * defaults in --help, writes the resolved config.yaml and HDF5 attributes. A
- * move, a noise model or a config section owns one; it ends with {0}.
+ * The same table parses YAML (files/yaml.h) and the options of a command line
+ * (commands/command.h), checks ranges, prints the live defaults in --help,
+ * writes the resolved config.yaml and HDF5 attributes. A move, a noise model, a
+ * config section or a command owns one; it ends with {0}.
  *
  *     static const tsr_field fields[] = {
  *         TSR_FIELD(DOUBLE, "step", pivot_options, step_rad, .initial = "0.1",
@@ -78,6 +79,9 @@ struct tsr_field {
     int is_path;         /* STRING: relative to the file that names it */
     const char *doc;     /* one line */
     const char *alias;   /* GROUP, LIST: see files/yaml.h; else NULL */
+    /* An option of a command line: */
+    char letter;          /* 'o', for -o; 0: none */
+    const char *argument; /* what --help calls its value; NULL of a BOOL */
 };
 
 /* An entry of a table: `member` of the struct `owner`, under a name of its own;

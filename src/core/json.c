@@ -135,29 +135,150 @@ void tsr_json_text(tsr_json *json, const char *key, const char *text)
         fputs("null", json->out);
 }
 
+tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
+                          tsr_err *err)
+{
+    char *rest, *text = tsr_words_end(words);
+    TSR_TRY(tsr_allocated(text, err));
+    tsr_json_array(json, key);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        tsr_json_text(json, NULL, line);
+    tsr_json_close(json);
+    free(text);
+    return TSR_OK;
+}
+
+/* ---- members and tables ---- */
+
+/* n letters, a blank for '~', one '%' for two. */
+static void copy(char *to, size_t size, const char *from, size_t n)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < n && used + 1 < size; i++) {
+        to[used++] = (char)(from[i] == '~' ? ' ' : from[i]);
+        i += from[i] == '%';
+    }
+    to[used] = '\0';
+}
+
+static void add_cell(char *line, size_t size, size_t *n, int width,
+                     const char *text)
+{
+    *n += (size_t)snprintf(line + *n, size - *n, "%s%*s", *n > 0 ? " " : "",
+                           width, text);
+    *n = *n < size ? *n : size - 1;
+}
+
+/* One value: its member of the JSON, or its cell of the line. It is told as
+ * "key|heading %8.3f", what follows the conversion being printed behind it. */
+static const char *put_value(tsr_table *t, const char *told, va_list *list)
+{
+    const size_t n_name = strcspn(told, " "), n_key = strcspn(told, " |");
+    const char *kind = told + n_name + 2; /* behind '%' */
+    const size_t n_kind = strcspn(kind, " ");
+    const int is_left = *kind == '-';
+    char key[64], heading[64], after[16], text[256] = "-", *end;
+    int width = (int)strtol(kind + is_left, &end, 10), digits = 0;
+    if (*end == '*') {
+        width = va_arg(*list, int);
+        end++;
+    }
+    if (*end == '.')
+        digits = (int)strtol(end + 1, &end, 10);
+    const char conversion = end[*end == 'l'];
+    snprintf(key, sizeof key, "%.*s", (int)n_key, told);
+    copy(heading, sizeof heading, told + n_key + 1,
+         n_name > n_key ? n_name - n_key - 1 : 0);
+    copy(after, sizeof after, end + 1 + (*end == 'l'),
+         (size_t)(kind + n_kind - end) - 1 - (*end == 'l'));
+    const int has_json = t->json != NULL && n_key > 0;
+    if (conversion == 's') {
+        const char *value = va_arg(*list, const char *);
+        if (has_json)
+            tsr_json_text(t->json, key, value);
+        snprintf(text, sizeof text, "%s", value != NULL ? value : "-");
+    } else if (conversion == 'i') {
+        const int value = va_arg(*list, int);
+        if (has_json)
+            tsr_json_truth(t->json, key, value);
+    } else if (conversion == 'd') {
+        const long value =
+            *end == 'l' ? va_arg(*list, long) : va_arg(*list, int);
+        if (has_json)
+            tsr_json_integer(t->json, key, value);
+        snprintf(text, sizeof text, "%ld", value);
+    } else {
+        const double value = va_arg(*list, double);
+        if (has_json)
+            tsr_json_number(t->json, key, value);
+        if (!isnan(value))
+            snprintf(text, sizeof text,
+                     conversion == 'e'   ? "%.*e%s"
+                     : conversion == 'g' ? "%.*g%s"
+                                         : "%.*f%s",
+                     digits, value, after);
+    }
+    if (t->json == NULL && n_name > n_key) {
+        width = is_left ? -width : width;
+        add_cell(t->head, sizeof t->head, &t->n_head, width, heading);
+        add_cell(t->line, sizeof t->line, &t->n_line, width, text);
+    }
+    return kind + n_kind + (kind[n_kind] == ' ');
+}
+
+static void put_values(tsr_table *t, const char *values, va_list list)
+{
+    va_list at;
+    va_copy(at, list);
+    while (*values != '\0')
+        values = put_value(t, values, &at);
+    va_end(at);
+}
+
 void tsr_json_members(tsr_json *json, const char *members, ...)
 {
+    tsr_table table = {.json = json};
     va_list list;
     va_start(list, members);
-    while (*members != '\0') {
-        char key[64];
-        const size_t n = strcspn(members, " ");
-        const char *kind = members + n + 1; /* "%g" and its like */
-        snprintf(key, sizeof key, "%.*s", (int)n, members);
-        members = kind + strcspn(kind, " ");
-        if (members[-1] == 'g')
-            tsr_json_number(json, key, va_arg(list, double));
-        else if (members[-1] == 's')
-            tsr_json_text(json, key, va_arg(list, const char *));
-        else if (members[-1] == 'i')
-            tsr_json_truth(json, key, va_arg(list, int));
-        else if (kind[1] == 'l')
-            tsr_json_integer(json, key, va_arg(list, long));
-        else
-            tsr_json_integer(json, key, va_arg(list, int));
-        members += *members == ' ';
-    }
+    put_values(&table, members, list);
     va_end(list);
+}
+
+void tsr_table_put(tsr_table *table, const char *values, ...)
+{
+    va_list list;
+    va_start(list, values);
+    put_values(table, values, list);
+    va_end(list);
+}
+
+void tsr_table_row(tsr_table *t, const char *key)
+{
+    t->n_head = t->n_line = 0;
+    if (t->json != NULL)
+        tsr_json_object(t->json, key);
+}
+
+/* A line without the blanks at its end. */
+static void put_line(FILE *out, const char *line, size_t n)
+{
+    while (n > 0 && line[n - 1] == ' ')
+        n--;
+    fprintf(out, "%.*s\n", (int)n, line);
+}
+
+void tsr_table_end(tsr_table *t)
+{
+    if (t->json != NULL) {
+        tsr_json_close(t->json);
+    } else {
+        if (t->n_row == 0)
+            put_line(t->out, t->head, t->n_head);
+        put_line(t->out, t->line, t->n_line);
+    }
+    t->n_row++;
+    fflush(t->json != NULL ? t->json->out : t->out);
 }
 
 /* ---- reading ----

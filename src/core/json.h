@@ -19,6 +19,7 @@
 #define TSR_CORE_JSON_H
 
 #include "core/status.h"
+#include "core/text.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -51,12 +52,47 @@ void tsr_json_truth(tsr_json *json, const char *key, int value);
 /* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
 
+/* Ends a text: an array of its lines but empty ones. Errors: TSR_E_NOMEM. */
+tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
+                          tsr_err *err);
+
 /* Several members at once, each a key and a conversion of printf, with one
  * blank between: %g is a number, %d and %ld an integer, %i a truth, %s a text.
  *
  *     tsr_json_members(&j, "name %s states %d chi2 %g fits %i", ...); */
 void tsr_json_members(tsr_json *json, const char *members, ...)
     TSR_PRINTF(2, 3);
+
+/* ---- tables ----
+ *
+ * Rows of values, as objects of JSON or as lines of text under a heading, from
+ * one list: what stands before '|' is the key of a member, behind it the
+ * heading of a column, in which '~' is a blank. A value without a key is not in
+ * the JSON, one without a heading not in the text.
+ *
+ *     tsr_table t = {.out = out, .json = is_json ? &j : NULL};
+ *     for (int i = 0; i < n; i++) {
+ *         tsr_table_row(&t, NULL);
+ *         tsr_table_put(&t, "name|name %-12s rg|Rg %7.2f mass %g",
+ *                       row[i].name, row[i].rg, row[i].mass);
+ *         tsr_table_end(&t);
+ *     }
+ *
+ * Numbers that are NaN are "-"; what follows a conversion is printed behind the
+ * number, as in %6.1f~%%. The first row prints the headings. Every row is
+ * flushed. */
+typedef struct {
+    FILE *out;
+    tsr_json *json; /* NULL: text */
+    int n_row;      /* what follows is the table's own */
+    size_t n_head, n_line;
+    char head[512], line[1024];
+} tsr_table;
+
+/* A row, in JSON under a key where it is no entry of an array; and its end. */
+void tsr_table_row(tsr_table *table, const char *key);
+void tsr_table_put(tsr_table *table, const char *values, ...) TSR_PRINTF(2, 3);
+void tsr_table_end(tsr_table *table);
 
 /* ---- reading ----
  *

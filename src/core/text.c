@@ -165,27 +165,17 @@ void tsr_nearest_try(tsr_nearest *nearest, const char *name)
 
 void tsr_text_escape(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\t':
-        case '\n':
+    static const char special[] = "<>&\"";
+    static const char *const entity[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
+    for (; *text != '\0'; text++) {
+        const char *at = strchr(special, *text);
+        if (at != NULL)
+            fputs(entity[at - special], out);
+        else if (strchr("\t\n", *text) != NULL)
             fputc(*text, out);
-            break;
-        default:
+        else
             fputc((unsigned char)*text < ' ' ? '?' : *text, out);
-        }
+    }
 }
 
 void tsr_words_begin(tsr_words *words)
@@ -216,34 +206,18 @@ char *tsr_words_end(tsr_words *words)
     return NULL;
 }
 
-void tsr_paragraphs_free(int n, char **text)
+tsr_status tsr_words_print(tsr_words *words, FILE *out, int indent,
+                           const char *before, tsr_err *err)
 {
-    for (int i = 0; text != NULL && i < n; i++)
-        free(text[i]);
-    free(text);
-}
-
-tsr_status tsr_words_paragraphs(tsr_words *words, int *n, char ***text,
-                                tsr_err *err)
-{
-    char *rest, *said = tsr_words_end(words);
-    /* no more lines than letters */
-    char **list = said != NULL ? calloc(strlen(said) + 1, sizeof *list) : NULL;
-    int is_good = list != NULL;
-    *n = 0;
-    for (char *one = is_good ? strtok_r(said, "\n", &rest) : NULL;
-         one != NULL && is_good; one = strtok_r(NULL, "\n", &rest)) {
-        list[*n] = strdup(one);
-        is_good = list[(*n)++] != NULL;
+    char *rest, *text = tsr_words_end(words);
+    TSR_TRY(tsr_allocated(text, err));
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        fputs(before, out);
+        tsr_text_wrap(out, 0, indent, "", line);
     }
-    free(said);
-    *text = list;
-    if (is_good)
-        return TSR_OK;
-    tsr_paragraphs_free(*n, list);
-    *n = 0;
-    *text = NULL;
-    return tsr_no_memory(err);
+    free(text);
+    return TSR_OK;
 }
 
 char *tsr_words_list(const char *format, va_list list)

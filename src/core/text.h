@@ -67,11 +67,10 @@ void tsr_words_say(tsr_words *words, const char *format, ...) TSR_PRINTF(2, 3);
 /* The text, which the caller frees; NULL: out of memory. */
 char *tsr_words_end(tsr_words *words);
 
-/* Its lines but empty ones: text [*n], which the caller frees with
- * tsr_paragraphs_free. Errors: TSR_E_NOMEM. */
-tsr_status tsr_words_paragraphs(tsr_words *words, int *n, char ***text,
-                                tsr_err *err);
-void tsr_paragraphs_free(int n, char **text);
+/* Ends the text and prints its lines but empty ones, wrapped, each behind
+ * `before`. Errors: TSR_E_NOMEM. */
+tsr_status tsr_words_print(tsr_words *words, FILE *out, int indent,
+                           const char *before, tsr_err *err);
 
 /* One sentence at once. */
 char *tsr_words_of(const char *format, ...) TSR_PRINTF(1, 2);

@@ -6,8 +6,6 @@
 #include "molecule/structure.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- blur ----
@@ -30,18 +28,6 @@ const char *tsr_blur_name(tsr_blur kind)
 double tsr_blur_usual(tsr_blur kind)
 {
     return kinds[kind].usual;
-}
-
-tsr_status tsr_blur_find(const char *name, tsr_blur *out, tsr_err *err)
-{
-    for (int k = 0; k < 3; k++)
-        if (strcmp(name, kinds[k].name) == 0) {
-            *out = (tsr_blur)k;
-            return TSR_OK;
-        }
-    return tsr_fail(err, TSR_E_USAGE,
-                    "--kernel '%s': expected gaussian, radius or electron",
-                    name);
 }
 
 /* VMD's, of the paper. */
@@ -242,8 +228,12 @@ tsr_status tsr_systems_run(const tsr_systems *s, tsr_density_engine *engine,
 
 void tsr_density_free(tsr_density_engine *engine)
 {
-    if (engine != NULL)
+    if (engine == NULL)
+        return;
+    if (engine->free != NULL)
         engine->free(engine);
+    tsr_pool pool = engine->pool;
+    tsr_pool_clear(&pool);
 }
 
 /* ---- the reference ---- */
@@ -254,52 +244,21 @@ typedef struct {
     unsigned char *mask; /* [n_voxel] */
 } reference;
 
-static double distance2(const tsr_map_grid *g, const double r[3], int x, int y,
-                        int z)
-{
-    const int at[3] = {x, y, z};
-    double sum = 0.0;
-    for (int c = 0; c < 3; c++) {
-        double d = g->origin[c] + g->step[c] * at[c] - r[c];
-        sum += d * d;
-    }
-    return sum;
-}
-
 static void add_gaussian(reference *e, const double r[3],
                          const tsr_gaussian *gaussian)
 {
-    const tsr_map_grid *g = &e->base.map->grid;
-    int first[3], last[3];
-    if (!tsr_map_box(g, r, TSR_BLUR_REACH * gaussian->sigma_ang, first, last))
-        return;
     const double falls = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
-    for (int z = first[2]; z <= last[2]; z++)
-        for (int y = first[1]; y <= last[1]; y++) {
-            double *row =
-                e->density +
-                ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-            for (int x = first[0]; x <= last[0]; x++)
-                row[x] += gaussian->amplitude *
-                          exp(-falls * distance2(g, r, x, y, z));
-        }
+    tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r,
+                                      TSR_BLUR_REACH * gaussian->sigma_ang);
+    while (tsr_map_box_next(&b))
+        e->density[b.k] += gaussian->amplitude * exp(-falls * b.square);
 }
 
 static void add_mask(reference *e, const double r[3], double radius)
 {
-    const tsr_map_grid *g = &e->base.map->grid;
-    int first[3], last[3];
-    if (!tsr_map_box(g, r, radius, first, last))
-        return;
-    for (int z = first[2]; z <= last[2]; z++)
-        for (int y = first[1]; y <= last[1]; y++) {
-            unsigned char *row =
-                e->mask +
-                ((size_t)z * (size_t)g->n[1] + (size_t)y) * (size_t)g->n[0];
-            for (int x = first[0]; x <= last[0]; x++)
-                if (distance2(g, r, x, y, z) <= radius * radius)
-                    row[x] = 1;
-        }
+    tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r, radius);
+    while (tsr_map_box_next(&b))
+        e->mask[b.k] |= b.square <= radius * radius;
 }
 
 static void add_up(const reference *e, const tsr_density_options *o,
@@ -373,36 +332,27 @@ static tsr_status reference_blur(tsr_density_engine *engine,
     return TSR_OK;
 }
 
-static void reference_free(tsr_density_engine *engine)
-{
-    reference *e = (reference *)engine;
-    free(e->density);
-    free(e->mask);
-    free(e);
-}
-
 tsr_status tsr_density_reference_new(const tsr_map *map,
                                      tsr_density_engine **out, tsr_err *err)
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
-    reference *e = calloc(1, sizeof *e);
+    tsr_pool pool = {0};
+    reference room, *e = tsr_pool_new(&pool, 1, sizeof *e);
+    tsr_pool_array(&pool, room.density, n_voxel);
+    tsr_pool_array(&pool, room.mask, n_voxel);
+    const tsr_status status = tsr_pool_check(&pool, err);
     *out = NULL;
-    if (e != NULL) {
-        e->density = calloc(n_voxel, sizeof *e->density);
-        e->mask = calloc(n_voxel, 1);
+    if (status != TSR_OK) {
+        tsr_pool_clear(&pool);
+        return status;
     }
-    if (e == NULL || e->density == NULL || e->mask == NULL) {
-        if (e != NULL)
-            reference_free(&e->base);
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a density");
-    }
-    e->base = (tsr_density_engine){.free = reference_free,
+    *e = room;
+    e->base = (tsr_density_engine){.pool = pool,
                                    .set_blur = reference_blur,
                                    .run = reference_run,
                                    .map = map,
-                                   .whole = tsr_map_whole(map)};
-    snprintf(e->base.describe, sizeof e->base.describe,
-             "reference, double precision");
+                                   .whole = tsr_map_whole(map),
+                                   .describe = "reference, double precision"};
     *out = &e->base;
     return TSR_OK;
 }

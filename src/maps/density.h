@@ -45,9 +45,6 @@ typedef struct {
 /* "gaussian", "radius", "electron". */
 const char *tsr_blur_name(tsr_blur kind);
 
-/* Of a name. Errors: TSR_E_USAGE, with the names there are. */
-tsr_status tsr_blur_find(const char *name, tsr_blur *out, tsr_err *err);
-
 /* What programs of the kind use. */
 double tsr_blur_usual(tsr_blur kind);
 
@@ -111,7 +108,8 @@ typedef struct {
 typedef struct tsr_density_engine tsr_density_engine;
 
 struct tsr_density_engine {
-    void (*free)(tsr_density_engine *engine);
+    tsr_pool pool; /* of what it holds, and of itself */
+    void (*free)(tsr_density_engine *engine); /* what is not; NULL: nothing */
     tsr_status (*set_blur)(tsr_density_engine *engine,
                            const tsr_blur_table *blur, tsr_err *err);
     tsr_status (*run)(tsr_density_engine *engine,

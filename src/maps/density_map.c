@@ -46,19 +46,40 @@ int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b)
     return 1;
 }
 
-int tsr_map_box(const tsr_map_grid *g, const double x[3], double reach,
-                int first[3], int last[3])
+tsr_map_box tsr_map_box_about(const tsr_map_grid *g, const double x[3],
+                              double reach)
 {
+    tsr_map_box b = {.grid = g, .x = {x[0], x[1], x[2]}};
     for (int c = 0; c < 3; c++) {
         const double at = (x[c] - g->origin[c]) / g->step[c];
         const double far = reach / g->step[c];
         const double low = fmax(0.0, ceil(at - far));
         const double high = fmin(g->n[c] - 1.0, floor(at + far));
         if (!(low <= high))
-            return 0;
-        first[c] = (int)low;
-        last[c] = (int)high;
+            return (tsr_map_box){.last = {-1, -1, -1}};
+        b.first[c] = b.at[c] = (int)low;
+        b.last[c] = (int)high;
     }
+    b.at[0] = b.last[0]; /* the first row comes next */
+    b.at[1]--;
+    return b;
+}
+
+int tsr_map_box_row(tsr_map_box *b)
+{
+    const tsr_map_grid *g = b->grid;
+    b->at[0] = b->first[0];
+    if (++b->at[1] > b->last[1]) {
+        b->at[1] = b->first[1];
+        if (++b->at[2] > b->last[2])
+            return 0;
+    }
+    for (int c = 1; c < 3; c++) {
+        const double d = g->origin[c] + g->step[c] * b->at[c] - b->x[c];
+        b->across[c - 1] = d * d;
+    }
+    b->row = ((size_t)b->at[2] * (size_t)g->n[1] + (size_t)b->at[1]) *
+             (size_t)g->n[0];
     return 1;
 }
 

@@ -34,9 +34,32 @@ static inline size_t tsr_map_n_voxel(const tsr_map_grid *grid)
 /* Voxels, steps and origin are the same, within rounding. */
 int tsr_map_same_grid(const tsr_map_grid *a, const tsr_map_grid *b);
 
-/* Voxels first .. last along each axis within reach of x; 0: there is none. */
-int tsr_map_box(const tsr_map_grid *grid, const double x[3], double reach,
-                int first[3], int last[3]);
+/* Voxels in the box within reach of x along each axis, one after the other:
+ *
+ *     tsr_map_box box = tsr_map_box_about(grid, x, reach);
+ *     while (tsr_map_box_next(&box))
+ *         ... box.k, box.square ... */
+typedef struct {
+    const tsr_map_grid *grid;
+    double x[3];
+    int first[3], last[3], at[3];
+    size_t row, k;            /* the voxel's place in a map, and its row's */
+    double square, across[2]; /* of its distance from x; along y, z alone */
+} tsr_map_box;
+
+tsr_map_box tsr_map_box_about(const tsr_map_grid *grid, const double x[3],
+                              double reach);
+int tsr_map_box_row(tsr_map_box *box); /* goes to the next row of voxels */
+
+static inline int tsr_map_box_next(tsr_map_box *b)
+{
+    if (++b->at[0] > b->last[0] && !tsr_map_box_row(b))
+        return 0;
+    const double d = b->grid->origin[0] + b->grid->step[0] * b->at[0] - b->x[0];
+    b->square = d * d + b->across[0] + b->across[1];
+    b->k = b->row + (size_t)b->at[0];
+    return 1;
+}
 
 /* Is a map (what: "mask") on the grid of another? Errors: TSR_E_DATA. */
 tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,

@@ -19,22 +19,10 @@
 static void come_near(const tsr_map_grid *g, const double x[3], double reach,
                       float *square)
 {
-    int first[3], last[3];
-    if (!tsr_map_box(g, x, reach, first, last))
-        return;
-    for (int k = first[2]; k <= last[2]; k++)
-        for (int j = first[1]; j <= last[1]; j++) {
-            const size_t row =
-                ((size_t)k * (size_t)g->n[1] + (size_t)j) * (size_t)g->n[0];
-            const double y = g->origin[1] + g->step[1] * j - x[1];
-            const double z = g->origin[2] + g->step[2] * k - x[2];
-            for (int i = first[0]; i <= last[0]; i++) {
-                const double d = g->origin[0] + g->step[0] * i - x[0];
-                const float own = (float)(d * d + y * y + z * z);
-                if (own < square[row + (size_t)i])
-                    square[row + (size_t)i] = own;
-            }
-        }
+    tsr_map_box b = tsr_map_box_about(g, x, reach);
+    while (tsr_map_box_next(&b))
+        if ((float)b.square < square[b.k])
+            square[b.k] = (float)b.square;
 }
 
 static void soften(size_t n, double radius, double edge, float *value)

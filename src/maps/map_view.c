@@ -291,28 +291,16 @@ static void add_voxel(const job *j, size_t k, tsr_map_sums *sum)
 /* Voxels near an atom that were not counted before. */
 static void add_near(job *j, const double x[3], tsr_map_sums *sum)
 {
-    const tsr_map_grid *g = &j->map->grid;
     const double reach = j->out->mask_ang;
-    int low[3], high[3];
-    if (!tsr_map_box(g, x, reach, low, high))
-        return;
-    for (int z = low[2]; z <= high[2]; z++)
-        for (int y = low[1]; y <= high[1]; y++)
-            for (int i = low[0]; i <= high[0]; i++) {
-                const int at[3] = {i, y, z};
-                const size_t k = ((size_t)z * (size_t)g->n[1] + (size_t)y) *
-                                     (size_t)g->n[0] +
-                                 (size_t)i;
-                double d2 = 0.0;
-                for (int c = 0; c < 3; c++)
-                    d2 += pow(g->origin[c] + g->step[c] * at[c] - x[c], 2.0);
-                if (j->is_near[k] || d2 > reach * reach ||
-                    isnan(j->map->value[k]))
-                    continue;
-                j->is_near[k] = 1;
-                j->near[j->n_near++] = k;
-                add_voxel(j, k, sum);
-            }
+    tsr_map_box b = tsr_map_box_about(&j->map->grid, x, reach);
+    while (tsr_map_box_next(&b)) {
+        if (j->is_near[b.k] || b.square > reach * reach ||
+            isnan(j->map->value[b.k]))
+            continue;
+        j->is_near[b.k] = 1;
+        j->near[j->n_near++] = b.k;
+        add_voxel(j, b.k, sum);
+    }
 }
 
 /* The correlation near atoms first .. end - 1 of conformations [n][n_atom]. */

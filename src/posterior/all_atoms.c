@@ -298,9 +298,10 @@ static void find_carrier(const placed_residue *at, const double (*model)[3],
     side_frame(to->frame, at, model[at->n], ca, c);
     tsr_vec3_copy(to->ca, ca);
     tsr_vec3_copy(to->c, c);
+    memcpy(to->side, to->frame, sizeof to->side);
+    memcpy(to->carbonyl, to->frame, sizeof to->carbonyl);
     if (at->o >= 0)
         tsr_frame(to->carbonyl, ca, c, model[at->o]);
-    memcpy(to->side, to->frame, sizeof to->side);
     if (at->cb < 0 || at->sc < 0)
         return;
     tsr_frame_to_global(cb, to->frame, ca, at->cb_local);
@@ -628,16 +629,7 @@ static tsr_status model_spec(const tsr_atom_model *model, double origin,
             tsr_neutron_factors(model, origin, n_q, dq_inv_ang, *factor, err);
     else
         tsr_atom_model_factors(model, n_q, dq_inv_ang, *factor);
-    *out = (tsr_debye_spec){.n = model->n,
-                            .n_type = model->n_type,
-                            .n_comp = TSR_ATOM_COMP,
-                            .n_q = n_q,
-                            .dq_inv_ang = dq_inv_ang,
-                            .xyz = (const double(*)[3])model->xyz,
-                            .type = model->type,
-                            .weight = model->surface,
-                            .weighted = TSR_ATOM_HYDRATION,
-                            .form_factor = *factor};
+    *out = tsr_atom_model_spec(model, n_q, dq_inv_ang, *factor);
     return status;
 }
 
@@ -857,13 +849,14 @@ static int place_residue(const atom_particles *p, const tsr_conformation *c,
     const tsr_topology *t = p->topology;
     const tsr_all_atoms *all = p->curves->all;
     const double(*x)[3] = (const double(*)[3])c->backbone[residue];
-    const placed_residue *at = &all->residue[residue];
+    const int amino = is_amino(p, residue);
+    const placed_residue *at = &all->residue[amino ? residue : 0];
     const rider *r = p->rider + p->first_rider[residue];
     const rider *end = p->rider + p->first_rider[residue + 1];
-    double model[TSR_MODEL_ATOMS][3];
-    carrier by;
+    double model[TSR_MODEL_ATOMS][3] = {{0.0}};
+    carrier by = {.ca = {0.0}};
     int n = 0, has_base = 0;
-    if (is_amino(p, residue)) {
+    if (amino) {
         tsr_conformation_residue_atoms(t, c, residue, model);
         n = place_amino(all, residue, (const double(*)[3])model, &by, xyz);
     }
@@ -1031,6 +1024,27 @@ static recipe ride_on_host(const atom_particles *p, int host, int turns,
     return out;
 }
 
+/* The particles of an amino acid: its atoms, and the beads on them from *bead
+ * on. *n, *n_rider: particles and riders so far. */
+static void list_amino(atom_particles *p, int residue, int *bead, int *n,
+                       int *n_rider)
+{
+    const tsr_atom_model *m = p->model[0];
+    const tsr_all_atoms *all = p->curves->all;
+    const placed_residue *at = &all->residue[residue];
+    const int end = at->first + at->count;
+    double model[TSR_MODEL_ATOMS][3];
+    carrier by;
+    tsr_conformation_residue_atoms(p->topology, p->first, residue, model);
+    find_carrier(at, (const double(*)[3])model, &by);
+    for (int k = at->first; k < end; k++)
+        p->number[(*n)++] = k;
+    for (; *bead < m->n && m->owner[*bead] < end; ++*bead)
+        p->rider[(*n_rider)++] = (rider){
+            ride_on_atom(&all->recipe[m->owner[*bead]], at, &by, m->xyz[*bead]),
+            *bead};
+}
+
 /* What rides on every residue, and the model's number of every particle: atoms
  * of an amino acid, beads on them, then atoms of guests but hydrogens with the
  * beads on these. In the model beads come behind all atoms, those of amino
@@ -1040,7 +1054,6 @@ static tsr_status list_all(atom_particles *p, tsr_err *err)
     const tsr_atom_model *m = p->model[0];
     const tsr_topology *t = p->topology;
     const tsr_guests *g = t->guests;
-    const tsr_all_atoms *all = p->curves->all;
     const int n_of = tsr_guests_n_atom(g);
     const int n_amino = p->curves->atoms.n_atom - n_of;
     int n = 0, n_rider = 0, bead = m->n_atom, *atom, n_atom = n_amino;
@@ -1054,23 +1067,10 @@ static tsr_status list_all(atom_particles *p, tsr_err *err)
         if (g->atoms->atom[i].z != 1)
             atom[n_atom++] = i;
     for (int r = 0; r < t->n_residue; r++) {
-        const placed_residue *at = &all->residue[r];
-        const int end = is_amino(p, r) ? at->first + at->count : 0;
-        double model[TSR_MODEL_ATOMS][3];
-        carrier by;
         p->first_all[r] = n;
         p->first_rider[r] = n_rider;
-        if (end > 0) {
-            tsr_conformation_residue_atoms(t, p->first, r, model);
-            find_carrier(at, (const double(*)[3])model, &by);
-        }
-        for (int k = at->first; k < end; k++)
-            p->number[n++] = k;
-        for (; bead < m->n && m->owner[bead] < end; bead++)
-            p->rider[n_rider++] =
-                (rider){ride_on_atom(&all->recipe[m->owner[bead]], at, &by,
-                                     m->xyz[bead]),
-                        bead};
+        if (is_amino(p, r))
+            list_amino(p, r, &bead, &n, &n_rider);
         for (int k = n_amino; k < m->n && n_of > 0; k++) {
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
             if (i >= 0 && g->host[i] == r)

@@ -8,7 +8,7 @@
  * posterior whose curve is that of the particles. Terms keep what they learn of
  * a profile's error, so that this posterior has terms of its own, from the same
  * entries of the configuration. */
-#include "posterior/setup_parts.h"
+#include "posterior/setup.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* From a configuration and its molecule to a likelihood: the terms, which of
  * them see what, what the bodies scatter there, and how well the start meets
  * the curves. */
-#include "posterior/setup_parts.h"
+#include "posterior/setup.h"
 
 #include "core/json.h"
 #include "core/text.h"

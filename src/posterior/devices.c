@@ -1,5 +1,5 @@
 /* Devices, their shares of the chains, an engine on each. */
-#include "posterior/setup_parts.h"
+#include "posterior/setup.h"
 
 #include "core/clock.h"
 #include "gpu/engine_device.h"

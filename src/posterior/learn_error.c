@@ -5,7 +5,7 @@
  * Their ratio corrects all curves of the run; how far they then still are from
  * each other, a few smooth curves with their standard deviations, is left to
  * the likelihood's terms, which integrate it out (docs/statistics.md). */
-#include "posterior/setup_parts.h"
+#include "posterior/setup.h"
 
 #include "core/clock.h"
 #include "core/interrupt.h"
@@ -60,25 +60,16 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
-/* S_ab, which engines leave out, and the mean. */
-static void add_bodies(lesson *x, int i)
+/* Example i of all [n + 1][n_pair][n_q]: its share of the mean; self: S_ab,
+ * which engines leave out, NULL: it is there. */
+static void add(const lesson *x, double *all, int i, const double *self)
 {
     const size_t n = tsr_examples_size(&x->of, 1);
-    double *own = x->of.bodies + n * (size_t)i;
-    double *mean = x->of.bodies + n * (size_t)x->of.n;
+    double *own = all + n * (size_t)i, *mean = all + n * (size_t)x->of.n;
     for (size_t k = 0; k < n; k++) {
-        own[k] += x->l->self[k];
+        own[k] += self != NULL ? self[k] : 0.0;
         mean[k] += own[k] / x->of.n;
     }
-}
-
-static void add_atoms(lesson *x, int i)
-{
-    const size_t n = tsr_examples_size(&x->of, 1);
-    const double *own = x->of.atoms + n * (size_t)i;
-    double *mean = x->of.atoms + n * (size_t)x->of.n;
-    for (size_t k = 0; k < n; k++)
-        mean[k] += own[k] / x->of.n;
 }
 
 static tsr_status make_room(lesson *x, tsr_err *err)
@@ -96,9 +87,9 @@ static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
     double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
     TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, six, atoms,
                                &x->radius_ang, err));
-    add_atoms(x, i);
+    add(x, x->of.atoms, i, NULL);
     TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
-    add_bodies(x, i);
+    add(x, x->of.bodies, i, x->l->self);
     return TSR_OK;
 }
 
@@ -258,14 +249,15 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
                         tsr_err *err)
 {
     const size_t n_q = (size_t)x->l->grid.n_q;
-    double *square =
-        calloc((3 + n_q + TSR_MODEL_ERRORS + 1) * n_q, sizeof *square);
-    TSR_TRY(tsr_allocated(square, err));
-    double *before = square + n_q, *left = before + n_q;
-    double *covariance = left + n_q, *curve = covariance + n_q * n_q;
-    double *reference = curve + TSR_MODEL_ERRORS * n_q;
-    tsr_status status = TSR_OK;
+    double *square, *before, *left, *covariance, *curve, *reference;
     int n = 0;
+    tsr_pool_array(&x->pool, square, n_q);
+    tsr_pool_array(&x->pool, before, n_q);
+    tsr_pool_array(&x->pool, left, n_q);
+    tsr_pool_array(&x->pool, covariance, n_q * n_q);
+    tsr_pool_array(&x->pool, curve, TSR_MODEL_ERRORS * n_q);
+    tsr_pool_array(&x->pool, reference, n_q);
+    TSR_TRY(tsr_pool_check(&x->pool, err));
     tsr_examples_moments(&x->of, 1, before, NULL, left);
     tsr_examples_moments(&x->of, 0, square, covariance, left);
     if (x->better != NULL)
@@ -283,14 +275,11 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
     }
     const tsr_profile_error error = {n, curve, reference};
     if (n > 0 && may_doubt(x))
-        status = tsr_likelihood_doubt(x->l, x->of.view, &error, err);
-    if (status == TSR_OK) {
-        for (size_t k = 0; k < n_q && x->of.n > 3; k++)
-            square[k] *= tsr_examples_widened(x->of.n);
-        describe(x, n, before, square, words);
-    }
-    free(square);
-    return status;
+        TSR_TRY(tsr_likelihood_doubt(x->l, x->of.view, &error, err));
+    for (size_t k = 0; k < n_q && x->of.n > 3; k++)
+        square[k] *= tsr_examples_widened(x->of.n);
+    describe(x, n, before, square, words);
+    return TSR_OK;
 }
 
 /* Where the ratio of a curve of neutrons would be outside of its bounds
@@ -389,7 +378,7 @@ static void take_fine(lesson *x, const tsr_fine_example *example)
             for (int pair = p->first; pair < p->first + p->n_pair; pair++)
                 to[(size_t)pair * n_q + k] *= by;
         }
-        add_atoms(x, i);
+        add(x, x->of.atoms, i, NULL);
     }
 }
 
@@ -488,7 +477,7 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     for (int i = 0; i < n && status == TSR_OK; i++) {
         memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
                tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
-        add_bodies(&x, i);
+        add(&x, x.of.bodies, i, l->self);
     }
     TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
     if (status == TSR_OK && *text != '\0')

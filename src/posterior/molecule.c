@@ -75,8 +75,8 @@ static tsr_status refuse_contrast(const tsr_tables *t, const char *own,
                     ? TSR_C1
                     : TSR_C2;
     return tsr_fail(err, TSR_E_CONFIG,
-                    "contrast.%s: '%s' is a table of one component, in "
-                    "which c1 and c2 are fixed; give a table of three as "
+                    "contrast.%s: '%s' is a table of one component, in which "
+                    "c1 and c2 are fixed; give a table of three as "
                     "structure.form_factors, or none for the shipped one",
                     t->contrast[which].name, own);
 }
@@ -141,6 +141,29 @@ void tsr_tables_clear(tsr_tables *tables)
     tsr_form_factor_free(tables->form_factors);
     tsr_form_factor_free(tables->components);
     *tables = (tsr_tables){.prior = NULL};
+}
+
+/* ---- the file ---- */
+
+/* A file as it is read: residues of protein, and, where they are wanted, all
+ * atoms. */
+typedef struct {
+    tsr_structure *structure;
+    tsr_atoms *atoms; /* NULL: not wanted so far, or they cannot be read */
+    tsr_err why;      /* they cannot */
+} source;
+
+static const tsr_atoms *atoms_of(source *file)
+{
+    if (file->atoms == NULL && file->why.status == TSR_OK)
+        (void)tsr_atoms_read(file->structure->path, &file->atoms, &file->why);
+    return file->atoms;
+}
+
+static void source_clear(source *file)
+{
+    tsr_structure_free(file->structure);
+    tsr_atoms_free(file->atoms);
 }
 
 /* ---- what may move ----
@@ -224,22 +247,20 @@ static void list_text(const tsr_strings *list, size_t size, char *text)
 
 /* Nothing is flexible: then nothing moves, or what the user has chosen, as a
  * whole. */
-static tsr_status hold(tsr_structure_config *c, const tsr_structure *s,
-                       tsr_err *err)
+static tsr_status hold(tsr_structure_config *c, source *file, tsr_err *err)
 {
-    tsr_atoms *atoms = NULL; /* of strands alone */
+    const tsr_structure *s = file->structure;
+    const int is_alone = s->n_residue == 0; /* strands */
     int n;
     c->still = c->fixed.n + c->mobile.n == 0;
-    if (c->still ||
-        (s->n_residue == 0 && tsr_atoms_read(s->path, &atoms, NULL) != TSR_OK))
-        return TSR_OK; /* whoever reads them next tells why they cannot be */
-    tsr_residue *r = residues_of(s, atoms, &n);
+    if (c->still || (is_alone && atoms_of(file) == NULL))
+        return TSR_OK; /* whoever needs them next tells why they cannot be */
+    tsr_residue *r = residues_of(s, is_alone ? file->atoms : NULL, &n);
     tsr_status status = tsr_allocated(r, err);
     for (int i = 0; r != NULL && i < n; i++)
         if (r[i].chain_first == i)
             TSR_THEN(status, tsr_strings_append(&c->rigid, r[i].chain, err));
     free(r);
-    tsr_atoms_free(atoms);
     return status;
 }
 
@@ -268,9 +289,10 @@ static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
 
 /* What may move, where the configuration does not say so, put into it. A chain
  * that moves as a whole has no parts that keep their places. */
-static tsr_status set_parts(tsr_structure_config *c, const tsr_structure *s,
-                            tsr_log *log, tsr_err *err)
+static tsr_status set_parts(tsr_structure_config *c, source *file, tsr_log *log,
+                            tsr_err *err)
 {
+    const tsr_structure *s = file->structure;
     if (c->still || c->flexible.n + c->rigid.n > 0)
         return TSR_OK;
     tsr_parts *parts = NULL;
@@ -284,7 +306,7 @@ static tsr_status set_parts(tsr_structure_config *c, const tsr_structure *s,
     TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
     TSR_THEN(status, take(c, parts, log, err));
     if (c->flexible.n == 0)
-        TSR_THEN(status, hold(c, s, err));
+        TSR_THEN(status, hold(c, file, err));
     free(rigid);
     tsr_parts_free(parts);
     return status;
@@ -323,16 +345,16 @@ static tsr_status check_names(const chains *s, const char *key,
             continue;
         tsr_range_chains(s->n, s->residue, all);
         if (chain[0] == '\0' || find_chain(s->residue, s->n, chain) < 0)
-            return tsr_fail(err, TSR_E_CONFIG,
-                            "structure.%s.%d: '%s' names no chain of '%s'; "
-                            "chains: %s",
-                            key, k, text, s->structure->path, all);
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.%s.%d: '%s': the nucleotides of chain %s "
-                        "are rigid, on what they touch (structure.bound), "
-                        "where structure.flexible names none of them; name "
-                        "there what may move, as %s:FIRST-LAST",
-                        key, k, text, chain, chain);
+            return tsr_fail(
+                err, TSR_E_CONFIG,
+                "structure.%s.%d: '%s' names no chain of '%s'; chains: %s", key,
+                k, text, s->structure->path, all);
+        return tsr_fail(
+            err, TSR_E_CONFIG,
+            "structure.%s.%d: '%s': the nucleotides of chain %s are rigid, on "
+            "what they touch (structure.bound), where structure.flexible names "
+            "none of them; name there what may move, as %s:FIRST-LAST",
+            key, k, text, chain, chain);
     }
     return TSR_OK;
 }
@@ -378,13 +400,15 @@ static tsr_status check_strands(const chains *s, const tsr_structure_config *c,
  * rigid where all else is free. Errors: TSR_E_CONFIG (ranges of chains that
  * there are not, or that do not move), those of tsr_nucleic_find and, without a
  * protein, of tsr_atoms_read. */
-static tsr_status find_strands(const tsr_structure *structure,
-                               const tsr_structure_config *config, tsr_log *log,
-                               tsr_nucleic **out, tsr_err *err)
+static tsr_status find_strands(source *file, const tsr_structure_config *config,
+                               tsr_log *log, tsr_nucleic **out, tsr_err *err)
 {
-    tsr_atoms *atoms = NULL;
-    *out = NULL;
+    const tsr_structure *structure = file->structure;
     const int is_alone = structure->n_residue == 0;
+    const tsr_strings *named =
+        !is_alone && config->rigid.n > 0 ? &config->rigid : &config->flexible;
+    tsr_status status = TSR_OK;
+    *out = NULL;
     if (is_alone && config->ligands != 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.ligands: none leaves nothing of '%s', which "
@@ -393,45 +417,39 @@ static tsr_status find_strands(const tsr_structure *structure,
     if (structure->n_nucleotide == 0 || config->ligands != 0 ||
         (config->still && !is_alone))
         return TSR_OK;
-    tsr_err why;
-    tsr_status status = tsr_atoms_read(structure->path, &atoms, &why);
-    const int is_read = status == TSR_OK;
-    const tsr_strings *named =
-        !is_alone && config->rigid.n > 0 ? &config->rigid : &config->flexible;
-    if (is_read)
+    const tsr_atoms *atoms = atoms_of(file);
+    if (atoms != NULL)
         status = tsr_nucleic_find(structure, atoms, named, out, err);
     chains s = {.structure = structure, .nucleic = *out};
     s.residue = residues_of(structure, atoms, &s.n);
-    if (s.residue == NULL)
-        status = tsr_no_memory(err);
-    else if (!is_read) /* add_guests says it where the protein is all */
-        status = is_alone || check_strands(&s, config, NULL, NULL) != TSR_OK
-                     ? tsr_fail(err, status, "%s", why.message)
-                     : TSR_OK;
-    else if (!config->still)
+    TSR_THEN(status, tsr_allocated(s.residue, err));
+    if (atoms != NULL && !config->still)
         TSR_THEN(status, check_strands(&s, config, log, err));
+    /* add_guests says it where the protein is all */
+    if (atoms == NULL && status == TSR_OK &&
+        (is_alone || check_strands(&s, config, NULL, NULL) != TSR_OK))
+        status = tsr_fail(err, file->why.status, "%s", file->why.message);
     if (status != TSR_OK) {
         free(*out);
         *out = NULL;
     }
     free(s.residue);
-    tsr_atoms_free(atoms);
     return status;
 }
 
 /* A topology of the structure with these strands, and its conformation. */
-static tsr_status build(const tsr_structure *s, const tsr_structure_config *c,
+static tsr_status build(source *file, const tsr_structure_config *c,
                         tsr_flexibility may, const tsr_prior_table *prior,
                         tsr_log *log, tsr_topology **topology,
                         tsr_conformation **first, tsr_err *err)
 {
     tsr_nucleic *nucleic = NULL;
-    tsr_status status =
-        find_strands(s, c, may.is_still > c->still ? NULL : log, &nucleic, err);
+    tsr_status status = find_strands(
+        file, c, may.is_still > c->still ? NULL : log, &nucleic, err);
     may.nucleic = nucleic;
     TSR_THEN(status,
              tsr_topology_from_structure(
-                 s,
+                 file->structure,
                  c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
                  may, prior, log, topology, first, err));
     free(nucleic);
@@ -542,11 +560,11 @@ static tsr_status read_start(const tsr_structure_config *config,
 {
     const tsr_topology *own = m->topology;
     const tsr_flexibility still = {.is_still = 1};
-    tsr_structure *structure = NULL;
+    source file = {0};
     tsr_topology *topology = NULL;
     tsr_conformation *read = NULL, *c = NULL;
-    tsr_status status = tsr_structure_read_any(path, &structure, err);
-    TSR_THEN(status, build(structure, config, still, m->tables->prior, log,
+    tsr_status status = tsr_structure_read_any(path, &file.structure, err);
+    TSR_THEN(status, build(&file, config, still, m->tables->prior, log,
                            &topology, &read, err));
     TSR_THEN(status, check_alike(own, topology, path, err));
     if (status == TSR_OK) {
@@ -562,7 +580,7 @@ static tsr_status read_start(const tsr_structure_config *config,
     }
     tsr_conformation_free(read);
     tsr_topology_free(topology);
-    tsr_structure_free(structure);
+    source_clear(&file);
     return status;
 }
 
@@ -573,9 +591,10 @@ static tsr_status read_starts(const tsr_config *config, tsr_log *log,
     const tsr_start_config *start = starts->item;
     m->start = calloc((size_t)starts->n + 1, sizeof(*m->start));
     TSR_TRY(tsr_allocated(m->start, err));
-    for (; m->n_start < starts->n; m->n_start++)
-        TSR_TRY(read_start(&config->structure, start[m->n_start].file, log, m,
-                           &m->start[m->n_start], err));
+    m->n_start = starts->n;
+    for (int k = 0; k < starts->n; k++)
+        TSR_TRY(read_start(&config->structure, start[k].file, log, m,
+                           &m->start[k], err));
     return TSR_OK;
 }
 
@@ -594,30 +613,24 @@ static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
     return status;
 }
 
-/* What of the file is no amino acid
- * (molecule/guest.h): its bodies are added to
- * topology and conformation, and the tables
- * become tables that have them. Where the
- * file's atoms cannot be read the log says why
- * it is left out. */
-static tsr_status add_guests(const tsr_structure *structure,
-                             const tsr_strings *bound, tsr_log *log,
-                             tsr_molecule *m, tsr_err *err)
+/* What of the file is no amino acid (molecule/guest.h): its bodies are added to
+ * topology and conformation, and the tables become tables that have them. Where
+ * the file's atoms cannot be read the log says why it is left out. */
+static tsr_status add_guests(source *file, const tsr_strings *bound,
+                             tsr_log *log, tsr_molecule *m, tsr_err *err)
 {
+    const tsr_structure *structure = file->structure;
     const tsr_form_factor_table **table[] = {&m->form_factors, &m->components};
-    tsr_atoms *atoms = NULL;
-    tsr_err why = {0};
     int n_beside =
         structure->n_ligand + structure->n_nucleotide + structure->n_bare;
     for (int r = 0; r < structure->n_residue; r++)
         n_beside += structure->residue[r].is_cut;
     if (n_beside == 0 && bound->n == 0)
         return TSR_OK;
-    if (tsr_atoms_read(structure->path, &atoms, &why) != TSR_OK) {
-        tsr_info(log,
-                 "ligands and nucleotides "
-                 "cannot be read: %s",
-                 why.message);
+    const tsr_atoms *atoms = atoms_of(file);
+    if (atoms == NULL) {
+        tsr_info(log, "ligands and nucleotides cannot be read: %s",
+                 file->why.message);
         return TSR_OK;
     }
     tsr_status status = tsr_guests_attach(structure, atoms, bound, log,
@@ -633,14 +646,12 @@ static tsr_status add_guests(const tsr_structure *structure,
                                       m->density, &m->of_guests[k], err);
         *table[k] = m->of_guests[k];
     }
-    tsr_atoms_free(atoms);
     return status;
 }
 
-/* ---- the file ---- */
+/* ---- reading it ---- */
 
-/* What of the file is not in the model; waters
- * and hydrogens never are. */
+/* What of the file is not in the model; waters and hydrogens never are. */
 static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
 {
     const int n_ligand = has_guests ? 0 : s->n_ligand;
@@ -653,8 +664,7 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                 {s->n_model, "models after the first"},
                 {s->n_altloc_atom, "atoms of alternate locations"},
                 {s->n_extra_atom - (has_guests ? s->n_modified_atom : 0),
-                 "atoms that their residue should not "
-                 "have"}};
+                 "atoms that their residue should not have"}};
     char list[256] = "";
     size_t used = 0;
     for (size_t k = 0; k < sizeof part / sizeof *part; k++)
@@ -664,23 +674,18 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                                  used > 0 ? ", " : "", part[k].what, part[k].n);
     if (n_ligand + n_nucleotide > 0)
         tsr_warn(log,
-                 "%s: left out: %s; what scatters "
-                 "and is not in the model "
+                 "%s: left out: %s; what scatters and is not in the model "
                  "spoils the fit",
                  s->path, list);
     else if (used > 0)
         tsr_info(log, "%s: left out: %s", s->path, list);
     if (s->copies[0] != '\0')
         tsr_info(log,
-                 "%s: copies of a molecule under "
-                 "one chain id; those after the "
-                 "first are now chains %s, %d "
-                 "chains in all",
+                 "%s: copies of a molecule under one chain id; those after the "
+                 "first are now chains %s, %d chains in all",
                  s->path, s->copies, s->n_chain);
     if (s->n_mapped > 0)
-        tsr_info(log,
-                 "%s: %d residues read as the "
-                 "amino acid they come from",
+        tsr_info(log, "%s: %d residues read as the amino acid they come from",
                  s->path, s->n_mapped);
 }
 
@@ -698,7 +703,7 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
 {
     tsr_structure_config *c = &config->structure;
     const tsr_prior_table *prior = m->tables->prior;
-    tsr_structure *structure = NULL;
+    source file = {0};
     tsr_flexibility may = {.flexible = &c->flexible,
                            .rigid = &c->rigid,
                            .fixed = &c->fixed,
@@ -711,24 +716,23 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
             c->sequence,
             c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO, may,
             prior, &m->topology, &m->first, err);
-    tsr_status status = tsr_structure_read_any(c->file, &structure, err);
-    TSR_THEN(status, set_parts(c, structure, log, err));
+    tsr_status status = tsr_structure_read_any(c->file, &file.structure, err);
+    TSR_THEN(status, set_parts(c, &file, log, err));
     may.is_still = c->still;
-    TSR_THEN(status, build(structure, c, may, prior, log, &m->topology,
-                           &m->first, err));
+    TSR_THEN(status,
+             build(&file, c, may, prior, log, &m->topology, &m->first, err));
     if (c->ligands == 0)
-        TSR_THEN(status, add_guests(structure, &c->bound, log, m, err));
+        TSR_THEN(status, add_guests(&file, &c->bound, log, m, err));
     if (status == TSR_OK)
-        say_left_out(structure, m->topology->guests != NULL, log);
-    tsr_structure_free(structure);
+        say_left_out(file.structure, m->topology->guests != NULL, log);
+    source_clear(&file);
     return status;
 }
 
 /* ---- the bound on distances ---- */
 
-/* A random coil is hardly ever wider than 6.5
- * of its Rg; domains add their own. Only where
- * the whole reach would make the grid long. */
+/* A random coil is hardly ever wider than 6.5 of its Rg; domains add their own.
+ * Only where the whole reach would make the grid long. */
 static double coil_bound(const tsr_molecule *m, double reach_ang)
 {
     const double of_link = 2.6, of_amino = 3.8; /* from CA to CA */
@@ -746,19 +750,14 @@ static double coil_bound(const tsr_molecule *m, double reach_ang)
     return fmax(reach_ang - contour + coil, 1.25 * m->d_max_first_ang);
 }
 
-/* The bound is part of P(X), so it must not
- * depend on the data: a run on the prior alone
- * has the same. Nothing bounds parts that move
- * freely. */
+/* The bound is part of P(X), so it must not depend on the data: a run on the
+ * prior alone has the same. Nothing bounds parts that move freely. */
 static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {
-    const double long_reach = 400.0; /* Angstrom; 80 grid points up
-                                        to 0.3 */
-    double reach_ang = 0.0;          /* how far apart two bodies can
-                                        come */
-    char reach[80] = "without it parts could "
-                     "move apart without end";
+    const double long_reach = 400.0; /* Angstrom; 80 grid points up to 0.3 */
+    double reach_ang = 0.0;          /* how far apart two bodies can come */
+    char reach[80] = "without it parts could move apart without end";
     for (int k = -1; k < m->n_start; k++) {
         const tsr_conformation *c = k < 0 ? m->first : m->start[k];
         const double far = tsr_topology_reach(m->topology, c);
@@ -777,18 +776,15 @@ static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
                          : reach_ang;
     if (m->d_bound_ang < m->d_max_first_ang)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.d_max: %.1f Angstrom "
-                        "is less than the "
-                        "%.1f Angstrom of the structure "
-                        "itself",
+                        "structure.d_max: %.1f Angstrom is less than the %.1f "
+                        "Angstrom of the structure itself",
                         m->d_bound_ang, m->d_max_first_ang);
     if (isfinite(reach_ang))
         snprintf(reach, sizeof reach, "the molecule could reach %.0f A",
                  reach_ang);
     if (m->d_bound_ang < reach_ang)
         tsr_info(log,
-                 "the prior is zero beyond d_max "
-                 "%.0f A (%s); structure.d_max "
+                 "the prior is zero beyond d_max %.0f A (%s); structure.d_max "
                  "sets it",
                  m->d_bound_ang, reach);
     return TSR_OK;
@@ -796,8 +792,7 @@ static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
 
 /* ---- the whole ---- */
 
-/* A chain starts here, so P(X) must not be 0.
- */
+/* A chain starts here, so P(X) must not be 0. */
 static tsr_status settle(const tsr_config *config, const char *file,
                          tsr_conformation *start, tsr_log *log,
                          const tsr_molecule *m, tsr_err *err)
@@ -809,12 +804,9 @@ static tsr_status settle(const tsr_config *config, const char *file,
         return TSR_OK;
     if (!config->prior.relax)
         return tsr_fail(err, TSR_E_DATA,
-                        "'%s': %d pairs of bodies that "
-                        "can move against each "
-                        "other overlap beyond "
-                        "prior.clash_limit (%g nat): %s; "
-                        "prior.relax: true moves them "
-                        "apart first",
+                        "'%s': %d pairs of bodies that can move against each "
+                        "other overlap beyond prior.clash_limit (%g nat): %s; "
+                        "prior.relax: true moves them apart first",
                         file, n, config->prior.clash_limit, worst);
     tsr_config_moves(config, moves);
     return tsr_relax(m->topology, m->tables->prior, &config->prior,
@@ -845,8 +837,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     TSR_TRY(read_starts(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
-    if (c->still) /* chains that touch do so
-                     for good */
+    if (c->still) /* chains that touch do so for good */
         prior.clash = TSR_CLASH_NONE;
     TSR_TRY(tsr_prior_new(m->topology, tables->prior, &prior, m->d_bound_ang,
                           &m->prior, err));

@@ -230,16 +230,8 @@ static tsr_status sum_model(tsr_profile_maker *m, const tsr_atom_model *model,
     TSR_TRY(reserve(m, TSR_ATOM_COMP, model->n_type, d_bound, room,
                     &out->partials, &factor, err));
     const tsr_q_grid grid = out->partials.grid;
-    const tsr_debye_spec spec = {.n = model->n,
-                                 .n_type = model->n_type,
-                                 .n_comp = TSR_ATOM_COMP,
-                                 .n_q = grid.n_q,
-                                 .dq_inv_ang = grid.dq_inv_ang,
-                                 .xyz = xyz,
-                                 .type = model->type,
-                                 .weight = model->surface,
-                                 .weighted = TSR_ATOM_HYDRATION,
-                                 .form_factor = factor};
+    const tsr_debye_spec spec =
+        tsr_atom_model_spec(model, grid.n_q, grid.dq_inv_ang, factor);
     tsr_atom_model_factors(model, grid.n_q, grid.dq_inv_ang, factor);
     return sum_up(m, &spec, d, d_bound, out, err);
 }

@@ -1,5 +1,5 @@
 /* A setup from its parts, and where groups of chains start. */
-#include "posterior/setup_parts.h"
+#include "posterior/setup.h"
 
 #include <math.h>
 #include <stdlib.h>

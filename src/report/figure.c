@@ -2,11 +2,11 @@
  * have the numbers; ranges and ticks are found when all of it is there. */
 #include "report/figure.h"
 
-#include "core/json.h"
 #include "core/text.h"
 #include "files/file.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,23 +121,6 @@ void tsr_svg_rect(tsr_svg *svg, double x, double y, double width, double height,
             "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
             "fill=\"%s\" fill-opacity=\"%.3f\"/>\n",
             x, y, width, height, colour, opacity);
-}
-
-/* What follows is drawn only inside the rectangle, until end_clip; id
- * names it, unique in the page. */
-static void begin_clip(tsr_svg *svg, const char *id, double x, double y,
-                       double width, double height)
-{
-    fprintf(svg->words.out,
-            "<clipPath id=\"%s\"><rect x=\"%.2f\" y=\"%.2f\" "
-            "width=\"%.2f\" height=\"%.2f\"/></clipPath>\n"
-            "<g clip-path=\"url(#%s)\">\n",
-            id, x, y, width, height, id);
-}
-
-static void end_clip(tsr_svg *svg)
-{
-    fputs("</g>\n", svg->words.out);
 }
 
 static void draw_circle(tsr_svg *svg, double x, double y, double radius,
@@ -494,9 +477,7 @@ void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
                      NULL);
 }
 
-/* A figure's numbers for other programs: a table (CSV) beside the picture, and
- * the whole description as JSON, from which report.js makes the interactive
- * figure of the page. */
+/* A figure's numbers for other programs: a table (CSV) beside the picture. */
 
 static const char *const kind_name[] = {
     [TSR_LAYER_BAND] = "band",     [TSR_LAYER_ERRORS] = "errors",
@@ -552,63 +533,13 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
     return tsr_file_end(&to, TSR_OK, err);
 }
 
-static void put_layer(tsr_json *j, const tsr_layer *layer)
-{
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "kind", kind_name[layer->kind]);
-    tsr_json_text(j, "label", layer->label);
-    tsr_json_text(j, "colour", layer->colour);
-    tsr_json_number(j, "opacity", layer->opacity);
-    tsr_json_number(j, "dx", layer->dx);
-    tsr_json_number(j, "dy", layer->dy);
-    tsr_json_numbers(j, "x", layer->n, layer->x);
-    tsr_json_numbers(j, "y", layer->n, layer->y);
-    if (layer->y2 != NULL)
-        tsr_json_numbers(j, "z", layer->n, layer->y2);
-    tsr_json_close(j);
-}
-
-static void put_panel(tsr_json *j, const tsr_panel *panel)
-{
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "title", panel->y_title);
-    tsr_json_truth(j, "log", panel->is_log);
-    tsr_json_truth(j, "isCount", panel->is_count);
-    tsr_json_integer(j, "height", panel->height);
-    j->digits = 9;
-    tsr_json_number(j, "y0", panel->y0);
-    tsr_json_number(j, "y1", panel->y1);
-    tsr_json_number(j, "z0", panel->z0);
-    tsr_json_number(j, "z1", panel->z1);
-    j->digits = 7;
-    tsr_json_text(j, "zTitle", panel->z_title);
-    tsr_json_array(j, "layers");
-    for (int l = 0; l < panel->n_layer; l++)
-        put_layer(j, &panel->layer[l]);
-    tsr_json_close(j);
-    tsr_json_close(j);
-}
-
-void tsr_figure_print_json(const tsr_figure *figure, FILE *out)
-{
-    tsr_json j = {.out = out, .digits = 9, .is_script = 1};
-    tsr_json_object(&j, NULL);
-    tsr_json_text(&j, "xTitle", figure->x_title);
-    tsr_json_integer(&j, "width", figure->width);
-    tsr_json_number(&j, "x0", figure->x0);
-    tsr_json_number(&j, "x1", figure->x1);
-    tsr_json_array(&j, "panels");
-    for (int p = 0; p < figure->n_panel; p++)
-        put_panel(&j, &figure->panel[p]);
-    tsr_json_close(&j);
-    tsr_json_close(&j);
-}
-
 /* ---- a figure as SVG ----
  *
- * The picture of a figure, for papers and for pages without scripts: axes,
- * panels and legend are placed here, the strokes are those of svg.h. What lies
- * outside a panel's range is clipped. */
+ * The picture of a figure, for papers and for the page: axes, panels and legend
+ * are placed here. What lies outside a panel's range is clipped. Classes and
+ * data tell report.js, which zooms and widens the picture in a page, what is
+ * what: "ticks" are made anew, "wide" is as wide as the panel, "beside" is to
+ * the right of it, a "layer" is stretched along x. */
 
 enum {
     RIGHT = 24,
@@ -645,12 +576,21 @@ static double at_y(const place *p, double y)
     return p->top + (1.0 - part) * a->height;
 }
 
-static int has_cells(const tsr_panel *panel)
+/* A group of shapes, until the end; format: its attributes. */
+static void begin_group(tsr_svg *svg, const char *format, ...) TSR_PRINTF(2, 3);
+static void begin_group(tsr_svg *svg, const char *format, ...)
 {
-    for (int l = 0; l < panel->n_layer; l++)
-        if (panel->layer[l].kind == TSR_LAYER_CELLS)
-            return 1;
-    return 0;
+    va_list list;
+    va_start(list, format);
+    fputs("<g ", svg->words.out);
+    vfprintf(svg->words.out, format, list);
+    fputs(">\n", svg->words.out);
+    va_end(list);
+}
+
+static void end_group(tsr_svg *svg)
+{
+    fputs("</g>\n", svg->words.out);
 }
 
 /* ---- axes ---- */
@@ -666,6 +606,7 @@ static void x_axis(tsr_svg *svg, const place *p, int is_last)
                      0, f->x_name[i]);
     if (f->n_x_name > 0)
         return;
+    begin_group(svg, "class=\"ticks\"");
     for (int i = 0; i < n; i++) {
         char text[32];
         const double v = first + i * step, x = at_x(p, v);
@@ -676,6 +617,7 @@ static void x_axis(tsr_svg *svg, const place *p, int is_last)
         if (is_last)
             tsr_svg_text(svg, x, bottom + 18.0, 13.0, TSR_SVG_MIDDLE, 0, text);
     }
+    end_group(svg);
 }
 
 static void y_tick(tsr_svg *svg, const place *p, double v, double step)
@@ -684,7 +626,10 @@ static void y_tick(tsr_svg *svg, const place *p, double v, double step)
     const double y = at_y(p, v);
     tick_text(v, step, text);
     const double left = p->figure->left;
-    tsr_svg_line(svg, left, y, left + p->figure->width, y, grid_colour, 1.0);
+    fprintf(svg->words.out,
+            "<line class=\"wide\" x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" "
+            "y2=\"%.2f\" stroke=\"%s\"/>\n",
+            left, y, left + p->figure->width, y, grid_colour);
     tsr_svg_text(svg, left - 8.0, y + 4.5, 13.0, TSR_SVG_END, 0, text);
 }
 
@@ -723,11 +668,11 @@ static void y_axis(tsr_svg *svg, const place *p)
 
 static void frame(tsr_svg *svg, const place *p)
 {
-    const double left = p->figure->left, right = left + p->figure->width;
-    const double x[5] = {left, right, right, left, left};
-    const double low = p->top + p->panel->height;
-    const double y[5] = {p->top, p->top, low, low, p->top};
-    tsr_svg_stroke(svg, 5, x, y, frame_colour, 1.0, 1.0, NULL);
+    fprintf(svg->words.out,
+            "<rect class=\"wide\" x=\"%d\" y=\"%.2f\" width=\"%d\" "
+            "height=\"%d\" fill=\"none\" stroke=\"%s\"/>\n",
+            p->figure->left, p->top, p->figure->width, p->panel->height,
+            frame_colour);
 }
 
 /* ---- layers ---- */
@@ -735,6 +680,7 @@ static void frame(tsr_svg *svg, const place *p)
 static void cells(tsr_svg *svg, const place *p, const tsr_layer *layer)
 {
     const tsr_panel *a = p->panel;
+    const double width = layer->dx / (p->figure->x1 - p->figure->x0);
     for (int i = 0; layer->y2 != NULL && i < layer->n; i++) {
         char colour[8];
         const double x = at_x(p, layer->x[i]);
@@ -742,8 +688,12 @@ static void cells(tsr_svg *svg, const place *p, const tsr_layer *layer)
         if (!isfinite(layer->y2[i]))
             continue;
         colour_of((layer->y2[i] - a->z0) / (a->z1 - a->z0), colour);
-        tsr_svg_rect(svg, x, y, at_x(p, layer->x[i] + layer->dx) - x + 0.3,
-                     at_y(p, layer->y[i]) - y + 0.3, colour, layer->opacity);
+        const double w = width * p->figure->width + 0.5;
+        fprintf(svg->words.out,
+                "<path d=\"M%.1f %.1fh%.2fv%.2fh%.2f\" fill=\"%s\" "
+                "data-z=\"%.4g\"/>",
+                x, y, w, at_y(p, layer->y[i]) - y + 0.5, -w, colour,
+                layer->y2[i]);
     }
 }
 
@@ -761,6 +711,11 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
             y2[i] = isnan(y2[i]) && !isnan(y[i]) ? low : y2[i];
         }
     }
+    const int is_dot = layer->kind == TSR_LAYER_LINE && layer->n == 1;
+    fprintf(svg->words.out, "<g class=\"layer %s\" data-label=\"",
+            kind_name[is_dot ? TSR_LAYER_POINTS : layer->kind]);
+    tsr_text_escape(svg->words.out, layer->label != NULL ? layer->label : "");
+    fputs("\">\n", svg->words.out);
     switch (layer->kind) {
     case TSR_LAYER_BAND:
         draw_area(svg, layer->n, x, y, y2, layer->colour, layer->opacity);
@@ -771,10 +726,11 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
                 tsr_svg_line(svg, x[i], y[i], x[i], y2[i], layer->colour, 1.1);
         break;
     case TSR_LAYER_LINE:
-        if (layer->n == 1 && isfinite(y[0]))
+        if (is_dot && isfinite(y[0]))
             draw_circle(svg, x[0], y[0], 2.4, layer->colour);
-        tsr_svg_stroke(svg, layer->n, x, y, layer->colour, 1.6, layer->opacity,
-                       NULL);
+        else
+            tsr_svg_stroke(svg, layer->n, x, y, layer->colour, 1.6,
+                           layer->opacity, NULL);
         break;
     case TSR_LAYER_DASHES:
         tsr_svg_stroke(svg, layer->n, x, y, layer->colour, 1.4, layer->opacity,
@@ -789,6 +745,7 @@ static void draw(tsr_svg *svg, const place *p, const tsr_layer *layer,
         cells(svg, p, layer);
         break;
     }
+    end_group(svg);
 }
 
 /* ---- legends ---- */
@@ -832,8 +789,11 @@ static int legend(tsr_svg *svg, const tsr_figure *f, double top)
         }
         if (svg != NULL) {
             const double y = top + row * LEGEND_ROW + 4.0;
+            begin_group(svg, "class=\"entry\" data-place=\"%.2f %.2f %.2f\"", x,
+                        y, width);
             legend_mark(svg, &a->layer[l], x, y);
             tsr_svg_text(svg, x + 28.0, y, 13.0, TSR_SVG_START, 0, label);
+            end_group(svg);
         }
         x += width;
     }
@@ -845,6 +805,7 @@ static void colour_scale(tsr_svg *svg, const place *p)
     const tsr_panel *a = p->panel;
     const double left = p->figure->left + p->figure->width + 14.0;
     double first, step;
+    begin_group(svg, "class=\"beside\"");
     for (int i = 0; i < STEPS; i++) {
         char colour[8];
         colour_of((i + 0.5) / STEPS, colour);
@@ -863,6 +824,7 @@ static void colour_scale(tsr_svg *svg, const place *p)
     if (a->z_title != NULL)
         tsr_svg_text(svg, left + 60.0, p->top + 0.5 * a->height, 13.0,
                      TSR_SVG_MIDDLE, 1, a->z_title);
+    end_group(svg);
 }
 
 /* ---- the page ---- */
@@ -882,20 +844,25 @@ static void draw_panel(tsr_svg *svg, const tsr_figure *f, int k, double top,
 {
     const tsr_panel *a = &f->panel[k];
     const place p = {f, a, top};
-    char id[96];
+    begin_group(svg, "class=\"panel\" data-place=\"%.2f %d %.9g %.9g %d\"", top,
+                a->height, a->y0, a->y1, a->is_log);
     x_axis(svg, &p, k + 1 == f->n_panel);
     y_axis(svg, &p);
-    snprintf(id, sizeof id, "clip-%.60s-%d", f->name, k);
-    begin_clip(svg, id, f->left, top, f->width, a->height);
+    fprintf(svg->words.out,
+            "<clipPath id=\"clip-%.60s-%d\"><rect class=\"wide\" x=\"%d\" "
+            "y=\"%.2f\" width=\"%d\" height=\"%d\"/></clipPath>\n",
+            f->name, k, f->left, top, f->width, a->height);
+    begin_group(svg, "clip-path=\"url(#clip-%.60s-%d)\"", f->name, k);
     for (int l = 0; l < a->n_layer; l++)
         draw(svg, &p, &a->layer[l], scratch, scratch + room,
              scratch + 2 * room);
-    end_clip(svg);
+    end_group(svg);
     frame(svg, &p);
-    if (has_cells(a) && a->z_title != NULL)
+    if (a->z_title != NULL)
         colour_scale(svg, &p);
     tsr_svg_text(svg, 16.0, top + 0.5 * a->height, 14.0, TSR_SVG_MIDDLE, 1,
                  a->y_title);
+    end_group(svg);
 }
 
 /* As large as `size` where the page is wide enough; a letter is some 0.6 of its
@@ -916,7 +883,7 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
     int extra = 0;
     for (int k = 0; k < f->n_panel; k++) {
         height += f->panel[k].height + GAP;
-        if (has_cells(&f->panel[k]))
+        if (f->panel[k].z_title != NULL)
             extra = SCALE;
     }
     tsr_svg *svg = tsr_svg_new(f->left + f->width + RIGHT + extra, (int)height);
@@ -927,29 +894,24 @@ static tsr_status make(const tsr_figure *f, tsr_svg **out, tsr_err *err)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory for figure '%s'",
                         f->name);
     }
+    begin_group(svg, "class=\"figure\" data-place=\"%d %d %.9g %.9g\"", f->left,
+                f->width, f->x0, f->x1);
     heading(svg, f, 24.0, 16.0, f->title);
     if (f->subtitle != NULL)
         heading(svg, f, 46.0, 13.0, f->subtitle);
     legend(svg, f, head);
+    begin_group(svg, "class=\"below\"");
     for (int k = 0; k < f->n_panel; k++) {
         draw_panel(svg, f, k, top, scratch, room);
         top += f->panel[k].height + GAP;
     }
     tsr_svg_text(svg, f->left + 0.5 * f->width, top - GAP + 40.0, 14.0,
                  TSR_SVG_MIDDLE, 0, f->x_title);
+    end_group(svg);
+    end_group(svg);
     free(scratch);
     *out = svg;
     return TSR_OK;
-}
-
-tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
-                                tsr_err *err)
-{
-    tsr_svg *svg = NULL;
-    tsr_status status = make(figure, &svg, err);
-    TSR_THEN(status, tsr_svg_write(svg, path, err));
-    tsr_svg_free(svg);
-    return status;
 }
 
 tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
@@ -960,5 +922,15 @@ tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
     tsr_status status = make(figure, &svg, err);
     TSR_THEN(status, finish_svg(svg, text, err));
     tsr_svg_free(svg);
+    return status;
+}
+
+tsr_status tsr_figure_write_svg(const tsr_figure *figure, const char *path,
+                                tsr_err *err)
+{
+    char *text;
+    tsr_status status = tsr_figure_svg_text(figure, &text, err);
+    TSR_THEN(status, tsr_file_replace(path, text, strlen(text), err));
+    free(text);
     return status;
 }

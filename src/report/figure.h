@@ -1,6 +1,6 @@
 /* A figure as data: panels one above the other that share their x axis, each
- * with layers. One description makes the picture of a paper (SVG) and the one
- * of the report that can be zoomed and pointed at (Vega).
+ * with layers. The picture (SVG) is that of a paper, and the one of the report,
+ * where report.js lets it be zoomed and pointed at.
  *
  * Building never fails: out of memory is remembered, tsr_figure_finish says it,
  * and what found no room is put where it does no harm. */
@@ -106,10 +106,6 @@ tsr_status tsr_figure_write_csv(const tsr_figure *figure, const char *path,
 /* The same picture as text from <svg> on, for a page; caller frees. */
 tsr_status tsr_figure_svg_text(const tsr_figure *figure, char **text,
                                tsr_err *err);
-
-/* The figure as JSON that may stand in a script: report.js draws it with Vega,
- * so that it can be zoomed and pointed at. */
-void tsr_figure_print_json(const tsr_figure *figure, FILE *out);
 
 /* The figure of a fit: data with errors and curve over a logarithmic axis, and
  * below it the residuals in units of sigma. A fit of one structure and that of

@@ -238,22 +238,24 @@ static void put_links(const tsr_report *r)
 /* Those of all runs of a solve, then those of this one. */
 static tsr_status put_sentences(const tsr_report *r, tsr_err *err)
 {
-    char **said = NULL, text[4096];
-    int n = 0;
+    char text[4096], *rest, *said = NULL;
+    tsr_words words;
     FILE *out = tsr_page_html(r->page);
     fputs("<details><summary>The verdict in words</summary>\n", out);
     for (int k = 0;
          text_of(r->options->solved, "verdict", k, "", sizeof text, text); k++)
         tsr_page_paragraph(r->page, "answer", "", text);
-    tsr_status status =
-        r->options->verdict != NULL
-            ? tsr_verdict_sentences(r->options->verdict, &n, &said, err)
-            : TSR_OK;
-    for (int i = 0; i < n; i++)
-        tsr_page_paragraph(r->page, "answer", "", said[i]);
+    if (r->options->verdict != NULL) {
+        tsr_verdict_say(r->options->verdict, &words);
+        said = tsr_words_end(&words);
+        TSR_TRY(tsr_allocated(said, err));
+    }
+    for (char *line = said != NULL ? strtok_r(said, "\n", &rest) : NULL;
+         line != NULL; line = strtok_r(NULL, "\n", &rest))
+        tsr_page_paragraph(r->page, "answer", "", line);
     fputs("</details>\n", out);
-    tsr_paragraphs_free(n, said);
-    return status;
+    free(said);
+    return TSR_OK;
 }
 
 /* The box at the head, with whether the run has converged. */
@@ -371,20 +373,6 @@ static tsr_status find_domains(tsr_report *r, tsr_err *err)
                                         &r->domains, err);
 }
 
-static tsr_status open_page(tsr_report *r, const char *folder, char **vega,
-                            tsr_log *log, tsr_err *err)
-{
-    tsr_err local;
-    tsr_status status =
-        tsr_vega_script(r->options->vega_directory, vega, &local);
-    if (status == TSR_E_NOMEM)
-        return tsr_fail(err, status, "%s", local.message);
-    if (status != TSR_OK)
-        tsr_warn(log, "%s", local.message);
-    r->page = tsr_page_new(r->options->name, *vega, folder);
-    return tsr_allocated(r->page, err);
-}
-
 tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err)
@@ -412,7 +400,6 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                   ? v->d_max
                   : (tsr_convergence){.mean = is_rigid ? rigid->d_max : none,
                                       .q5 = none};
-    char *vega = NULL;
     tsr_log_progress(log, "report: diagnosis");
     tsr_status status = TSR_OK;
     if (trace != NULL) {
@@ -424,7 +411,10 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
             tsr_summary_hide_poses(r.diagnosis->summary);
     }
     TSR_THEN(status, find_domains(&r, err));
-    TSR_THEN(status, open_page(&r, folder, &vega, log, err));
+    if (status == TSR_OK) {
+        r.page = tsr_page_new(options->name, folder);
+        status = tsr_allocated(r.page, err);
+    }
     TSR_THEN(status, put_box(&r, err));
     for (int i = 0; i < n && status == TSR_OK; i++) {
         char text[80];
@@ -441,6 +431,5 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
     tsr_page_free(r.page);
     tsr_diagnosis_free(r.diagnosis);
     tsr_domains_free(r.domains);
-    free(vega);
     return status;
 }

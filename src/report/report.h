@@ -66,8 +66,7 @@ typedef struct {
     tsr_trace_reader *prior;         /* a run of the prior alone; NULL: none */
     tsr_frames *frames;              /* its conformations; NULL: none */
     const tsr_shape *shape;          /* of these */
-    const char *no_frames;      /* why there are none; NULL: nothing to say */
-    const char *vega_directory; /* NULL: where Debian has it */
+    const char *no_frames; /* why there are none; NULL: nothing to say */
     tsr_diagnose_options diagnose;
 } tsr_report_options;
 
@@ -76,10 +75,9 @@ typedef struct {
 char *tsr_report_solved(const char *directory);
 
 /* Writes `path` (HTML) and the SVG files into `folder`, which is there. trace
- * NULL: there was no run. Where
- * Vega is not found, figures stand still, and the log says what to install.
- * Figures for which the trace has nothing are left out. Progress goes to `log`.
- * Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_diagnose. */
+ * NULL: there was no run. Figures for which the trace has nothing are left out.
+ * Progress goes to `log`. Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_diagnose.
+ */
 tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);

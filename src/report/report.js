@@ -1,79 +1,24 @@
-/* What the page of a report does in a browser: it joins the modules of Vega,
- * turns each figure (as src/report/figure.c writes it) into a Vega
- * specification, and shows it, as wide as the window lets it and in the colours
- * of the page, dark or light. Drag along x to zoom, double click to go back,
- * point at a mark for its numbers; with keys, + and - zoom, arrows move, 0 goes
- * back. Nothing is fetched. */
+/* What the page of a report does in a browser: its figures, as
+ * src/report/figure.c draws them, become as wide as the window lets them and
+ * take the colours of the page, dark or light. Drag along x to zoom, double
+ * click to go back, point at a mark for its numbers; with keys, + and - zoom,
+ * arrows move, 0 goes back. Nothing is fetched. */
 'use strict';
-var tesseraFigures = {}, tesseraViews = {};
-
-/* ---- the modules of Vega, as CommonJS has them ---- */
-
-var vegaModules = {};
-
-function vegaModule(name, make) {
-    var module = {exports: {}};
-    make.call({}, module, module.exports, function (other) {
-        if (other === 'vega-selections') other = 'vega-selection';
-        if (!vegaModules[other]) throw new Error('no module ' + other);
-        return vegaModules[other];
-    });
-    vegaModules[name] = module.exports;
-}
-
-function vegaJoin() {
-    ['transforms', 'view-transforms', 'encode'].forEach(function (name) {
-        Object.assign(vegaModules['vega-dataflow'].transforms,
-                      vegaModules['vega-' + name]);
-    });
-    return {parse: vegaModules['vega-parser'].parse,
-            View: vegaModules['vega-view'].View};
-}
-
-/* ---- what the window is like ---- */
-
-function readLook() {
-    var style = getComputedStyle(document.documentElement);
-    ['page', 'ink', 'grid', 'frame'].forEach(function (name) {
-        look[name] = style.getPropertyValue('--' + name).trim();
-    });
-    look.isDark = matchMedia('(prefers-color-scheme: dark)').matches;
-}
+var tesseraFigures = {};
 
 /* On a dark page dark lines of a figure are light, and what is pale on white is
  * as pale on black. */
-function colourOnPage(colour) {
+function colourOnPage(colour, isDark) {
     var rgb = [1, 3, 5].map(function (i) {
         return parseInt(colour.slice(i, i + 2), 16);
     });
     var light = (2 * rgb[0] + 5 * rgb[1] + rgb[2]) / 8;
-    if (!look.isDark || (light > 125 && light < 185)) return colour;
+    if (!isDark || (light > 125 && light < 185)) return colour;
     return '#' + rgb.map(function (x) {
         var add = light < 80 ? 0.55 : 0.35;
         var to = light < 185 ? x + add * (255 - x) : 0.45 * x;
         return (256 + Math.round(to)).toString(16).slice(1);
     }).join('');
-}
-
-/* The figure as it fits: no wider than what holds it, or, folded, what holds
- * that. */
-function fitted(f, place) {
-    var box = place.parentNode;
-    do box = box.parentNode; while (!box.clientWidth);
-    var room = box.clientWidth;
-    var copy = Object.assign({}, f, {titleAt: room < 480 ? -58 : -72});
-    var beside = 30 - copy.titleAt + (f.panels.some(function (p) {
-        return p.zTitle;
-    }) ? 84 : 0);
-    copy.width = Math.max(150, Math.min(f.width, room - beside));
-    copy.panels = f.panels.map(function (panel) {
-        return Object.assign({}, panel, {
-            layers: panel.layers.map(function (layer) {
-                return Object.assign({}, layer,
-                                     {colour: colourOnPage(layer.colour)});
-            })});
-    });
-    return copy;
 }
 
 /* ---- what is pointed at: variable and value, beside the mouse ---- */
@@ -104,325 +49,305 @@ function tesseraTip(rows, event) {
     tip.style.top = y + 'px';
 }
 
-/* ---- a figure as a Vega 5 specification ---- */
+/* ---- a figure ---- */
 
-var dash = [5, 4], gap = 16, legendRow = 20; /* pixels */
-var look = {}; /* colours of the page, see readLook */
-var mostPointed = 1500;       /* points of a line that can be pointed at */
-
-/* {x: 3} as Vega wants it, {x: {value: 3}}. */
-function constants(object) {
-    var out = {};
-    for (var key in object) out[key] = {value: object[key]};
-    return out;
+function placeOf(element) {
+    return element.getAttribute('data-place').split(' ').map(Number);
 }
 
-/* Every layer is a table of x, y, z (z: the second y, or the colour). */
-function tables(f) {
-    var all = [];
-    f.panels.forEach(function (panel, p) {
-        panel.layers.forEach(function (layer, l) {
-            all.push({name: 'p' + p + 'l' + l, values: layer.x.map(
-                function (x, i) {
-                    return {x: x, y: layer.y[i],
-                            z: layer.z ? layer.z[i] : undefined};
-                })});
-        });
-    });
+function set(element, attributes) {
+    for (var name in attributes) element.setAttribute(name, attributes[name]);
+    return element;
+}
+
+function make(name, attributes, within) {
+    return within.appendChild(set(document.createElementNS(
+        'http://www.w3.org/2000/svg', name), attributes));
+}
+
+/* What is known of a figure, where it is drawn, and the range of x that is
+ * shown. */
+function readFigure(figure) {
+    var svg = figure.querySelector('svg'), all = svg.querySelector('.figure');
+    var place = placeOf(all), below = svg.querySelector('.below');
+    var size = svg.viewBox.baseVal, caption = document.createElement(
+        'figcaption');
+    caption.textContent = all.querySelector('text').textContent;
+    figure.prepend(caption);
+    all.querySelector('text').remove();
+    return {
+        figure: figure, svg: svg, below: below, left: place[0], full: place[1],
+        width: place[1], height: size.height, beside: size.width - place[1],
+        x: place.slice(2), now: place.slice(2),
+        xTitle: below.lastElementChild,
+        entries: Array.from(svg.querySelectorAll('.entry')),
+        panels: Array.from(svg.querySelectorAll('.panel'), function (g) {
+            var p = placeOf(g);
+            return {g: g, top: p[0], height: p[1], y: [p[2], p[3]],
+                    isLog: p[4], title: g.lastElementChild.textContent,
+                    layers: Array.from(g.querySelectorAll('.layer'))};
+        }),
+        brush: make('rect', {'class': 'brush', width: 0}, svg)};
+}
+
+/* Some n numbers in a range, 1, 2 or 5 times a power of ten apart. */
+function ticks(low, high, n) {
+    var raw = (high - low) / Math.max(n, 1), all = [];
+    var power = Math.pow(10, Math.floor(Math.log10(raw))), lead = raw / power;
+    var step = power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
+    for (var i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step;
+        i++)
+        all.push(+(i * step).toPrecision(12));
     return all;
 }
 
-/* What the mouse does. */
-function signals(f) {
-    var all = [f.x0, f.x1], at = "invert('x',clamp(x(),0,width))";
-    return [{name: 'brush', value: [0, 0], on: [
-        {events: 'mousedown', update: '[' + at + ',' + at + ']'},
-        {events: '[mousedown, window:mouseup] > window:mousemove!',
-         update: '[brush[0],' + at + ']'},
-        {events: 'dblclick', update: '[0,0]'}]},
-    {name: 'dragging', value: false, on: [
-        {events: 'mousedown', update: 'true'},
-        {events: 'window:mouseup', update: 'false'}]},
-    {name: 'xdom', value: all, on: [
-        {events: 'window:mouseup',
-         update: 'abs(brush[1]-brush[0])>0.01*abs(xdom[1]-xdom[0])?' +
-             '[min(brush[0],brush[1]),max(brush[0],brush[1])]:xdom'},
-        {events: 'dblclick', update: JSON.stringify(all)}]}
-    ];
-}
-
-function tooltip(f, panel, layer) {
-    var text = JSON.stringify; /* also how an expression quotes */
-    /* a key that comes twice is refused: maps have one title twice */
-    var up = panel.title + (panel.title === f.xTitle ? ' (up)' : '');
-    return {signal: '{' + (layer.label ? "'':" + text(layer.label) + ',' : '') +
-        text(f.xTitle) + ":format(datum.x,'.5~g')," +
-        text(up) + ":format(datum.y,'.5~g')" +
-        (layer.kind === 'cells' ? ",value:format(datum.z,'.4~g')" : '') + '}'};
-}
-
-/* y, held above the foot of a logarithmic panel */
-function height(panel, field) {
-    return panel.log
-        ? {scale: 'y', signal: 'max(datum.' + field + ',' +
-            panel.y0 * 1e-3 + ')'}
-        : {scale: 'y', field: field};
-}
-
-/* The marks of a layer; the last are not seen but can be pointed at. */
-function layerMarks(f, panel, layer, table) {
-    var kind = layer.kind, isLine = kind === 'line' || kind === 'dashes';
-    /* a line through one point would not be seen */
-    var isDot = kind === 'line' && layer.x.length === 1;
-    var types = {band: 'area', errors: 'rule', points: 'symbol', cells: 'rect'};
-    var tip = tooltip(f, panel, layer);
-    var x = {scale: 'x', field: 'x'}, y = height(panel, 'y');
-    function mark(type, update) {
-        return {type: type, from: {data: table}, encode: {update: update}};
-    }
-    if (kind === 'cells')
-        return [mark('rect', {
-            x: x, x2: {scale: 'x', signal: 'datum.x+' + layer.dx},
-            y: y, y2: {scale: 'y', signal: 'datum.y+' + layer.dy},
-            fill: {scale: 'z', field: 'z'}, stroke: {scale: 'z', field: 'z'},
-            strokeWidth: {value: 0.6}, tooltip: tip})];
-    var look = kind === 'band' || kind === 'points' || isDot
-        ? constants({fill: layer.colour, fillOpacity: layer.opacity})
-        : constants({stroke: layer.colour, strokeOpacity: layer.opacity,
-                     strokeWidth: kind === 'errors' ? 1.1 : 1.6});
-    look.x = x;
-    look.y = y;
-    if (layer.z) look.y2 = height(panel, 'z');
-    if (kind === 'band')
-        look.defined = {signal: 'isValid(datum.y)&&isValid(datum.z)'};
-    if (isLine)
-        look.defined = {signal: 'isValid(datum.y)' +
-            (panel.log ? '&&datum.y>0' : '')};
-    if (kind === 'dashes') look.strokeDash = {value: dash};
-    if (kind === 'points') {
-        /* what has no logarithm is not drawn */
-        if (panel.log) look.opacity = {signal: 'datum.y>0?1:0'};
-        look.size = {value: 14};
-        look.tooltip = tip;
-    }
-    var marks = [mark(isDot ? 'symbol' : types[kind] || 'line', look)];
-    if (isLine && layer.x.length <= mostPointed)
-        marks.push(mark('symbol', {x: x, y: y, size: {value: 90},
-                                   opacity: {value: 0}, tooltip: tip}));
-    return marks;
-}
-
-/* Numbers at an axis: Vega's own, but for those that it would write out with
- * many zeros. */
-var tickText = {labels: {update: {text: {signal:
-    'datum.value!==0&&(abs(datum.value)<1e-4||abs(datum.value)>=1e5)?' +
-    "format(datum.value,'.3~e'):datum.label"}}}};
-
-function axes(f, panel, isLast) {
-    var x = {orient: 'bottom', scale: 'x', grid: true,
-             labels: isLast, ticks: isLast, encode: tickText,
-             tickCount: Math.floor(f.width / 90)};
-    var y = {orient: 'left', scale: 'y', grid: true,
-             labelOverlap: 'greedy', titleX: f.titleAt, title: panel.title,
-             encode: tickText, tickCount: panel.height < 100 ? 3 : 5};
-    if (isLast) x.title = f.xTitle;
-    if (panel.isCount) y.tickMinStep = 1;
-    return [x, y];
-}
-
-/* What is dragged over is darkened. */
-function brush(panel) {
-    return {type: 'rect', interactive: false, encode: {
-        enter: constants({y: 0, height: panel.height, fill: look.ink}),
-        update: {x: {scale: 'x', signal: 'brush[0]'},
-                 x2: {scale: 'x', signal: 'brush[1]'},
-                 fillOpacity: {signal: 'dragging?0.15:0'}}}};
-}
-
-function panelGroup(f, p, top) {
-    var panel = f.panels[p], marks = [];
-    var box = {width: f.width, height: panel.height, stroke: look.frame};
-    panel.layers.forEach(function (layer, l) {
-        marks = marks.concat(layerMarks(f, panel, layer, 'p' + p + 'l' + l));
-    });
-    var group = {
-        type: 'group',
-        encode: {enter: constants(Object.assign({y: top}, box))},
-        signals: [{name: 'height', value: panel.height}],
-        scales: [{name: 'y', type: panel.log ? 'log' : 'linear',
-                  domain: [panel.y0, panel.y1], range: [panel.height, 0],
-                  zero: false, nice: false},
-                 {name: 'z', type: 'linear', domain: [panel.z0, panel.z1],
-                  range: {scheme: 'viridis'}}],
-        axes: axes(f, panel, p + 1 === f.panels.length),
-        marks: [{type: 'group', clip: true,
-                 encode: {enter: constants(Object.assign(
-                     {fill: 'transparent'}, box))},
-                 marks: marks.concat(brush(panel))}]};
-    if (panel.zTitle)
-        group.legends = [{fill: 'z', type: 'gradient', title: panel.zTitle,
-                          gradientLength: panel.height - 30}];
-    return group;
-}
-
-/* A layer in the legend: its mark at (x, y). */
-function legendMark(layer, x, y) {
-    function mark(type, look) {
-        return {type: type, encode: {enter: constants(look)}};
-    }
-    switch (layer.kind) {
-    case 'band':
-    case 'cells':
-        return mark('rect', {x: x, y: y - 10, width: 22, height: 11,
-                             fill: layer.colour, fillOpacity: layer.opacity});
-    case 'points':
-        return mark('symbol', {x: x + 11, y: y - 4.5, size: 22,
-                               fill: layer.colour});
-    case 'errors':
-        return mark('rule', {x: x + 11, y: y - 11, y2: y + 2,
-                             stroke: layer.colour});
-    default:
-        return mark('rule', {x: x, x2: x + 22, y: y - 4.5, strokeWidth: 2,
-                             stroke: layer.colour,
-                             strokeDash: layer.kind === 'dashes' ? dash : []});
-    }
-}
-
-/* Labels of the first panel in rows above it, and the height they take. */
-function legend(f) {
-    var x = 0, row = 0, marks = [];
-    f.panels[0].layers.forEach(function (layer) {
-        if (!layer.label) return;
-        var width = 46 + 7.4 * Array.from(layer.label).length;
-        if (marks.length && x + width > f.width + 24) {
-            x = 0;
-            row++;
+/* Rows of the legend; returns by how much they are higher than as drawn. */
+function layLegend(f) {
+    var x = f.left, y = null, first = 0, last = 0;
+    f.entries.forEach(function (entry) {
+        var place = placeOf(entry);
+        first = y === null ? place[1] : first;
+        last = place[1];
+        if (y === null) y = first;
+        else if (x + place[2] > f.left + f.width + 24) {
+            x = f.left;
+            y += 20;
         }
-        var y = row * legendRow + 12;
-        marks.push(legendMark(layer, x, y),
-                   {type: 'text', encode: {enter: constants(
-                       {x: x + 28, y: y, fontSize: 13, text: layer.label,
-                        fill: look.ink})}});
-        x += width;
+        set(entry, {transform: 'translate(' + (x - place[0]) + ' ' +
+            (y - place[1]) + ')'});
+        x += place[2];
     });
-    return {marks: marks, height: marks.length ? (row + 1) * legendRow + 4 : 0};
+    return y === null ? 0 : y - last;
 }
 
-function figureSpec(f) {
-    var above = legend(f), top = above.height, marks = above.marks;
+function layTicks(f, panel, isLast) {
+    var g = panel.g.querySelector('.ticks'), low = panel.top + panel.height;
+    g.textContent = '';
+    ticks(f.now[0], f.now[1], Math.floor(f.width / 90)).forEach(function (v) {
+        var x = f.left + f.width * (v - f.now[0]) / (f.now[1] - f.now[0]);
+        make('line', {x1: x, x2: x, y1: panel.top, y2: low}, g);
+        if (isLast)
+            make('text', {x: x, y: low + 18, 'text-anchor': 'middle'}, g)
+                .textContent = v;
+    });
+}
+
+/* The figure as it fits, with the range of x as it is now: no wider than what
+ * holds it, or, folded, what holds that. */
+function lay(f) {
+    var box = f.figure.parentNode;
+    while (!box.clientWidth) box = box.parentNode;
+    f.width = Math.max(150, Math.min(f.full, box.clientWidth - f.beside));
+    f.scale = (f.x[1] - f.x[0]) / (f.now[1] - f.now[0]) * f.width / f.full;
+    f.shift = f.left * (1 - f.scale) +
+        (f.x[0] - f.now[0]) / (f.now[1] - f.now[0]) * f.width;
+    f.down = layLegend(f);
+    set(f.below, {transform: 'translate(0 ' + f.down + ')'});
+    set(f.svg, {width: f.width + f.beside, height: f.height - 30 + f.down,
+                viewBox: [0, 30, f.width + f.beside,
+                          f.height - 30 + f.down].join(' ')});
+    set(f.xTitle, {x: f.left + f.width / 2});
+    f.svg.querySelectorAll('.wide').forEach(function (wide) {
+        set(wide, wide.tagName === 'line' ? {x2: f.left + f.width}
+                                          : {width: f.width});
+    });
+    f.svg.querySelectorAll('.beside').forEach(function (g) {
+        set(g, {transform: 'translate(' + (f.width - f.full) + ' 0)'});
+    });
     f.panels.forEach(function (panel, p) {
-        marks.push(panelGroup(f, p, top));
-        top += panel.height + gap;
+        layTicks(f, panel, p + 1 === f.panels.length);
+        panel.layers.forEach(function (layer) {
+            if (layer.matches('.points'))
+                layer.querySelectorAll('circle').forEach(function (c, i) {
+                    set(c, {cx: f.scale * marksOf(layer)[i][0] + f.shift});
+                });
+            else
+                set(layer, {transform: 'matrix(' + f.scale + ' 0 0 1 ' +
+                    f.shift + ' 0)'});
+        });
     });
-    return {
-        width: f.width, height: top - gap, padding: 5,
-        background: 'transparent',
-        config: {axis: {labelFontSize: 12, titleFontSize: 13,
-                        titleFontWeight: 'normal', gridColor: look.grid,
-                        labelColor: look.ink, titleColor: look.ink,
-                        domainColor: look.frame, tickColor: look.frame},
-                 legend: {labelColor: look.ink, titleColor: look.ink}},
-        signals: signals(f), data: tables(f),
-        scales: [{name: 'x', type: 'linear', domain: {signal: 'xdom'},
-                  range: 'width', zero: false, nice: false}],
-        marks: marks};
 }
 
-/* ---- the page ---- */
+/* The range from a to b, within all there is. */
+function zoom(f, a, b) {
+    f.now = [Math.max(f.x[0], a), Math.min(f.x[1], b)];
+    lay(f);
+}
 
-/* A figure that fails says so. */
-function showFigure(vega, name) {
-    var place = document.getElementById('figure-' + name);
-    function fail(e) {
-        place.textContent = 'This figure cannot be shown here; it is in ' +
-            'report/' + name + '.svg.';
-        console.error(name, e);
-    }
-    try {
-        var old = tesseraViews[name], f = fitted(tesseraFigures[name], place);
-        var view = new vega.View(vega.parse(figureSpec(f)),
-            {renderer: 'svg', container: place, hover: true});
-        view.tooltip(function (handler, event, item, value) {
-            tesseraTip(value === null || value === undefined ? null : value,
-                       event);
+/* Figures take the colours of the page, but for the scale of values. */
+function colourFigure(f, isDark) {
+    f.svg.querySelectorAll('.entry *, .layer:not(.cells) *').forEach(
+        function (mark) {
+            ['fill', 'stroke'].forEach(function (name) {
+                var key = 'data-' + name, own = mark.getAttribute(key) ||
+                    mark.getAttribute(name);
+                if (!/^#[0-9a-f]{6}$/.test(own)) return;
+                mark.setAttribute(key, own);
+                mark.setAttribute(name, colourOnPage(own, isDark));
+            });
         });
-        tesseraViews[name] = view;
-        if (old) {
-            view.signal('xdom', old.signal('xdom'));
-            old.finalize();
-        }
-        view.runAsync().then(function () {
-            place.setAttribute('data-ready', 'yes');
-        }).catch(fail);
-    } catch (e) {
-        fail(e);
+}
+
+/* ---- pointing ---- */
+
+/* Where the marks of a layer are, in pixels, as they were drawn. */
+function marksOf(layer) {
+    if (layer.marks) return layer.marks;
+    layer.marks = [];
+    layer.querySelectorAll('path').forEach(function (path) {
+        (path.getAttribute('d').match(/[-0-9.]+/g) || []).forEach(
+            function (y, i, all) {
+                if (i % 2) layer.marks.push([+all[i - 1], +y]);
+            });
+    });
+    layer.querySelectorAll('circle').forEach(function (c) {
+        layer.marks.push([+c.getAttribute('cx'), +c.getAttribute('cy')]);
+    });
+    return layer.marks;
+}
+
+/* The mouse in the picture's pixels. */
+function mouseAt(f, event) {
+    var box = f.svg.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top + 30 - f.down];
+}
+
+/* The numbers of a mark that was drawn at a place. */
+function tell(f, panel, layer, at, z) {
+    var rows = {}, up = 1 - (at[1] - panel.top) / panel.height;
+    var low = panel.y[0], high = panel.y[1];
+    var y = panel.isLog ? low * Math.pow(high / low, up)
+        : low + up * (high - low);
+    function text(v) { return '' + +v.toPrecision(4); }
+    if (layer.dataset.label) rows[''] = layer.dataset.label;
+    rows[f.xTitle.textContent] = text(f.x[0] + (at[0] - f.left) / f.full *
+        (f.x[1] - f.x[0]));
+    rows[panel.title + (panel.title === f.xTitle.textContent ? ' (up)' : '')] =
+        text(y);
+    if (z) rows.value = z;
+    return rows;
+}
+
+/* The mark that is nearest to the mouse, or the cell under it. */
+function pointAtFigure(f, event) {
+    var at = mouseAt(f, event), best = 49, rows = null;
+    f.panels.forEach(function (panel) {
+        if (at[1] < panel.top || at[1] > panel.top + panel.height) return;
+        panel.layers.forEach(function (layer) {
+            if (layer.matches('.cells') && layer.contains(event.target)) {
+                var d = event.target.getAttribute('d').match(/[0-9.]+/g);
+                rows = tell(f, panel, layer, [+d[0], +d[1] + +d[3]],
+                            event.target.dataset.z);
+            }
+            if (!layer.matches('.line, .dashes, .points')) return;
+            marksOf(layer).forEach(function (mark) {
+                var d = Math.pow(f.scale * mark[0] + f.shift - at[0], 2) +
+                    Math.pow(mark[1] - at[1], 2);
+                if (d >= best) return;
+                best = d;
+                rows = tell(f, panel, layer, mark);
+            });
+        });
+    });
+    tesseraTip(rows, event);
+}
+
+function listenToMouse(f) {
+    var from = null, to;
+    function inside(event) {
+        return Math.min(Math.max(mouseAt(f, event)[0] - f.left, 0), f.width);
     }
+    function value(x) { return f.now[0] + x / f.width * (f.now[1] - f.now[0]); }
+    f.svg.addEventListener('mousedown', function (event) {
+        from = to = inside(event);
+        event.preventDefault();
+        f.figure.focus({preventScroll: true});
+    });
+    window.addEventListener('mousemove', function (event) {
+        if (from === null) return;
+        var first = f.panels[0], last = f.panels[f.panels.length - 1];
+        to = inside(event);
+        set(f.brush, {x: f.left + Math.min(from, to), y: first.top + f.down,
+                      width: Math.abs(to - from),
+                      height: last.top + last.height - first.top});
+    });
+    window.addEventListener('mouseup', function () {
+        if (from !== null && Math.abs(to - from) > 0.01 * f.width)
+            zoom(f, value(Math.min(from, to)), value(Math.max(from, to)));
+        from = null;
+        set(f.brush, {width: 0});
+    });
+    f.svg.addEventListener('dblclick', function () {
+        zoom(f, f.x[0], f.x[1]);
+    });
+    f.svg.addEventListener('mousemove', function (event) {
+        if (from === null) pointAtFigure(f, event);
+    });
+    f.svg.addEventListener('mouseleave', function () { tesseraTip(null); });
 }
 
 /* The same zoom for who has no mouse. */
-function listenToKeys(name) {
-    var place = document.getElementById('figure-' + name);
-    var f = tesseraFigures[name];
-    place.tabIndex = 0;
-    place.setAttribute('role', 'group');
-    place.setAttribute('aria-label', place.parentNode.querySelector(
-        'figcaption').textContent + ': + and - zoom, arrows move, 0 goes back');
-    place.addEventListener('keydown', function (event) {
-        var view = tesseraViews[name], now = view && view.signal('xdom');
+function listenToKeys(f) {
+    set(f.figure, {tabindex: 0, role: 'group', 'aria-label':
+        f.figure.querySelector('figcaption').textContent +
+        ': + and - zoom, arrows move, 0 goes back'});
+    f.figure.addEventListener('keydown', function (event) {
         var change = {'+': [0.2, -0.2], '=': [0.2, -0.2], '-': [-0.3, 0.3],
                       ArrowLeft: [-0.15, -0.15], ArrowRight: [0.15, 0.15],
-                      '0': 'all'}[event.key];
-        if (!change || !now || event.ctrlKey || event.metaKey) return;
+                      '0': [-1e9, 1e9]}[event.key];
+        var size = f.now[1] - f.now[0];
+        if (!change || event.ctrlKey || event.metaKey) return;
         event.preventDefault();
-        var size = now[1] - now[0];
-        view.signal('xdom', change === 'all' ? [f.x0, f.x1]
-            : [Math.max(f.x0, now[0] + change[0] * size),
-               Math.min(f.x1, now[1] + change[1] * size)]).runAsync();
+        zoom(f, f.now[0] + change[0] * size, f.now[1] + change[1] * size);
     });
 }
+
+/* ---- the page ---- */
 
 /* One figure of several, with the range of x of the one before. */
 function offerChoice(box) {
     var figures = box.querySelectorAll('figure'), now = 0;
     var list = box.querySelector('select');
-    function view(i) {
-        return tesseraViews[figures[i].querySelector('.vega').id.slice(7)];
-    }
+    list.parentNode.hidden = false;
     figures.forEach(function (figure, i) {
         list.add(new Option(
             figure.querySelector('figcaption').textContent, i));
         figure.hidden = i > 0;
     });
     list.addEventListener('change', function () {
-        var before = view(now);
+        var before = tesseraFigures[figures[now].id.slice(7)].now;
         figures[now].hidden = true;
         now = +list.value;
         figures[now].hidden = false;
-        if (before && view(now))
-            view(now).signal('xdom', before.signal('xdom')).runAsync();
+        zoom(tesseraFigures[figures[now].id.slice(7)], before[0], before[1]);
     });
 }
 
-/* Figures are made anew where the window became wider or narrower, or the page
- * dark or light. */
+/* Figures are laid anew where the window became wider or narrower, and coloured
+ * where the page became dark or light. */
 function showReport() {
-    var names = Object.keys(tesseraFigures), wait = null;
-    var vega = names.length ? vegaJoin() : null;
-    var width = document.body.clientWidth;
-    function draw() {
-        readLook();
-        names.forEach(function (name) { showFigure(vega, name); });
+    var dark = matchMedia('(prefers-color-scheme: dark)'), wait = null;
+    var width = document.body.clientWidth, all = [];
+    function colour() {
+        all.forEach(function (f) { colourFigure(f, dark.matches); });
     }
-    draw();
-    names.forEach(listenToKeys);
-    if (vega) document.querySelectorAll('.choice').forEach(offerChoice);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+    document.querySelectorAll('figure[id^=figure-]').forEach(
+        function (figure) {
+            var f = readFigure(figure);
+            all.push(tesseraFigures[figure.id.slice(7)] = f);
+            listenToMouse(f);
+            listenToKeys(f);
+        });
+    all.forEach(lay);
+    colour();
+    document.querySelectorAll('.choice').forEach(offerChoice);
+    dark.addEventListener('change', colour);
     window.addEventListener('resize', function () {
         clearTimeout(wait);
         wait = setTimeout(function () {
             if (document.body.clientWidth === width) return;
             width = document.body.clientWidth;
-            draw();
+            all.forEach(lay);
         }, 200);
     });
     if (tesseraMolecule)

@@ -13,19 +13,17 @@
 #include <string.h>
 
 struct tsr_page {
-    const char *vega; /* borrowed */
     char *title, *folder;
-    int n_column, has_script;
+    int n_column;
     tsr_words first, list, body, script;
     tsr_words *now; /* first or body: which HTML goes to */
 };
 
-tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder)
+tsr_page *tsr_page_new(const char *title, const char *folder)
 {
     tsr_page *page = calloc(1, sizeof *page);
     if (page == NULL)
         return NULL;
-    page->vega = vega;
     page->title = strdup(title);
     page->folder = strdup(folder);
     tsr_words_begin(&page->first);
@@ -67,7 +65,6 @@ void tsr_page_text(tsr_page *page, const char *text)
 
 FILE *tsr_page_script(tsr_page *page)
 {
-    page->has_script = 1;
     return page->script.out;
 }
 
@@ -124,12 +121,9 @@ void tsr_page_columns_end(tsr_page *page)
 
 void tsr_page_choice(tsr_page *page, const char *id, const char *words)
 {
-    fputs("<div class=\"choice\">", page->now->out);
-    if (page->vega != NULL) {
-        fputs("<label>", page->now->out);
-        tsr_text_escape(page->now->out, words);
-        fprintf(page->now->out, " <select id=\"%s\"></select></label>\n", id);
-    }
+    fputs("<div class=\"choice\"><label hidden>", page->now->out);
+    tsr_text_escape(page->now->out, words);
+    fprintf(page->now->out, " <select id=\"%s\"></select></label>\n", id);
 }
 
 void tsr_page_choice_end(tsr_page *page)
@@ -139,29 +133,16 @@ void tsr_page_choice_end(tsr_page *page)
 
 static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
 {
-    char path[4096], *text = NULL;
-    FILE *out = page->now->out;
+    char path[4096], *text;
     TSR_TRY(tsr_figure_finish(figure, err));
-    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
-    tsr_status status = tsr_figure_write_svg(figure, path, err);
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
-    TSR_THEN(status, tsr_figure_write_csv(figure, path, err));
-    if (status == TSR_OK && page->vega != NULL) {
-        fprintf(tsr_page_script(page), "tesseraFigures['%s']=", figure->name);
-        tsr_figure_print_json(figure, page->script.out);
-        fputs(";\n", page->script.out);
-        fputs("<figure><figcaption>", out);
-        tsr_text_escape(out, figure->title);
-        fprintf(out,
-                "</figcaption><div class=\"vega\" id=\"figure-%s\"></div>"
-                "</figure>\n",
-                figure->name);
-    } else if (status == TSR_OK) {
-        status = tsr_figure_svg_text(figure, &text, err);
-        fprintf(out, "<figure id=\"figure-%s\">%s</figure>\n", figure->name,
-                text != NULL ? text : "");
-        free(text);
-    }
+    TSR_TRY(tsr_figure_write_csv(figure, path, err));
+    TSR_TRY(tsr_figure_svg_text(figure, &text, err));
+    fprintf(page->now->out, "<figure id=\"figure-%s\">%s</figure>\n",
+            figure->name, text);
+    snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
+    const tsr_status status = tsr_file_replace(path, text, strlen(text), err);
+    free(text);
     return status;
 }
 
@@ -188,7 +169,7 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"generator\" content=\"tessera report\">\n"
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
-          "'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src "
+          "'none'; script-src 'unsafe-inline'; style-src "
           "'unsafe-inline'; img-src data:\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, "
           "initial-scale=1\">\n"
@@ -201,13 +182,10 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
     fprintf(to.out,
             "</h1>\n<nav>%s</nav>\n<div class=\"first\">%s</section></div>\n%s",
             list, first, body);
-    if (page->has_script)
-        fprintf(to.out,
-                "<script>\n%s</script>\n<script>\n%s</script>\n"
-                "<script>\n%s</script>\n<script>\n%sshowReport();\n"
-                "</script>\n",
-                tsr_report_js, tsr_report_view_js,
-                page->vega != NULL ? page->vega : "", script);
+    fprintf(to.out,
+            "<script>\n%s</script>\n<script>\n%s</script>\n"
+            "<script>\n%sshowReport();\n</script>\n",
+            tsr_report_js, tsr_report_view_js, script);
     fputs("</body></html>\n", to.out);
     status = tsr_file_end(&to, TSR_OK, err);
 done:
@@ -215,79 +193,5 @@ done:
     free(list);
     free(body);
     free(script);
-    return status;
-}
-
-/* Vega, the library that draws the report's figures in the browser, as one text
- * that a page can hold. */
-
-/* Where Debian's package libjs-vega puts it. */
-static const char *const vega_directory = "/usr/share/javascript/vega";
-
-/* What our figures need, each after what it needs itself; not maps, trees,
- * forces. Debian ships the modules without the bundle that joins them. */
-static const char *const module[] = {
-    "util",       "time",       "format",         "loader",
-    "dataflow",   "statistics", "canvas",         "scale",
-    "scenegraph", "expression", "event-selector", "selection",
-    "functions",  "encode",     "transforms",     "view-transforms",
-    "runtime",    "view",       "parser"};
-enum { N_MODULE = sizeof module / sizeof *module };
-
-static const char head[] =
-    "/* Vega, Copyright 2015 to 2021 University of Washington Interactive Data "
-    "Lab and\n * contributors; with parts of D3, Copyright 2010 to 2021 Mike "
-    "Bostock.\n * Redistribution under the BSD 3-clause and ISC licences:\n"
-    " * https://github.com/vega/vega/blob/main/LICENSE */\n";
-
-static tsr_status print_module(const char *directory, const char *name,
-                               FILE *out, tsr_err *err)
-{
-    char path[1024], *text = NULL;
-    size_t size;
-    snprintf(path, sizeof path, "%s/vega-%s.min.js", directory, name);
-    tsr_status status = tsr_file_read(path, &text, &size, err);
-    if (status != TSR_OK)
-        return tsr_wrap(err, TSR_E_NOINPUT,
-                        "figures cannot be made interactive without Vega "
-                        "(Debian and Ubuntu: apt-get install libjs-vega)");
-    if (strstr(text, "</script") != NULL || strlen(text) != size) {
-        free(text);
-        return tsr_fail(err, TSR_E_DATA, "'%s' cannot stand in a page", path);
-    }
-    fprintf(out, "vegaModule('vega-%s',function(module,exports,require){\n",
-            name);
-    for (const char *line = text; *line != '\0';) {
-        const size_t n = strcspn(line, "\n");
-        /* the map that it names is not here */
-        if (strncmp(line, "//# sourceMappingURL", 20) != 0)
-            fprintf(out, "%.*s\n", (int)n, line);
-        line += n + (line[n] == '\n');
-    }
-    fputs("});\n", out);
-    free(text);
-    return TSR_OK;
-}
-
-tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err)
-{
-    tsr_words words;
-    tsr_status status = TSR_OK;
-    *script = NULL;
-    if (directory == NULL)
-        directory = vega_directory;
-    tsr_words_begin(&words);
-    if (words.out == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");
-    fputs(head, words.out);
-    for (int i = 0; i < N_MODULE && status == TSR_OK; i++)
-        status = print_module(directory, module[i], words.out, err);
-    *script = tsr_words_end(&words);
-    if (*script == NULL && status == TSR_OK)
-        status = tsr_fail(err, TSR_E_NOMEM, "no memory for Vega");
-    if (status != TSR_OK) {
-        free(*script);
-        *script = NULL;
-    }
     return status;
 }

@@ -13,10 +13,9 @@ extern const char tsr_report_js[], tsr_report_view_js[], tsr_report_css[];
 
 typedef struct tsr_page tsr_page;
 
-/* vega: Vega's script, borrowed; NULL: figures stand still.
- * folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
+/* folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
  * is there. NULL when out of memory. */
-tsr_page *tsr_page_new(const char *title, const char *vega, const char *folder);
+tsr_page *tsr_page_new(const char *title, const char *folder);
 void tsr_page_free(tsr_page *page);
 
 /* The first screen: columns beside each other where the window is wide enough,
@@ -56,18 +55,12 @@ void tsr_page_columns(tsr_page *page);
 void tsr_page_columns_end(tsr_page *page);
 
 /* Of the figures up to tsr_page_choice_end one shows at a time, which is chosen
- * from a list of their titles; the range of x goes with the choice. Where
- * figures stand still all of them show. words: before the list. */
+ * from a list of their titles; the range of x goes with the choice. Without
+ * scripts all of them show. words: before the list. */
 void tsr_page_choice(tsr_page *page, const char *id, const char *words);
 void tsr_page_choice_end(tsr_page *page);
 
 /* Writes the file: beside, then renamed. Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err);
-
-/* *script (caller frees): the modules vega-NAME.min.js in `directory`, which
- * report.js joins. Errors: TSR_E_NOINPUT (one
- * is missing; with the remedy), TSR_E_DATA (one cannot stand in a page),
- * TSR_E_NOMEM. */
-tsr_status tsr_vega_script(const char *directory, char **script, tsr_err *err);
 
 #endif

@@ -208,7 +208,8 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
             at[n++] = s->at[i];
     TSR_THEN(status,
              tsr_frames_gather_ca(r->options->frames, n, at, &pool, &ca, err));
-    TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, mean, rmsf, err));
+    TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, 0, NULL, NULL,
+                                         mean, rmsf, err));
     for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
         rmsf[i] = sqrt(rmsf[i]);
     tsr_pool_clear(&pool);

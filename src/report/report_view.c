@@ -63,20 +63,12 @@ static int choose_draws(const tsr_report *r, shown_draw *list)
 static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
                              const int *at, const double (*ca)[3], tsr_err *err)
 {
-    double(*fixed)[3] = malloc((size_t)n * sizeof *fixed);
-    double(*moving)[3] = malloc((size_t)n * sizeof *moving);
+    double(*start)[3] = malloc((size_t)model->n_residue * sizeof *start);
     tsr_motion motion;
-    const int is_there = fixed != NULL && moving != NULL;
-    for (int i = 0; is_there && i < n; i++) {
-        const int residue = at != NULL ? at[i] : i;
-        for (int k = 0; k < 3; k++) {
-            fixed[i][k] = model->xyz[3 * model->ca[residue] + k];
-            moving[i][k] = ca[residue][k];
-        }
-    }
+    const int is_there = start != NULL;
     if (is_there) {
-        tsr_superpose(n, (const double(*)[3])fixed, (const double(*)[3])moving,
-                      &motion);
+        tsr_start_of(model, start);
+        tsr_superpose(n, at, (const double(*)[3])start, ca, &motion);
         double row[12];
         for (int a = 0; a < 3; a++) {
             for (int b = 0; b < 3; b++)
@@ -85,8 +77,7 @@ static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
         }
         tsr_json_numbers(j, NULL, 12, row);
     }
-    free(fixed);
-    free(moving);
+    free(start);
     return is_there ? TSR_OK : tsr_no_memory(err);
 }
 

@@ -628,6 +628,21 @@ void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
         }
 }
 
+tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
+                                   double dq_inv_ang, const double *factor)
+{
+    return (tsr_debye_spec){.n = model->n,
+                            .n_type = model->n_type,
+                            .n_comp = TSR_ATOM_COMP,
+                            .n_q = n_q,
+                            .dq_inv_ang = dq_inv_ang,
+                            .xyz = (const double(*)[3])model->xyz,
+                            .type = model->type,
+                            .weight = model->surface,
+                            .weighted = TSR_ATOM_HYDRATION,
+                            .form_factor = factor};
+}
+
 /* ---- form factors of bodies from their own atoms ----
  *
  * Sums of sinc over the atoms of a body, which are few; types of guests follow

@@ -21,6 +21,7 @@
 #include "core/status.h"
 #include "molecule/guest.h"
 #include "molecule/structure.h"
+#include "scattering/debye.h"
 #include "scattering/form_factor.h"
 
 /* ---- hydrogens ----
@@ -108,6 +109,10 @@ void tsr_atom_model_free(tsr_atom_model *model);
 /* The amplitudes on q_k = k dq: out [3][n_type][n_q], electrons or fm. */
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
                             double dq_inv_ang, double *out);
+
+/* The model for a Debye sum with these amplitudes; points into both. */
+tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
+                                   double dq_inv_ang, const double *factor);
 
 /* Contrast of the hydration layer for c2 = 1, e/A^3: of 3 Angstrom on the
  * surface that the model has, or, at the atoms, of what an exposed atom of mean

@@ -264,16 +264,10 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
 static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_err *why)
 {
-    tsr_err bad;
-    int n_bad = 0;
     *frames = NULL;
-    if (run->directory == NULL)
-        return TSR_OK;
-    TSR_TRY(tsr_frames_open(run->directory, frames, &n_bad, &bad, why));
-    if (n_bad > 0)
-        tsr_warn(log, "%d of the trajectories cannot be read: %s", n_bad,
-                 bad.message);
-    return TSR_OK;
+    return run->directory == NULL
+               ? TSR_OK
+               : tsr_frames_open(run->directory, log, frames, why);
 }
 
 /* What cannot be read is left out: only memory is missed, and a domain that was

@@ -43,7 +43,7 @@ expect "reweight to a q range" 1 "rest on .* of 24 draws.*run with that" \
     >single.txt 2>single.err
 expect "reweight of single draws" 1 "worth .* independent ones.*more draws" \
     "$program" reweight single
-expect "a q range that is none" 64 "two rising values" \
+expect "a q range that is none" 64 "q-range.*not ascending" \
     "$program" reweight run --q-range 0.2,0.1
 expect "a q range without points" 65 "5 are needed" \
     "$program" reweight run --q-range 0.3,0.4

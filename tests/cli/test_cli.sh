@@ -58,7 +58,8 @@ expect "help of one" 0 "" "$program" train --help
 cp out.txt train.txt
 check "by its name" sh -c "'$program' help train | cmp -s - train.txt"
 check "or as itself" sh -c "'$build/tessera-train' --help | cmp -s - train.txt"
-expect "one misused" 64 "^tessera bench: --engine: 'x'" "$program" bench --engine x
+expect "one misused" 64 "^tessera bench: option '--engine': value 'x'" \
+    "$program" bench --engine x
 mkdir alone
 cp "$program" alone
 expect "one that is not there" 66 "'tessera-bench' is neither beside tessera nor in" \

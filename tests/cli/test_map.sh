@@ -122,7 +122,7 @@ expect "no map" 64 "needs a density map: --map" map cc model.pdb -r 6
 expect "no model" 64 "needs a model" map cc --map own.mrc -r 6
 expect "an option of another verb" 64 "belongs to 'map timeline'" \
     map cc model.pdb --map own.mrc -r 6 --by chain
-expect "an unknown kernel" 64 "expected gaussian, radius or electron" \
+expect "an unknown kernel" 64 "expected one of gaussian, radius, electron" \
     map cc model.pdb --map own.mrc -r 6 --kernel box
 expect "a wide resolution" 64 "" map cc model.pdb --map own.mrc -r 600
 # Maps with which nothing can be compared, by every verb that compares.
@@ -332,7 +332,7 @@ expect "named rows" 0 "" map timeline three.pdb --map own.mrc -r 6 \
 check "have their names" grep -q '^"rest",1,' line.csv
 expect "a range that is not there" 64 "names no residue" map timeline \
     three.pdb --map own.mrc -r 6 -o line --select x=A:900-910
-expect "parts that are not known" 64 "expected residue, structure or chain" \
+expect "parts that are not known" 64 "expected one of residue, structure, chain" \
     map timeline three.pdb --map own.mrc -r 6 -o line --by atom
 
 # A trajectory of a water, which is no part of the density, and the model, that

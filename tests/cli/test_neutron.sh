@@ -16,7 +16,7 @@ assert $2, s"
 
 expect "help" 0 "" neutron --help
 check "names the share that exchanges" \
-    sh -c 'tr -s " \n" " " <out.txt | grep -q "default 0.9;"'
+    sh -c 'tr -s " \n" " " <out.txt | grep -q "exchange .*(default 0.9)"'
 expect "a curve" 0 "neutrons, 42 % D2O .2.3.* without contrast at" \
     neutron --d2o 0.42 --n-q 21
 check "in its own unit" grep -q "fm^2 of neutrons; 1 fm^2 is" out.txt

@@ -59,7 +59,7 @@ for method in auto direct fft quadrature; do
         (\$2 / \$4 - 1 > 1e-5 || \$2 / \$4 - 1 < -1e-5) {exit 1}
         END {if (n != 31) exit 1}'"
 done
-expect "no such method" 64 "expected direct, fft, quadrature or auto" \
+expect "no such method" 64 "expected one of direct, fft, quadrature, auto" \
     profile atoms.pdb --method fmm
 expect "the reference sums pairs" 0 "" profile atoms.pdb --json
 json "as it says" "s[0]['method'] == 'direct' and s[0]['predicted_seconds'] > 0"
@@ -192,7 +192,7 @@ expect "no contrast of the wrong sign" 0 "c2 at its lower bound" profile \
 json "by default" "s[0]['c2'] >= 0"
 expect "bodies have that of their table" 64 "solvent-model is of atoms" \
     profile atoms.pdb --bodies two --solvent-model foxs
-expect "an unknown solvent" 64 "layer, atoms or foxs" \
+expect "an unknown solvent" 64 "layer, atoms, foxs" \
     profile atoms.pdb --solvent-model wet
 # Without hydration the amplitude at q = 0 is linear in the solvent's density.
 for bodies in atoms two one; do
@@ -321,9 +321,9 @@ record " CA" ALA A 1 0 C >alone.pdb
 expect "one atom" 0 "lacks 4 atoms" profile alone.pdb --data data.dat --json
 json "is fitted" "s[0]['chi2'] > 1"
 expect "no structure" 64 "" profile --data data.dat
-expect "unknown bodies" 64 "atoms, two or one" profile atoms.pdb --bodies three
+expect "unknown bodies" 64 "atoms, two, one" profile atoms.pdb --bodies three
 expect "a range the wrong way round" 64 "LOW:HIGH" profile atoms.pdb --c1 1.1:1
-expect "a background that is none" 64 "fit, none or a number" \
+expect "a background that is none" 64 "number, or one of fit, none" \
     profile atoms.pdb --background some
 expect "a table for all atoms" 64 "bodies one or two|one or two" \
     profile atoms.pdb --form-factors x.dat

@@ -66,6 +66,8 @@ holds "what is rigid stays" less 0.006 1 P 3 N6
 holds "backbones turn" more 1 1 P 8 P
 holds "bases turn" more 0.1 6 "O4'" 6 C8
 
+expect "draws of all atoms" 0 "1[0-9]* of them in rigid parts" "$program" run \
+    strand.yaml --set structure.bodies=atoms --set sampler.draws=8 --output atoms
 sed 's/draws: 24/draws: 12/; s/whole/half/' strand.yaml >half.yaml
 expect "half of the draws" 0 "" "$program" run half.yaml
 expect "and the others" 0 "" "$program" resume half --draws 24

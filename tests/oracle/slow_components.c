@@ -1,5 +1,5 @@
 /* The shipped tables on all structures that they were not trained on: form
- * factors and components within what issue 4 asks for, exposures against
+ * factors and components within what is asked for, exposures against
  * solvent-accessible surfaces; and that the documented command remakes them. */
 #include "core/vec3.h"
 #include "molecule/structure.h"
@@ -44,7 +44,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     files *f = *state;
-    tsr_path_list_clear(&f->list);
+    tsr_pool_clear(&f->list.pool);
     free(f->train);
     free(f->test);
     free(f);
@@ -66,8 +66,8 @@ static tsr_form_factor_table *read_table(int m)
     return table;
 }
 
-/* Bounds at c1 = 1 without hydration: issue 4. Others: a quarter above what
- * was measured (docs/forward-model.md). */
+/* Bounds at c1 = 1 without hydration: what is asked for. Others: a quarter
+ * above what was measured (docs/forward-model.md). */
 static void held_out(void **state)
 {
     const files *f = *state;

@@ -41,7 +41,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     split *s = *state;
-    tsr_path_list_clear(&s->list);
+    tsr_pool_clear(&s->list.pool);
     free(s->train);
     free(s);
     return 0;
@@ -123,7 +123,7 @@ static void assert_below(const double *median, const double *bound)
 /* Bounds of the averages: about a quarter above what was measured with 250
  * structures trained on and 49 set aside: two-body with S 0.06, 0.70, 2.15,
  * 8.08 %, without 0.06, 0.67, 2.65, 9.84 %; one-body with S 0.11, 1.15, 9.07,
- * 23.5 %. Bounds of the refined: what issue 4 asks for (measured 0.06, 0.57,
+ * 23.5 %. Bounds of the refined: what is asked for (measured 0.06, 0.57,
  * 1.52, 2.30 %; one-body 0.11, 0.96, 3.67, 6.91 %). */
 static void two_body(void **state)
 {

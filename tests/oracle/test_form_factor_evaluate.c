@@ -76,7 +76,7 @@ static void published_one_body(void **state)
     as_the_oracle(PUBLISHED "one_body_model.dat");
 }
 
-/* What the tables must keep to (issue 4), at the middle of three that they were
+/* What the tables must keep to, at the middle of three that they were
  * not trained on; slow_form_factors.c has all of them. */
 static void shipped_are_accurate(void **state)
 {

@@ -70,7 +70,7 @@ static int train(tsr_body_model model, int refine,
     if (refine)
         assert_int_equal(tsr_form_factor_refine(*table, n, path, 0, NULL, NULL),
                          TSR_OK);
-    tsr_path_list_clear(&list);
+    tsr_pool_clear(&list.pool);
     return 1;
 }
 

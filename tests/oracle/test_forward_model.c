@@ -87,16 +87,8 @@ static tsr_status sum_up(const tsr_debye_spec *spec, double *pair)
 static void compute(const tsr_atom_model *m, const tsr_q_grid *grid,
                     const double *factor, double *pair)
 {
-    tsr_debye_spec spec = {.n = m->n,
-                           .n_type = m->n_type,
-                           .n_comp = TSR_ATOM_COMP,
-                           .n_q = grid->n_q,
-                           .dq_inv_ang = grid->dq_inv_ang,
-                           .xyz = (const double(*)[3])m->xyz,
-                           .type = m->type,
-                           .weight = m->surface,
-                           .weighted = TSR_ATOM_HYDRATION,
-                           .form_factor = factor};
+    const tsr_debye_spec spec =
+        tsr_atom_model_spec(m, grid->n_q, grid->dq_inv_ang, factor);
     assert_int_equal(sum_up(&spec, pair), TSR_OK);
 }
 

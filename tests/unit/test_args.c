@@ -1,6 +1,6 @@
-#include "commands/args.h"
+/* commands/program: the words of a command line, the struct that they fill,
+ * help, messages and exit status. */
 #include "commands/command.h"
-#include "core/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,30 +9,30 @@
 
 #include <cmocka.h>
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "DIR",
-     .initial = "runs/new",
-     .doc = "folder of the run"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "override one key of the configuration, as it would stand there"},
-    {.name = "threads",
-     .letter = 't',
-     .argument = "N",
-     .initial = "2",
-     .doc = "host threads"},
-    {.name = "interval",
-     .argument = "T",
-     .initial = "0.5",
-     .unit = "s",
-     .doc = "time between two looks"},
-    {.name = "dry-run",
-     .letter = 'n',
-     .doc = "check everything, sample nothing"},
-    {.name = NULL}};
+typedef struct {
+    char *output;
+    tsr_strings set;
+    long threads;
+    double interval, range[2];
+    int dry_run;
+} options;
+
+static const tsr_field option_fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "DIR", .initial = "runs/new",
+              .doc = "folder of the run"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "override one key of the configuration, as it would stand "
+                     "there"),
+    TSR_FIELD(INT, "threads", options, threads, .letter = 't', .argument = "N",
+              .initial = "2", .min = 1, .max = 64, .doc = "host threads"),
+    TSR_FIELD(DOUBLE, "interval", options, interval, .argument = "T",
+              .initial = "0.5", .unit = "s", .doc = "time between two looks"),
+    TSR_FIELD(PAIR, "range", options, range, .argument = "LO,HI",
+              .doc = "of q"),
+    TSR_FIELD(BOOL, "dry-run", options, dry_run, .letter = 'n',
+              .doc = "check everything, sample nothing"),
+    {0}};
 
 static const tsr_field keys[] = {{.name = "chains",
                                   .type = TSR_FIELD_INT,
@@ -54,156 +54,29 @@ static const tsr_field *get_keys(void)
     return keys;
 }
 
-static const tsr_usage usage = {.arguments = "CONFIG [MORE]",
-                                .min_arguments = 1,
-                                .max_arguments = 2,
-                                .options = options,
-                                .about = "First paragraph.\n\nSecond one.",
-                                .fields = get_keys};
-
-enum { MAX_WORDS = 12 };
-
-static tsr_status parse(const char *const *words, tsr_args **args, tsr_err *err)
-{
-    int n = 0;
-    while (words[n] != NULL)
-        n++;
-    return tsr_args_parse(&usage, n, words, args, err);
-}
-
-/* The words again, as they can be typed. */
-static void test_command(void **state)
-{
-    (void)state;
-    static const char *const words[] = {"--set", "a=[1, 2]", "-od", "c", NULL};
-    tsr_args *args = NULL;
-    assert_int_equal(parse(words, &args, NULL), TSR_OK);
-    char *text = tsr_args_command(args, "tessera show");
-    assert_string_equal(text, "tessera show --set 'a=[1, 2]' -od c");
-    free(text);
-    tsr_args_free(args);
-}
-
-static void test_forms(void **state)
-{
-    (void)state;
-    static const char *const lines[][MAX_WORDS] = {
-        {"--output", "d", "--threads=4", "--set", "a=1", "c", "--set=b=2",
-         "-n"},
-        {"c", "-o", "d", "-t4", "--set=a=1", "--dry-run", "--set", "b=2"},
-        {"-nod", "--set", "a=1", "-t=4", "--set", "b=2", "--", "c"},
-        {"-n", "-n", "--threads", "4", "--set=a=1", "-o=d", "--set=b=2", "c"}};
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        tsr_args *args = NULL;
-        tsr_err err;
-        const char *const *values, *const *arguments;
-        long threads = 0;
-        if (parse(lines[i], &args, &err) != TSR_OK)
-            fail_msg("line %zu: %s", i, err.message);
-        assert_string_equal(tsr_args_value(args, "output"), "d");
-        assert_int_equal(tsr_args_values(args, "set", &values), 2);
-        assert_string_equal(values[0], "a=1");
-        assert_string_equal(values[1], "b=2");
-        assert_int_equal(tsr_args_count(args, "dry-run"), i == 3 ? 2 : 1);
-        assert_int_equal(tsr_args_long(args, "threads", 1, 64, &threads, &err),
-                         TSR_OK);
-        assert_int_equal(threads, 4);
-        assert_int_equal(tsr_args_arguments(args, &arguments), 1);
-        assert_string_equal(arguments[0], "c");
-        tsr_args_free(args);
-    }
-}
-
-static void test_defaults(void **state)
-{
-    (void)state;
-    static const char *const line[] = {"--", "-x", "--set", NULL};
-    tsr_args *args = NULL;
-    const char *const *values, *const *arguments;
-    double interval = 0.0;
-    long sets = 5;
-    assert_int_equal(parse(line, &args, NULL), TSR_OK);
-    assert_int_equal(tsr_args_arguments(args, &arguments), 2);
-    assert_string_equal(arguments[0], "-x"); /* "--" ended the options */
-    assert_string_equal(arguments[1], "--set");
-    assert_string_equal(tsr_args_value(args, "output"), "runs/new");
-    assert_int_equal(tsr_args_count(args, "output"), 0);
-    assert_int_equal(tsr_args_values(args, "set", &values), 0);
-    assert_null(tsr_args_value(args, "set"));
-    assert_int_equal(tsr_args_double(args, "interval", 0, 9, &interval, NULL),
-                     TSR_OK);
-    assert_true(interval == 0.5);
-    assert_int_equal(tsr_args_long(args, "set", 0, 9, &sets, NULL), TSR_OK);
-    assert_int_equal(sets, 5); /* absent, no default: stays */
-    tsr_args_free(args);
-    static const char *const dash[] = {"-", NULL};
-    assert_int_equal(parse(dash, &args, NULL), TSR_OK);
-    assert_int_equal(tsr_args_arguments(args, &arguments), 1);
-    tsr_args_free(args);
-}
-
-static void test_errors(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *word[4];
-        const char *message;
-    } rows[] = {
-        {{"--ouput", "d", "c"},
-         "unknown option '--ouput'; did you mean '--output'?"},
-        {{"--ouput=d", "c"},
-         "unknown option '--ouput'; did you mean '--output'?"},
-        {{"--verbos", "c"},
-         "unknown option '--verbos'; did you mean '--verbose'?"},
-        {{"--colour", "c"},
-         "unknown option '--colour'; --help lists the options"},
-        {{"--=x", "c"}, "unknown option '--'; --help lists the options"},
-        {{"-nx", "c"},
-         "unknown option '-x' in '-nx'; --help lists the options"},
-        {{"c", "--output"}, "option '--output' needs a value: --output DIR"},
-        {{"c", "-o"}, "option '--output' needs a value: --output DIR"},
-        {{"c", "--output", "-q"},
-         "option '--output' needs a value: --output DIR"},
-        {{"c", "-o", "--dry-run"},
-         "option '--output' needs a value: --output DIR"},
-        {{"c", "--dry-run=1"}, "option '--dry-run' takes no value"},
-        {{"c", "-oa", "--output=b"}, "option '--output' is given twice"},
-        {{"-v", "--quiet", "c"}, "--verbose and --quiet exclude each other"},
-        {{"-n"}, "missing argument: expected CONFIG [MORE]"},
-        {{"a", "b", "c"}, "one argument too many: 'c'"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tsr_args *args = NULL;
-        tsr_err err = {.status = TSR_OK};
-        assert_int_equal(parse(rows[i].word, &args, &err), TSR_E_USAGE);
-        assert_string_equal(err.message, rows[i].message);
-        assert_null(args);
-    }
-    static const char *const line[] = {"c", "-t", "0", NULL};
-    tsr_args *args = NULL;
-    tsr_err err;
-    long threads = 7;
-    assert_int_equal(parse(line, &args, &err), TSR_OK);
-    assert_int_equal(tsr_args_long(args, "threads", 1, 64, &threads, &err),
-                     TSR_E_USAGE);
-    assert_int_equal(err.status, TSR_E_USAGE);
-    assert_string_equal(err.message, "option '--threads': value '0' is out of "
-                                     "range: expected integer in [1, 64]");
-    assert_int_equal(threads, 7);
-    tsr_args_free(args);
-}
-
-/* ---- the program around it ---- */
+/* ---- the program ---- */
 
 static tsr_status last_status;
+static int is_wordy; /* options are printed, too, and the words again */
 
 static tsr_status run_show(const tsr_args *args, FILE *out, tsr_log *log,
                            tsr_err *err)
 {
     (void)log;
-    const char *const *word;
-    int n = tsr_args_arguments(args, &word);
-    for (int i = 0; i < n; i++)
-        fprintf(out, "%s\n", word[i]);
+    const options *o = args->options;
+    for (int i = 0; i < args->n; i++)
+        fprintf(out, "%s\n", args->argument[i]);
+    if (is_wordy) {
+        tsr_pool pool = {0};
+        char *again = tsr_args_command(args, "tessera show", &pool);
+        fprintf(out, "%s %ld %g [%g, %g] %d", o->output, o->threads,
+                o->interval, o->range[0], o->range[1],
+                tsr_args_given(args, "dry-run"));
+        for (int i = 0; i < o->set.n; i++)
+            fprintf(out, " %s", o->set.item[i]);
+        fprintf(out, "\n%s\n", again);
+        tsr_pool_clear(&pool);
+    }
     return last_status == TSR_OK || last_status == TSR_E_NO
                ? last_status
                : tsr_fail(err, last_status, "it failed");
@@ -211,15 +84,16 @@ static tsr_status run_show(const tsr_args *args, FILE *out, tsr_log *log,
 
 static const tsr_command show = {.name = "show",
                                  .doc = "print the arguments",
-                                 .usage = {.arguments = "CONFIG [MORE]",
-                                           .min_arguments = 1,
-                                           .max_arguments = 2,
-                                           .options = options,
-                                           .about = "First line.\nNext.\n\n"
-                                                    "Second one.",
-                                           .fields = get_keys},
+                                 .arguments = "CONFIG [MORE]",
+                                 .options = option_fields,
+                                 .size = sizeof(options),
+                                 .about = "First line.\nNext.\n\n"
+                                          "Second one.",
+                                 .keys = get_keys,
                                  .run = run_show};
 static const tsr_command *const commands[] = {&show, NULL};
+
+enum { MAX_WORDS = 14 };
 
 typedef struct {
     int exit_status;
@@ -241,6 +115,99 @@ static outcome program(const char *const *words)
     fclose(message);
     return o;
 }
+
+/* ---- the words ---- */
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word[MAX_WORDS];
+        const char *out; /* arguments, options, the words again */
+    } rows[] = {
+        {{"show", "--output", "d", "--threads=4", "--set", "a=1", "c",
+          "--set=b=2", "-n"},
+         "c\nd 4 0.5 [0, 0] 1 a=1 b=2\ntessera show --output d --threads=4 "
+         "--set a=1 c --set=b=2 -n\n"},
+        {{"show", "c", "-o", "d", "-t4", "--set=a=1", "--dry-run", "--set",
+          "b=2"},
+         "c\nd 4 0.5 [0, 0] 1 a=1 b=2\ntessera show c -o d -t4 --set=a=1 "
+         "--dry-run --set b=2\n"},
+        {{"show", "-nod", "--set", "a=[1, 2]", "-t=4", "--", "c"},
+         "c\nd 4 0.5 [0, 0] 1 a=[1, 2]\ntessera show -nod --set 'a=[1, 2]' "
+         "-t=4 -- c\n"},
+        {{"show", "-n", "-n", "-o=null", "--interval", "1e-2", "c", "--range",
+          "0.1,0.2"},
+         "c\nnull 2 0.01 [0.1, 0.2] 2\ntessera show -n -n -o=null --interval "
+         "1e-2 c --range 0.1,0.2\n"},
+        {{"show", "--", "-x", "--set"},
+         "-x\n--set\nruns/new 2 0.5 [0, 0] 0\ntessera show -- -x --set\n"},
+        {{"show", "-"}, "-\nruns/new 2 0.5 [0, 0] 0\ntessera show -\n"}};
+    is_wordy = 1;
+    last_status = TSR_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        outcome o = program(rows[i].word);
+        assert_string_equal(o.message, "");
+        assert_string_equal(o.out, rows[i].out);
+        free(o.out);
+        free(o.message);
+    }
+    is_wordy = 0;
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word[5];
+        const char *message;
+    } rows[] = {
+        {{"show", "--ouput", "d", "c"},
+         "unknown option '--ouput'; did you mean '--output'?"},
+        {{"show", "--verbos", "c"},
+         "unknown option '--verbos'; did you mean '--verbose'?"},
+        {{"show", "--colour", "c"},
+         "unknown option '--colour'; --help lists the options"},
+        {{"show", "--=x", "c"},
+         "unknown option '--'; --help lists the options"},
+        {{"show", "-nx", "c"},
+         "unknown option '-x' in '-nx'; --help lists the options"},
+        {{"show", "c", "--output"},
+         "option '--output' needs a value: --output DIR"},
+        {{"show", "c", "-o"}, "option '--output' needs a value: --output DIR"},
+        {{"show", "c", "--output", "-q"},
+         "option '--output' needs a value: --output DIR"},
+        {{"show", "c", "-o", "--dry-run"},
+         "option '--output' needs a value: --output DIR"},
+        {{"show", "c", "--dry-run=1"}, "option '--dry-run' takes no value"},
+        {{"show", "c", "-oa", "--output=b"},
+         "option '--output' is given twice"},
+        {{"show", "-v", "--quiet", "c"},
+         "--verbose and --quiet exclude each other"},
+        {{"show", "-n"}, "missing argument: expected CONFIG [MORE]"},
+        {{"show", "a", "b", "c"}, "one argument too many: 'c'"},
+        {{"show", "c", "-t", "0"},
+         "option '--threads': value '0' is out of range: expected integer in "
+         "[1, 64]"},
+        {{"show", "c", "-t", "null"},
+         "option '--threads': value 'null' is not an integer: expected integer "
+         "in [1, 64]"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char expected[300];
+        outcome o = program(rows[i].word);
+        snprintf(expected, sizeof expected,
+                 "tessera show: %s\n'tessera show --help' shows how it is "
+                 "used.\n",
+                 rows[i].message);
+        assert_string_equal(o.message, expected);
+        assert_string_equal(o.out, "");
+        assert_int_equal(o.exit_status, 64);
+        free(o.out);
+        free(o.message);
+    }
+}
+
+/* ---- the program around them ---- */
 
 static void test_program(void **state)
 {
@@ -316,6 +283,7 @@ static const char command_help[] =
     "                       there; may be repeated\n"
     "  -t, --threads N      host threads (default 2)\n"
     "      --interval T     time between two looks (default 0.5 s)\n"
+    "      --range LO,HI    of q\n"
     "  -n, --dry-run        check everything, sample nothing\n"
     "  -h, --help           show this text and stop\n"
     "  -v, --verbose        say more\n"
@@ -403,8 +371,7 @@ static void test_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_command),   cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_words),     cmocka_unit_test(test_errors),
         cmocka_unit_test(test_program),   cmocka_unit_test(test_help),
         cmocka_unit_test(test_full_disk),
     };

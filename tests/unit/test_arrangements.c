@@ -156,7 +156,6 @@ static tsr_frames *make_frames(int apart)
     double x[N_RESIDUE][3];
     tsr_err err;
     tsr_frames *frames;
-    int n_bad;
     write_model();
     for (int c = 0; c < N_CHAIN; c++) {
         char name[40];
@@ -179,7 +178,7 @@ static tsr_frames *make_frames(int apart)
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);
     }
-    if (tsr_frames_open(io_dir, &frames, &n_bad, NULL, &err) != TSR_OK)
+    if (tsr_frames_open(io_dir, NULL, &frames, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return frames;
 }

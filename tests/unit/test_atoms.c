@@ -474,7 +474,6 @@ static void all_models(void **state)
         assert_near(xyz[2 * k + 1][0], 2.0 + k, 1e-9);
     }
     tsr_atoms_free(a);
-    free(xyz);
     char *third = strstr(text, "MODEL        3");
     memmove(third, third + 15, strlen(third + 15) + 1);
     third[13] = 'C', third[14] = 'B'; /* another atom */
@@ -489,7 +488,6 @@ static void all_models(void **state)
         TSR_OK);
     assert_int_equal(n, 1);
     tsr_atoms_free(a);
-    free(xyz);
 }
 
 /* At q = 0 the model displaces the solvent's density times its volume, and a

@@ -24,7 +24,7 @@ static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {
     tsr_convergence out;
     tsr_err err;
-    if (tsr_convergence_make(n_chain, n_draw, value, &out, &err) != TSR_OK)
+    if (tsr_convergence_make(0, n_chain, n_draw, value, &out, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return out;
 }
@@ -211,7 +211,7 @@ static void test_nothing_to_say(void **state)
     free(value);
 
     tsr_err err;
-    assert_int_equal(tsr_convergence_make(0, 5, NULL, &c, &err),
+    assert_int_equal(tsr_convergence_make(0, 0, 5, NULL, &c, &err),
                      TSR_E_INTERNAL);
 }
 
@@ -237,7 +237,7 @@ static void test_groups(void **state)
                 value[i * SHORT + d] = own + gsl_ran_gaussian(random, 1.0);
         }
         assert_int_equal(
-            tsr_convergence_of_groups(N_GROUP, MANY, SHORT, value, &c, &err),
+            tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err),
             TSR_OK);
         const double single = of(MANY, SHORT, value).rhat;
         assert_true(c.rhat_chains == single);
@@ -251,11 +251,10 @@ static void test_groups(void **state)
     for (int i = 0; i < EACH * SHORT; i++)
         value[i] += 2.0;
     assert_int_equal(
-        tsr_convergence_of_groups(N_GROUP, MANY, SHORT, value, &c, &err),
-        TSR_OK);
+        tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err), TSR_OK);
     assert_true(c.rhat > expected + 0.02);
     /* groups that do not come out even are none */
-    assert_int_equal(tsr_convergence_of_groups(7, MANY, SHORT, value, &c, &err),
+    assert_int_equal(tsr_convergence_make(7, MANY, SHORT, value, &c, &err),
                      TSR_OK);
     assert_true(isnan(c.rhat_chains) && c.rhat == of(MANY, SHORT, value).rhat);
     gsl_rng_free(random);

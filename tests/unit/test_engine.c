@@ -1,6 +1,6 @@
 /* The reference engine against closed forms, and what all engines refuse. */
 #include "../engine_support.h"
-#include "gpu/plan.h"
+#include "gpu/engine_device.h"
 
 enum { N_Q = 40 };
 static const double dq = 0.02;

@@ -93,7 +93,6 @@ static void turn(double x[3], double angle)
 static void make(fixture *f)
 {
     tsr_err err;
-    int n_bad;
     const char *input = io_text("input.pdb", input_text);
     if (tsr_structure_read(input, &f->input, &err) != TSR_OK)
         fail_msg("%s", err.message);
@@ -117,9 +116,8 @@ static void make(fixture *f)
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
     }
-    if (tsr_frames_open(io_dir, &f->frames, &n_bad, NULL, &err) != TSR_OK)
+    if (tsr_frames_open(io_dir, NULL, &f->frames, &err) != TSR_OK)
         fail_msg("%s", err.message);
-    assert_int_equal(n_bad, 0);
 }
 
 static void clear(fixture *f)
@@ -157,22 +155,26 @@ static void test_damaged_frames(void **state)
 {
     (void)state;
     fixture f;
-    tsr_err bad, err;
-    int n_bad;
+    tsr_err err;
     const tsr_drawn_frame *frame;
     tsr_frames *frames;
+    char *told = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&told, &size);
+    tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     make(&f);
     io_text("trajectory-002.h5", "no HDF5");
-    assert_int_equal(tsr_frames_open(io_dir, &frames, &n_bad, &bad, &err),
-                     TSR_OK);
-    assert_int_equal(n_bad, 1);
-    assert_has(bad.message, "trajectory-002.h5");
+    assert_int_equal(tsr_frames_open(io_dir, log, &frames, &err), TSR_OK);
+    tsr_log_free(log);
+    fclose(stream);
+    assert_has(told, "1 trajectory is left out: ");
+    assert_has(told, "trajectory-002.h5");
+    free(told);
     assert_int_equal(tsr_frames_list(frames, &frame), N_CHAIN * N_FRAME);
     tsr_frames_free(frames);
     io_text("model.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   "
                          "0.000  1.00  0.00           C\n");
-    assert_int_equal(tsr_frames_open(io_dir, &frames, &n_bad, &bad, &err),
-                     TSR_E_DATA);
+    assert_int_equal(tsr_frames_open(io_dir, NULL, &frames, &err), TSR_E_DATA);
     assert_has(err.message, "has 11 atoms");
     assert_null(frames);
     clear(&f);
@@ -327,7 +329,7 @@ static void test_models(void **state)
         }
         tsr_motion motion;
         /* OXT apart, equal up to the digits of the file */
-        assert_near(tsr_superpose(14, (const double(*)[3])theirs,
+        assert_near(tsr_superpose(14, NULL, (const double(*)[3])theirs,
                                   (const double(*)[3])first, &motion),
                     0.0, 2e-3);
         tsr_structure_free(back);
@@ -350,9 +352,9 @@ static void test_superpose(void **state)
         tsr_motion_apply(&to, b[i]);
         b[i][1] += 7.0;
     }
-    assert_near(
-        tsr_superpose(5, (const double(*)[3])a, (const double(*)[3])b, &back),
-        0.0, 1e-7);
+    assert_near(tsr_superpose(5, NULL, (const double(*)[3])a,
+                              (const double(*)[3])b, &back),
+                0.0, 1e-7);
     for (int i = 0; i < 5; i++) {
         tsr_motion_apply(&back, b[i]);
         assert_near(tsr_vec3_distance(a[i], b[i]), 0.0, 1e-9);
@@ -360,8 +362,8 @@ static void test_superpose(void **state)
     /* a mirror image cannot be reached; what is left is what is returned */
     for (int i = 0; i < 5; i++)
         b[i][0] = -a[i][0], b[i][1] = a[i][1], b[i][2] = a[i][2];
-    double rmsd =
-        tsr_superpose(5, (const double(*)[3])a, (const double(*)[3])b, &back);
+    double rmsd = tsr_superpose(5, NULL, (const double(*)[3])a,
+                                (const double(*)[3])b, &back);
     double sum = 0.0;
     for (int i = 0; i < 5; i++) {
         tsr_motion_apply(&back, b[i]);

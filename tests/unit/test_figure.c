@@ -5,12 +5,11 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
-/* What a figure of these numbers becomes, as SVG and as JSON; caller frees. */
+/* What a figure of these numbers becomes; caller frees. */
 static void draw(int is_log, int n, const double *x, const double *y,
-                 const char *label, char **svg, char **json, tsr_panel *panel)
+                 const char *label, char **svg, tsr_panel *panel)
 {
     tsr_err err;
-    size_t size;
     tsr_figure f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
     tsr_figure_panel(&f, "y's \"name\"", is_log, 200);
     tsr_figure_layer(&f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
@@ -20,9 +19,6 @@ static void draw(int is_log, int n, const double *x, const double *y,
     if (tsr_figure_finish(&f, &err) != TSR_OK ||
         tsr_figure_svg_text(&f, svg, &err) != TSR_OK)
         fail_msg("%s", err.message);
-    FILE *out = open_memstream(json, &size);
-    tsr_figure_print_json(&f, out);
-    fclose(out);
     *panel = f.panel[0];
     tsr_figure_clear(&f);
 }
@@ -40,18 +36,15 @@ static void test_awkward_numbers(void **state)
     for (size_t i = 0; i < sizeof y / sizeof *y; i++)
         for (int is_log = 0; is_log < 2; is_log++)
             for (int n = 0; n <= 6; n += 3) {
-                char *svg, *json;
+                char *svg;
                 tsr_panel panel;
-                draw(is_log, n, x, y[i], "data", &svg, &json, &panel);
+                draw(is_log, n, x, y[i], "data", &svg, &panel);
                 assert_true(panel.y0 < panel.y1 && isfinite(panel.y0) &&
                             isfinite(panel.y1));
                 assert_true(!is_log || panel.y0 > 0.0);
                 assert_null(strstr(svg, "nan"));
                 assert_null(strstr(svg, "inf"));
-                assert_null(strstr(json, "nan"));
-                assert_null(strstr(json, ":inf"));
                 free(svg);
-                free(json);
             }
 }
 
@@ -59,28 +52,24 @@ static void test_range(void **state)
 {
     (void)state;
     const double x[3] = {1.0, 2.0, 3.0}, y[3] = {1.0, -5.0, 100.0};
-    char *svg, *json;
+    char *svg;
     tsr_panel panel;
-    draw(0, 3, x, y, NULL, &svg, &json, &panel);
+    draw(0, 3, x, y, NULL, &svg, &panel);
     assert_near(panel.y0, -5.0 - 0.05 * 105.0, 1e-12);
     assert_near(panel.y1, 100.0 + 0.05 * 105.0, 1e-12);
     free(svg);
-    free(json);
     const double zero[3] = {0.0, 0.0, 0.0};
-    draw(0, 3, x, zero, NULL, &svg, &json, &panel);
+    draw(0, 3, x, zero, NULL, &svg, &panel);
     assert_near(panel.y1 - panel.y0, 1.1, 1e-12); /* 0 to 1, and air */
     free(svg);
-    free(json);
     /* one point of a line can be seen */
-    draw(0, 1, x, y, NULL, &svg, &json, &panel);
+    draw(0, 1, x, y, NULL, &svg, &panel);
     assert_non_null(strstr(svg, "r=\"2.40\""));
     free(svg);
-    free(json);
-    draw(1, 3, x, y, NULL, &svg, &json, &panel);
+    draw(1, 3, x, y, NULL, &svg, &panel);
     assert_near(panel.y0, 1.0 / pow(100.0, 0.05), 1e-12);
     assert_near(panel.y1, 100.0 * pow(100.0, 0.05), 1e-9);
     free(svg);
-    free(json);
 }
 
 /* Ticks that differ are written differently, and not longer than needed; the
@@ -91,14 +80,13 @@ static void test_ticks_and_colours(void **state)
     const double ranges[][3] = {
         {28.97602, 28.97607, 28.97612}, {0.0, 5e6, 1e7}, {-500.0, -250.0, 0.0}};
     static const char *const text[] = {">28.97604<", ">4e+06<", ">-200<"};
-    char *svg, *json;
+    char *svg;
     tsr_panel panel;
     tsr_err err;
     for (int i = 0; i < 3; i++) {
-        draw(0, 3, ranges[i], ranges[i], NULL, &svg, &json, &panel);
+        draw(0, 3, ranges[i], ranges[i], NULL, &svg, &panel);
         assert_has(svg, text[i]);
         free(svg);
-        free(json);
     }
     const double z[3] = {0.0, (double)NAN, 1.0};
     tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
@@ -117,15 +105,12 @@ static void test_names(void **state)
 {
     (void)state;
     const double x[2] = {0.0, 1.0};
-    char *svg, *json;
+    char *svg;
     tsr_panel panel;
-    draw(0, 2, x, x, "a'b\"c\\d</script>", &svg, &json, &panel);
+    draw(0, 2, x, x, "a'b\"c\\d</script>", &svg, &panel);
     assert_has(svg, "A &lt;title&gt; &amp;");
     assert_null(strstr(svg, "</script>"));
-    assert_null(strstr(json, "</script>"));
-    assert_has(json, "\"a'b\\\"c\\\\d\\u003c/script>\"");
     free(svg);
-    free(json);
 }
 
 static void test_csv(void **state)

@@ -130,7 +130,7 @@ static void split(void **state)
         name[i][1] = '\0';
         path[i] = name[i];
     }
-    tsr_path_list list = {14, path};
+    tsr_path_list list = {.n = 14, .path = path};
     int n_train, n_test;
     tsr_path_list_split(&list, 6, &n_train, train, &n_test, test);
     assert_int_equal(n_train, 12);

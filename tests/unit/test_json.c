@@ -185,6 +185,41 @@ static void too_deep(void **state)
     expect(&w, expected);
 }
 
+/* Values with and without keys and headings, as text and as JSON. */
+static void put_table(tsr_table *t)
+{
+    const char *const name[] = {"a", "bc"};
+    const double value[] = {1.25, (double)NAN};
+    for (int i = 0; i < 2; i++) {
+        tsr_table_row(t, NULL);
+        tsr_table_put(t, "name|the~name %-*s n|n %3d x|x %7.2f~%% y %g", 8,
+                      name[i], 10 * i, value[i], 0.5);
+        tsr_table_put(t, "fits %i big|big %8.1e | %-3s big_n %ld", i == 1,
+                      12345.0, i == 0 ? "*" : "", 1L << 40);
+        tsr_table_end(t);
+    }
+}
+
+static void tables(void **state)
+{
+    (void)state;
+    written w;
+    begin(&w);
+    put_table(&(tsr_table){.out = w.json.out});
+    expect(&w, "the name   n       x      big\n"
+               "a          0  1.25 %  1.2e+04 *\n"
+               "bc        10       -  1.2e+04\n");
+    begin(&w);
+    tsr_json_array(&w.json, NULL);
+    put_table(&(tsr_table){.json = &w.json});
+    tsr_json_close(&w.json);
+    expect(&w, "[\n {\"name\": \"a\", \"n\": 0, \"x\": 1.25, \"y\": 0.5, "
+               "\"fits\": false, \"big\": 12345, \"big_n\": 1099511627776},\n"
+               " {\"name\": \"bc\", \"n\": 10, \"x\": null, \"y\": 0.5, "
+               "\"fits\": true, \"big\": 12345, \"big_n\": "
+               "1099511627776}]\n");
+}
+
 static void members(void **state)
 {
     (void)state;
@@ -199,9 +234,9 @@ static void members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members), cmocka_unit_test(tables),
         cmocka_unit_test(nesting), cmocka_unit_test(numbers),
-        cmocka_unit_test(members), cmocka_unit_test(strings),
-        cmocka_unit_test(script),  cmocka_unit_test(finding),
-        cmocka_unit_test(too_deep)};
+        cmocka_unit_test(strings), cmocka_unit_test(script),
+        cmocka_unit_test(finding), cmocka_unit_test(too_deep)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Pairs that are near against all pairs. */
 #include "core/random.h"
 #include "core/vec3.h"
-#include "prior/near.h"
+#include "prior/clash.h"
 
 #include <gsl/gsl_rng.h>
 #include <setjmp.h>

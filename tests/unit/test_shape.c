@@ -37,7 +37,6 @@ static tsr_frames *frames_of_states(int n_chain, int n_state,
     double x[N_RESIDUE][3];
     tsr_err err;
     tsr_frames *frames;
-    int n_bad;
     FILE *out = fopen(io_path("model.pdb"), "w");
     place(0.0, x);
     for (int i = 0; i < N_RESIDUE; i++)
@@ -75,7 +74,7 @@ static tsr_frames *frames_of_states(int n_chain, int n_state,
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);
     }
-    if (tsr_frames_open(io_dir, &frames, &n_bad, NULL, &err) != TSR_OK)
+    if (tsr_frames_open(io_dir, NULL, &frames, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return frames;
 }

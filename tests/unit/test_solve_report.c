@@ -1,4 +1,4 @@
-/* commands/solve_report: how many states the data ask for, in words and in
+/* commands/command_solve: how many states the data ask for, in words and in
  * JSON, by the difference of log evidence and the effective draws. */
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "commands/solve_report.h"
+#include "commands/solve.h"
 
 /* Two runs, of one and two states, the second by `gain` above. */
 typedef struct {

@@ -177,7 +177,7 @@ static void test_turned(void **state)
         }
         assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
                          TSR_OK);
-        assert_int_equal(tsr_convergence_make(4, N / 4, b, &second, NULL),
+        assert_int_equal(tsr_convergence_make(0, 4, N / 4, b, &second, NULL),
                          TSR_OK);
         assert_near(first.sd, second.sd, 0.01 * second.sd);
     }

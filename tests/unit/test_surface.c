@@ -136,16 +136,7 @@ static void profile_of(const tsr_atoms *a, double *pair)
         TSR_OK);
     double *factor = calloc(3 * (size_t)m->n_type * N_Q, sizeof *factor);
     tsr_atom_model_factors(m, N_Q, 0.04, factor);
-    tsr_debye_spec spec = {.n = m->n,
-                           .n_type = m->n_type,
-                           .n_comp = 3,
-                           .n_q = N_Q,
-                           .dq_inv_ang = 0.04,
-                           .xyz = (const double(*)[3])m->xyz,
-                           .type = m->type,
-                           .weight = m->surface,
-                           .weighted = TSR_ATOM_HYDRATION,
-                           .form_factor = factor};
+    const tsr_debye_spec spec = tsr_atom_model_spec(m, N_Q, 0.04, factor);
     assert_int_equal(tsr_debye_reference(&spec, NULL, pair, &err), TSR_OK);
     free(factor);
     tsr_atom_model_free(m);

@@ -51,17 +51,16 @@ static void shell(void **state)
 static void paragraphs(void **state)
 {
     (void)state;
-    int n;
-    char **text;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
     tsr_words w;
     tsr_words_begin(&w);
     tsr_words_say(&w, "\none\n\ntwo of it\n");
-    assert_int_equal(tsr_words_paragraphs(&w, &n, &text, NULL), TSR_OK);
-    assert_int_equal(n, 2);
-    assert_string_equal(text[0], "one");
-    assert_string_equal(text[1], "two of it");
-    tsr_paragraphs_free(n, text);
-    tsr_paragraphs_free(0, NULL);
+    assert_int_equal(tsr_words_print(&w, out, 2, "- ", NULL), TSR_OK);
+    fclose(out);
+    assert_string_equal(text, "-   one\n-   two of it\n");
+    free(text);
 }
 
 int main(void)

@@ -130,7 +130,7 @@ static void test_short_forms(void **state)
         config *c = read_well(empty[i], NULL);
         assert_string_equal(c->name, "run");
         assert_int_equal(c->sampler.chains, 8);
-        assert_int_equal(c->prior.restraints.n, 2);
+        assert_int_equal(c->prior.restraints.n, 0);
         tsr_fields_clear(config_fields, c);
     }
     config *c = read_well("structure:\n  # file: x\nsampler:\n"

@@ -32,21 +32,20 @@ static const struct {
 
 typedef struct {
     const tsr_device *device;
-    FILE *out;
-    tsr_log *log;
-    tsr_json *json; /* NULL: a table */
+    tsr_table *table;
     double seconds; /* of a row */
     int is_quick;
 } bench;
 
 /* A molecule and a map of it. */
 typedef struct {
+    tsr_pool pool;
     int n;
     double (*xyz)[3];
     unsigned char *z;
     tsr_blur_table blur;
-    tsr_pool pool;
     tsr_map *map;
+    tsr_systems whole; /* one system of all atoms */
 } problem;
 
 static double uniform(uint64_t *state)
@@ -54,13 +53,6 @@ static double uniform(uint64_t *state)
     *state =
         *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(*state >> 11) * 0x1p-53;
-}
-
-static void problem_clear(problem *p)
-{
-    free(p->xyz);
-    free(p->z);
-    tsr_pool_clear(&p->pool);
 }
 
 /* Atoms of a cube of the lattice that lie between the radii, until there are
@@ -94,16 +86,17 @@ static tsr_status make_atoms(problem *p, int which, tsr_err *err)
     const double inner = sizes[which].inner * outer, side = EDGE * cbrt(17.5);
     const int most = (int)(outer / side) + 1;
     uint64_t state = 2014;
-    p->xyz = calloc((size_t)n + 1, sizeof *p->xyz);
-    p->z = calloc((size_t)n + 1, 1);
-    if (p->xyz == NULL || p->z == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %d atoms", n);
+    TSR_TRY(tsr_systems_make(&p->pool, 1, (size_t)n + 1, &p->whole, err));
+    p->xyz = p->whole.xyz;
+    p->z = p->whole.z;
     for (int z = -most; z < most; z++)
         for (int y = -most; y < most; y++)
             for (int x = -most; x < most; x++) {
                 const double corner[3] = {side * x, side * y, side * z};
                 fill_cube(p, n, corner, inner, outer, &state);
             }
+    p->whole.n = 1;
+    p->whole.first[1] = p->n;
     return TSR_OK;
 }
 
@@ -133,17 +126,10 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
     TSR_TRY(tsr_blur_make(TSR_BLUR_GAUSSIAN, sizes[which].resolution_ang, 0.3,
                           3, element, &wide, err));
     TSR_TRY(tsr_map_new(&grid, &p->pool, &p->map, err));
-    const int first[2] = {0, p->n};
-    const tsr_density_batch batch = {.n_system = 1,
-                                     .first = first,
-                                     .xyz = (const double(*)[3])p->xyz,
-                                     .z = p->z};
     const tsr_density_options o = {.density = p->map->value};
     tsr_status status = tsr_map_sum_new(device, p->map, &engine, err);
-    if (status == TSR_OK)
-        status = tsr_density_set_blur(engine, &wide, err);
-    if (status == TSR_OK)
-        status = tsr_density_run(engine, &batch, &o, &sums, err);
+    TSR_THEN(status, tsr_density_set_blur(engine, &wide, err));
+    TSR_THEN(status, tsr_systems_run(&p->whole, engine, &o, &sums, err));
     tsr_density_free(engine);
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
         p->map->value[k] += (float)(10.0 * (uniform(&state) - 0.5));
@@ -151,28 +137,6 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
 }
 
 /* ---- rows ---- */
-
-/* What a call's time consists of, in milliseconds. Parts overlap: atoms are
- * sent while others are placed, and placing waits for the bus. */
-static const struct {
-    const char *name;
-    size_t at;
-} parts[] = {{"build", offsetof(tsr_map_sum_times, build_s)},
-             {"map", offsetof(tsr_map_sum_times, map_s)},
-             {"place", offsetof(tsr_map_sum_times, place_s)},
-             {"send", offsetof(tsr_map_sum_times, send_s)},
-             {"queue", offsetof(tsr_map_sum_times, queue_s)},
-             {"kernels", offsetof(tsr_map_sum_times, kernel_s)},
-             {"read", offsetof(tsr_map_sum_times, read_s)}};
-
-enum { N_PART = sizeof parts / sizeof parts[0] };
-
-static double part_ms(const tsr_map_sum_times *times, int k)
-{
-    double seconds;
-    memcpy(&seconds, (const char *)times + parts[k].at, sizeof seconds);
-    return 1e3 * seconds;
-}
 
 typedef struct {
     const char *which; /* cold, resident, component, components */
@@ -186,69 +150,52 @@ static void print_head(const bench *b)
 {
     char line[1024];
     const tsr_device_info *info = tsr_device_get_info(b->device);
-    if (b->json != NULL) {
-        tsr_bench_begin_json(b->json, info);
-        return;
-    }
     tsr_device_describe(info, line, sizeof line);
-    fprintf(b->out, "%s\n\n%-13s %7s %10s %5s  %-10s %5s %10s %12s %8s", line,
-            "molecule", "atoms", "voxels", "R, A", "case", "batch", "wall, ms",
-            "systems/s", "error");
-    for (int k = 0; k < N_PART; k++)
-        fprintf(b->out, " %8s", parts[k].name);
-    fputs("\n", b->out);
+    if (b->table->json != NULL)
+        tsr_bench_begin_json(b->table->json, info);
+    else
+        fprintf(b->table->out, "%s\n\n", line);
 }
 
 static void print_row(const bench *b, int which, const problem *p, const row *r)
 {
-    const double rate = 1e3 * r->n_system / r->wall_ms;
-    const int n_atom = r->n_system > 1 || strcmp(r->which, "component") == 0
-                           ? COMPONENT
-                           : p->n;
-    const size_t n_voxel = tsr_map_n_voxel(&p->map->grid);
-    if (b->json == NULL) {
-        char error[16] = "-";
-        if (isfinite(r->error))
-            snprintf(error, sizeof error, "%.1e", r->error);
-        fprintf(b->out, "%-13s %7d %10zu %5.1f  %-10s %5d %10.3f %12.1f %8s",
-                sizes[which].name, n_atom, n_voxel, sizes[which].resolution_ang,
-                r->which, r->n_system, r->wall_ms, rate, error);
-        for (int k = 0; k < N_PART; k++)
-            fprintf(b->out, " %8.3f", part_ms(&r->times, k));
-        fputs("\n", b->out);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_text(b->json, "molecule", sizes[which].name);
-    tsr_json_integer(b->json, "n_atom", n_atom);
-    tsr_json_integer(b->json, "n_voxel", (long long)n_voxel);
-    tsr_json_number(b->json, "resolution_ang", sizes[which].resolution_ang);
-    tsr_json_text(b->json, "case", r->which);
-    tsr_json_integer(b->json, "batch", r->n_system);
-    tsr_json_number(b->json, "wall_ms", r->wall_ms);
-    for (int k = 0; k < N_PART; k++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s_ms", parts[k].name);
-        tsr_json_number(b->json, name, part_ms(&r->times, k));
-    }
-    tsr_json_number(b->json, "systems_per_second", rate);
-    tsr_json_number(b->json, "error_of_cc", r->error);
-    tsr_json_close(b->json);
+    const int is_part = r->n_system > 1 || strcmp(r->which, "component") == 0;
+    const tsr_map_sum_times *x = &r->times;
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    tsr_table_put(t,
+                  "molecule|molecule %-13s n_atom|atoms %7d n_voxel|voxels "
+                  "%10ld resolution_ang|R,~A %5.1f case|case %-10s "
+                  "batch|batch %5d wall_ms|wall,~ms %10.3f "
+                  "systems_per_second|systems/s %12.1f error_of_cc|error %8.1e",
+                  sizes[which].name, is_part ? COMPONENT : p->n,
+                  (long)tsr_map_n_voxel(&p->map->grid),
+                  sizes[which].resolution_ang, r->which, r->n_system,
+                  r->wall_ms, 1e3 * r->n_system / r->wall_ms, r->error);
+    /* Parts overlap: atoms are sent while others are placed, and placing waits
+     * for the bus. */
+    tsr_table_put(t,
+                  "build_ms|build %8.3f map_ms|map %8.3f place_ms|place %8.3f "
+                  "send_ms|send %8.3f queue_ms|queue %8.3f "
+                  "kernels_ms|kernels %8.3f read_ms|read %8.3f",
+                  1e3 * x->build_s, 1e3 * x->map_s, 1e3 * x->place_s,
+                  1e3 * x->send_s, 1e3 * x->queue_s, 1e3 * x->kernel_s,
+                  1e3 * x->read_s);
+    tsr_table_end(t);
 }
 
 /* The fastest of the calls that fit the time, at least two. */
 static tsr_status measure(const bench *b, tsr_density_engine *engine,
-                          const tsr_density_batch *batch, row *r,
+                          const tsr_systems *systems, row *r,
                           tsr_density_sums *sums, tsr_err *err)
 {
     const tsr_density_options o = {0};
     const double start = tsr_clock_s();
     r->wall_ms = HUGE_VAL;
-    r->n_system = batch->n_system;
+    r->n_system = systems->n;
     for (int k = 0; k < 2 || tsr_clock_s() - start < b->seconds; k++) {
         const double from = tsr_clock_s();
-        TSR_TRY(tsr_density_run(engine, batch, &o, sums, err));
+        TSR_TRY(tsr_systems_run(systems, engine, &o, sums, err));
         const double wall_ms = 1e3 * (tsr_clock_s() - from);
         if (wall_ms < r->wall_ms) {
             r->wall_ms = wall_ms;
@@ -260,17 +207,15 @@ static tsr_status measure(const bench *b, tsr_density_engine *engine,
 }
 
 /* How far the correlation is from the reference's. */
-static tsr_status error_of(const problem *p, const tsr_density_batch *batch,
-                           const tsr_density_sums *sums, double *out,
-                           tsr_err *err)
+static tsr_status error_of(const problem *p, const tsr_density_sums *sums,
+                           double *out, tsr_err *err)
 {
     tsr_density_engine *exact;
     tsr_density_sums want;
     const tsr_density_options o = {0};
     TSR_TRY(tsr_density_reference_new(p->map, &exact, err));
     tsr_status status = tsr_density_set_blur(exact, &p->blur, err);
-    if (status == TSR_OK)
-        status = tsr_density_run(exact, batch, &o, &want, err);
+    TSR_THEN(status, tsr_systems_run(&p->whole, exact, &o, &want, err));
     tsr_density_free(exact);
     *out = fabs(tsr_map_cc(&sums->box) - tsr_map_cc(&want.box));
     return status;
@@ -281,94 +226,70 @@ static tsr_status error_of(const problem *p, const tsr_density_batch *batch,
 static tsr_status bench_whole(bench *b, int which, const problem *p,
                               tsr_density_engine **engine, tsr_err *err)
 {
-    const int first[2] = {0, p->n};
-    const tsr_density_batch batch = {.n_system = 1,
-                                     .first = first,
-                                     .xyz = (const double(*)[3])p->xyz,
-                                     .z = p->z};
     const tsr_density_options o = {0};
     tsr_density_sums sums;
     row r = {.which = "cold", .n_system = 1, .error = (double)NAN};
     const double start = tsr_clock_s();
     TSR_TRY(tsr_map_sum_new(b->device, p->map, engine, err));
     TSR_TRY(tsr_density_set_blur(*engine, &p->blur, err));
-    TSR_TRY(tsr_density_run(*engine, &batch, &o, &sums, err));
+    TSR_TRY(tsr_systems_run(&p->whole, *engine, &o, &sums, err));
     r.wall_ms = 1e3 * (tsr_clock_s() - start);
     r.times = tsr_map_sum_last(*engine);
     print_row(b, which, p, &r);
     r.which = "resident";
-    TSR_TRY(measure(b, *engine, &batch, &r, &sums, err));
-    TSR_TRY(error_of(p, &batch, &sums, &r.error, err));
+    TSR_TRY(measure(b, *engine, &p->whole, &r, &sums, err));
+    TSR_TRY(error_of(p, &sums, &r.error, err));
     print_row(b, which, p, &r);
     return TSR_OK;
 }
 
 /* Parts of 200 residues: one alone, and all parts of many frames at once. */
-static tsr_status bench_parts(bench *b, int which, const problem *p,
+static tsr_status bench_parts(bench *b, int which, problem *p,
                               tsr_density_engine *engine, tsr_err *err)
 {
-    const int n_part = p->n / COMPONENT;
-    const int n = b->is_quick ? 100 : MOST_BATCH;
-    const size_t n_atom = (size_t)n * COMPONENT;
-    double(*xyz)[3] = calloc(n_atom, sizeof *xyz);
-    unsigned char *z = calloc(n_atom, 1);
-    int *first = calloc((size_t)n + 1, sizeof *first);
-    tsr_density_sums *sums = calloc((size_t)n, sizeof *sums);
-    tsr_status status = TSR_OK;
-    if (xyz == NULL || z == NULL || first == NULL || sums == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for a batch");
-    for (int k = 0; k < n && status == TSR_OK; k++) {
-        const size_t from = (size_t)(k % n_part) * COMPONENT;
-        first[k + 1] = (k + 1) * COMPONENT;
-        memcpy(xyz + first[k], p->xyz + from, COMPONENT * sizeof *xyz);
-        const int frame = k / n_part;
-        const double shift = 0.01 * frame; /* so that no two are the same */
-        memcpy(z + first[k], p->z + from, COMPONENT);
-        for (int i = 0; i < COMPONENT; i++)
-            xyz[first[k] + i][0] += shift;
-    }
-    const int batches[2] = {1, n};
     static const char *const name[] = {"component", "components"};
-    for (int k = 0; k < 2 && status == TSR_OK; k++) {
-        const tsr_density_batch batch = {.n_system = batches[k],
-                                         .first = first,
-                                         .xyz = (const double(*)[3])xyz,
-                                         .z = z};
-        row r = {.which = name[k], .error = (double)NAN};
-        status = measure(b, engine, &batch, &r, sums, err);
-        if (status == TSR_OK)
-            print_row(b, which, p, &r);
+    const int n_part = p->n / COMPONENT;
+    const int n = b->is_quick ? 100 : MOST_BATCH, batches[2] = {1, n};
+    tsr_systems many;
+    tsr_density_sums *sums;
+    tsr_pool_array(&p->pool, sums, n);
+    TSR_TRY(tsr_systems_make(&p->pool, n, (size_t)n * COMPONENT, &many, err));
+    for (int k = 0; k < n; k++) {
+        const int from = k % n_part * COMPONENT;
+        const double shift = 0.01 * (k / n_part); /* no two are the same */
+        double(*x)[3] =
+            tsr_systems_add(&many, COMPONENT, NULL,
+                            (const double(*)[3])p->xyz + from, p->z + from);
+        for (int i = 0; i < COMPONENT; i++)
+            x[i][0] += shift;
     }
-    free(xyz);
-    free(z);
-    free(first);
-    free(sums);
-    return status;
+    for (int k = 0; k < 2; k++) {
+        row r = {.which = name[k], .error = (double)NAN};
+        many.n = batches[k];
+        TSR_TRY(measure(b, engine, &many, &r, sums, err));
+        print_row(b, which, p, &r);
+    }
+    return TSR_OK;
 }
 
 static tsr_status bench_size(bench *b, int which, tsr_err *err)
 {
-    problem p = {0};
+    problem p = {.n = 0};
     tsr_density_engine *engine = NULL;
     tsr_status status = make_atoms(&p, which, err);
-    if (status == TSR_OK)
-        status = make_map(&p, b->device, which, err);
-    if (status == TSR_OK)
-        status = bench_whole(b, which, &p, &engine, err);
-    if (status == TSR_OK)
-        status = bench_parts(b, which, &p, engine, err);
+    TSR_THEN(status, make_map(&p, b->device, which, err));
+    TSR_THEN(status, bench_whole(b, which, &p, &engine, err));
+    TSR_THEN(status, bench_parts(b, which, &p, engine, err));
     tsr_density_free(engine);
-    problem_clear(&p);
+    tsr_pool_clear(&p.pool);
     return status;
 }
 
-tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
-                         FILE *out, tsr_log *log, tsr_err *err)
+tsr_status tsr_bench_map(const tsr_device *device, tsr_table *table,
+                         int is_quick, tsr_err *err)
 {
     bench b = {.device = device,
-               .out = out,
-               .log = log,
-               .json = json,
+               .table = table,
                .seconds = is_quick ? 0.05 : 1.0,
                .is_quick = is_quick};
     const int n = is_quick ? 1 : (int)(sizeof sizes / sizeof sizes[0]);
@@ -376,7 +297,5 @@ tsr_status tsr_bench_map(const tsr_device *device, tsr_json *json, int is_quick,
     print_head(&b);
     for (int k = 0; k < n && status == TSR_OK; k++)
         status = bench_size(&b, k, err);
-    while (json != NULL && json->depth > 0 && status == TSR_OK)
-        tsr_json_close(json);
     return status;
 }

@@ -123,11 +123,10 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
     if (status != TSR_OK || m->flexible[0] == NULL)
         return status;
     /* the same coordinates, other freedom */
-    char *item[3];
+    char own[3][16], *item[3];
     for (int k = 0; k < 3; k++) {
-        item[k] = strdup(m->flexible[k]);
-        status = tsr_allocated(item[k], err);
-        TSR_THEN(status, status);
+        snprintf(own[k], sizeof own[k], "%s", m->flexible[k]);
+        item[k] = own[k];
     }
     const tsr_strings flexible = {3, item};
     coiled = b->first;
@@ -144,8 +143,6 @@ static tsr_status open_case(bench_case *b, const molecule *m, int quick,
         status = open_prior(b, err);
     }
     tsr_conformation_free(coiled);
-    for (int k = 0; k < 3; k++)
-        free(item[k]);
     return status;
 }
 
@@ -242,35 +239,35 @@ static tsr_status measure(bench_case *b, int move, int is_quick, row *out,
     return status;
 }
 
-static void put_row(tsr_json *j, const char *of, const char *move, const row *r)
+static void put_row(tsr_table *t, const char *of, const char *move,
+                    const row *r)
 {
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "molecule", of);
-    tsr_json_integer(j, "n_residue", N_RESIDUE);
-    tsr_json_text(j, "move", move);
-    j->digits = 6;
-    tsr_json_number(j, "proposals_per_second", r->per_second);
-    j->digits = 4;
-    tsr_json_number(j, "acceptance", r->acceptance);
-    tsr_json_number(j, "none", r->none);
-    tsr_json_number(j, "dirty_tiles", r->dirty);
-    tsr_json_close(j);
+    tsr_table_row(t, NULL);
+    tsr_table_put(t,
+                  "molecule|molecule %-8s n_residue %d move|move %-11s "
+                  "proposals_per_second|proposals/s %12.0f acceptance %g "
+                  "none %g dirty_tiles %g |accepted %9.1f~%% |none %9.1f~%% "
+                  "|dirty~tiles %11.1f~%%",
+                  of, N_RESIDUE, move, r->per_second, r->acceptance, r->none,
+                  r->dirty, 100.0 * r->acceptance, 100.0 * r->none,
+                  100.0 * r->dirty);
+    tsr_table_end(t);
 }
 
-tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
-                           tsr_log *log, tsr_err *err)
+tsr_status tsr_bench_moves(tsr_table *table, int is_quick, tsr_log *log,
+                           tsr_err *err)
 {
+    tsr_json *json = table->json;
     tsr_status status = TSR_OK;
     if (json != NULL) {
         tsr_json_object(json, NULL);
         tsr_json_text(json, "version", TSR_VERSION);
         tsr_json_array(json, "moves");
     } else
-        fprintf(out,
+        fprintf(table->out,
                 "%d residues, two bodies each; one thread; excluded volume "
-                "included, likelihood not\n\n%-8s %-11s %12s %9s %9s %11s\n",
-                N_RESIDUE, "molecule", "move", "proposals/s", "accepted",
-                "none", "dirty tiles");
+                "included, likelihood not\n\n",
+                N_RESIDUE);
     for (size_t m = 0; m < sizeof molecules / sizeof *molecules; m++) {
         bench_case b;
         tsr_info(log, "%s: %s", molecules[m].name, molecules[m].doc);
@@ -285,24 +282,16 @@ tsr_status tsr_bench_moves(tsr_json *json, int is_quick, FILE *out,
             status = measure(&b, k, is_quick, &r, err);
             if (status != TSR_OK)
                 break;
-            if (json != NULL)
-                put_row(json, molecules[m].name, type->name, &r);
-            else
-                fprintf(out, "%-8s %-11s %12.0f %7.1f %% %7.1f %% %9.1f %%\n",
-                        molecules[m].name, type->name, r.per_second,
-                        100.0 * r.acceptance, 100.0 * r.none, 100.0 * r.dirty);
-            fflush(out);
+            put_row(table, molecules[m].name, type->name, &r);
         }
         clear(&b);
         if (status != TSR_OK)
             return status;
     }
-    while (json != NULL && json->depth > 0)
-        tsr_json_close(json);
     if (json == NULL)
         fputs("\nnone: nothing could be proposed (no closure was found). "
               "accepted: under the prior\nalone. dirty tiles: of the engine's, "
               "32 bodies a side.\n",
-              out);
+              table->out);
     return status;
 }

@@ -146,48 +146,24 @@ static tsr_status run(const tsr_bench_sampling_options *o, const char *folder,
 
 /* ---- the table ---- */
 
-static void print_json(const row *r, tsr_json *json)
+static void print_row(const row *r, tsr_table *t)
 {
-    json->digits = 6;
-    tsr_json_object(json, NULL);
-    tsr_json_text(json, "config", r->config);
-    tsr_json_integer(json, "chains", r->n_chain);
-    tsr_json_integer(json, "draws", r->draws);
-    tsr_json_integer(json, "variables", r->n_variable);
-    tsr_json_number(json, "seconds", r->seconds);
-    tsr_json_number(json, "steps_per_second", r->steps_per_s);
-    tsr_json_number(json, "least_ess_bulk_per_second", r->bulk / r->seconds);
-    tsr_json_number(json, "least_ess_tail_per_second", r->tail / r->seconds);
-    tsr_json_number(json, "rhat", r->rhat);
-    tsr_json_number(json, "seconds_to_convergence",
-                    r->converged ? r->seconds : (double)NAN);
-    tsr_json_text(json, "slowest", r->slowest);
-    tsr_json_text(json, "largest_rhat", r->farthest);
-    tsr_json_close(json);
-    fflush(json->out);
-}
-
-static void print_row(const row *r, FILE *out)
-{
-    char converged[24] = "-";
-    if (r->converged)
-        snprintf(converged, sizeof converged, "%.1f s", r->seconds);
-    fprintf(out, "%-28s %6d %8.1f %10.0f %9.2f %9.2f %7.3f %10s  %s, %s\n",
-            r->config, r->n_chain, r->seconds, r->steps_per_s,
-            r->bulk / r->seconds, r->tail / r->seconds, r->rhat, converged,
-            r->slowest, r->farthest);
-    fflush(out);
-}
-
-static void print_head(FILE *out)
-{
-    fprintf(out,
-            "Effective draws a second, the least of all variables, from the "
-            "start of each\nrun, warm-up included; converged: R-hat < 1.01 and "
-            "ESS > 400 of all of them.\n\n%-28s %6s %8s %10s %9s %9s %7s "
-            "%10s  %s\n",
-            "configuration", "chains", "seconds", "steps/s", "bulk/s", "tail/s",
-            "R-hat", "converged", "least, largest R-hat");
+    const double converged = r->converged ? r->seconds : (double)NAN;
+    char both[256];
+    snprintf(both, sizeof both, " %s, %s", r->slowest, r->farthest);
+    tsr_table_row(t, NULL);
+    tsr_table_put(t,
+                  "config|configuration %-28s chains|chains %6d draws %ld "
+                  "variables %d seconds|seconds %8.1f "
+                  "steps_per_second|steps/s %10.0f "
+                  "least_ess_bulk_per_second|bulk/s %9.2f "
+                  "least_ess_tail_per_second|tail/s %9.2f rhat|R-hat %7.3f "
+                  "seconds_to_convergence|converged %10.1f~s "
+                  "|~least,~largest~R-hat %-20s slowest %s largest_rhat %s",
+                  r->config, r->n_chain, r->draws, r->n_variable, r->seconds,
+                  r->steps_per_s, r->bulk / r->seconds, r->tail / r->seconds,
+                  r->rhat, converged, both, r->slowest, r->farthest);
+    tsr_table_end(t);
 }
 
 /* ---- all of them ---- */
@@ -203,16 +179,18 @@ static void clean(const char *folder)
 }
 
 static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
-                          const char *const *config, FILE *out, tsr_log *log,
-                          tsr_err *err)
+                          const char *const *config, tsr_table *table,
+                          tsr_log *log, tsr_err *err)
 {
-    tsr_json json = {.out = out};
     tsr_status status = TSR_OK;
-    if (o->json) {
-        tsr_json_object(&json, NULL);
-        tsr_json_array(&json, "sampling");
+    if (table->json != NULL) {
+        tsr_json_object(table->json, NULL);
+        tsr_json_array(table->json, "sampling");
     } else {
-        print_head(out);
+        fputs("Effective draws a second, the least of all variables, from the "
+              "start of each\nrun, warm-up included; converged: R-hat < 1.01 "
+              "and ESS > 400 of all of them.\n\n",
+              table->out);
     }
     for (int k = 0; k < n && status == TSR_OK; k++) {
         const char *where = getenv("TMPDIR");
@@ -231,25 +209,19 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
             status = tsr_fail(err, own, "%s", why.message);
         else if (own != TSR_OK)
             tsr_warn(log, "%s is left out: %s", config[k], why.message);
-        else if (o->json)
-            print_json(&r, &json);
         else
-            print_row(&r, out);
+            print_row(&r, table);
         stop_after(0);
-    }
-    if (o->json) {
-        tsr_json_close(&json);
-        tsr_json_close(&json);
     }
     return status;
 }
 
 tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
-                              FILE *out, tsr_log *log, tsr_err *err)
+                              tsr_table *table, tsr_log *log, tsr_err *err)
 {
     glob_t found = {0};
     if (options->n_config > 0)
-        return run_all(options, options->n_config, options->config, out, log,
+        return run_all(options, options->n_config, options->config, table, log,
                        err);
     glob("configs/demo/demo.yaml", 0, NULL, &found);
     glob("configs/*.yaml", found.gl_pathc > 0 ? GLOB_APPEND : 0, NULL, &found);
@@ -258,7 +230,7 @@ tsr_status tsr_bench_sampling(const tsr_bench_sampling_options *options,
             ? tsr_fail(err, TSR_E_NOINPUT,
                        "there is no configs/*.yaml here: name configurations")
             : run_all(options, (int)found.gl_pathc,
-                      (const char *const *)found.gl_pathv, out, log, err);
+                      (const char *const *)found.gl_pathv, table, log, err);
     globfree(&found);
     return status;
 }

@@ -3,10 +3,10 @@
  */
 #include "bench/command_bench.h"
 
-#include "bench/engine_bench.h"
 #include "gpu/engine_device.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* Between these sizes lie those where both settings are as good: lar's 382
  * bodies and three domains' 528 want the one, the ligase's 1131 the other. */
@@ -105,39 +105,25 @@ static tsr_status try_settings(tuner *t, tsr_page_tile_options o,
     return TSR_OK;
 }
 
-/* Every value of one setting, with the best of the others so far. */
-static tsr_status try_each(tuner *t, const int *value,
-                           int *(*setting)(tsr_page_tile_options *),
+/* Every value of the setting at an offset, with the best of the others so far.
+ */
+static tsr_status try_each(tuner *t, const int *value, size_t setting,
                            tsr_page_tile_options *best, double *best_mean,
                            tsr_err *err)
 {
     const tsr_page_tile_options from = *best;
     for (int i = 0; value[i] != 0; i++) {
         tsr_page_tile_options o = from;
-        if (*setting(&o) == value[i])
+        int *at = (int *)(void *)((char *)&o + setting);
+        if (*at == value[i])
             continue; /* was tried */
-        *setting(&o) = value[i];
+        *at = value[i];
         TSR_TRY(try_settings(t, o, best, best_mean, err));
     }
     return TSR_OK;
 }
 
-static int *tile_of(tsr_page_tile_options *o)
-{
-    return &o->tile;
-}
-static int *parts_of(tsr_page_tile_options *o)
-{
-    return &o->parts;
-}
-static int *split_of(tsr_page_tile_options *o)
-{
-    return &o->split;
-}
-static int *difference_of(tsr_page_tile_options *o)
-{
-    return &o->difference;
-}
+#define SETTING(name) offsetof(tsr_page_tile_options, name)
 
 /* Settings for one size of molecule, as a line for molecules of up to `most`
  * bodies. */
@@ -156,17 +142,18 @@ static tsr_status tune(tuner *t, int is_quick, int most, char *line,
     fprintf(t->out, "%s, %d bodies\n%5s %5s %5s %10s %8s\n", info->name,
             t->n_body, "tile", "parts", "split", "difference", "time");
     TSR_THEN(status, try_settings(t, best, &best, &mean, err));
-    TSR_THEN(status, try_each(t, is_quick ? few_tiles : tiles, tile_of, &best,
-                              &mean, err));
+    TSR_THEN(status, try_each(t, is_quick ? few_tiles : tiles, SETTING(tile),
+                              &best, &mean, err));
     if (status == TSR_OK && !is_simd)
-        status = try_each(t, parts, parts_of, &best, &mean, err);
+        status = try_each(t, parts, SETTING(parts), &best, &mean, err);
     if (status == TSR_OK && !is_simd)
-        status = try_each(t, splits, split_of, &best, &mean, err);
+        status = try_each(t, splits, SETTING(split), &best, &mean, err);
     if (status == TSR_OK) {
         const int differences[] = {
             -1, best.tile / 8, best.tile / 4, 3 * best.tile / 8, best.tile / 2,
             0};
-        status = try_each(t, differences, difference_of, &best, &mean, err);
+        status =
+            try_each(t, differences, SETTING(difference), &best, &mean, err);
     }
     if (status != TSR_OK)
         return status;

@@ -4,7 +4,6 @@
 #include "bench/command_bench.h"
 #include "commands/command.h"
 
-#include "bench/engine_bench.h"
 #include "core/json.h"
 #include "gpu/engine_device.h"
 
@@ -12,38 +11,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tsr_option options[] = {
-    TSR_OPTION_JSON,
-    {.name = "device",
-     .argument = "DEVICE",
-     .initial = "auto",
-     .doc = "auto, gpu, cpu, a number or part of a name"},
-    {.name = "engine",
-     .argument = "ENGINE",
-     .initial = "tiles",
-     .doc = "tiles, or waves: plane waves, for a half that turns as one, "
-            "from one small molecule to batches of large ones"},
-    {.name = "quick", .doc = "small systems and short runs only"},
-    {.name = "moves",
-     .doc = "measure the moves of the sampler instead: proposals a second, "
-            "acceptance, dirty tiles; needs no device"},
-    {.name = "map",
-     .doc = "measure the comparison of models with density maps instead"},
-    {.name = "sampling",
-     .doc =
-         "run CONFIGs instead (default: configs/ here) and count independent "
-         "draws a second"},
-    {.name = "time",
-     .argument = "SECONDS",
-     .initial = "60",
-     .doc = "with --sampling: at most so long each, if not converged before"},
-    {.name = "set",
-     .argument = "KEY=VALUE",
-     .repeats = 1,
-     .doc = "with --sampling: override a key of all of them"},
-    {.name = "tune",
-     .doc = "find the engine's settings for this device instead, and print the "
-            "lines for its table"},
+static const char *const engine_words[] = {"tiles", "waves", NULL};
+
+typedef struct {
+    int json, engine, quick, moves, map, sampling, tune;
+    char *device;
+    long time;
+    tsr_strings set;
+} options;
+
+static const tsr_field fields[] = {
+    TSR_OPTION_JSON(options),
+    TSR_FIELD(STRING, "device", options, device, .argument = "DEVICE",
+              .initial = "auto",
+              .doc = "auto, gpu, cpu, a number or part of a name"),
+    TSR_FIELD(CHOICE, "engine", options, engine, .argument = "ENGINE",
+              .initial = "tiles", .words = engine_words,
+              .doc = "tiles, or waves: plane waves, for a half that turns as "
+                     "one, from one small molecule to batches of large ones"),
+    TSR_FIELD(BOOL, "quick", options, quick,
+              .doc = "small systems and short runs only"),
+    TSR_FIELD(BOOL, "moves", options, moves,
+              .doc = "measure the moves of the sampler instead: proposals a "
+                     "second, acceptance, dirty tiles; needs no device"),
+    TSR_FIELD(BOOL, "map", options, map,
+              .doc = "measure the comparison of models with density maps "
+                     "instead"),
+    TSR_FIELD(BOOL, "sampling", options, sampling,
+              .doc = "run CONFIGs instead (default: configs/ here) and count "
+                     "independent draws a second"),
+    TSR_FIELD(INT, "time", options, time, .argument = "SECONDS",
+              .initial = "60", .min = 1, .max = 1000000,
+              .doc = "with --sampling: at most so long each, if not converged "
+                     "before"),
+    TSR_FIELD(STRINGS, "set", options, set, .argument = "KEY=VALUE",
+              .doc = "with --sampling: override a key of all of them"),
+    TSR_FIELD(BOOL, "tune", options, tune,
+              .doc = "find the engine's settings for this device instead, and "
+                     "print the lines for its table"),
     {0}};
 
 static const char about[] =
@@ -64,9 +69,8 @@ static const double slack = 1.5;
 
 typedef struct {
     const tsr_device *device;
-    FILE *out;
     tsr_log *log;
-    tsr_json *json; /* NULL: a table */
+    tsr_table *table; /* of rows */
     int quick;
     int is_wave;    /* of plane waves, and so of rigid halves alone */
     double seconds; /* a row */
@@ -100,36 +104,21 @@ static double share_of_bound(const bench *b, int n_body,
 
 static void print_row(bench *b, int n_body, const tsr_bench_row *row)
 {
-    const char *name = tsr_bench_case_name(row->which);
-    double per_second = 1e6 / row->wall_us_per_profile;
-    double share = share_of_bound(b, n_body, row);
-    if (b->json == NULL) {
-        char error[16] = "-", part[16] = "-", device[16] = "-";
-        if (isfinite(row->max_rel_error))
-            snprintf(error, sizeof error, "%.1e", row->max_rel_error);
-        if (isfinite(share))
-            snprintf(part, sizeof part, "%.0f %%", 100.0 * share);
-        if (isfinite(row->device_us_per_profile))
-            snprintf(device, sizeof device, "%.2f", row->device_us_per_profile);
-        fprintf(b->out, "%5d  %-13s %5d %11.2f %11s %12.0f %8s %9s\n", n_body,
-                name, row->batch, row->wall_us_per_profile, device, per_second,
-                part, error);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_integer(b->json, "n_body", n_body);
-    tsr_json_integer(b->json, "n_q", N_Q);
-    tsr_json_text(b->json, "engine", b->is_wave ? "waves" : "tiles");
-    tsr_json_text(b->json, "case", name);
-    tsr_json_integer(b->json, "batch", row->batch);
-    tsr_json_number(b->json, "wall_us_per_profile", row->wall_us_per_profile);
-    tsr_json_number(b->json, "device_us_per_profile",
-                    row->device_us_per_profile);
-    tsr_json_number(b->json, "max_rel_error", row->max_rel_error);
-    tsr_json_number(b->json, "profiles_per_second", per_second);
-    tsr_json_number(b->json, "share_of_bound", share);
-    tsr_json_close(b->json);
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    const double share = share_of_bound(b, n_body, row);
+    tsr_table_put(t,
+                  "n_body|bodies %6d n_q %d engine %s case|case %-13s "
+                  "batch|batch %5d wall_us_per_profile|wall %11.2f "
+                  "device_us_per_profile|device %11.2f "
+                  "profiles_per_second|profiles/s %12.0f share_of_bound %g "
+                  "|of~bound %8.0f~%% max_rel_error|error %9.1e",
+                  n_body, N_Q, b->is_wave ? "waves" : "tiles",
+                  tsr_bench_case_name(row->which), row->batch,
+                  row->wall_us_per_profile, row->device_us_per_profile,
+                  1e6 / row->wall_us_per_profile, share, 100.0 * share,
+                  row->max_rel_error);
+    tsr_table_end(t);
 }
 
 static int is_patient(const bench *b, int n_body, int n_batch,
@@ -219,25 +208,17 @@ static tsr_status bench_batch(bench *b, int n_body, int n_batch,
     return status;
 }
 
-static void print_threads(const bench *b, int n_body, tsr_bench_case which,
+static void print_threads(bench *b, int n_body, tsr_bench_case which,
                           int n_batch, int n, double rate)
 {
-    if (b->json == NULL) {
-        fprintf(b->out,
-                "%5d threads, two batches of %3d each %12.0f "
-                "profiles/s\n",
-                n, n_batch, rate);
-        fflush(b->out);
-        return;
-    }
-    tsr_json_object(b->json, NULL);
-    tsr_json_integer(b->json, "threads", n);
-    tsr_json_integer(b->json, "n_body", n_body);
-    tsr_json_integer(b->json, "n_q", N_Q);
-    tsr_json_text(b->json, "case", tsr_bench_case_name(which));
-    tsr_json_integer(b->json, "batch", n_batch);
-    tsr_json_number(b->json, "profiles_per_second", rate);
-    tsr_json_close(b->json);
+    tsr_table *t = b->table;
+    tsr_table_row(t, NULL);
+    tsr_table_put(t,
+                  "threads|threads %7d n_body|bodies %6d n_q %d case|case "
+                  "%-13s batch|batch,~two~each %15d "
+                  "profiles_per_second|profiles/s %12.0f",
+                  n, n_body, N_Q, tsr_bench_case_name(which), n_batch, rate);
+    tsr_table_end(t);
 }
 
 /* Host threads that share the device, as a sampler's do. */
@@ -246,9 +227,6 @@ static tsr_status bench_threads(bench *b, int n_body, tsr_bench_case which,
 {
     tsr_bench_problem *problem = NULL;
     tsr_engine *engine = NULL;
-    if (b->json == NULL)
-        fprintf(b->out, "\nhost threads, %d bodies, %s\n", n_body,
-                tsr_bench_case_name(which));
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, most, slack, &problem, err);
     TSR_THEN(status, tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),
@@ -274,10 +252,13 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
                      middle[] = {64, 0};
     const int is_gpu =
         tsr_device_get_info(b->device)->type == TSR_DEVICE_GPU && !b->quick;
-    if (b->json != NULL) {
-        tsr_json_close(b->json);
-        tsr_json_array(b->json, "threads");
+    if (b->table->json != NULL) {
+        tsr_json_close(b->table->json);
+        tsr_json_array(b->table->json, "threads");
+    } else {
+        fputs("\nhost threads that share the device\n", b->table->out);
     }
+    b->table->n_row = 0;
     if (!is_gpu)
         return bench_threads(b, b->quick ? 256 : THREAD_BODIES,
                              TSR_BENCH_CONTIGUOUS10, few,
@@ -291,10 +272,8 @@ static tsr_status bench_all_threads(bench *b, tsr_err *err)
 void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info)
 {
     tsr_json_object(json, NULL);
-    tsr_json_text(json, "device", info->name);
-    tsr_json_text(json, "platform", info->platform);
-    tsr_json_text(json, "driver", info->driver);
-    tsr_json_text(json, "version", TSR_VERSION);
+    tsr_json_members(json, "device %s platform %s driver %s version %s",
+                     info->name, info->platform, info->driver, TSR_VERSION);
     tsr_json_array(json, "rows");
 }
 
@@ -302,87 +281,74 @@ static void print_head(const bench *b)
 {
     const tsr_device_info *info = tsr_device_get_info(b->device);
     char line[1024];
-    if (b->json != NULL) {
-        tsr_bench_begin_json(b->json, info);
+    FILE *out = b->table->out;
+    if (b->table->json != NULL) {
+        tsr_bench_begin_json(b->table->json, info);
         return;
     }
     tsr_device_describe(info, line, sizeof line);
-    fprintf(b->out, "%s\n%d q; times in microseconds a profile, the fastest ",
+    fprintf(out, "%s\n%d q; times in microseconds a profile, the fastest ",
             line, N_Q);
     if (b->bound > 0.0)
-        fprintf(b->out,
+        fprintf(out,
                 "submit; bound: 2 multiply-adds a pair and q at %.3g "
                 "a second\n\n",
                 b->bound);
     else
         fputs("submit; the device's multiply-adds a second are not known\n\n",
-              b->out);
-    fprintf(b->out, "%5s  %-13s %5s %11s %11s %12s %8s %9s\n", "bodies", "case",
-            "batch", "wall", "device", "profiles/s", "of bound", "error");
+              out);
 }
 
-static tsr_status sampling(const tsr_args *args, FILE *out, tsr_log *log,
-                           tsr_err *err)
+/* Of the engine. */
+static tsr_status bench_engine(bench *b, tsr_err *err)
 {
-    tsr_bench_sampling_options o = {.device = tsr_args_value(args, "device"),
-                                    .json = tsr_args_count(args, "json") > 0};
-    o.n_config = tsr_args_arguments(args, &o.config);
-    o.n_set = tsr_args_values(args, "set", &o.set);
-    TSR_TRY(tsr_args_long(args, "time", 1, 1000000, &o.seconds, err));
-    return tsr_bench_sampling(&o, out, log, err);
+    static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
+    static const int batches[] = {1, 8, 64, 256, 0};
+    print_head(b);
+    for (int m = 0; sizes[m] > 0; m++) {
+        double wall_us[TSR_BENCH_N_CASE] = {0.0};
+        for (int n = 0; batches[n] > 0; n++)
+            if (!b->quick || (sizes[m] <= 256 && batches[n] <= 8))
+                TSR_TRY(bench_batch(b, sizes[m], batches[n], wall_us, err));
+    }
+    return b->is_wave ? TSR_OK : bench_all_threads(b, err);
 }
 
 static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
                             tsr_err *err)
 {
-    static const int sizes[] = {64, 256, 1024, 1888, 4096, 8192, 0};
-    static const int batches[] = {1, 8, 64, 256, 0};
-    int quick = tsr_args_count(args, "quick") > 0;
+    const options *o = args->options;
+    const int quick = o->quick;
     tsr_json json = {.out = out, .digits = 6};
-    bench b = {.out = out,
+    tsr_table table = {.out = out, .json = o->json ? &json : NULL};
+    bench b = {.table = &table,
                .log = log,
-               .json = tsr_args_count(args, "json") > 0 ? &json : NULL,
                .quick = quick,
                .seconds = quick ? 0.01 : 0.2,
+               .is_wave = o->engine,
                .patience_us = quick ? 1e5 : 1e6};
     tsr_device *device = NULL;
-    const char *engine = tsr_args_value(args, "engine");
-    b.is_wave = strcmp(engine, "waves") == 0;
-    if (!b.is_wave && strcmp(engine, "tiles") != 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--engine: '%s'; tiles or waves are possible", engine);
-    if (tsr_args_count(args, "sampling") > 0)
-        return sampling(args, out, log, err);
-    if (tsr_args_arguments(args, &(const char *const *){NULL}) > 0)
+    const tsr_bench_sampling_options sampling = {
+        .n_config = args->n,
+        .config = args->argument,
+        .n_set = o->set.n,
+        .set = (const char *const *)o->set.item,
+        .device = o->device,
+        .seconds = o->time};
+    if (!o->sampling && args->n > 0)
         return tsr_fail(err, TSR_E_USAGE, "only --sampling takes a CONFIG");
-    if (tsr_args_count(args, "moves") > 0)
-        return tsr_bench_moves(b.json, quick, out, log, err);
-    tsr_status status =
-        tsr_device_open(tsr_args_value(args, "device"), &device, err);
-    if (status != TSR_OK)
-        return status;
-    b.device = device;
-    b.bound = multiply_adds(tsr_device_get_info(device));
-    if (tsr_args_count(args, "tune") > 0) {
-        status = tsr_bench_tune(device, quick, out, log, err);
-        tsr_device_free(device);
-        return status;
+    if (!o->sampling && !o->moves) {
+        TSR_TRY(tsr_device_open(o->device, &device, err));
+        b.device = device;
+        b.bound = multiply_adds(tsr_device_get_info(device));
     }
-    if (tsr_args_count(args, "map") > 0) {
-        status = tsr_bench_map(device, b.json, quick, out, log, err);
-        tsr_device_free(device);
-        return status;
-    }
-    print_head(&b);
-    for (int m = 0; sizes[m] > 0 && status == TSR_OK; m++) {
-        double wall_us[TSR_BENCH_N_CASE] = {0.0};
-        for (int n = 0; batches[n] > 0 && status == TSR_OK; n++)
-            if (!quick || (sizes[m] <= 256 && batches[n] <= 8))
-                status = bench_batch(&b, sizes[m], batches[n], wall_us, err);
-    }
-    if (!b.is_wave)
-        TSR_THEN(status, bench_all_threads(&b, err));
-    while (b.json != NULL && json.depth > 0 && status == TSR_OK)
+    const tsr_status status =
+        o->sampling ? tsr_bench_sampling(&sampling, &table, log, err)
+        : o->moves  ? tsr_bench_moves(&table, quick, log, err)
+        : o->tune   ? tsr_bench_tune(device, quick, out, log, err)
+        : o->map    ? tsr_bench_map(device, &table, quick, err)
+                    : bench_engine(&b, err);
+    while (json.depth > 0 && status == TSR_OK)
         tsr_json_close(&json);
     tsr_device_free(device);
     return status;
@@ -390,10 +356,10 @@ static tsr_status run_bench(const tsr_args *args, FILE *out, tsr_log *log,
 
 static const tsr_command command = {.name = "bench",
                                     .doc = TSR_BENCH_DOC,
-                                    .usage = {.arguments = "[CONFIG]...",
-                                              .max_arguments = 1000,
-                                              .options = options,
-                                              .about = about},
+                                    .arguments = "[CONFIG]...",
+                                    .options = fields,
+                                    .size = sizeof(options),
+                                    .about = about,
                                     .run = run_bench};
 
 int main(int argc, char **argv)

@@ -4,13 +4,14 @@
  * The bodies lie in a random ball with as many types as the shipped tables
  * have, from a generator of our own, so that every machine measures the same
  * problem. */
-#include "bench/engine_bench.h"
+#include "bench/command_bench.h"
 
 #include "core/clock.h"
-#include "core/vec3.h"
+#include "core/parallel.h"
+#include "core/pool.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 enum { N_TYPE = 21, MAX_RUNS = 2000, MIN_RUNS = 3 };
 
 struct tsr_bench_problem {
+    tsr_pool pool;
     tsr_engine_spec spec;
     double radius_ang;
     uint64_t state;   /* of the random numbers, to make it */
@@ -66,16 +68,7 @@ void tsr_bench_problem_free(tsr_bench_problem *p)
 {
     if (p == NULL)
         return;
-    free(p->random);
-    free(p->type);
-    free(p->form_factor);
-    free(p->unit);
-    free(p->rigid);
-    free(p->xyz);
-    free(p->moved);
-    free(p->range);
-    free(p->proposal);
-    free(p->profile);
+    tsr_pool_clear(&p->pool);
     free(p);
 }
 
@@ -91,25 +84,20 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
     size_t n = (size_t)n_body, all = n * (size_t)n_system;
     *out = NULL;
     tsr_bench_problem *p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for a benchmark");
+    TSR_TRY(tsr_allocated(p, err));
     p->state = UINT64_C(0x9e3779b97f4a7c15);
     p->radius_ang = 40.0 * cbrt(n_body / 1888.0);
-    p->random = calloc((size_t)n_system, sizeof *p->random);
-    p->type = calloc(n, sizeof *p->type);
-    p->form_factor =
-        calloc((size_t)N_TYPE * (size_t)n_q, sizeof *p->form_factor);
-    p->unit = calloc(n, sizeof *p->unit);
-    p->rigid = calloc(n, sizeof *p->rigid);
-    p->xyz = calloc(all, sizeof *p->xyz);
-    p->moved = calloc(all, sizeof *p->moved);
-    p->range = calloc(all, sizeof *p->range);
-    p->proposal = calloc((size_t)n_system, sizeof *p->proposal);
-    p->profile = calloc((size_t)n_system * (size_t)n_q, sizeof *p->profile);
-    if (p->random == NULL || p->type == NULL || p->form_factor == NULL ||
-        p->unit == NULL || p->rigid == NULL || p->xyz == NULL ||
-        p->moved == NULL || p->range == NULL || p->proposal == NULL ||
-        p->profile == NULL) {
+    tsr_pool_array(&p->pool, p->random, n_system);
+    tsr_pool_array(&p->pool, p->type, n);
+    tsr_pool_array(&p->pool, p->form_factor, N_TYPE * n_q);
+    tsr_pool_array(&p->pool, p->unit, n);
+    tsr_pool_array(&p->pool, p->rigid, n);
+    tsr_pool_array(&p->pool, p->xyz, all);
+    tsr_pool_array(&p->pool, p->moved, all);
+    tsr_pool_array(&p->pool, p->range, all);
+    tsr_pool_array(&p->pool, p->proposal, n_system);
+    tsr_pool_array(&p->pool, p->profile, n_system * n_q);
+    if (tsr_pool_check(&p->pool, err) != TSR_OK) {
         tsr_bench_problem_free(p);
         return tsr_fail(err, TSR_E_NOMEM,
                         "out of memory for %d systems of %d bodies", n_system,
@@ -206,12 +194,6 @@ static void propose(tsr_bench_problem *p, tsr_bench_case which, int system)
     proposal->n_range = 1;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* After it xyz and moved are the same again. */
 static void settle(tsr_bench_problem *p, tsr_batch *batch, int system,
                    int accept)
@@ -233,49 +215,30 @@ static void settle(tsr_bench_problem *p, tsr_batch *batch, int system,
         tsr_batch_reject(batch, system);
 }
 
-/* The pairs of body i with those before it, in double precision; sin and cos
- * of each q from those of the one before (their error grows as k epsilon). */
-static void add_pairs(const tsr_engine_spec *spec, const double (*xyz)[3],
-                      int i, double *sum)
-{
-    const int n_q = spec->n_q;
-    const double *fi = spec->form_factor + spec->type[i] * n_q;
-    for (int k = 0; k < n_q; k++)
-        sum[k] += fi[k] * fi[k];
-    for (int j = 0; j < i; j++) {
-        const double *fj = spec->form_factor + spec->type[j] * n_q;
-        double r = tsr_vec3_distance(xyz[i], xyz[j]);
-        double s1 = sin(spec->dq_inv_ang * r), c1 = cos(spec->dq_inv_ang * r);
-        double s = s1, c = c1;
-        double scale = r > 0.0 ? 2.0 / (spec->dq_inv_ang * r) : 0.0;
-        sum[0] += 2.0 * fi[0] * fj[0];
-        for (int k = 1; k < n_q; k++) {
-            double sinc = r > 0.0 ? s * scale / k : 2.0, before = s;
-            sum[k] += fi[k] * fj[k] * sinc;
-            s = s * c1 + c * s1;
-            c = c * c1 - before * s1;
-        }
-    }
-}
-
-/* System 0 as accepted, against double precision. */
+/* System 0 as accepted, against the reference engine. */
 static tsr_status compare(const tsr_bench_problem *p, tsr_batch *batch,
                           double *max_rel_error, tsr_err *err)
 {
-    const tsr_engine_spec *spec = &p->spec;
-    size_t n_q = (size_t)spec->n_q;
+    tsr_engine_spec spec = p->spec;
+    size_t n_q = (size_t)spec.n_q;
+    tsr_engine *engine = NULL;
+    tsr_batch *own = NULL;
     double *exact = calloc(2 * n_q, sizeof *exact), *profile = exact + n_q;
-    if (exact == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu q", n_q);
-    tsr_status status = tsr_batch_profile(batch, 0, profile, err);
-    for (int i = 0; i < spec->n_body && !status; i++)
-        add_pairs(spec, (const double(*)[3])p->xyz, i, exact);
+    spec.n_system = 1;
+    tsr_status status = tsr_allocated(exact, err);
+    TSR_THEN(status, tsr_batch_profile(batch, 0, profile, err));
+    TSR_THEN(status, tsr_engine_reference_new(&spec, &engine, err));
+    TSR_THEN(status, tsr_batch_new(engine, 1, &own, err));
+    TSR_THEN(status,
+             tsr_batch_set(own, 0, (const double(*)[3])p->xyz, exact, err));
     *max_rel_error = 0.0;
     for (size_t k = 0; k < n_q && !status; k++) {
         double error = fabs(profile[k] / exact[k] - 1.0);
         if (!(error <= *max_rel_error)) /* also where it is no number */
             *max_rel_error = error;
     }
+    tsr_batch_free(own);
+    tsr_engine_free(engine);
     free(exact);
     return status;
 }
@@ -337,7 +300,7 @@ tsr_status tsr_bench_run(tsr_bench_problem *p, tsr_engine *engine,
     if (!status && o->is_exact)
         status = compare(p, batch, &row->max_rel_error, err);
     if (!status) {
-        qsort(us, (size_t)n, sizeof *us, ascending);
+        gsl_sort(us, 1, (size_t)n);
         row->n_run = n;
         row->wall_us_per_profile = us[0] / o->n_batch;
         row->median_us_per_profile = us[n / 2] / o->n_batch;
@@ -382,10 +345,11 @@ static tsr_status worker_wait(bench_worker *w, int half, long round)
     return status;
 }
 
-static void *worker_main(void *argument)
+static void run_worker(void *context, int part, int thread)
 {
-    bench_worker *w = argument;
+    bench_worker *w = (bench_worker *)context + part;
     long round = 0;
+    (void)thread;
     w->status = worker_submit(w, 0);
     while (!w->status) {
         int is_over = 1e6 * tsr_clock_s() >= w->until_us;
@@ -397,7 +361,6 @@ static void *worker_main(void *argument)
             break;
         round++;
     }
-    return NULL;
 }
 
 tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
@@ -405,16 +368,15 @@ tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
                              double seconds, double *profiles_per_second,
                              tsr_err *err)
 {
-    int n_started = 0;
-    tsr_status status = TSR_OK;
+    tsr_pool pool = {0};
+    bench_worker *w;
+    long n_profile = 0;
     if (2 * n_thread * n_batch > p->spec.n_system)
         return tsr_fail(err, TSR_E_USAGE,
                         "%d threads with 2 x %d of %d systems", n_thread,
                         n_batch, p->spec.n_system);
-    bench_worker *w = calloc((size_t)n_thread, sizeof *w);
-    pthread_t *thread = calloc((size_t)n_thread, sizeof *thread);
-    if (w == NULL || thread == NULL)
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory for threads");
+    tsr_pool_array(&pool, w, n_thread);
+    tsr_status status = tsr_pool_check(&pool, err);
     for (int t = 0; t < n_thread && !status; t++) {
         w[t] = (bench_worker){.problem = p,
                               .which = which,
@@ -425,27 +387,20 @@ tsr_status tsr_bench_threads(tsr_bench_problem *p, tsr_engine *engine,
     }
     if (!status)
         status = set_systems(p, w[0].batch[0], 2 * n_thread * n_batch, err);
-    double start = 1e6 * tsr_clock_s();
-    for (; n_started < n_thread && !status; n_started += status == TSR_OK) {
-        w[n_started].until_us = start + 1e6 * seconds;
-        if (pthread_create(&thread[n_started], NULL, worker_main,
-                           &w[n_started]))
-            status =
-                tsr_fail(err, TSR_E_NOMEM, "cannot start thread %d", n_started);
-    }
-    long n_profile = 0;
-    for (int t = 0; t < n_started; t++) {
-        pthread_join(thread[t], NULL);
+    const double start = 1e6 * tsr_clock_s();
+    for (int t = 0; t < n_thread && !status; t++)
+        w[t].until_us = start + 1e6 * seconds;
+    if (!status)
+        tsr_parallel_run(n_thread, n_thread, run_worker, w);
+    const double taken_us = 1e6 * tsr_clock_s() - start;
+    for (int t = 0; w != NULL && t < n_thread; t++) {
         n_profile += w[t].n_profile;
         if (!status && w[t].status)
             status = tsr_fail(err, w[t].status, "%s", w[t].err.message);
-    }
-    *profiles_per_second =
-        1e6 * (double)n_profile / (1e6 * tsr_clock_s() - start);
-    for (int t = 0; w != NULL && t < n_thread; t++)
         for (int half = 0; half < 2; half++)
             tsr_batch_free(w[t].batch[half]);
-    free(thread);
-    free(w);
+    }
+    *profiles_per_second = 1e6 * (double)n_profile / taken_us;
+    tsr_pool_clear(&pool);
     return status;
 }

@@ -3,6 +3,7 @@
  * both body models it makes two tables. */
 #include "commands/command.h"
 #include "core/json.h"
+#include "core/pool.h"
 #include "core/text.h"
 #include "files/file.h"
 #include "posterior/setup.h"
@@ -12,6 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { BODIES_ONE, BODIES_TWO, BODIES_BOTH };
+static const char *const bodies_words[] = {"one", "two", "both", NULL};
+
+typedef struct {
+    char *output;
+    int bodies, evaluate, json, force;
+    long hold_out, threads;
+    tsr_strings table;
+} options;
 
 /* ---- --evaluate ----
  *
@@ -34,6 +45,7 @@ static const double setting[N_SETTING][2] = {
     {0.97, 1.0}, {0.97, 2.0}, {1.03, 1.0}, {1.03, 2.0}};
 
 typedef struct {
+    tsr_pool pool;
     int n_table, n_row;
     struct {
         char *name; /* as shown */
@@ -49,21 +61,15 @@ typedef struct {
 
 static void clear(evaluation *e)
 {
-    for (int t = 0; t < e->n_table; t++) {
-        free(e->file[t].name);
+    for (int t = 0; t < e->n_table; t++)
         tsr_form_factor_free(e->file[t].table);
-    }
-    free(e->file);
-    free(e->row);
-    free(e->name);
-    free(e->summary);
-    free(e->test);
-    tsr_path_list_clear(&e->list);
+    tsr_pool_clear(&e->list.pool);
+    tsr_pool_clear(&e->pool);
 }
 
-static const char *bodies_word(const tsr_form_factor_table *table)
+static int bodies_of(const tsr_form_factor_table *table)
 {
-    return table->model == TSR_BODIES_TWO ? "two" : "one";
+    return table->model == TSR_BODIES_TWO ? BODIES_TWO : BODIES_ONE;
 }
 
 static int is_plain(const evaluation *e, int row)
@@ -73,40 +79,44 @@ static int is_plain(const evaluation *e, int row)
 
 /* ---- what was found ---- */
 
-static void print_head(int width, const char *what, FILE *out)
+/* The errors of the bands (tsr_error_band), in text in per cent. */
+static void put_bands(tsr_table *t, const char *key, const double *error)
 {
-    fprintf(out, "%-*s  bodies  %-9s", width, "table", what);
-    for (int k = 0; k < 2 * TSR_ERROR_N_BAND; k++) {
-        const int b = k % TSR_ERROR_N_BAND;
-        char range[32];
-        snprintf(range, sizeof range, "%g-%g", tsr_error_band[b],
-                 tsr_error_band[b + 1]);
-        fprintf(out, "%s %8s", k == TSR_ERROR_N_BAND ? "  95 %:" : "", range);
-    }
-    fprintf(out, "\n");
+    if (t->json != NULL)
+        tsr_json_numbers(t->json, key, TSR_ERROR_N_BAND, error);
+    else
+        tsr_table_put(t,
+                      "|0-0.1 %8.2f |0.1-0.2 %8.2f |0.2-0.35 %8.2f "
+                      "|0.35-0.5 %8.2f",
+                      100.0 * error[0], 100.0 * error[1], 100.0 * error[2],
+                      100.0 * error[3]);
 }
 
-static void print_row(const evaluation *e, int r, int width, FILE *out)
+static void put_row(tsr_table *t, const evaluation *e, int r, int width)
 {
     const tsr_evaluation *row = &e->row[r];
-    char what[32];
+    tsr_table_row(t, NULL);
+    tsr_table_put(t, "table|table %-*s bodies|bodies %-6s components %d", width,
+                  e->name[r], bodies_words[bodies_of(row->table)],
+                  row->table->n_comp);
     if (is_plain(e, r))
-        snprintf(what, sizeof what, "%s", row->with_self ? "yes" : "no");
+        tsr_table_put(t, "self %i |S(q) %-9s", row->with_self,
+                      row->with_self ? "yes" : "no");
     else
-        snprintf(what, sizeof what, "%.2f %4g", row->c1, row->c2);
-    fprintf(out, "%-*s  %-6s  %-9s", width, e->name[r], bodies_word(row->table),
-            what);
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-        fprintf(out, " %8.2f", 100.0 * e->summary[r].band[b]);
-    fprintf(out, "       ");
-    for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-        fprintf(out, " %8.2f", 100.0 * e->summary[r].high[b]);
-    fprintf(out, "\n");
+        tsr_table_put(t, "c1|c1 %4.2f c2|c2 %4g", row->c1, row->c2);
+    put_bands(t, "median_rms_relative_error", e->summary[r].band);
+    tsr_table_put(t, "|95~%%: %5s", "");
+    put_bands(t, "high95_rms_relative_error", e->summary[r].high);
+    if (t->json != NULL)
+        tsr_json_numbers(t->json, "median_relative_error_by_q", TSR_ERROR_N_Q,
+                         e->summary[r].curve);
+    tsr_table_end(t);
 }
 
 static void print_table(const evaluation *e, FILE *out)
 {
     int width = 5;
+    tsr_table t = {.out = out};
     for (int r = 0; r < e->n_row; r++) {
         int n = (int)strlen(e->name[r]);
         width = n > width ? n : width;
@@ -119,38 +129,17 @@ static void print_table(const evaluation *e, FILE *out)
             e->n_test, e->list.n);
     for (int r = 0; r < e->n_row; r++) {
         if (r == 0 || is_plain(e, r) != is_plain(e, r - 1)) {
-            fprintf(out, "\n");
-            print_head(width, is_plain(e, r) ? "S(q)" : "c1     c2", out);
+            fputc('\n', out);
+            t.n_row = 0; /* another heading */
         }
-        print_row(e, r, width, out);
+        put_row(&t, e, r, width);
     }
-}
-
-static void put_row(tsr_json *j, const evaluation *e, int r)
-{
-    const tsr_evaluation *row = &e->row[r];
-    tsr_json_object(j, NULL);
-    tsr_json_text(j, "table", e->name[r]);
-    tsr_json_text(j, "bodies", bodies_word(row->table));
-    tsr_json_integer(j, "components", row->table->n_comp);
-    if (is_plain(e, r)) {
-        tsr_json_truth(j, "self", row->with_self);
-    } else {
-        tsr_json_number(j, "c1", row->c1);
-        tsr_json_number(j, "c2", row->c2);
-    }
-    tsr_json_numbers(j, "median_rms_relative_error", TSR_ERROR_N_BAND,
-                     e->summary[r].band);
-    tsr_json_numbers(j, "high95_rms_relative_error", TSR_ERROR_N_BAND,
-                     e->summary[r].high);
-    tsr_json_numbers(j, "median_relative_error_by_q", TSR_ERROR_N_Q,
-                     e->summary[r].curve);
-    tsr_json_close(j);
 }
 
 static void print_json(const evaluation *e, FILE *out)
 {
     tsr_json j = {.out = out, .digits = 6};
+    tsr_table t = {.json = &j};
     double q[TSR_ERROR_N_Q];
     for (int k = 0; k < TSR_ERROR_N_Q; k++)
         q[k] = k * TSR_ERROR_DQ;
@@ -160,7 +149,7 @@ static void print_json(const evaluation *e, FILE *out)
     tsr_json_numbers(&j, "q_inv_ang", TSR_ERROR_N_Q, q);
     tsr_json_array(&j, "rows");
     for (int r = 0; r < e->n_row; r++)
-        put_row(&j, e, r);
+        put_row(&t, e, r, 0);
     tsr_json_close(&j);
     tsr_json_close(&j);
 }
@@ -195,49 +184,38 @@ static tsr_status write_csv(const evaluation *e, const char *path, tsr_err *err)
 /* ---- tables and structures ---- */
 
 /* Adds the table of a file where its bodies are those asked for. */
-static tsr_status add_table(evaluation *e, const char *path, const char *bodies,
+static tsr_status add_table(evaluation *e, const char *path, int bodies,
                             tsr_err *err)
 {
     tsr_form_factor_table *table;
     TSR_TRY(tsr_form_factor_read(path, &table, err));
-    if (strcmp(bodies, "both") != 0 &&
-        strcmp(bodies, bodies_word(table)) != 0) {
+    if (bodies != BODIES_BOTH && bodies != bodies_of(table)) {
         tsr_form_factor_free(table);
         return TSR_OK;
     }
     e->file[e->n_table].table = table;
-    e->file[e->n_table].name = strdup(tsr_text_file_name(path));
-    return e->file[e->n_table++].name != NULL
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_NOMEM, "no memory for a name");
+    e->file[e->n_table++].name =
+        tsr_pool_text(&e->pool, tsr_text_file_name(path));
+    return tsr_pool_check(&e->pool, err);
 }
 
-static tsr_status read_tables(evaluation *e, const tsr_args *args, tsr_err *err)
+static tsr_status read_tables(evaluation *e, const options *o, tsr_err *err)
 {
-    const char *bodies = tsr_args_value(args, "bodies");
-    const char *const *own;
-    int n_own = tsr_args_values(args, "table", &own);
-    if (strcmp(bodies, "both") != 0 && strcmp(bodies, "two") != 0 &&
-        strcmp(bodies, "one") != 0)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--bodies '%s': expected one, two or both", bodies);
-    size_t n = (size_t)(n_own + N_SHIPPED), n_row = n * N_SETTING;
-    e->file = calloc(n, sizeof *e->file);
-    e->row = calloc(n_row, sizeof *e->row);
-    e->name = calloc(n_row, sizeof(*e->name));
-    e->summary = calloc(n_row, sizeof *e->summary);
-    if (e->file == NULL || e->row == NULL || e->name == NULL ||
-        e->summary == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for %zu tables", n);
+    size_t n = (size_t)(o->table.n + N_SHIPPED), n_row = n * N_SETTING;
+    tsr_pool_array(&e->pool, e->file, n);
+    tsr_pool_array(&e->pool, e->row, n_row);
+    tsr_pool_array(&e->pool, e->name, n_row);
+    tsr_pool_array(&e->pool, e->summary, n_row);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
     tsr_status s = TSR_OK;
     for (int i = 0; i < N_SHIPPED && s == TSR_OK; i++) {
         char *path = NULL;
         s = tsr_data_file(shipped[i], &path, err);
-        TSR_THEN(s, add_table(e, path, bodies, err));
+        TSR_THEN(s, add_table(e, path, o->bodies, err));
         free(path);
     }
-    for (int i = 0; i < n_own && s == TSR_OK; i++)
-        s = add_table(e, own[i], bodies, err);
+    for (int i = 0; i < o->table.n && s == TSR_OK; i++)
+        s = add_table(e, o->table.item[i], o->bodies, err);
     return s;
 }
 
@@ -273,12 +251,10 @@ static void make_rows(evaluation *e)
 static tsr_status choose_structures(evaluation *e, const tsr_args *args,
                                     tsr_err *err)
 {
-    const char *const *word;
-    int n = tsr_args_arguments(args, &word);
-    TSR_TRY(tsr_path_list_collect(&e->list, n - 1, word + 1, err));
-    e->test = malloc((size_t)e->list.n * sizeof(*e->test));
-    if (e->test == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
+    TSR_TRY(
+        tsr_path_list_collect(&e->list, args->n - 1, args->argument + 1, err));
+    tsr_pool_array(&e->pool, e->test, e->list.n);
+    TSR_TRY(tsr_pool_check(&e->pool, err));
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
         for (int t = 0; t < e->n_table && !seen; t++)
@@ -302,29 +278,28 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
 static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
                                   tsr_err *err)
 {
+    const options *o = args->options;
     evaluation e = {0};
-    long n_thread = 0;
-    const char *const *table;
-    const tsr_file_target target = {
-        .maker = "train",
-        .begins = "q_inv_ang,",
-        .holds = "",
-        .n_input = tsr_args_values(args, "table", &table),
-        .input = table,
-        .is_forced = tsr_args_count(args, "force") > 0};
-    tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
-    if (s == TSR_OK && tsr_args_count(args, "output") > 0)
-        s = tsr_file_check_target(&target, tsr_args_value(args, "output"), err);
-    TSR_THEN(s, read_tables(&e, args, err));
+    const tsr_file_target target = {.maker = "train",
+                                    .begins = "q_inv_ang,",
+                                    .holds = "",
+                                    .n_input = o->table.n,
+                                    .input = (const char *const *)o->table.item,
+                                    .is_forced = o->force};
+    const int has_output = tsr_args_given(args, "output") > 0;
+    tsr_status s = TSR_OK;
+    if (has_output)
+        s = tsr_file_check_target(&target, o->output, err);
+    TSR_THEN(s, read_tables(&e, o, err));
     if (s == TSR_OK) {
         make_rows(&e);
         s = choose_structures(&e, args, err);
     }
     TSR_THEN(s, tsr_form_factor_evaluate(e.n_test, e.test, e.n_row, e.row,
-                                         (int)n_thread, log, e.summary, err));
-    if (s == TSR_OK && tsr_args_count(args, "output") > 0)
-        s = write_csv(&e, tsr_args_value(args, "output"), err);
-    if (s == TSR_OK && tsr_args_count(args, "json") > 0)
+                                         (int)o->threads, log, e.summary, err));
+    if (has_output)
+        TSR_THEN(s, write_csv(&e, o->output, err));
+    if (s == TSR_OK && o->json)
         print_json(&e, out);
     else if (s == TSR_OK)
         print_table(&e, out);
@@ -332,56 +307,45 @@ static tsr_status evaluate_tables(const tsr_args *args, FILE *out, tsr_log *log,
     return s;
 }
 
-static const tsr_option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .argument = "PATH",
-     .initial = "data",
-     .doc = "folder for the tables, or the file where there is only one; "
-            "evaluate: a CSV file of the errors by q"},
-    {.name = "bodies",
-     .letter = 'b',
-     .argument = "MODEL",
-     .initial = "both",
-     .doc = "one, two or both: bodies a residue (not for priors)"},
-    {.name = "hold-out",
-     .argument = "N",
-     .initial = "6",
-     .doc = "keep every N-th structure from the training, to test on "
-            "(not for priors); 0: none"},
-    {.name = "evaluate",
-     .doc = "train nothing: the errors of tables on structures that they were "
-            "not trained on (form-factors only)"},
-    {.name = "table",
-     .argument = "FILE",
-     .repeats = 1,
-     .doc = "evaluate this table too, also a published one"},
-    {.name = "json", .doc = "evaluate: one JSON object"},
-    TSR_OPTION_FORCE,
-    {.name = "threads",
-     .letter = 't',
-     .argument = "N",
-     .initial = "0",
-     .doc = "threads that read structures; 0: one a processor"},
+static const tsr_field fields[] = {
+    TSR_FIELD(STRING, "output", options, output, .letter = 'o',
+              .argument = "PATH", .initial = "data",
+              .doc = "folder for the tables, or the file where there is only "
+                     "one; evaluate: a CSV file of the errors by q"),
+    TSR_FIELD(CHOICE, "bodies", options, bodies, .letter = 'b',
+              .argument = "MODEL", .initial = "both", .words = bodies_words,
+              .doc = "one, two or both: bodies a residue (not for priors)"),
+    TSR_FIELD(INT, "hold-out", options, hold_out, .argument = "N",
+              .initial = "6", .max = 1e6,
+              .doc = "keep every N-th structure from the training, to test on "
+                     "(not for priors); 0: none"),
+    TSR_FIELD(BOOL, "evaluate", options, evaluate,
+              .doc = "train nothing: the errors of tables on structures that "
+                     "they were not trained on (form-factors only)"),
+    TSR_FIELD(STRINGS, "table", options, table, .argument = "FILE",
+              .doc = "evaluate this table too, also a published one"),
+    TSR_FIELD(BOOL, "json", options, json, .doc = "evaluate: one JSON object"),
+    TSR_OPTION_FORCE(options),
+    TSR_FIELD(INT, "threads", options, threads, .letter = 't', .argument = "N",
+              .initial = "0", .max = 64.0,
+              .doc = "threads that read structures; 0: one a processor"),
     {0}};
 
 /* "tessera train form-factors --bodies two DIR...", for the heading: what
  * decides the numbers, not where they go. Caller frees. */
 static char *command_text(const tsr_args *args, const char *bodies)
 {
-    const char *const *word;
-    const int n = tsr_args_arguments(args, &word);
+    const options *o = args->options;
     char shown[TSR_SHELL_SIZE];
     tsr_words text;
     tsr_words_begin(&text);
-    tsr_words_say(&text, "tessera train %s", word[0]);
+    tsr_words_say(&text, "tessera train %s", args->argument[0]);
     if (bodies[0] != '\0')
         tsr_words_say(&text, " --bodies %s", bodies);
-    if (tsr_args_count(args, "hold-out") > 0)
-        tsr_words_say(&text, " --hold-out %s",
-                      tsr_args_value(args, "hold-out"));
-    for (int i = 1; i < n; i++)
-        tsr_words_say(&text, " %s", tsr_text_shell(word[i], shown));
+    if (tsr_args_given(args, "hold-out") > 0)
+        tsr_words_say(&text, " --hold-out %ld", o->hold_out);
+    for (int i = 1; i < args->n; i++)
+        tsr_words_say(&text, " %s", tsr_text_shell(args->argument[i], shown));
     return tsr_words_end(&text);
 }
 
@@ -407,24 +371,24 @@ static int is(const char *a, const char *b)
  * memory. */
 static char *table_path(const tsr_args *args, tsr_body_model model)
 {
-    const char *const *word;
-    tsr_args_arguments(args, &word);
+    const options *o = args->options;
     char name[64] = "prior.dat";
     if (model != 0)
         snprintf(name, sizeof name, "%s_%s_body.dat",
-                 is(word[0], "components") ? "components" : "form_factors",
+                 is(args->argument[0], "components") ? "components"
+                                                     : "form_factors",
                  model == TSR_BODIES_TWO ? "two" : "one");
-    return output_path(tsr_args_value(args, "output"), name);
+    return output_path(o->output, name);
 }
 
 static tsr_status check_table(const tsr_args *args, tsr_body_model model,
                               tsr_err *err)
 {
+    const options *o = args->options;
     const tsr_file_target target = {.maker = "train",
                                     .begins = "#: tessera ",
                                     .holds = "",
-                                    .is_forced =
-                                        tsr_args_count(args, "force") > 0};
+                                    .is_forced = o->force};
     char *path = table_path(args, model);
     tsr_status s = path == NULL
                        ? tsr_fail(err, TSR_E_NOMEM, "no memory for a path")
@@ -437,33 +401,28 @@ static tsr_status check_table(const tsr_args *args, tsr_body_model model,
 static tsr_status train_one(const tsr_args *args, tsr_body_model model,
                             FILE *out, tsr_log *log, tsr_err *err)
 {
-    const char *const *word;
-    int n = tsr_args_arguments(args, &word);
-    int components = is(word[0], "components");
+    const options *o = args->options;
+    const char *const *folder = args->argument + 1;
+    const int n = args->n - 1, n_thread = (int)o->threads;
+    int components = is(args->argument[0], "components");
     /* Both are the default, which leaves the command as it was given. */
-    const char *bodies = tsr_args_value(args, "bodies");
-    if (model == 0 || strcmp(bodies, "both") == 0)
-        bodies = "";
-    long n_thread = 0, hold_out = 0;
-    tsr_status s = tsr_args_long(args, "threads", 0.0, 64.0, &n_thread, err);
-    TSR_THEN(s, tsr_args_long(args, "hold-out", 0.0, 1e6, &hold_out, err));
-    if (s == TSR_OK && hold_out == 1)
-        s = tsr_fail(err, TSR_E_USAGE, "--hold-out 1 leaves none to train on");
-    if (s != TSR_OK)
-        return s;
+    const char *bodies =
+        model == 0 || o->bodies == BODIES_BOTH ? "" : bodies_words[o->bodies];
+    tsr_status s = TSR_OK;
+    if (o->hold_out == 1)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--hold-out 1 leaves none to train on");
     char *path = table_path(args, model);
     char *command = command_text(args, bodies);
     if (path == NULL || command == NULL)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for the command's words");
     else if (model == 0)
-        s = tsr_train_priors(n - 1, word + 1, (int)n_thread, command, path, log,
-                             err);
+        s = tsr_train_priors(n, folder, n_thread, command, path, log, err);
     else
         s = tsr_train_form_factors(
-            n - 1, word + 1,
+            n, folder,
             &(tsr_form_factor_order){model, components ? TSR_N_COMP : 1,
-                                     (int)hold_out, (int)n_thread, command,
-                                     path},
+                                     (int)o->hold_out, n_thread, command, path},
             log, err);
     if (s == TSR_OK)
         fprintf(out, "%s\n", path);
@@ -475,15 +434,10 @@ static tsr_status train_one(const tsr_args *args, tsr_body_model model,
 static tsr_status train_bodies(const tsr_args *args, FILE *out, tsr_log *log,
                                tsr_err *err)
 {
-    const char *bodies = tsr_args_value(args, "bodies");
-    const char *output = tsr_args_value(args, "output");
-    int both = strcmp(bodies, "both") == 0;
-    int two = both || strcmp(bodies, "two") == 0;
-    int one = both || strcmp(bodies, "one") == 0;
-    if (!one && !two)
-        return tsr_fail(err, TSR_E_USAGE,
-                        "--bodies '%s': expected one, two or both", bodies);
-    if (both) {
+    const options *o = args->options;
+    const char *output = o->output;
+    const int two = o->bodies != BODIES_ONE, one = o->bodies != BODIES_TWO;
+    if (one && two) {
         /* Two tables into one file: the second would replace the first. */
         char *path = output_path(output, "");
         int is_file = path != NULL && strcmp(path, output) == 0 &&
@@ -508,30 +462,27 @@ static tsr_status train_bodies(const tsr_args *args, FILE *out, tsr_log *log,
 static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
-    const char *const *word;
-    tsr_args_arguments(args, &word);
-    if (tsr_args_value(args, "output")[0] == '\0')
+    const options *o = args->options;
+    if (o->output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty");
-    int evaluate = tsr_args_count(args, "evaluate") > 0;
-    int form_factors = is(word[0], "form-factors");
-    if (!evaluate &&
-        (tsr_args_count(args, "table") > 0 || tsr_args_count(args, "json") > 0))
+    int form_factors = is(args->argument[0], "form-factors");
+    if (!o->evaluate && (o->table.n > 0 || o->json))
         return tsr_fail(err, TSR_E_USAGE,
                         "--table and --json are for --evaluate");
-    if (form_factors && evaluate)
+    if (form_factors && o->evaluate)
         return evaluate_tables(args, out, log, err);
-    if (evaluate)
+    if (o->evaluate)
         return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
-    if (form_factors || is(word[0], "components"))
+    if (form_factors || is(args->argument[0], "components"))
         return train_bodies(args, out, log, err);
-    if (!is(word[0], "priors"))
+    if (!is(args->argument[0], "priors"))
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s': expected form-factors, components or priors",
-                        word[0]);
-    if (tsr_args_count(args, "hold-out") > 0)
+                        args->argument[0]);
+    if (tsr_args_given(args, "hold-out") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--hold-out is for form-factors; priors are of all");
-    if (tsr_args_count(args, "bodies") > 0)
+    if (tsr_args_given(args, "bodies") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies is for form-factors; priors are for both");
     tsr_status s = check_table(args, (tsr_body_model)0, err);
@@ -541,27 +492,26 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
 static const tsr_command command = {
     .name = "train",
     .doc = TSR_TRAIN_DOC,
-    .usage = {.arguments = "form-factors|components|priors DIR...",
-              .min_arguments = 2,
-              .max_arguments = -1,
-              .options = options,
-              .about = "Reads every *.pdb, *.ent and *.cif (or .gz of these) "
-                       "in the folders, sorted by name, and writes the tables "
-                       "that DESIGN.md describes: form_factors_two_body.dat "
-                       "and form_factors_one_body.dat, "
-                       "components_two_body.dat and components_one_body.dat "
-                       "(solute, displaced solvent and hydration apart), or "
-                       "prior.dat. The "
-                       "number of threads does not change them."
-                       "\n\n"
-                       "Every sixth structure, in the order of the names, is "
-                       "held out of the training of form factors; the "
-                       "tables' headings list both. The same ones choose how "
-                       "many components the prior's mixtures have, which are "
-                       "then fitted to all. With --evaluate the "
-                       "shipped tables, and those of --table, are compared "
-                       "with all atoms on those structures in the folders "
-                       "that no table's heading lists as trained on."},
+    .arguments = "form-factors|components|priors DIR...",
+    .options = fields,
+    .size = sizeof(options),
+    .about = "Reads every *.pdb, *.ent and *.cif (or .gz of these) "
+             "in the folders, sorted by name, and writes the tables "
+             "that DESIGN.md describes: form_factors_two_body.dat "
+             "and form_factors_one_body.dat, "
+             "components_two_body.dat and components_one_body.dat "
+             "(solute, displaced solvent and hydration apart), or "
+             "prior.dat. The "
+             "number of threads does not change them."
+             "\n\n"
+             "Every sixth structure, in the order of the names, is "
+             "held out of the training of form factors; the "
+             "tables' headings list both. The same ones choose how "
+             "many components the prior's mixtures have, which are "
+             "then fitted to all. With --evaluate the "
+             "shipped tables, and those of --table, are compared "
+             "with all atoms on those structures in the folders "
+             "that no table's heading lists as trained on.",
     .run = train};
 
 int main(int argc, char **argv)

@@ -94,8 +94,9 @@ static int ends_with(const char *name, size_t length, const char *ending)
     return length > n && strncmp(name + length - n, ending, n) == 0;
 }
 
-static int is_structure_name(const char *name)
+static int is_structure(const struct dirent *entry)
 {
+    const char *name = entry->d_name;
     size_t n = strlen(name);
     if (name[0] == '.')
         return 0;
@@ -105,49 +106,37 @@ static int is_structure_name(const char *name)
            ends_with(name, n, ".cif");
 }
 
-/* Adds "folder/name", or the name alone where there is no folder. */
-static tsr_status append(tsr_path_list *list, const char *folder,
-                         const char *name, tsr_err *err)
+static void append(tsr_path_list *list, const char *folder, const char *name)
 {
-    size_t length = folder != NULL ? strlen(folder) : 0;
-    int slash = length > 0 && folder[length - 1] != '/';
-    char *path = tsr_words_of("%s%s%s", folder != NULL ? folder : "",
-                              slash ? "/" : "", name);
-    char **grown =
-        path != NULL
-            ? realloc(list->path, ((size_t)list->n + 1) * sizeof *list->path)
-            : NULL;
-    if (grown == NULL) {
-        free(path);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a list of files");
-    }
+    const size_t length = strlen(folder);
+    const int has_slash = length == 0 || folder[length - 1] == '/';
+    char **grown = tsr_pool_resize(&list->pool, list->path, (size_t)list->n + 1,
+                                   sizeof *grown);
+    if (grown == NULL)
+        return;
     list->path = grown;
-    list->path[list->n++] = path;
-    return TSR_OK;
+    list->path[list->n++] = tsr_pool_print(&list->pool, "%s%s%s", folder,
+                                           has_slash ? "" : "/", name);
 }
 
 static tsr_status collect_folder(tsr_path_list *list, const char *folder,
                                  tsr_err *err)
 {
-    DIR *dir = opendir(folder);
-    if (dir == NULL)
+    struct dirent **entry;
+    const int n = scandir(folder, &entry, is_structure, NULL);
+    if (n < 0)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open folder '%s': %s",
                         folder, strerror(errno));
-    tsr_status s = TSR_OK;
-    int before = list->n;
-    const struct dirent *entry;
-    while (s == TSR_OK && (errno = 0, entry = readdir(dir)) != NULL)
-        if (is_structure_name(entry->d_name))
-            s = append(list, folder, entry->d_name, err);
-    if (s == TSR_OK && errno != 0)
-        s = tsr_fail(err, TSR_E_NOINPUT, "cannot read folder '%s': %s", folder,
-                     strerror(errno));
-    closedir(dir);
-    if (s == TSR_OK && list->n == before)
-        s = tsr_fail(err, TSR_E_NOINPUT,
-                     "no *.pdb, *.ent or *.cif (or .gz of these) in '%s'",
-                     folder);
-    return s;
+    for (int i = 0; i < n; i++) {
+        append(list, folder, entry[i]->d_name);
+        free(entry[i]);
+    }
+    free(entry);
+    return n > 0 ? TSR_OK
+                 : tsr_fail(err, TSR_E_NOINPUT,
+                            "no *.pdb, *.ent or *.cif (or .gz of these) in "
+                            "'%s'",
+                            folder);
 }
 
 static int by_name(const void *a, const void *b)
@@ -170,21 +159,14 @@ tsr_status tsr_path_list_collect(tsr_path_list *list, int n_place,
         else if (S_ISDIR(info.st_mode))
             s = collect_folder(list, place[i], err);
         else
-            s = append(list, NULL, place[i], err);
+            append(list, "", place[i]);
     }
+    TSR_THEN(s, tsr_pool_check(&list->pool, err));
     if (s != TSR_OK)
-        tsr_path_list_clear(list);
+        tsr_pool_clear(&list->pool);
     else if (list->n > 1)
         qsort(list->path, (size_t)list->n, sizeof *list->path, by_name);
     return s;
-}
-
-void tsr_path_list_clear(tsr_path_list *list)
-{
-    for (int i = 0; i < list->n; i++)
-        free(list->path[i]);
-    free(list->path);
-    *list = (tsr_path_list){0};
 }
 
 void tsr_path_list_split(const tsr_path_list *list, int every, int *n_train,
@@ -205,12 +187,10 @@ static tsr_status put_heading(char **source, const char *title,
                               const char *const *test, tsr_err *err)
 {
     char *names = tsr_structure_names("held out", n_test, test);
-    tsr_status s =
-        names == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "no memory for a heading")
-            : tsr_table_head(source, err, "%s\ncommand: %s\n%s%s%s", title,
-                             command, *source, n_test > 0 ? "\n" : "",
-                             n_test > 0 ? names : "");
+    tsr_status s = tsr_allocated(names, err);
+    TSR_THEN(s, tsr_table_head(source, err, "%s\ncommand: %s\n%s%s%s", title,
+                               command, *source, n_test > 0 ? "\n" : "",
+                               n_test > 0 ? names : ""));
     free(names);
     return s;
 }
@@ -227,9 +207,9 @@ static tsr_status split_make(split *s, int n_place, const char *const *place,
 {
     *s = (split){0};
     TSR_TRY(tsr_path_list_collect(&s->list, n_place, place, err));
-    s->train = malloc(2 * (size_t)s->list.n * sizeof(*s->train));
-    TSR_TRY(tsr_allocated(s->train, err));
-    s->test = s->train + s->list.n;
+    tsr_pool_array(&s->list.pool, s->train, s->list.n);
+    tsr_pool_array(&s->list.pool, s->test, s->list.n);
+    TSR_TRY(tsr_pool_check(&s->list.pool, err));
     tsr_path_list_split(&s->list, every, &s->n_train, s->train, &s->n_test,
                         s->test);
     return TSR_OK;
@@ -262,8 +242,7 @@ tsr_status tsr_train_form_factors(int n_place, const char *const *place,
                             order->command, files.n_test, files.test, err));
     TSR_THEN(s, tsr_form_factor_write(table, order->output, err));
     tsr_form_factor_free(table);
-    free(files.train);
-    tsr_path_list_clear(&files.list);
+    tsr_pool_clear(&files.list.pool);
     return s;
 }
 
@@ -283,7 +262,7 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
                             command, 0, NULL, err));
     TSR_THEN(s, tsr_prior_table_write(table, output, err));
     tsr_prior_table_free(table);
-    tsr_path_list_clear(&list);
+    tsr_pool_clear(&list.pool);
     return s;
 }
 
@@ -628,8 +607,7 @@ tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
     va_start(args, format);
     char *text = tsr_words_list(format, args);
     va_end(args);
-    if (text == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a heading");
+    TSR_TRY(tsr_allocated(text, err));
     free(*source);
     *source = text;
     return TSR_OK;

@@ -84,9 +84,11 @@ char *tsr_structure_names(const char *title, int n_path,
 int tsr_structure_listed(const char *source, const char *title,
                          const char *path);
 
+/* Its pool owns the paths. */
 typedef struct {
+    tsr_pool pool;
     int n;
-    char **path; /* [n], owned */
+    char **path; /* [n] */
 } tsr_path_list;
 
 /* The structure files (*.pdb, *.ent, *.cif, each also .gz) of the folders, not
@@ -95,7 +97,6 @@ typedef struct {
  * found in a folder), TSR_E_NOMEM. */
 tsr_status tsr_path_list_collect(tsr_path_list *list, int n_place,
                                  const char *const *place, tsr_err *err);
-void tsr_path_list_clear(tsr_path_list *list);
 
 /* Of a sorted list, every `every`-th is set aside (the sixth, the twelfth, ...
  * for 6), so that what is trained on the others can be tested on it; 0: none.
