@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* In the order of their names, as the log has them. */
 enum { LP, RG, WEIGHT };
@@ -131,16 +130,6 @@ tsr_status tsr_track_update(const tsr_track *track, const char *directory,
         free(path);
     }
     return status;
-}
-
-void tsr_track_remove(const tsr_track *track, const char *directory)
-{
-    for (int i = 0; i < track->n_chain * track->n_state; i++) {
-        char *path = file_name(track, directory, i);
-        if (path != NULL)
-            unlink(path);
-        free(path);
-    }
 }
 
 /* Bytes of a frame in the log. */

@@ -41,9 +41,6 @@ tsr_status tsr_track_update(const tsr_track *track, const char *directory,
                             const tsr_draw_records *log, long n_draw,
                             tsr_err *err);
 
-/* Takes the files away. */
-void tsr_track_remove(const tsr_track *track, const char *directory);
-
 /* The draws that are stored next begin with number `first`. */
 void tsr_track_begin(tsr_track *track, long first);
 

@@ -256,13 +256,13 @@ static int is_stale(const char *file)
     return 0;
 }
 
-static void sweep(const char *directory)
+static void take_away(const char *directory, int (*is_it)(const char *file))
 {
     DIR *list = opendir(directory);
     if (list == NULL)
         return;
     for (const struct dirent *item; (item = readdir(list)) != NULL;) {
-        if (!is_stale(item->d_name))
+        if (!is_it(item->d_name))
             continue;
         char *path = tsr_run_directory_file(directory, item->d_name);
         if (path != NULL && unlink(path) != 0)
@@ -270,6 +270,11 @@ static void sweep(const char *directory)
         free(path);
     }
     closedir(list);
+}
+
+static void sweep(const char *directory)
+{
+    take_away(directory, is_stale);
 }
 
 /* The folder of inputs under its temporary name; NULL: none. Caller frees. */
@@ -333,9 +338,9 @@ tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
 
 /* ---- a new one ---- */
 
-static void remove_lock(const char *directory)
+static void remove_file(const char *directory, const char *name)
 {
-    char *path = tsr_run_directory_file(directory, "run.lock");
+    char *path = tsr_run_directory_file(directory, name);
     if (path != NULL)
         unlink(path);
     free(path);
@@ -355,7 +360,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
         if (status == TSR_E_CONFIG) /* another run was faster */
             tsr_wrap(err, status, "'%s' holds a run already", directory);
         else if (status != TSR_OK && !has_leftovers)
-            remove_lock(directory);
+            remove_file(directory, "run.lock");
     }
     TSR_THEN(status, check_unused(directory, 1, err));
     if (status == TSR_OK && has_leftovers)
@@ -380,9 +385,21 @@ tsr_status tsr_run_directory_claim(const char *directory, const char *text,
     return status;
 }
 
-void tsr_run_directory_undo(const char *directory, int n_folder)
+static int is_of_run(const char *file)
 {
-    remove_lock(directory);
+    for (int k = TRACE; k < N_WRITTEN; k++)
+        if (fnmatch(written[k].pattern, file, 0) == 0)
+            return 1;
+    return 0;
+}
+
+void tsr_run_directory_undo(const char *directory, int is_claimed, int n_folder)
+{
+    if (is_claimed) {
+        take_away(directory, is_of_run);
+        remove_file(directory, "config.yaml");
+    }
+    remove_file(directory, "run.lock");
     remove_folders(directory, n_folder);
 }
 

@@ -333,17 +333,6 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         tsr_warn(log, "and %d chains more of %d", n_behind - MOST, n);
 }
 
-/* What a new run has made, as bits: number k is that of the k-th name that
- * undo() knows. */
-enum {
-    MADE_MODEL = 1,
-    MADE_LOG = 2,
-    MADE_CHECKPOINT = 4,
-    MADE_CONFIG = 8,
-    MADE_TRACE = 16,
-    MADE_INPUT = 32
-};
-
 static tsr_track_options track_options(const tsr_config *config)
 {
     int content = config->output.trajectory; /* all, atoms, bodies, none */
@@ -510,80 +499,37 @@ static tsr_status make_draws(tsr_session *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* Everything from the model to the first draw; `made`: what an undo has to take
- * away by its name. The checkpoint goes first: where it is, the others can be
- * made again, and a trace without one holds draws. */
-static tsr_status make_files(tsr_session *s, unsigned *made, tsr_err *err)
+/* Everything from the model to the first draw. The checkpoint goes first: where
+ * it is, the others can be made again, and a trace without one holds draws. */
+static tsr_status make_files(tsr_session *s, tsr_err *err)
 {
-    tsr_status status = tsr_run_directory_fill(s->directory, s->setup, err);
-    *made |= MADE_MODEL;
-    if (status == TSR_OK) {
-        *made |= MADE_LOG;
-        status = open_log(s, err);
-    }
-    if (status == TSR_OK) {
-        *made |= MADE_CHECKPOINT;
-        status = write_checkpoint(s, err);
-    }
-    if (status == TSR_OK) {
-        *made |= MADE_TRACE;
-        status = make_draws(s, err);
-    }
-    return status;
-}
-
-static void remove_file(const tsr_session *s, const char *name)
-{
-    char *path = tsr_run_directory_file(s->directory, name);
-    if (path != NULL)
-        unlink(path);
-    free(path);
-}
-
-/* Takes away what this process made, and nothing else. */
-static void undo(tsr_session *s, unsigned made, int n_folder,
-                 const char *waiting)
-{
-    static const char *const name[] = {"model.pdb", "run.log", "checkpoint.h5",
-                                       "config.yaml", "trace.h5"};
-    if (s->track != NULL && made & MADE_TRACE)
-        tsr_track_remove(s->track, s->directory);
-    for (int k = 0; k < 5; k++)
-        if (made & 1u << k)
-            remove_file(s, name[k]);
-    char *input = tsr_run_directory_file(s->directory, "input");
-    if (input != NULL && made & MADE_INPUT)
-        tsr_run_directory_remove(input);
-    else if (waiting != NULL)
-        tsr_run_directory_remove(waiting);
-    free(input);
-    tsr_run_directory_undo(s->directory, n_folder);
-    tsr_lock_free(s->lock);
-    s->lock = NULL;
+    TSR_TRY(tsr_run_directory_fill(s->directory, s->setup, err));
+    TSR_TRY(open_log(s, err));
+    TSR_TRY(write_checkpoint(s, err));
+    return make_draws(s, err);
 }
 
 tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     int n_folder = 0;
-    unsigned made = 0;
     char *waiting = NULL;
     TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
     tsr_status status =
         tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
     TSR_THEN(status,
              tsr_run_directory_claim(s->directory, s->config_text, err));
-    if (status == TSR_OK) {
-        made |= MADE_CONFIG;
+    const int is_claimed = status == TSR_OK;
+    if (is_claimed && waiting != NULL)
+        status = tsr_run_inputs_place(s->directory, waiting, err);
+    TSR_THEN(status, make_files(s, err));
+    if (status != TSR_OK) {
         if (waiting != NULL)
-            status = tsr_run_inputs_place(s->directory, waiting, err);
+            tsr_run_directory_remove(waiting);
+        tsr_run_directory_undo(s->directory, is_claimed, n_folder);
+        tsr_lock_free(s->lock);
+        s->lock = NULL;
     }
-    if (status == TSR_OK) {
-        made |= waiting != NULL ? MADE_INPUT : 0;
-        status = make_files(s, &made, err);
-    }
-    if (status != TSR_OK)
-        undo(s, made, n_folder, waiting);
     free(waiting);
     return status;
 }
@@ -602,9 +548,8 @@ static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 
 tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
 {
-    unsigned made = 0;
     TSR_TRY(rewrite_config(session, err));
-    return make_files(session, &made, err);
+    return make_files(session, err);
 }
 
 /* Puts what the log has into trace and trajectories, and removes it. keep: the
