@@ -518,7 +518,7 @@ struct tsr_record {
     double **value; /* [n] [n_chain][capacity][n]; NULL: constant */
     tsr_trace_variable *variable; /* [n] */
     scratch *own;                 /* [n_chain] */
-    double *packed;               /* the draws of a block as the log has them */
+    char *packed;                 /* the draws of a block as the log has them */
 };
 
 static int n_term(const tsr_target *target)
@@ -627,7 +627,8 @@ static void open_columns(tsr_record *r)
         describe(c, &r->variable[v]);
         if (c->constant == NULL) {
             tsr_pool_array(&r->pool, r->value[v], n_draw * width);
-            total += width;
+            total += width *
+                     (r->variable[v].single ? sizeof(float) : sizeof(double));
         }
     }
     tsr_pool_array(&r->pool, r->packed, n_draw * total);
@@ -748,22 +749,33 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     }
 }
 
+/* Numbers as the trace stores them. Returns the end of what was written. */
+static char *pack(const double *from, size_t n, int single, char *to)
+{
+    const size_t width = single ? sizeof(float) : sizeof(double);
+    for (size_t i = 0; i < n; i++) {
+        const float one = (float)from[i];
+        memcpy(to + i * width, single ? (const void *)&one : &from[i], width);
+    }
+    return to + n * width;
+}
+
 tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
                             long first, int n_draw, tsr_err *err)
 {
     tsr_record *r = record;
-    double *to = r->packed;
+    char *to = r->packed;
     if (n_draw == 0)
         return TSR_OK;
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
         for (int v = 0; v < r->columns.n; v++) {
             const tsr_column *c = &r->columns.item[v];
-            const size_t row = (size_t)n_draw * (size_t)c->axis.n;
             if ((int)c->group != g || c->get == NULL ||
                 is_warm(c->group) != warm)
                 continue;
-            for (int k = 0; k < r->n_chain; k++, to += row)
-                memcpy(to, cell(r, v, k, 0), row * sizeof *to);
+            for (int k = 0; k < r->n_chain; k++)
+                to = pack(cell(r, v, k, 0), (size_t)n_draw * (size_t)c->axis.n,
+                          r->variable[v].single, to);
         }
     const tsr_draw_record one = {.kind =
                                      warm ? TSR_DRAWN_WARMUP : TSR_DRAWN_KEPT,
@@ -771,7 +783,7 @@ tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
                                  .n = n_draw,
                                  .n_chain = 1,
                                  .n_state = 1,
-                                 .size = (size_t)(to - r->packed) * sizeof *to};
+                                 .size = (size_t)(to - r->packed)};
     TSR_TRY(tsr_draw_log_begin(log, &one, err));
     return tsr_draw_log_part(log, r->packed, err);
 }

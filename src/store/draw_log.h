@@ -22,7 +22,8 @@
 
 /* What a record holds. Of draws there is one part: for each group of trace.h5,
  * in the order of tsr_trace_group, and each of its variables that are kept in
- * this phase, in their order, doubles [chain][n][variable's n]. Of frames
+ * this phase, in their order, doubles or floats as the variable has them
+ * [chain][n][variable's n]. Of frames
  * there is a part for each chain and state: float atoms [n][n_atom][3], float
  * bodies [n][n_body][3], double observables [n][n_observable]. */
 typedef enum {

@@ -376,6 +376,7 @@ typedef struct {
     char *name;
     int rank;       /* in the file */
     size_t n;       /* numbers per chain and draw */
+    int single;     /* 1: float32 */
     hsize_t n_draw; /* in the file */
     hid_t data;
 } variable;
@@ -547,6 +548,9 @@ static tsr_status open_variables(tsr_trace *t, tsr_err *err)
                 return tsr_fail(err, TSR_E_DATA,
                                 "%s/%s is not an array over chain and draw",
                                 groups[g].name, v->name);
+            hid_t type = H5Dget_type(v->data);
+            v->single = H5Tget_size(type) == sizeof(float);
+            tsr_hdf5_close(type);
             v->n = (size_t)n;
             v->n_draw = (hsize_t)n_draw;
             if (groups[g].has_draws)
@@ -611,26 +615,48 @@ static int only_part(const void *object, const tsr_draw_record *r)
     return 0;
 }
 
+/* Bytes of a draw of all chains. */
+static size_t draw_bytes(const tsr_trace *t, const variable *var)
+{
+    return t->n_chain * var->n * (var->single ? sizeof(float) : sizeof(double));
+}
+
 static size_t size_of(const void *object, const tsr_draw_record *r)
 {
     const tsr_trace *t = object;
     size_t n = 0;
     for (int v = 0; v < t->n_variable; v++)
         if (kind_of(t->variable[v].group) == r->kind)
-            n += t->n_chain * t->variable[v].n;
-    return n * (size_t)r->n * sizeof(double);
+            n += draw_bytes(t, &t->variable[v]);
+    return n * (size_t)r->n;
+}
+
+/* Draws behind those of the file, [n_chain][n_draw][n], in memory of a type. */
+static tsr_status put_values(const tsr_trace *t, variable *var, hsize_t n_draw,
+                             hid_t type, const void *value, tsr_err *err)
+{
+    const hsize_t offset[MAX_RANK] = {0, var->n_draw, 0};
+    const hsize_t size[MAX_RANK] = {t->n_chain, n_draw, var->n};
+    TSR_TRY(set_draws(t, var, var->n_draw + n_draw, err));
+    if (!tsr_hdf5_block(var->data, type, var->rank, offset, size, NULL, value))
+        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", var->name);
+    return tsr_hdf5_output_check(&t->output, err);
 }
 
 static tsr_status put_record(void *object, const tsr_draw_record *r,
                              const void *bytes, tsr_err *err)
 {
     tsr_trace *t = object;
-    const double *value = bytes;
-    for (int v = 0; v < t->n_variable; v++)
-        if (kind_of(t->variable[v].group) == r->kind) {
-            TSR_TRY(tsr_trace_append(t, v, (int)r->n, value, err));
-            value += (size_t)r->n * t->n_chain * t->variable[v].n;
-        }
+    const char *value = bytes;
+    for (int v = 0; v < t->n_variable; v++) {
+        variable *var = &t->variable[v];
+        if (kind_of(var->group) != r->kind)
+            continue;
+        TSR_TRY(put_values(t, var, (hsize_t)r->n,
+                           var->single ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE,
+                           value, err));
+        value += (size_t)r->n * draw_bytes(t, var);
+    }
     return TSR_OK;
 }
 
@@ -656,14 +682,8 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
     if (n_draw <= 0)
         return TSR_OK;
     tsr_hdf5_quiet();
-    variable *var = &trace->variable[v];
-    const hsize_t offset[MAX_RANK] = {0, var->n_draw, 0};
-    const hsize_t size[MAX_RANK] = {trace->n_chain, (hsize_t)n_draw, var->n};
-    TSR_TRY(set_draws(trace, var, var->n_draw + (hsize_t)n_draw, err));
-    if (!tsr_hdf5_block(var->data, H5T_NATIVE_DOUBLE, var->rank, offset, size,
-                        NULL, value))
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot write '%s'", var->name);
-    return tsr_hdf5_output_check(&trace->output, err);
+    return put_values(trace, &trace->variable[v], (hsize_t)n_draw,
+                      H5T_NATIVE_DOUBLE, value, err);
 }
 
 tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,

@@ -71,21 +71,26 @@ static const int durable_draws[MOST_COMMITS] = {0, 40, 41, 1700, 2400, 2400};
 static tsr_status durable_append(tsr_draw_log *log, int from, int to)
 {
     const size_t n = TRACE_CHAINS * (size_t)(to - from);
-    double *value = malloc(n * 22 * sizeof *value + 1);
-    double *at = value;
+    char *value = malloc(n * 22 * sizeof(double) + 1), *at = value;
     if (value == NULL)
         return TSR_E_NOMEM;
     for (int v = 0; v < TRACE_OBSERVED; v++)
         for (int c = 0; c < TRACE_CHAINS; c++)
             for (int d = from; d < to; d++)
-                for (int k = 0; k < durable_variables[v].n; k++)
-                    *at++ = durable_value(v, c, d, k);
+                for (int k = 0; k < durable_variables[v].n; k++) {
+                    const double one = durable_value(v, c, d, k);
+                    const float single = (float)one;
+                    const int is_single = durable_variables[v].single;
+                    const size_t width = is_single ? sizeof single : sizeof one;
+                    memcpy(at, is_single ? (const void *)&single : &one, width);
+                    at += width;
+                }
     const tsr_draw_record one = {.kind = TSR_DRAWN_KEPT,
                                  .first = from,
                                  .n = to - from,
                                  .n_chain = 1,
                                  .n_state = 1,
-                                 .size = (size_t)(at - value) * sizeof *at};
+                                 .size = (size_t)(at - value)};
     tsr_status status = tsr_draw_log_begin(log, &one, NULL);
     if (status == TSR_OK)
         status = tsr_draw_log_part(log, value, NULL);

@@ -82,29 +82,34 @@ static double value_at(int v, int chain, long draw, int k)
 /* In the order of the groups, not of the declaration. */
 static const int kept[] = {RG, ACCEPTED, LP, CURVE}, warm[] = {WARM};
 
-/* Draws from..to as a record of the log, `more` numbers too long. */
+/* Draws from..to as a record of the log, `more` bytes too long. */
 static void append(tsr_draw_log *log, tsr_drawn kind, long from, long to,
                    size_t more)
 {
     const int *v = kind == TSR_DRAWN_KEPT ? kept : warm;
     const int n_v = kind == TSR_DRAWN_KEPT ? 4 : 1;
-    double *value =
-        calloc((size_t)(to - from) * N_CHAIN * 45 + more + 1, sizeof *value);
-    double *at = value;
+    char *value =
+        calloc((size_t)(to - from) * N_CHAIN * 45 + 1, sizeof(double));
+    char *at = value;
     assert_non_null(value);
     for (int i = 0; i < n_v; i++)
         for (int c = 0; c < N_CHAIN; c++)
             for (long d = from; d < to; d++)
-                for (int k = 0; k < declared[v[i]].n; k++)
-                    *at++ = value_at(v[i], c, d, k);
-    const tsr_draw_record one = {.kind = kind,
-                                 .first = from,
-                                 .n = to - from,
-                                 .n_chain = 1,
-                                 .n_state = 1,
-                                 .size = ((size_t)(at - value) + more) *
-                                         sizeof *value};
-    OK(tsr_draw_log_begin(log, &one, &err));
+                for (int k = 0; k < declared[v[i]].n; k++) {
+                    const double one = value_at(v[i], c, d, k);
+                    const float single = (float)one;
+                    const int is_single = declared[v[i]].single;
+                    const size_t n = is_single ? sizeof single : sizeof one;
+                    memcpy(at, is_single ? (const void *)&single : &one, n);
+                    at += n;
+                }
+    const tsr_draw_record record = {.kind = kind,
+                                    .first = from,
+                                    .n = to - from,
+                                    .n_chain = 1,
+                                    .n_state = 1,
+                                    .size = (size_t)(at - value) + more};
+    OK(tsr_draw_log_begin(log, &record, &err));
     OK(tsr_draw_log_part(log, value, &err));
     free(value);
 }
