@@ -55,6 +55,35 @@ static inline void sample_mirror(tsr_structure *s, int i)
     }
 }
 
+/* A conformation as a structure that was read. */
+static inline tsr_structure *sample_read(const tsr_topology *t,
+                                         const tsr_conformation *c)
+{
+    tsr_structure *s = calloc(1, sizeof *s);
+    tsr_model_atoms *m = tsr_topology_model(t, c);
+    s->path = tsr_pool_text(&s->pool, "");
+    s->n_residue = m->n_residue;
+    s->n_atom = m->n_atom;
+    tsr_pool_array(&s->pool, s->residue, s->n_residue);
+    tsr_pool_array(&s->pool, s->atom, s->n_atom);
+    for (int i = 0; i < m->n_atom; i++) {
+        const tsr_model_atom *from = &m->atom[i];
+        tsr_residue_record *r = &s->residue[from->at];
+        if (r->n_atom++ == 0) {
+            r->first_atom = i;
+            r->number = from->number;
+            r->insertion = from->insertion;
+            snprintf(r->name, sizeof r->name, "%s", from->residue);
+            snprintf(r->file_name, sizeof r->file_name, "%s", from->residue);
+        }
+        snprintf(s->atom[i].name, sizeof s->atom[i].name, "%s", from->name);
+        s->atom[i].z = tsr_amino_atomic_number(from->name);
+        memcpy(s->atom[i].xyz, m->xyz + 3 * i, sizeof s->atom[i].xyz);
+    }
+    tsr_model_atoms_free(m);
+    return s;
+}
+
 /* An extended chain, side by side with the others and from 1; the structure is
  * the caller's. */
 static inline tsr_structure *sample_structure(const tsr_prior_table *table,
@@ -81,7 +110,7 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
         build_geometry(t, g, c);
         free(g);
     }
-    tsr_structure *s = tsr_topology_structure(t, c);
+    tsr_structure *s = sample_read(t, c);
     tsr_conformation_free(c);
     tsr_topology_free(t);
     s->n_chain = name - 'A' + 1;

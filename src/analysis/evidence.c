@@ -20,30 +20,30 @@ typedef struct {
     const double *beta, *log_lik;
 } path;
 
-static double at(const path *p, int group, int draw, int k)
+/* log L of draw i of all at temperature k. */
+static double at(const path *p, long i, int k)
 {
-    return p->log_lik[((size_t)group * (size_t)p->n_draw + (size_t)draw) *
-                          (size_t)p->n_temp +
-                      (size_t)k];
+    return p->log_lik[(size_t)i * (size_t)p->n_temp + (size_t)k];
 }
 
-/* Mean of f(log L, how) over the draws at temperature k. */
-static double mean_of(const path *p, int k,
-                      double (*f)(double log_lik, const double *how),
-                      const double *how)
+/* The next draw after i that counts; at first i is -1. Returns 0 at the end. */
+static int next_draw(const path *p, long *i)
+{
+    (*i)++;
+    if (p->left_out >= 0 && *i / p->n_draw == p->left_out)
+        *i += p->n_draw;
+    return *i < (long)p->n_group * p->n_draw;
+}
+
+/* Mean of g(sign (step log L - f)) at temperature k. */
+static double mean_share(const path *p, int k, double step, double f,
+                         double sign)
 {
     double sum = 0.0;
     long n = 0;
-    for (int g = 0; g < p->n_group; g++)
-        for (int i = 0; i < p->n_draw && g != p->left_out; i++, n++)
-            sum += f(at(p, g, i, k), how);
+    for (long i = -1; next_draw(p, &i); n++)
+        sum += 1.0 / (1.0 + exp(-sign * (step * at(p, i, k) - f)));
     return sum / (double)n;
-}
-
-/* g(sign (step log L - f)); how: step, f, sign. */
-static double share(double log_lik, const double *how)
-{
-    return 1.0 / (1.0 + exp(-how[2] * (how[0] * log_lik - how[1])));
 }
 
 /* log Z at temperature k less that at the hotter k + 1. The draws at k have the
@@ -54,20 +54,18 @@ static double log_ratio(const path *p, int k)
 {
     const double step = p->beta[k] - p->beta[k + 1];
     double low = HUGE_VAL, high = -HUGE_VAL;
-    for (int g = 0; g < p->n_group; g++)
-        for (int i = 0; i < p->n_draw && g != p->left_out; i++) {
-            const double w[2] = {step * at(p, g, i, k),
-                                 step * at(p, g, i, k + 1)};
-            low = fmin(low, isfinite(w[1]) ? fmin(w[0], w[1]) : w[0]);
-            high = fmax(high, fmax(w[0], w[1]));
-        }
+    for (long i = -1; next_draw(p, &i);) {
+        const double w[2] = {step * at(p, i, k), step * at(p, i, k + 1)};
+        low = fmin(low, isfinite(w[1]) ? fmin(w[0], w[1]) : w[0]);
+        high = fmax(high, fmax(w[0], w[1]));
+    }
     low -= log(1.0 + (double)p->n_group * p->n_draw);
     /* beyond some 1e9 neighbouring doubles are further apart than that */
     const double enough = fmax(1e-6, 1e-14 * fmax(fabs(low), fabs(high)));
     while (high - low > enough) {
         const double f = 0.5 * (low + high);
-        const double colder[] = {step, f, -1.0}, hotter[] = {step, f, 1.0};
-        if (mean_of(p, k + 1, share, hotter) > mean_of(p, k, share, colder))
+        if (mean_share(p, k + 1, step, f, 1.0) >
+            mean_share(p, k, step, f, -1.0))
             low = f;
         else
             high = f;
@@ -75,30 +73,22 @@ static double log_ratio(const path *p, int k)
     return 0.5 * (low + high);
 }
 
-/* how: beta, mean. */
-static double tempered(double log_lik, const double *how)
-{
-    return how[0] * log_lik;
-}
-
-static double square(double log_lik, const double *how)
-{
-    return pow(how[0] * log_lik - how[1], 2.0);
-}
-
-static double inverse(double log_lik, const double *how)
-{
-    return exp(how[1] - how[0] * log_lik);
-}
-
 /* log Z of the hottest temperature; *sd: of beta log L there. */
 static double log_hottest(const path *p, double *sd)
 {
     const int k = p->n_temp - 1;
-    double how[] = {p->beta[k], 0.0};
-    how[1] = mean_of(p, k, tempered, how);
-    *sd = sqrt(mean_of(p, k, square, how));
-    return how[1] - log(mean_of(p, k, inverse, how));
+    const double beta = p->beta[k];
+    double mean = 0.0, square = 0.0, inverse = 0.0;
+    long n = 0;
+    for (long i = -1; next_draw(p, &i); n++)
+        mean += beta * at(p, i, k);
+    mean /= (double)n;
+    for (long i = -1; next_draw(p, &i);) {
+        square += pow(beta * at(p, i, k) - mean, 2.0);
+        inverse += exp(mean - beta * at(p, i, k));
+    }
+    *sd = sqrt(square / (double)n);
+    return mean - log(inverse / (double)n);
 }
 
 static double log_z(const path *p, double *sd)
@@ -283,17 +273,6 @@ static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
     return TSR_OK;
 }
 
-static int has_variable(tsr_trace_reader *reader, tsr_trace_group group,
-                        const char *wanted)
-{
-    const char *const *name;
-    const int n = tsr_trace_variables(reader, group, &name);
-    for (int i = 0; i < n; i++)
-        if (strcmp(name[i], wanted) == 0)
-            return 1;
-    return 0;
-}
-
 static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
                                    tsr_err *err)
 {
@@ -301,7 +280,7 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
     const char name[] = "population_log_evidence";
     int n_chain, n_draw, n;
     double *log_z;
-    if (!has_variable(reader, constant, name))
+    if (!tsr_trace_has(reader, constant, name))
         return TSR_OK;
     TSR_TRY(tsr_trace_get(reader, constant, name, &n_chain, &n_draw, &n, &log_z,
                           err));
@@ -319,7 +298,7 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     const double beta[] = {1.0, 0.0};
     int n_chain, n_draw, n, each;
     double *gain, *some;
-    if (!has_variable(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+    if (!tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
         return TSR_OK;
     e->population = e->population_error = (double)NAN;
     TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain",
@@ -342,7 +321,7 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
 static void take_populations(tsr_trace_reader *reader, tsr_evidence *e)
 {
     if (isfinite(e->log) || !isfinite(e->population) ||
-        has_variable(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
         return;
     e->log = e->population;
     e->error = e->population_error;
@@ -364,7 +343,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .n_temp = 1,
                         .t_max = 1.0};
     TSR_TRY(read_populations(reader, e, err));
-    if (!has_variable(reader, stats, "ladder_log_lik")) {
+    if (!tsr_trace_has(reader, stats, "ladder_log_lik")) {
         set_why(e, "the run had one temperature: sampler.evidence: true, "
                    "with temperatures: auto, adds others, up to the prior");
         take_populations(reader, e);

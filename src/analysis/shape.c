@@ -247,10 +247,8 @@ static void add_pairs(job *j, int i)
 
 static double gyration(int n, const double (*x)[3])
 {
-    double centre[3] = {0.0}, sum = 0.0;
-    for (int i = 0; i < n; i++)
-        for (int d = 0; d < 3; d++)
-            centre[d] += x[i][d] / n;
+    double centre[3], sum = 0.0;
+    centre_of(n, NULL, x, centre);
     for (int i = 0; i < n; i++)
         sum += tsr_vec3_distance2(x[i], centre) / n;
     return sqrt(sum);
@@ -548,14 +546,6 @@ static void take_largest(tsr_domains *d, const int *unit, int n_unit,
 
 /* ---- how they lie ---- */
 
-static void centre(const tsr_domain *d, const double (*xyz)[3], double out[3])
-{
-    out[0] = out[1] = out[2] = 0.0;
-    for (int i = 0; i < d->n_residue; i++)
-        for (int k = 0; k < 3; k++)
-            out[k] += xyz[d->residue[i]][k] / d->n_residue;
-}
-
 /* Angle of the rotation from a to b: its trace is 1 + 2 cos, and half the
  * length of its antisymmetric part sin. */
 static double relative_angle(double a[3][3], double b[3][3])
@@ -580,8 +570,8 @@ static void make_pairs(tsr_domains *d, const double (*start)[3])
             double x[3], y[3];
             p->a = a;
             p->b = b;
-            centre(&d->domain[a], start, x);
-            centre(&d->domain[b], start, y);
+            centre_of(d->domain[a].n_residue, d->domain[a].residue, start, x);
+            centre_of(d->domain[b].n_residue, d->domain[b].residue, start, y);
             p->start_ang = tsr_vec3_distance(x, y);
             tsr_pool_array(&d->pool, p->distance, d->n);
             tsr_pool_array(&d->pool, p->turn, d->n);
@@ -595,7 +585,7 @@ static void look(tsr_domains *d, int i, const double (*start)[3],
     tsr_motion since[TSR_MOST_DOMAINS];
     for (int k = 0; k < d->n_domain; k++) {
         const tsr_domain *domain = &d->domain[k];
-        centre(domain, now, at[k]);
+        centre_of(domain->n_residue, domain->residue, now, at[k]);
         tsr_superpose(domain->n_residue, domain->residue, now, start,
                       &since[k]);
     }

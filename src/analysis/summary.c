@@ -229,11 +229,9 @@ tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
     for (int i = 0; i < n && status == TSR_OK; i++)
         status =
             add_variable(summary, reader, TSR_TRACE_POSTERIOR, name[i], err);
-    n = tsr_trace_variables(reader, TSR_TRACE_SAMPLE_STATS, &name);
-    for (int i = 0; i < n && status == TSR_OK; i++)
-        if (strcmp(name[i], "lp") == 0)
-            status = add_variable(summary, reader, TSR_TRACE_SAMPLE_STATS, "lp",
-                                  err);
+    if (status == TSR_OK && tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "lp"))
+        status =
+            add_variable(summary, reader, TSR_TRACE_SAMPLE_STATS, "lp", err);
     if (status == TSR_OK && summary->n == 0)
         status = tsr_fail(err, TSR_E_DATA,
                           "the trace has no posterior draw yet: let the run "
@@ -789,14 +787,4 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json)
     }
     if (summary->evidence.n_temp > 0)
         tsr_evidence_put(&summary->evidence, "evidence", json);
-}
-
-tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
-                                  tsr_err *err)
-{
-    tsr_json j = {.out = out};
-    tsr_json_object(&j, NULL);
-    tsr_summary_put(summary, &j);
-    tsr_json_close(&j);
-    return written(out, err);
 }

@@ -132,10 +132,6 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
  * {the same nine}, "contraction". "evidence" is that of tsr_evidence_put. */
 void tsr_summary_put(const tsr_summary *summary, tsr_json *json);
 
-/* The same as one JSON object, which ends with a newline. Errors: TSR_E_IO. */
-tsr_status tsr_summary_print_json(const tsr_summary *summary, FILE *out,
-                                  tsr_err *err);
-
 /* ---- curves ---- */
 
 /* Summary of a curve of every draw, point by point: its band, and whether the

@@ -92,10 +92,9 @@ char *tsr_advice_text(const tsr_advice *advice)
 
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json)
 {
-    tsr_json_object(json, "advice");
-    tsr_json_members(
-        json, "converged %i asked %s worst %s command %s draws %ld seconds %g",
-        advice->is_converged, advice->asked, advice->worst, advice->command,
-        advice->draws, advice->seconds);
-    tsr_json_close(json);
+    tsr_json_members(json,
+                     "advice{ converged %i asked %s worst %s command %s draws "
+                     "%ld seconds %g }",
+                     advice->is_converged, advice->asked, advice->worst,
+                     advice->command, advice->draws, advice->seconds);
 }

@@ -351,9 +351,8 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
     const tsr_verdict *v = r->verdict;
     const char *name;
     double gain, error;
-    tsr_json_object(j, NULL);
     tsr_json_members(
-        j, "directory %s states %d same_data_as_first %i converged %i",
+        j, "{ directory %s states %d same_data_as_first %i converged %i",
         r->directory, v->n_state, is_same_data(c, 0, i),
         v->advice.is_converged);
     tsr_evidence_put(&r->summary->evidence, "evidence", j);
@@ -372,37 +371,22 @@ static void put_run(const tsr_comparison *c, int i, tsr_json *j)
     tsr_json_array(j, "curves");
     for (int k = 0; k < v->n_curve; k++) {
         const tsr_verdict_curve *curve = &v->curve[k];
-        tsr_json_object(j, NULL);
         tsr_json_members(j,
-                         "curve %s chi2 %g cormap_p %g rg_guinier_data %g "
-                         "rg_guinier_data_error %g",
+                         "{ curve %s chi2 %g cormap_p %g rg_guinier_data %g "
+                         "rg_guinier_data_error %g }",
                          curve->name, curve->chi2, curve->cormap_p,
                          curve->guinier.rg, curve->guinier.error);
-        tsr_json_close(j);
     }
-    tsr_json_close(j);
-    tsr_json_close(j);
-}
-
-static void put_overlap(tsr_json *j, const tsr_overlap *overlap)
-{
-    tsr_json_object(j, NULL);
-    tsr_verdict_put_pair(j, "runs", overlap->a, overlap->b);
-    tsr_json_members(j, "variable %s overlap %g", overlap->variable,
-                     overlap->overlap);
-    tsr_json_close(j);
+    tsr_json_members(j, "] }");
 }
 
 static void put_conflict(tsr_json *j, const tsr_comparison *c, int a, int b)
 {
     int i, k;
     double sigma;
-    if (!conflicts(c, a, b, &i, &k, &sigma))
-        return;
-    tsr_json_object(j, NULL);
-    tsr_verdict_put_pair(j, "runs", a, b);
-    tsr_json_number(j, "standard_deviations", sigma);
-    tsr_json_close(j);
+    if (conflicts(c, a, b, &i, &k, &sigma))
+        tsr_json_members(j, "{ runs[ %d %d ] standard_deviations %g }", a, b,
+                         sigma);
 }
 
 tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
@@ -417,12 +401,12 @@ tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
     tsr_json_array(j, "runs");
     for (int i = 0; i < c->n; i++)
         put_run(c, i, j);
-    tsr_json_close(j);
-    tsr_json_array(j, "overlaps");
+    tsr_json_members(j, "] overlaps[");
     for (int i = 0; i < c->n_overlap; i++)
-        put_overlap(j, &c->overlap[i]);
-    tsr_json_close(j);
-    tsr_json_array(j, "conflicts");
+        tsr_json_members(j, "{ runs[ %d %d ] variable %s overlap %g }",
+                         c->overlap[i].a, c->overlap[i].b,
+                         c->overlap[i].variable, c->overlap[i].overlap);
+    tsr_json_members(j, "] conflicts[");
     for (int b = 0; b < c->n; b++)
         for (int a = 0; a < b; a++)
             put_conflict(j, c, a, b);

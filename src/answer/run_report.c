@@ -8,32 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* start NaN: it has none to tell. */
-static void print_row(FILE *out, const char *label, double start,
-                      const tsr_convergence *v)
-{
-    char before[32] = "-";
-    if (!isnan(start))
-        snprintf(before, sizeof before, "%.4g", start);
-    fprintf(out, "  %-14s %10s   %10.4g   [%.4g, %.4g]\n", label, before,
-            v->mean, v->q5, v->q95);
-}
-
-/* chi2 of every entry of `data:`; the start's is of all together. */
-static void print_chi2(FILE *out, const tsr_summary *summary,
-                       const tsr_likelihood *l, double start)
-{
-    char name[64];
-    for (int d = 0; l != NULL && d < l->n_term; d++) {
-        const tsr_term *term = l->term[d];
-        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
-        const tsr_summary_item *item = tsr_summary_find(summary, name);
-        if (item != NULL)
-            print_row(out, name, l->n_term == 1 ? start : (double)NAN,
-                      &item->value);
-    }
-}
-
 /* The variable that converged least; NULL where none has an R-hat. */
 static const tsr_summary_item *find_worst(const tsr_summary *summary)
 {
@@ -77,19 +51,6 @@ static void tell_advice(const tsr_config *config, const tsr_advice *advice,
     free(text);
 }
 
-static void put_interval(tsr_json *j, const char *name, double start,
-                         const tsr_summary_item *item)
-{
-    if (item == NULL)
-        return;
-    tsr_json_object(j, name);
-    if (!isnan(start))
-        tsr_json_number(j, "start", start);
-    tsr_json_members(j, "mean %g q5 %g q95 %g", item->value.mean,
-                     item->value.q5, item->value.q95);
-    tsr_json_close(j);
-}
-
 static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                             const tsr_summary *summary)
 {
@@ -115,26 +76,57 @@ static double start_chi2(const tsr_session *s)
                : s->place.start_chi2;
 }
 
+/* A variable, with what it was at the start (NaN: not known): a member of the
+ * JSON, or, where that is NULL, a line. */
+static void put_variable(const tsr_summary *summary, const char *name,
+                         const char *label, double start, tsr_json *j,
+                         FILE *out)
+{
+    const tsr_summary_item *item = tsr_summary_find(summary, name);
+    char before[32] = "-";
+    if (item == NULL)
+        return;
+    const tsr_convergence *v = &item->value;
+    if (!isnan(start))
+        snprintf(before, sizeof before, "%.4g", start);
+    if (j == NULL) {
+        fprintf(out, "  %-14s %10s   %10.4g   [%.4g, %.4g]\n", label, before,
+                v->mean, v->q5, v->q95);
+        return;
+    }
+    tsr_json_object(j, name);
+    if (!isnan(start))
+        tsr_json_number(j, "start", start);
+    tsr_json_members(j, "mean %g q5 %g q95 %g }", v->mean, v->q5, v->q95);
+}
+
+/* chi2 of every entry of `data:` (the start's is of all together), and Rg. */
+static void put_variables(const tsr_session *s, const tsr_summary *summary,
+                          tsr_json *j, FILE *out)
+{
+    const tsr_likelihood *l = s->setup->data.likelihood;
+    char name[64];
+    for (int d = 0; l != NULL && d < l->n_term; d++) {
+        const tsr_term *term = l->term[d];
+        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
+        put_variable(summary, name, name,
+                     l->n_term == 1 ? start_chi2(s) : (double)NAN, j, out);
+    }
+    put_variable(summary, "rg", "Rg, Angstrom", s->place.start_rg, j, out);
+}
+
 static tsr_status print_json(const tsr_session *s, const tsr_summary *summary,
                              const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
-    const tsr_likelihood *l = s->setup->data.likelihood;
     tsr_json j = {.out = out};
-    char name[64];
     tsr_json_object(&j, NULL);
     put_convergence(&j, verdict, summary);
     tsr_json_members(
         &j, "directory %s n_chain %ld n_draw %ld steps %ld seconds %g",
         s->config->output.directory, (long)s->config->sampler.chains.number,
         s->place.draws, s->place.steps, s->place.seconds);
-    for (int d = 0; l != NULL && d < l->n_term; d++) {
-        const tsr_term *term = l->term[d];
-        tsr_term_variable(term->type, term->ordinal, "chi2", sizeof name, name);
-        put_interval(&j, name, l->n_term == 1 ? start_chi2(s) : (double)NAN,
-                     tsr_summary_find(summary, name));
-    }
-    put_interval(&j, "rg", s->place.start_rg, tsr_summary_find(summary, "rg"));
+    put_variables(s, summary, &j, NULL);
     tsr_status status = tsr_verdict_put(verdict, "verdict", &j, err);
     tsr_json_close(&j);
     return status;
@@ -144,16 +136,12 @@ static tsr_status print_table(const tsr_session *s, const tsr_summary *summary,
                               const tsr_verdict *verdict, FILE *out,
                               tsr_err *err)
 {
-    const tsr_likelihood *l = s->setup->data.likelihood;
     const long chains = (long)s->config->sampler.chains.number;
     fputc('\n', out);
     TSR_TRY(tsr_verdict_print(verdict, out, err));
     fprintf(out, "\n  %-14s %10s   %10s   %s\n", "", "start", "posterior",
             "5 % to 95 %");
-    print_chi2(out, summary, l, start_chi2(s));
-    const tsr_summary_item *rg = tsr_summary_find(summary, "rg");
-    if (rg != NULL)
-        print_row(out, "Rg, Angstrom", s->place.start_rg, &rg->value);
+    put_variables(s, summary, NULL, out);
     fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
             "steps/s", (double)s->place.steps / fmax(s->place.seconds, 1e-9),
             chains, chains == 1 ? "" : "s", s->place.draws, s->place.seconds);

@@ -311,8 +311,7 @@ static void put_measured(const tsr_verdict *v, tsr_json *j)
     tsr_json_array(j, "measured");
     for (int k = 0; k < v->n_measured; k++) {
         const tsr_verdict_measured *m = &v->measured[k];
-        tsr_json_object(j, NULL);
-        tsr_json_members(j, "kind %s name %s measured %g sd %g start %g",
+        tsr_json_members(j, "{ kind %s name %s measured %g sd %g start %g",
                          m->type->name, m->name, m->value, m->sd, m->start);
         tsr_verdict_put_interval(j, "draws", &m->draws);
         tsr_json_members(j, "draws_sd %g draws_rhat %g", m->draws.sd,
@@ -330,8 +329,8 @@ static void put_measured(const tsr_verdict *v, tsr_json *j)
     tsr_json_array(j, "since_start");
     for (int k = 0; k < v->n_moved; k++) {
         const tsr_verdict_moved *m = &v->moved[k];
-        tsr_json_object(j, NULL);
-        tsr_json_members(j, "domain %d distance_start %g", m->domain, m->start);
+        tsr_json_members(j, "{ domain %d distance_start %g", m->domain,
+                         m->start);
         tsr_verdict_put_interval(j, "distance", &m->distance);
         tsr_verdict_put_interval(j, "turn_degrees", &m->turn);
         tsr_json_close(j);
@@ -553,22 +552,16 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
     return judge_curve(j, c, err);
 }
 
-/* Curves of all kinds are named alike, so any of them names their columns. */
-static const tsr_term_type *curve_type(void)
-{
-    int k = 0;
-    while (!tsr_term_registry[k]->is_curve)
-        k++;
-    return tsr_term_registry[k];
-}
-
 static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
                                const tsr_summary *summary, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
+    const tsr_term_type *const *curves = tsr_term_registry;
+    while (!(*curves)->is_curve)
+        curves++; /* all kinds of curves are counted together */
     for (int is_there = 1; is_there && status == TSR_OK;) {
-        job j = {.of = {run, curve_type(), v->n_curve}, .summary = summary};
+        job j = {.of = {run, *curves, v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
         free(j.q);
         free(j.intensity);
@@ -1144,9 +1137,8 @@ void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value)
 {
     tsr_json_object(json, name);
-    tsr_json_members(json, "mean %g q5 %g q95 %g", value->mean, value->q5,
+    tsr_json_members(json, "mean %g q5 %g q95 %g }", value->mean, value->q5,
                      value->q95);
-    tsr_json_close(json);
 }
 
 void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit)
@@ -1160,8 +1152,7 @@ void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit)
 
 static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
 {
-    tsr_json_object(j, NULL);
-    tsr_json_members(j, "curve %s n_points %d", c->name, c->n);
+    tsr_json_members(j, "{ curve %s n_points %d", c->name, c->n);
     if (c->rigid.n_point > 0) {
         tsr_json_object(j, "rigid");
         tsr_verdict_put_fit(j, &c->rigid);
@@ -1175,20 +1166,12 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
     tsr_verdict_put_interval(j, "noise_scale", &c->noise_scale);
     tsr_json_members(j,
                      "noise_by_neighbours %g neighbours_share_noise %i "
-                     "rg_guinier_data %g rg_guinier_data_error %g",
+                     "rg_guinier_data %g rg_guinier_data_error %g "
+                     "guinier_q_range[ %g %g ]",
                      c->noise.next, c->noise.is_shared, c->guinier.rg,
-                     c->guinier.error);
-    tsr_json_numbers(j, "guinier_q_range", 2, c->guinier.q);
+                     c->guinier.error, c->guinier.q[0], c->guinier.q[1]);
     tsr_verdict_put_interval(j, "rg_guinier", &c->guinier_draws);
     tsr_json_close(j);
-}
-
-void tsr_verdict_put_pair(tsr_json *json, const char *key, int a, int b)
-{
-    tsr_json_array(json, key);
-    tsr_json_integer(json, NULL, a);
-    tsr_json_integer(json, NULL, b);
-    tsr_json_close(json);
 }
 
 /* Which curves cannot be of one structure. */
@@ -1198,12 +1181,10 @@ static void put_conflicts(tsr_json *j, const tsr_verdict *v)
     for (int b = 0; b < v->n_curve; b++)
         for (int a = 0; a < b; a++) {
             double sigma;
-            if (!tsr_verdict_conflict(&v->curve[a], &v->curve[b], &sigma))
-                continue;
-            tsr_json_object(j, NULL);
-            tsr_verdict_put_pair(j, "curves", a, b);
-            tsr_json_number(j, "standard_deviations", sigma);
-            tsr_json_close(j);
+            if (tsr_verdict_conflict(&v->curve[a], &v->curve[b], &sigma))
+                tsr_json_members(j,
+                                 "{ curves[ %d %d ] standard_deviations %g }",
+                                 a, b, sigma);
         }
     tsr_json_close(j);
 }
@@ -1213,8 +1194,7 @@ static void put_motion(tsr_json *j, const tsr_verdict *v)
     tsr_json_array(j, "motion");
     for (int i = 0; i < v->n_motion; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
-        tsr_json_object(j, NULL);
-        tsr_json_members(j, "variable %s where %s", m->variable, m->where);
+        tsr_json_members(j, "{ variable %s where %s", m->variable, m->where);
         if (m->state > 0)
             tsr_json_integer(j, "state", m->state);
         tsr_verdict_put_interval(j, "distance", &m->distance);
@@ -1232,14 +1212,11 @@ static void put_domains(tsr_json *j, const tsr_verdict *v)
         if (v->atoms != NULL)
             tsr_domain_name(v->atoms, &a->domains->domain[k], sizeof name,
                             name);
-        tsr_json_object(j, NULL);
-        tsr_json_members(j, "residues %s superposed_on %i", name,
-                         k == a->fixed);
-        tsr_json_array(j, "rms_displacement"); /* of each state */
-        for (int s = 0; s < a->n_state; s++)
+        tsr_json_members(j, "{ residues %s superposed_on %i rms_displacement[",
+                         name, k == a->fixed);
+        for (int s = 0; s < a->n_state; s++) /* of each state */
             tsr_json_number(j, NULL, a->moves[s * a->domains->n_domain + k]);
-        tsr_json_close(j);
-        tsr_json_close(j);
+        tsr_json_members(j, "] }");
     }
     tsr_json_close(j);
 }
@@ -1268,23 +1245,17 @@ static void put_arrangements(tsr_json *j, const tsr_verdict *v)
         tsr_json_text(j, "arrangements", NULL);
         return;
     }
-    tsr_json_object(j, "arrangements");
-    tsr_json_members(j, "threshold %g conformations %d", a->threshold_ang,
-                     a->n_frame);
+    tsr_json_members(j, "arrangements{ threshold %g conformations %d",
+                     a->threshold_ang, a->n_frame);
     put_domains(j, v);
     tsr_json_array(j, "states");
-    for (int s = 0; s < a->n_state; s++) {
-        tsr_json_object(j, NULL);
-        tsr_json_members(j, "groups %d hold_90_percent %d", a->n_group[s],
+    for (int s = 0; s < a->n_state; s++)
+        tsr_json_members(j, "{ groups %d hold_90_percent %d }", a->n_group[s],
                          a->n_main[s]);
-        tsr_json_close(j);
-    }
-    tsr_json_close(j);
-    tsr_json_array(j, "largest");
+    tsr_json_members(j, "] largest[");
     for (int i = 0; i < a->n; i++)
         put_arrangement(j, &a->item[i]);
-    tsr_json_close(j);
-    tsr_json_close(j);
+    tsr_json_members(j, "] }");
 }
 
 static void put_open(tsr_json *j, const tsr_verdict *v)
@@ -1296,13 +1267,13 @@ static void put_open(tsr_json *j, const tsr_verdict *v)
     tsr_json_array(j, "undecided");
     for (int i = 0; i < v->n_open; i++) {
         const tsr_verdict_open *o = &v->open[i];
-        tsr_json_object(j, NULL);
-        tsr_json_members(j, "kind %s variable %s value %g", kind[o->kind],
+        tsr_json_members(j, "{ kind %s variable %s value %g", kind[o->kind],
                          o->variable, o->value);
         if (o->kind == TSR_OPEN_BOUND)
             tsr_json_text(j, "end", o->is_low ? "lower" : "upper");
         if (o->kind >= TSR_OPEN_MIRROR)
-            tsr_verdict_put_pair(j, "arrangements", o->item[0], o->item[1]);
+            tsr_json_members(j, "arrangements[ %d %d ]", o->item[0],
+                             o->item[1]);
         tsr_json_close(j);
     }
     tsr_json_close(j);

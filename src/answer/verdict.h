@@ -155,9 +155,6 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64]);
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value);
 
-/* [a, b] */
-void tsr_verdict_put_pair(tsr_json *json, const char *key, int a, int b);
-
 /* chi2, reduced_chi2, cormap_p, c1, c2, scale, background */
 void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit);
 

@@ -338,11 +338,9 @@ static tsr_status without_trace(tsr_past_run *run, tsr_status status,
         return status;
     tsr_frames_free(frames);
     tsr_warn(log, "only conformations can be written: %s", err->message);
-    char *path = tsr_run_directory_file(run->directory, "config.yaml");
     run->has_config =
-        path != NULL &&
-        tsr_config_read(path, 0, NULL, &run->config, &local) == TSR_OK;
-    free(path);
+        tsr_config_read(tsr_path_in(run->directory, "config.yaml").text, 0,
+                        NULL, &run->config, &local) == TSR_OK;
     return TSR_OK;
 }
 

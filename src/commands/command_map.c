@@ -295,7 +295,7 @@ tsr_status tsr_map_job_blur(const tsr_map_job *job,
     tsr_blur_table table;
     TSR_TRY(tsr_blur_make(job->kind, job->resolution_ang, sigma_over_r,
                           models->atoms->n_atom, models->z, &table, err));
-    return tsr_density_set_blur(job->engine, &table, err);
+    return job->engine->set_blur(job->engine, &table, err);
 }
 
 /* ---- what is said of a model before it is compared ---- */
@@ -352,7 +352,7 @@ static tsr_status run_map(const tsr_args *args, FILE *out, tsr_log *log,
                               log, &job.pool, &job.map, err);
     if (v->map != NULL && strcmp(v->map, "map") == 0)
         TSR_THEN(status, tsr_map_check(job.map, job.resolution_ang, log, err));
-    if (status == TSR_OK && v->is_of_models)
+    if (status == TSR_OK && v->is_of_models && job.map != NULL)
         status = open_engine(&job, err);
     TSR_THEN(status, v->run(&job, err));
     tsr_density_free(job.engine);

@@ -6,6 +6,7 @@
 #include "answer/run_report.h"
 #include "commands/command.h"
 #include "core/interrupt.h"
+#include "files/file.h"
 #include "session/run_directory.h"
 #include "session/run_session.h"
 #include "store/trace.h"
@@ -163,10 +164,8 @@ const tsr_command tsr_command_run = {
 static tsr_status read_config(const tsr_run_options *o, const char *directory,
                               tsr_config *config, tsr_err *err)
 {
-    char *path = tsr_run_directory_file(directory, "config.yaml");
-    TSR_TRY(tsr_allocated(path, err));
-    tsr_status status = tsr_config_read(path, 0, NULL, config, err);
-    free(path);
+    tsr_status status = tsr_config_read(
+        tsr_path_in(directory, "config.yaml").text, 0, NULL, config, err);
     if (status == TSR_OK) {
         free(config->output.directory);
         config->output.directory = strdup(directory);
@@ -182,12 +181,11 @@ static tsr_status read_config(const tsr_run_options *o, const char *directory,
 static long draws_stored(const char *directory)
 {
     tsr_trace_reader *reader = NULL;
-    char *path = tsr_run_directory_file(directory, "trace.h5");
+    const tsr_path path = tsr_path_in(directory, "trace.h5");
     long n = 0;
-    if (path != NULL && tsr_trace_open(path, &reader, NULL) == TSR_OK)
+    if (tsr_trace_open(path.text, &reader, NULL) == TSR_OK)
         n = tsr_trace_n_draw(reader, TSR_TRACE_POSTERIOR);
     tsr_trace_reader_free(reader);
-    free(path);
     return n;
 }
 
@@ -241,19 +239,13 @@ static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
 static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
                             tsr_err *err)
 {
-    tsr_status status = TSR_OK;
-    if (at->remark == NULL)
-        return TSR_OK;
-    char *from = tsr_run_directory_file(directory, "checkpoint.h5");
-    char *to = tsr_run_directory_file(directory, "checkpoint.h5.damaged");
-    if (from == NULL || to == NULL)
-        status = tsr_no_memory(err);
-    else if (rename(from, to) != 0 && errno != ENOENT)
-        status = tsr_fail(err, TSR_E_IO, "cannot rename '%s': %s", from,
-                          strerror(errno));
-    free(from);
-    free(to);
-    return status;
+    const tsr_path from = tsr_path_in(directory, "checkpoint.h5");
+    const tsr_path to = tsr_path_in(directory, "checkpoint.h5.damaged");
+    if (at->remark != NULL && rename(from.text, to.text) != 0 &&
+        errno != ENOENT)
+        return tsr_fail(err, TSR_E_IO, "cannot rename '%s': %s", from.text,
+                        strerror(errno));
+    return TSR_OK;
 }
 
 /* The checkpoint to go on from; *is_new: there is none, since the run was

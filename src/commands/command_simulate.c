@@ -326,14 +326,14 @@ static tsr_status name_files(work *w, tsr_err *err)
 }
 
 /* The curve, and then the structure, which waits under another name for it. */
-static tsr_status put_files(const work *w, const tsr_structure *structure,
+static tsr_status put_files(const work *w, const tsr_model_atoms *model,
                             const char *waiting, const char *comment,
                             tsr_err *err)
 {
     const size_t n = (size_t)w->config.simulate.points;
-    TSR_TRY(tsr_structure_write_pdb(
-        structure, waiting,
-        "tessera simulate: SC is the centre of a side chain", err));
+    TSR_TRY(tsr_model_atoms_write(
+        model, waiting, "tessera simulate: SC is the centre of a side chain",
+        err));
     tsr_status status =
         tsr_saxs_write(w->path, (int)n, w->column, w->column + n,
                        w->column + 2 * n, w->resolution.sigma, comment, err);
@@ -371,13 +371,13 @@ static tsr_status write_files(work *w, FILE *out, tsr_err *err)
              c->contrast.c2.number, neutrons, resolution);
     char *waiting =
         tsr_pool_print(&w->pool, "%s.%ld.new", w->pdb, (long)getpid());
-    tsr_structure *structure =
-        tsr_topology_structure(w->setup.molecule.topology, w->truth);
+    tsr_model_atoms *model =
+        tsr_topology_model(w->setup.molecule.topology, w->truth);
     tsr_status status =
-        waiting == NULL || structure == NULL ? tsr_no_memory(err) : TSR_OK;
-    TSR_THEN(status, tsr_structure_letter_chains(structure, NULL, err));
-    TSR_THEN(status, put_files(w, structure, waiting, comment, err));
-    tsr_structure_free(structure);
+        waiting == NULL || model == NULL ? tsr_no_memory(err) : TSR_OK;
+    TSR_THEN(status, tsr_model_atoms_letter_chains(model, NULL, err));
+    TSR_THEN(status, put_files(w, model, waiting, comment, err));
+    tsr_model_atoms_free(model);
     if (status == TSR_OK)
         fprintf(out, "curve      %s\nstructure  %s\nRg         %.3f Angstrom\n",
                 w->path, w->pdb, rg);

@@ -711,12 +711,12 @@ static tsr_status find_motion(work *w, tsr_err *err)
                        fits_all(s) &&
                        tsr_tails_alone(setup.molecule.topology) &&
                        !w->o->sample && !exists(begun);
-        s->atoms = w->atoms = tsr_model_atoms_of(setup.molecule.model);
+        s->atoms = w->atoms = setup.molecule.model;
+        setup.molecule.model = NULL;
         s->again = tsr_args_command(
             w->args, s->is_enough ? "tessera solve --sample" : "tessera solve",
             &w->pool);
-        status = w->atoms == NULL ? tsr_no_memory(err)
-                                  : tsr_pool_check(&w->pool, err);
+        status = tsr_pool_check(&w->pool, err);
     }
     tsr_setup_clear(&setup);
     return status;

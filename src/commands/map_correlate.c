@@ -89,33 +89,25 @@ static tsr_status best_sigma(const tsr_map_job *job,
 
 /* ---- what may be wrong with a map ---- */
 
-/* A model seen in a mirror, grown or shrunk: along each axis its distances from
- * a plane times a factor. */
-typedef struct {
-    double from[3], factor[3];
-} image;
-
-enum { MOST_IMAGES = 10 };
-
-static tsr_status try_images(const tsr_map_job *job, const model *m, int n,
-                             const image *images, double *cc, tsr_err *err)
+tsr_status tsr_map_try_images(const tsr_map_job *job, int n_atom,
+                              const double (*xyz)[3], const unsigned char *z,
+                              int n, const tsr_map_image *image,
+                              double mask_ang, tsr_density_sums *sums,
+                              tsr_err *err)
 {
-    const tsr_density_options o = {0};
-    tsr_density_sums sums[MOST_IMAGES];
+    const tsr_density_options o = {.mask_ang = mask_ang};
     tsr_systems copies;
     tsr_pool pool = {0};
     tsr_status status =
-        tsr_systems_make(&pool, n, (size_t)n * (size_t)m->n_atom, &copies, err);
+        tsr_systems_make(&pool, n, (size_t)n * (size_t)n_atom, &copies, err);
     for (int k = 0; k < n && status == TSR_OK; k++) {
-        double(*x)[3] = tsr_systems_add(&copies, m->n_atom, NULL, m->xyz, m->z);
-        for (int i = 0; i < m->n_atom; i++)
+        const double *from = image[k].from, *factor = image[k].factor;
+        double(*x)[3] = tsr_systems_add(&copies, n_atom, NULL, xyz, z);
+        for (int i = 0; i < n_atom; i++)
             for (int c = 0; c < 3; c++)
-                x[i][c] = images[k].from[c] +
-                          images[k].factor[c] * (x[i][c] - images[k].from[c]);
+                x[i][c] = from[c] + factor[c] * (x[i][c] - from[c]);
     }
     TSR_THEN(status, tsr_systems_run(&copies, job->engine, &o, sums, err));
-    for (int k = 0; k < n && status == TSR_OK; k++)
-        cc[k] = tsr_map_cc(&sums[k].box);
     tsr_pool_clear(&pool);
     return status;
 }
@@ -130,21 +122,24 @@ static double middle_of(const tsr_map_grid *g, int axis)
 static tsr_status check_hand(const tsr_map_job *job, const model *m, double cc,
                              const char *label, tsr_err *err)
 {
-    image mirrors[3];
-    double mirrored[3];
+    tsr_map_image mirrors[3];
+    tsr_density_sums sums[3];
     for (int k = 0; k < 3; k++)
         for (int c = 0; c < 3; c++) {
             mirrors[k].from[c] = middle_of(&job->map->grid, c);
             mirrors[k].factor[c] = c == k ? -1.0 : 1.0;
         }
-    TSR_TRY(try_images(job, m, 3, mirrors, mirrored, err));
-    for (int c = 0; c < 3; c++)
-        if (mirrored[c] > cc + 0.1)
+    TSR_TRY(tsr_map_try_images(job, m->n_atom, m->xyz, m->z, 3, mirrors, 0.0,
+                               sums, err));
+    for (int c = 0; c < 3; c++) {
+        const double mirrored = tsr_map_cc(&sums[c].box);
+        if (mirrored > cc + 0.1)
             tsr_warn(job->log,
                      "%s: mirrored along %c in the middle of the box it has a "
                      "correlation of %.3f, not %.3f: the map has the wrong "
                      "hand, or its sections were read in the wrong order",
-                     label, "xyz"[c], mirrored[c], cc);
+                     label, "xyz"[c], mirrored, cc);
+    }
     return TSR_OK;
 }
 
@@ -170,8 +165,8 @@ static tsr_status try_scales(const tsr_map_job *job, const model *m,
                              const double fixed[3], double *best_cc,
                              double *best_scale, tsr_err *err)
 {
-    image scaled[MOST_IMAGES];
-    double cc[MOST_IMAGES];
+    tsr_map_image scaled[TSR_MOST_IMAGES];
+    tsr_density_sums sums[TSR_MOST_IMAGES];
     int n = 0;
     for (int p = -MOST_PER_CENT; p <= MOST_PER_CENT; p += PER_CENT) {
         for (int c = 0; c < 3 && p != 0; c++) {
@@ -180,10 +175,11 @@ static tsr_status try_scales(const tsr_map_job *job, const model *m,
         }
         n += p != 0;
     }
-    TSR_TRY(try_images(job, m, n, scaled, cc, err));
+    TSR_TRY(tsr_map_try_images(job, m->n_atom, m->xyz, m->z, n, scaled, 0.0,
+                               sums, err));
     for (int k = 0; k < n; k++)
-        if (cc[k] > *best_cc) {
-            *best_cc = cc[k];
+        if (tsr_map_cc(&sums[k].box) > *best_cc) {
+            *best_cc = tsr_map_cc(&sums[k].box);
             *best_scale = scaled[k].factor[0];
         }
     return TSR_OK;
@@ -217,13 +213,11 @@ static tsr_status threshold_of(const tsr_map_job *job, const model *m,
 {
     const tsr_density_options o = {0};
     tsr_density_sums sums;
-    double mean, sd;
     *out = job->threshold;
     if (!job->is_in_sd)
         return TSR_OK;
     TSR_TRY(sums_of(job, m, &o, &sums, err));
-    tsr_map_spread_s(&sums.box, &mean, &sd);
-    *out = mean + job->threshold * sd;
+    *out = sums.box.s / sums.box.n + job->threshold * tsr_map_sd_s(&sums.box);
     return TSR_OK;
 }
 

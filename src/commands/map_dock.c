@@ -6,10 +6,9 @@
 #include "molecule/structure.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MIDDLE = 5, N_SCALE = 2 * MIDDLE + 1 };
+enum { MIDDLE = TSR_MOST_IMAGES / 2 };
 
 static const char remark[] = "tessera: map dock, best place in a density map";
 
@@ -19,9 +18,8 @@ typedef struct {
     int n; /* atoms */
     const double (*xyz)[3];
     tsr_pool pool;
-    double *weight;     /* [n] electrons */
-    double (*at)[3];    /* [n] scratch: atoms in a place */
-    tsr_systems copies; /* at most N_SCALE */
+    double *weight;  /* [n] electrons */
+    double (*at)[3]; /* [n] scratch: atoms in a place */
     tsr_dock_options options;
     int n_pose;
     tsr_map_pose pose[TSR_MAP_MOST_POSES];
@@ -40,30 +38,28 @@ static tsr_status open_model(docking *d, tsr_err *err)
     d->xyz = tsr_map_models_xyz(&d->models, 0);
     tsr_pool_array(&d->pool, d->weight, n);
     tsr_pool_array(&d->pool, d->at, n);
-    TSR_TRY(tsr_systems_make(&d->pool, N_SCALE, n * N_SCALE, &d->copies, err));
+    TSR_TRY(tsr_pool_check(&d->pool, err));
     for (size_t i = 0; i < n; i++)
         d->weight[i] = d->models.z[i];
     return TSR_OK;
 }
 
-/* Copies of the model in a place, the k-th with its distances from the centre
- * times scale[k]: correlations of all voxels. */
-static tsr_status compare(docking *d, const tsr_map_pose *pose, int n,
-                          const double *scale, tsr_density_sums *sums,
-                          tsr_err *err)
+/* Copies of the model in a place, their distances from the centre times
+ * 1 + 0.02 k, k from -most to most. */
+static tsr_status compare(docking *d, const tsr_map_pose *pose, int most,
+                          tsr_density_sums *sums, tsr_err *err)
 {
-    d->copies.n = 0;
-    for (int k = 0; k < n; k++) {
-        double(*at)[3] =
-            tsr_systems_add(&d->copies, d->n, NULL, d->xyz, d->models.z);
-        for (int i = 0; i < d->n; i++) {
-            tsr_map_pose_apply(pose, d->xyz[i], at[i]);
-            for (int c = 0; c < 3; c++)
-                at[i][c] = pose->to[c] + scale[k] * (at[i][c] - pose->to[c]);
+    tsr_map_image copy[TSR_MOST_IMAGES];
+    for (int i = 0; i < d->n; i++)
+        tsr_map_pose_apply(pose, d->xyz[i], d->at[i]);
+    for (int k = -most; k <= most; k++)
+        for (int c = 0; c < 3; c++) {
+            copy[most + k].from[c] = pose->to[c];
+            copy[most + k].factor[c] = 1.0 + 0.02 * k;
         }
-    }
-    const tsr_density_options o = {.mask_ang = d->job->mask_ang};
-    return tsr_systems_run(&d->copies, d->job->engine, &o, sums, err);
+    return tsr_map_try_images(d->job, d->n, (const double(*)[3])d->at,
+                              d->models.z, 2 * most + 1, copy, d->job->mask_ang,
+                              sums, err);
 }
 
 /* ---- what may be wrong with the map ---- */
@@ -92,17 +88,14 @@ static tsr_status try_mirror(docking *d, tsr_err *err)
 
 static tsr_status try_scales(docking *d, tsr_err *err)
 {
-    double scale[N_SCALE];
-    tsr_density_sums sums[N_SCALE];
+    tsr_density_sums sums[TSR_MOST_IMAGES];
     int best = MIDDLE;
-    for (int k = 0; k < N_SCALE; k++)
-        scale[k] = 1.0 + 0.02 * (k - MIDDLE);
-    TSR_TRY(compare(d, &d->pose[0], N_SCALE, scale, sums, err));
+    TSR_TRY(compare(d, &d->pose[0], MIDDLE, sums, err));
     const double cc = tsr_map_cc(&sums[best].box);
-    for (int k = 0; k < N_SCALE; k++)
+    for (int k = 0; k < TSR_MOST_IMAGES; k++)
         if (tsr_map_cc(&sums[k].box) > tsr_map_cc(&sums[best].box))
             best = k;
-    d->scale = scale[best];
+    d->scale = 1.0 + 0.02 * (best - MIDDLE);
     d->scaled_cc = tsr_map_cc(&sums[best].box);
     if (best != MIDDLE && d->scaled_cc > cc + 0.01)
         tsr_warn(d->job->log,
@@ -187,12 +180,12 @@ static int is_cif(const char *path)
 static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
 {
     const tsr_atoms *atoms = d->models.atoms;
-    const tsr_model_atoms list = {
-        .n_atom = d->n, .atom = calloc((size_t)d->n, sizeof *list.atom)};
+    tsr_model_atoms list = {.n_atom = d->n};
     const tsr_model_spec spec = {.format = is_cif(path) ? TSR_MODEL_CIF
                                                         : TSR_MODEL_PDB,
                                  .name = "docked",
                                  .atoms = &list};
+    tsr_pool_array(&d->models.atoms->pool, list.atom, d->n);
     TSR_TRY(tsr_allocated(list.atom, err));
     for (int i = 0; i < d->n; i++) {
         const tsr_file_atom *from = &atoms->atom[i];
@@ -212,10 +205,7 @@ static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
         snprintf(to->chain_id, sizeof to->chain_id, "%s", r->chain);
         tsr_map_pose_apply(&d->pose[0], d->xyz[i], d->at[i]);
     }
-    const tsr_status status =
-        tsr_model_file(&spec, path, remark, (const double(*)[3])d->at, err);
-    free(list.atom);
-    return status;
+    return tsr_model_file(&spec, path, remark, (const double(*)[3])d->at, err);
 }
 
 /* ---- the verb ---- */
@@ -223,7 +213,6 @@ static tsr_status write_model(const docking *d, const char *path, tsr_err *err)
 static tsr_status dock(docking *d, tsr_err *err)
 {
     const char *path = d->job->words->output;
-    const double one = 1.0;
     if (path != NULL)
         TSR_TRY(tsr_map_job_target(
             d->job, path, is_cif(path) ? "data_" : "REMARK 999 tessera: ",
@@ -233,7 +222,7 @@ static tsr_status dock(docking *d, tsr_err *err)
     TSR_TRY(tsr_dock(d->job->map, d->n, d->xyz, d->weight, &d->options,
                      (int)d->job->words->poses, d->pose, &d->n_pose, err));
     for (int k = 0; k < d->n_pose; k++)
-        TSR_TRY(compare(d, &d->pose[k], 1, &one, &d->sums[k], err));
+        TSR_TRY(compare(d, &d->pose[k], 0, &d->sums[k], err));
     if (d->n_pose == 0 || isnan(tsr_map_cc(&d->sums[0].box)))
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': no place in the map was found: too few of its "

@@ -2,7 +2,7 @@
  * compared with each other. */
 #include "commands/map_job.h"
 #include "core/json.h"
-#include "report/figure.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,42 +81,28 @@ typedef struct {
 
 enum { N_CURVE = 4 };
 
-/* Those that there are of a comparison; returns how many. */
-static int list_curves(const tsr_fsc_halves *h, curve list[N_CURVE])
+/* Of a comparison; fsc->n 0: there is none. */
+static void list_curves(const tsr_fsc_halves *h, curve list[N_CURVE])
 {
-    const curve all[N_CURVE] = {
-        {"fsc", "without a mask", TSR_COLOUR_DATA, &h->plain},
-        {"masked", "masked", "#e69f00", &h->masked},
-        {"random", "masked, phases at random", "#8a8a8a", &h->random},
-        {"corrected", "corrected for the mask", TSR_COLOUR_MODEL,
-         &h->corrected}};
-    int n = 0;
-    for (int k = 0; k < N_CURVE; k++)
-        if (all[k].fsc->n > 0)
-            list[n++] = all[k];
-    return n;
+    list[0] = (curve){"fsc", "without a mask", TSR_COLOUR_DATA, &h->plain};
+    list[1] = (curve){"masked", "masked", "#e69f00", &h->masked};
+    list[2] =
+        (curve){"random", "masked, phases at random", "#8a8a8a", &h->random};
+    list[3] = (curve){"corrected", "corrected for the mask", TSR_COLOUR_MODEL,
+                      &h->corrected};
 }
 
 static tsr_status draw_curves(const tsr_fsc_halves *h, const char *path,
                               tsr_err *err)
 {
     curve list[N_CURVE];
-    const int n = list_curves(h, list);
-    const double end = h->plain.s_inv_ang[h->plain.n - 1];
-    const double level[2] = {0.5, 0.143}, x[2] = {0.0, end};
     tsr_figure f = tsr_figure_new("fsc", "Fourier shell correlation",
                                   "s (1/\xc3\x85)", 560);
-    tsr_panel *panel = tsr_figure_panel(&f, "FSC", 0, 320);
-    panel->y0 = -0.1;
-    panel->y1 = 1.05;
-    for (int k = 0; k < 2; k++) {
-        const double y[2] = {level[k], level[k]};
-        tsr_figure_layer(&f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
-    }
-    for (int k = 0; k < n; k++)
-        tsr_figure_layer(&f, TSR_LAYER_LINE, list[k].words, list[k].colour,
-                         list[k].fsc->n, list[k].fsc->s_inv_ang,
-                         list[k].fsc->fsc, NULL);
+    list_curves(h, list);
+    tsr_fsc_panel(&f, h->plain.s_inv_ang[h->plain.n - 1], -0.1, 320);
+    for (int k = 0; k < N_CURVE; k++)
+        tsr_fsc_curve(&f, TSR_LAYER_LINE, list[k].words, list[k].colour,
+                      list[k].fsc);
     tsr_status status = tsr_figure_finish(&f, err);
     TSR_THEN(status, tsr_figure_write_svg(&f, path, err));
     tsr_figure_clear(&f);
@@ -126,15 +112,15 @@ static tsr_status draw_curves(const tsr_fsc_halves *h, const char *path,
 static void print_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
 {
     curve list[N_CURVE];
-    const int n = list_curves(h, list);
+    list_curves(h, list);
     fprintf(job->out,
             "%s and %s: Fourier shell correlation, 1/s in Angstrom where it "
             "falls below\n%-26s %9s %9s\n",
             job->model[0], job->model[1], "", "0.5", "0.143");
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < N_CURVE; k++) {
         const tsr_fsc *c = list[k].fsc;
         char half[16], low[16];
-        if (c != &h->random)
+        if (c->n > 0 && c != &h->random)
             fprintf(
                 job->out, "%-26s %9s %9s\n", list[k].words,
                 tsr_map_fall_text(c->half_inv_ang, c->half_is_at_limit, half),
@@ -149,7 +135,7 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
 {
     tsr_json j = {.out = job->out, .digits = 8};
     curve list[N_CURVE];
-    const int n = list_curves(h, list);
+    list_curves(h, list);
     tsr_json_object(&j, NULL);
     tsr_json_array(&j, "maps");
     for (int k = 0; k < 2; k++)
@@ -159,8 +145,10 @@ static void put_curves(const tsr_map_job *job, const tsr_fsc_halves *h)
     tsr_json_numbers(&j, "s_inv_ang", h->plain.n, h->plain.s_inv_ang);
     if (h->random.n > 0)
         tsr_json_number(&j, "random_from_inv_ang", h->random_from_inv_ang);
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < N_CURVE; k++) {
         const tsr_fsc *c = list[k].fsc;
+        if (c->n == 0)
+            continue;
         tsr_json_object(&j, list[k].name);
         tsr_json_members(&j,
                          "half_inv_ang %g half_is_at_limit %i 143_inv_ang %g "

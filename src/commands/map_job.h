@@ -62,6 +62,22 @@ tsr_status tsr_map_job_check(const tsr_map_job *job,
                              const tsr_map_models *models, double least,
                              tsr_err *err);
 
+/* A model seen in a mirror, grown or shrunk: along each axis its distances from
+ * a plane times a factor. */
+typedef struct {
+    double from[3], factor[3];
+} tsr_map_image;
+
+enum { TSR_MOST_IMAGES = 11 };
+
+/* Sums of n images of a model's atoms beside the map. mask_ang: as in
+ * tsr_density_options. */
+tsr_status tsr_map_try_images(const tsr_map_job *job, int n_atom,
+                              const double (*xyz)[3], const unsigned char *z,
+                              int n, const tsr_map_image *image,
+                              double mask_ang, tsr_density_sums *sums,
+                              tsr_err *err);
+
 /* May the option's file be written? Errors: TSR_E_USAGE. */
 tsr_status tsr_map_job_target(const tsr_map_job *job, const char *path,
                               const char *begins, const char *holds,

@@ -174,11 +174,14 @@ static void add_cell(char *line, size_t size, size_t *n, int width,
  * "key|heading %8.3f", what follows the conversion being printed behind it. */
 static const char *put_value(tsr_table *t, const char *told, va_list *list)
 {
-    const size_t n_name = strcspn(told, " "), n_key = strcspn(told, " |");
-    const char *kind = told + n_name + 2; /* behind '%' */
+    const int is_entry = *told == '%'; /* of an array */
+    const size_t n_name = is_entry ? 0 : strcspn(told, " "),
+                 n_key = is_entry ? 0 : strcspn(told, " |");
+    const char *kind = told + n_name + (is_entry ? 1 : 2); /* behind '%' */
     const size_t n_kind = strcspn(kind, " ");
     const int is_left = *kind == '-';
-    char key[64], heading[64], after[16], text[256] = "-", *end;
+    char name[64], heading[64], after[16], text[256] = "-", *end;
+    const char *key = is_entry ? NULL : name;
     int width = (int)strtol(kind + is_left, &end, 10), digits = 0;
     if (*end == '*') {
         width = va_arg(*list, int);
@@ -187,12 +190,12 @@ static const char *put_value(tsr_table *t, const char *told, va_list *list)
     if (*end == '.')
         digits = (int)strtol(end + 1, &end, 10);
     const char conversion = end[*end == 'l'];
-    snprintf(key, sizeof key, "%.*s", (int)n_key, told);
+    snprintf(name, sizeof name, "%.*s", (int)n_key, told);
     copy(heading, sizeof heading, told + n_key + 1,
          n_name > n_key ? n_name - n_key - 1 : 0);
     copy(after, sizeof after, end + 1 + (*end == 'l'),
          (size_t)(kind + n_kind - end) - 1 - (*end == 'l'));
-    const int has_json = t->json != NULL && n_key > 0;
+    const int has_json = t->json != NULL && (n_key > 0 || is_entry);
     if (conversion == 's') {
         const char *value = va_arg(*list, const char *);
         if (has_json)
@@ -227,12 +230,33 @@ static const char *put_value(tsr_table *t, const char *told, va_list *list)
     return kind + n_kind + (kind[n_kind] == ' ');
 }
 
+/* "key{" and "key[", without a key in an array; "}" and "]". NULL: none. */
+static const char *put_bracket(tsr_json *j, const char *told)
+{
+    const size_t n = strcspn(told, "{}[]|% ");
+    char key[64];
+    const char *of = n > 0 ? key : NULL;
+    snprintf(key, sizeof key, "%.*s", (int)n, told);
+    if (told[n] == '{')
+        tsr_json_object(j, of);
+    else if (told[n] == '[')
+        tsr_json_array(j, of);
+    else if (told[n] == '}' || told[n] == ']')
+        tsr_json_close(j);
+    else
+        return NULL;
+    return told + n + 1 + (told[n + 1] == ' ');
+}
+
 static void put_values(tsr_table *t, const char *values, va_list list)
 {
     va_list at;
     va_copy(at, list);
-    while (*values != '\0')
-        values = put_value(t, values, &at);
+    while (*values != '\0') {
+        const char *next =
+            t->json != NULL ? put_bracket(t->json, values) : NULL;
+        values = next != NULL ? next : put_value(t, values, &at);
+    }
     va_end(at);
 }
 

@@ -58,8 +58,11 @@ tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
 
 /* Several members at once, each a key and a conversion of printf, with one
  * blank between: %g is a number, %d and %ld an integer, %i a truth, %s a text.
+ * "key{" or "key[" opens an object or an array, "}" or "]" closes it; what
+ * stands in an array has no key.
  *
- *     tsr_json_members(&j, "name %s states %d chi2 %g fits %i", ...); */
+ *     tsr_json_members(&j, "name %s range[ %g %g ] fit{ chi2 %g fits %i }",
+ *                      ...); */
 void tsr_json_members(tsr_json *json, const char *members, ...)
     TSR_PRINTF(2, 3);
 

@@ -21,6 +21,13 @@ static int is_of_shell(const char *path)
     return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
+tsr_path tsr_path_in(const char *folder, const char *name)
+{
+    tsr_path path;
+    snprintf(path.text, sizeof path.text, "%s/%s", folder, name);
+    return path;
+}
+
 tsr_status tsr_file_expect(const char *path, tsr_err *err)
 {
     struct stat info;

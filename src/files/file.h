@@ -11,6 +11,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* A path in no memory of its own: unlink(tsr_path_in(folder, name).text). What
+ * is cut here is longer than a system call takes (PATH_MAX), so that whoever
+ * uses it hears that the name is too long. */
+typedef struct {
+    char text[4160];
+} tsr_path;
+
+tsr_path tsr_path_in(const char *folder, const char *name);
+
 /* Refuses as an input a directory, and a named pipe, which would wait for
  * whoever writes into it; a pipe of the shell, which has its writer, is none.
  * To be called before any input is opened, which tells what is missing. Errors:

@@ -555,17 +555,6 @@ static tsr_status read_root(yaml_reader *r, yaml_node_t *node, void *object)
 /* Field tables nest four deep. */
 enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
 
-/* ---- files ---- */
-
-static tsr_status read_file(const char *path, char **text, size_t *n,
-                            tsr_err *err)
-{
-    tsr_status status = tsr_file_read_most(path, FILE_MAX_BYTES, text, n, err);
-    return status == TSR_E_DATA
-               ? tsr_wrap(err, TSR_E_CONFIG, "not a configuration")
-               : status;
-}
-
 /* The folder of `path` ("" for the current one) as an absolute path, so that a
  * path made from it means the same file wherever it is read next. The caller
  * frees it. */
@@ -796,7 +785,10 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
     char *text = NULL, *folder = NULL, *here = NULL;
     size_t n = 0;
     yaml_reader r = {.source = path, .top = fields, .marks = marks, .err = err};
-    tsr_status status = read_file(path, &text, &n, err);
+    tsr_status status =
+        tsr_file_read_most(path, FILE_MAX_BYTES, &text, &n, err);
+    if (status == TSR_E_DATA)
+        status = tsr_wrap(err, TSR_E_CONFIG, "not a configuration");
     TSR_THEN(status, absolute_folder(path, &folder, err));
     TSR_THEN(status, absolute_folder("", &here, err));
     r.folder = folder;

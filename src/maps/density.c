@@ -2,7 +2,6 @@
  * a map. */
 #include "maps/density.h"
 
-#include "core/parallel.h"
 #include "molecule/structure.h"
 
 #include <math.h>
@@ -120,46 +119,21 @@ size_t tsr_map_n_tile(const tsr_map_grid *grid)
     return n;
 }
 
-/* ---- sums of a whole map ---- */
-
-enum { PARTS = 256, VOXELS_A_THREAD = 1 << 16 };
-
-typedef struct {
-    const tsr_map *map;
-    size_t n_voxel;
-    tsr_map_sums part[PARTS];
-} whole_map;
-
-static void add_part(void *context, int part, int thread)
-{
-    whole_map *w = context;
-    const size_t first = w->n_voxel * (size_t)part / PARTS;
-    const size_t last = w->n_voxel * ((size_t)part + 1) / PARTS;
-    tsr_map_sums sum = {0};
-    (void)thread;
-    for (size_t k = first; k < last; k++) {
-        const double e = (double)w->map->value[k];
-        if (isnan(e))
-            continue;
-        sum.n += 1.0;
-        sum.e += e;
-        sum.ee += e * e;
-    }
-    w->part[part] = sum;
-}
-
-/* The parts are the same and are added in their order, whoever did them. */
+/* In parts, whose sums are added in their order: rounding is then less. */
 tsr_map_sums tsr_map_whole(const tsr_map *map)
 {
-    whole_map w = {.map = map, .n_voxel = tsr_map_n_voxel(&map->grid)};
-    const size_t useful = w.n_voxel / VOXELS_A_THREAD + 1;
-    const int n = tsr_parallel_processors();
+    enum { PARTS = 256 };
+    const size_t n_voxel = tsr_map_n_voxel(&map->grid);
     tsr_map_sums whole = {0};
-    tsr_parallel_run(PARTS, useful < (size_t)n ? (int)useful : n, add_part, &w);
-    for (int k = 0; k < PARTS; k++) {
-        whole.n += w.part[k].n;
-        whole.e += w.part[k].e;
-        whole.ee += w.part[k].ee;
+    for (size_t part = 0; part < PARTS; part++) {
+        const size_t end = n_voxel * (part + 1) / PARTS;
+        tsr_map_sums sum = {0};
+        for (size_t k = n_voxel * part / PARTS; k < end; k++)
+            if (!isnan(map->value[k]))
+                tsr_map_sums_add(&sum, (double)map->value[k], 0.0);
+        whole.n += sum.n;
+        whole.e += sum.e;
+        whole.ee += sum.ee;
     }
     return whole;
 }
@@ -168,20 +142,6 @@ tsr_status tsr_density_not_finite(tsr_err *err)
 {
     return tsr_fail(err, TSR_E_NUMERIC,
                     "a coordinate of a model is not a finite number");
-}
-
-tsr_status tsr_density_set_blur(tsr_density_engine *engine,
-                                const tsr_blur_table *blur, tsr_err *err)
-{
-    return engine->set_blur(engine, blur, err);
-}
-
-tsr_status tsr_density_run(tsr_density_engine *engine,
-                           const tsr_density_batch *batch,
-                           const tsr_density_options *options,
-                           tsr_density_sums *out, tsr_err *err)
-{
-    return engine->run(engine, batch, options, out, err);
 }
 
 tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
@@ -407,16 +367,9 @@ void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset)
     *offset = (m->e - *slope * m->s) / n;
 }
 
-void tsr_map_spread_s(const tsr_map_sums *sums, double *mean, double *sd)
+double tsr_map_sd_s(const tsr_map_sums *sums)
 {
-    *mean = sums->s / sums->n;
-    *sd = sqrt(fmax(0.0, var_s(sums) / sums->n));
-}
-
-void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd)
-{
-    *mean = sums->e / sums->n;
-    *sd = sqrt(fmax(0.0, var_e(sums) / sums->n));
+    return sqrt(fmax(0.0, var_s(sums) / sums->n));
 }
 
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,

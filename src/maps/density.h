@@ -110,8 +110,12 @@ typedef struct tsr_density_engine tsr_density_engine;
 struct tsr_density_engine {
     tsr_pool pool; /* of what it holds, and of itself */
     void (*free)(tsr_density_engine *engine); /* what is not; NULL: nothing */
+    /* Another blur; the map stays where it is. Errors: TSR_E_DEVICE,
+     * TSR_E_RANGE. */
     tsr_status (*set_blur)(tsr_density_engine *engine,
                            const tsr_blur_table *blur, tsr_err *err);
+    /* out [n_system]. Errors: TSR_E_NUMERIC (a coordinate that is not finite),
+     * TSR_E_NOMEM, TSR_E_DEVICE, TSR_E_RANGE. */
     tsr_status (*run)(tsr_density_engine *engine,
                       const tsr_density_batch *batch,
                       const tsr_density_options *options, tsr_density_sums *out,
@@ -126,17 +130,7 @@ struct tsr_density_engine {
 tsr_status tsr_density_reference_new(const tsr_map *map,
                                      tsr_density_engine **out, tsr_err *err);
 
-/* Another blur; the map stays where it is. Errors: TSR_E_DEVICE. */
-tsr_status tsr_density_set_blur(tsr_density_engine *engine,
-                                const tsr_blur_table *blur, tsr_err *err);
-
-/* out [n_system]. Errors: TSR_E_NUMERIC (a coordinate that is not finite),
- * TSR_E_NOMEM, TSR_E_DEVICE, TSR_E_RANGE. */
-tsr_status tsr_density_run(tsr_density_engine *engine,
-                           const tsr_density_batch *batch,
-                           const tsr_density_options *options,
-                           tsr_density_sums *out, tsr_err *err);
-/* Of one system. */
+/* A run of one system. */
 tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
                            const double (*xyz)[3], const unsigned char *z,
                            const tsr_density_options *options,
@@ -178,8 +172,7 @@ size_t tsr_map_n_tile(const tsr_map_grid *grid);
 /* TSR_E_NUMERIC: a coordinate is not finite, or beyond 1e30. */
 tsr_status tsr_density_not_finite(tsr_err *err);
 
-/* n, E and E^2 of the whole map; the same bits whatever the number of threads.
- */
+/* n, E and E^2 of the whole map. */
 tsr_map_sums tsr_map_whole(const tsr_map *map);
 
 /* ---- correlation ----
@@ -197,9 +190,8 @@ double tsr_map_cc_uncentred(const tsr_map_sums *sums);
  * vary. */
 void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset);
 
-/* Mean and standard deviation of S, of E. */
-void tsr_map_spread_s(const tsr_map_sums *sums, double *mean, double *sd);
-void tsr_map_spread_e(const tsr_map_sums *sums, double *mean, double *sd);
+/* Standard deviation of S. */
+double tsr_map_sd_s(const tsr_map_sums *sums);
 
 /* The same grid with 8^3 voxels as one, and in each the correlation within the
  * tile; 0 where it is not defined. Errors: TSR_E_NOMEM. */

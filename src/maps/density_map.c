@@ -4,7 +4,6 @@
 
 #include "files/file.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -514,135 +513,103 @@ static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
  *
  * and N numbers, z fastest. */
 
-typedef struct {
-    const char *path, *at; /* the next line */
-    tsr_map_grid grid;
-    int n_delta;
-    double n_item;
-} parser;
-
-/* One number after the last; 0 where there is none. */
-static int number(const char **at, double *out)
+/* A line of the head into the grid, or into the number of items. Returns what
+ * is wrong with it; NULL: nothing. */
+static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
+                                double *n_item)
 {
-    char *end;
-    *out = strtod(*at, &end);
-    if (end == *at)
-        return 0;
-    *at = end;
-    return 1;
-}
-
-static int three(const char *at, double out[3])
-{
-    return number(&at, &out[0]) && number(&at, &out[1]) && number(&at, &out[2]);
-}
-
-static tsr_status refuse(const parser *p, const char *what, tsr_err *err)
-{
-    return tsr_fail(err, TSR_E_DATA, "'%s': OpenDX: %s", p->path, what);
-}
-
-static tsr_status counts(parser *p, const char *line, tsr_err *err)
-{
-    double n[3];
-    if (!three(line, n))
-        return refuse(p, "gridpositions without three counts", err);
-    for (int c = 0; c < 3; c++) {
-        if (!(n[c] >= 1.0 && n[c] <= 32767.0))
-            return refuse(p, "counts of gridpositions out of range", err);
-        p->grid.n[c] = (int)n[c];
-    }
-    return TSR_OK;
-}
-
-/* The k-th of the three lines may have a number only in its k-th place. */
-static tsr_status delta(parser *p, const char *line, tsr_err *err)
-{
+    const char *at = strstr(line, "gridpositions counts");
     double d[3];
-    const int k = p->n_delta++;
-    if (k > 2 || !three(line, d))
-        return refuse(p, "three lines 'delta' with three numbers are needed",
-                      err);
-    for (int c = 0; c < 3; c++)
-        if (c != k && fabs(d[c]) > 1e-6 * fabs(d[k]))
-            return refuse(p,
-                          "delta: the axes are not those of x, y, z; resample "
-                          "the map on a rectangular grid",
-                          err);
-    if (!(d[k] > 0.0))
-        return refuse(p, "delta: a step that is not above 0", err);
-    p->grid.step[k] = d[k];
-    return TSR_OK;
-}
-
-static tsr_status items(parser *p, const char *line, tsr_err *err)
-{
-    const char *at = strstr(line, "items");
-    if (at != NULL)
-        at += strlen("items");
-    if (at == NULL || !number(&at, &p->n_item))
-        return refuse(p, "class array without items", err);
-    if (strstr(line, "binary") != NULL || strstr(line, "lsb") != NULL ||
-        strstr(line, "msb") != NULL)
-        return refuse(p, "binary data; give text or MRC", err);
-    return TSR_OK;
-}
-
-/* Lines up to the array, which comes last. */
-static tsr_status head(parser *p, tsr_err *err)
-{
-    while (*p->at != '\0' && p->n_item == 0.0) {
-        char line[256];
-        size_t n = strcspn(p->at, "\r\n");
-        snprintf(line, sizeof line, "%.*s", n < 255 ? (int)n : 255, p->at);
-        p->at += n + strspn(p->at + n, "\r\n");
-        const char *word = line + strspn(line, " \t");
-        const char *positions = strstr(word, "gridpositions counts");
-        if (positions != NULL)
-            TSR_TRY(counts(p, positions + strlen("gridpositions counts"), err));
-        else if (strncmp(word, "origin", 6) == 0 &&
-                 !three(word + 6, p->grid.origin))
-            return refuse(p, "origin without three numbers", err);
-        else if (strncmp(word, "delta", 5) == 0)
-            TSR_TRY(delta(p, word + 5, err));
-        else if (strstr(word, "class array") != NULL)
-            TSR_TRY(items(p, word, err));
+    if (at != NULL) {
+        if (sscanf(at + 20, "%lf %lf %lf", &d[0], &d[1], &d[2]) != 3)
+            return "gridpositions without three counts";
+        for (int c = 0; c < 3; c++) {
+            if (!(d[c] >= 1.0 && d[c] <= 32767.0))
+                return "counts of gridpositions out of range";
+            g->n[c] = (int)d[c];
+        }
+    } else if (sscanf(line, " origin %lf %lf %lf", &g->origin[0], &g->origin[1],
+                      &g->origin[2]) == 3) {
+        return NULL;
+    } else if (strncmp(line + strspn(line, " \t"), "origin", 6) == 0) {
+        return "origin without three numbers";
+    } else if (strncmp(line + strspn(line, " \t"), "delta", 5) == 0) {
+        /* the k-th line may have a number only in its k-th place */
+        const int k = (*n_delta)++;
+        if (k > 2 ||
+            sscanf(line, " delta %lf %lf %lf", &d[0], &d[1], &d[2]) != 3)
+            return "three lines 'delta' with three numbers are needed";
+        for (int c = 0; c < 3; c++)
+            if (c != k && fabs(d[c]) > 1e-6 * fabs(d[k]))
+                return "delta: the axes are not those of x, y, z; resample the "
+                       "map on a rectangular grid";
+        if (!(d[k] > 0.0))
+            return "delta: a step that is not above 0";
+        g->step[k] = d[k];
+    } else if (strstr(line, "class array") != NULL) {
+        at = strstr(line, "items");
+        if (at == NULL || sscanf(at + 5, "%lf", n_item) != 1)
+            return "class array without items";
+        if (strstr(line, "binary") != NULL || strstr(line, "lsb") != NULL ||
+            strstr(line, "msb") != NULL)
+            return "binary data; give text or MRC";
     }
-    if (p->grid.n[0] == 0)
-        return refuse(p,
-                      "no 'object ... class gridpositions counts'; is it a "
-                      "density map?",
-                      err);
-    if (p->n_delta != 3)
-        return refuse(p, "three lines 'delta' are needed", err);
-    if (p->n_item != (double)tsr_map_n_voxel(&p->grid))
-        return refuse(p, "items of the array are not those of gridpositions",
-                      err);
-    return TSR_OK;
+    return NULL;
 }
 
-/* OpenDX: `text` ends in a NUL. Errors: TSR_E_DATA, naming the object. */
-static tsr_status read_dx(const char *path, const char *text, tsr_pool *pool,
-                          tsr_map **out, tsr_err *err)
+/* Lines up to the array, which comes last; *text is then there. */
+static const char *read_dx_head(const char **text, tsr_map_grid *g)
 {
-    parser p = {.path = path, .at = text};
-    static const char ends[] = "the array ends before its items do";
-    TSR_TRY(head(&p, err));
-    if (p.n_item > (double)strlen(p.at)) /* before memory is asked for */
-        return refuse(&p, ends, err);
-    TSR_TRY(tsr_map_new(&p.grid, pool, out, err));
-    const size_t nx = (size_t)p.grid.n[0], ny = (size_t)p.grid.n[1];
-    const size_t nz = (size_t)p.grid.n[2];
-    for (size_t x = 0; x < nx; x++)
-        for (size_t y = 0; y < ny; y++)
-            for (size_t z = 0; z < nz; z++) {
-                double value;
-                if (!number(&p.at, &value))
-                    return refuse(&p, ends, err);
-                (*out)->value[(z * ny + y) * nx + x] =
-                    fabs(value) <= (double)FLT_MAX ? (float)value : NAN;
-            }
-    return TSR_OK;
+    int n_delta = 0;
+    double n_item = 0.0;
+    const char *at = *text, *wrong;
+    while (*at != '\0' && n_item == 0.0) {
+        char line[256];
+        const size_t n = strcspn(at, "\r\n");
+        snprintf(line, sizeof line, "%.*s", n < 255 ? (int)n : 255, at);
+        at += n + strspn(at + n, "\r\n");
+        wrong = read_dx_line(line, g, &n_delta, &n_item);
+        if (wrong != NULL)
+            return wrong;
+    }
+    *text = at;
+    if (g->n[0] == 0)
+        return "no 'object ... class gridpositions counts'; is it a density "
+               "map?";
+    if (n_delta != 3)
+        return "three lines 'delta' are needed";
+    if (n_item != (double)tsr_map_n_voxel(g))
+        return "items of the array are not those of gridpositions";
+    if (n_item > (double)strlen(at)) /* before memory is asked for */
+        return "the array ends before its items do";
+    return NULL;
+}
+
+static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
+                            tsr_err *err)
+{
+    tsr_map_grid g = {.n = {0}};
+    char *text, *end;
+    size_t size;
+    TSR_TRY(tsr_file_read(path, &text, &size, err));
+    const char *at = text, *wrong = read_dx_head(&at, &g);
+    tsr_status status =
+        wrong == NULL ? tsr_map_new(&g, pool, out, err) : TSR_OK;
+    const size_t nx = (size_t)g.n[0], ny = (size_t)g.n[1], nz = (size_t)g.n[2];
+    for (size_t k = 0; k < nx * ny * nz && status == TSR_OK && wrong == NULL;
+         k++) {
+        const size_t z = k % nz, y = k / nz % ny, x = k / (nz * ny);
+        const double value = strtod(at, &end);
+        if (end == at)
+            wrong = "the array ends before its items do";
+        at = end;
+        (*out)->value[(z * ny + y) * nx + x] =
+            fabs(value) <= (double)FLT_MAX ? (float)value : NAN;
+    }
+    free(text);
+    return wrong != NULL
+               ? tsr_fail(err, TSR_E_DATA, "'%s': OpenDX: %s", path, wrong)
+               : status;
 }
 
 /* A text begins with a comment or an object's name; a header holds zero bytes.
@@ -650,17 +617,6 @@ static tsr_status read_dx(const char *path, const char *text, tsr_pool *pool,
 static int is_text(const unsigned char *raw, size_t n)
 {
     return n > 0 && memchr(raw, '\0', n) == NULL;
-}
-
-static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
-                            tsr_err *err)
-{
-    char *text;
-    size_t size;
-    TSR_TRY(tsr_file_read(path, &text, &size, err));
-    tsr_status status = read_dx(path, text, pool, out, err);
-    free(text);
-    return status;
 }
 
 /* Where the voxels are, whatever their values. */

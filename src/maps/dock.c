@@ -4,12 +4,10 @@
 
 #include "core/pool.h"
 #include "core/vec3.h"
-#include "maps/blurred.h"
 #include "maps/density.h"
 #include "maps/fourier.h"
 
 #include <gsl/gsl_multimin.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -271,18 +269,16 @@ static tsr_status try_turn(const dock *d, const tsr_fourier *map, float *value,
     return status;
 }
 
-static tsr_status search(const dock *d, tsr_map_pose *list, int *n_list,
-                         tsr_err *err)
+static tsr_status search(dock *d, tsr_map_pose *list, int *n_list, tsr_err *err)
 {
     const tsr_map_grid grid = coarse_grid(d);
     const int n = count_turns(d);
     tsr_fourier full = {.f = NULL}, map = {.f = NULL};
-    float *value = calloc(tsr_map_n_voxel(&grid), sizeof *value);
+    float *value;
+    tsr_pool_array(&d->pool, value, tsr_map_n_voxel(&grid));
+    TSR_TRY(tsr_pool_check(&d->pool, err));
     tsr_status status =
-        value != NULL ? TSR_OK
-                      : tsr_fail(err, TSR_E_NOMEM, "out of memory for docking");
-    TSR_THEN(status, tsr_fourier_make(&d->map->grid, d->map->value, d->mean,
-                                      &full, err));
+        tsr_fourier_make(&d->map->grid, d->map->value, d->mean, &full, err);
     TSR_THEN(status, tsr_fourier_make(&grid, value, 0.0, &map, err));
     if (status == TSR_OK)
         crop(d, &full, &map);
@@ -296,7 +292,6 @@ static tsr_status search(const dock *d, tsr_map_pose *list, int *n_list,
             keep(d, &pose, 0.5 * d->coarse_ang, MOST_CANDIDATES, list, n_list);
     }
     tsr_fourier_clear(&map);
-    free(value);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Discrete Fourier transforms of maps, by FFTW (Frigo & Johnson 2005) in single
- * precision. A map is continued periodically. */
+ * precision, and what is made by them: shell correlations and blurred maps. A
+ * map is continued periodically. */
 #ifndef TSR_MAPS_FOURIER_H
 #define TSR_MAPS_FOURIER_H
 
@@ -124,48 +125,39 @@ static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
     return sum;
 }
 
-/* ---- noise ----
+/* ---- blurred maps ----
  *
- * The noise of a map: its power by frequency, and the filter that makes all
- * frequencies count as what they are worth. */
+ * A map blurred beforehand, to be read anywhere: its mean under a Gaussian,
+ * G(x) = sum_v g(x - v) E(v) over the voxels v, where g is a normal density in
+ * units of voxels and E the map less its mean.
+ *
+ * The overlap of a model with a map is then one reading a body, and no grid is
+ * needed while a model moves. Widths are close together, and read between. */
 
-/* |F|^2 of the noise over the number of voxels, in shells of |s|: of white
- * noise its variance. */
+enum { TSR_MOST_LEVELS = 32 };
+
 typedef struct {
-    tsr_shells shells;
-    int n_all;         /* shells up to the corners, beyond Nyquist's frequency
-                          of an axis, which `shells` ends at */
-    double *n, *power; /* [n_all] frequencies, and the mean of each shell */
-} tsr_map_noise;
+    tsr_map_filter filter;
+    double n_voxel;
+    double square; /* sum of E W E over the voxels, divided by their number */
+    /* Level k is the map under the filter, blurred by a variance of
+       exp(log_first + k step). */
+    int n_level;
+    double log_first, step;
+    tsr_map *level[TSR_MOST_LEVELS];
+} tsr_blurred;
 
-/* Of the mean of two half-maps: half their difference. Errors: TSR_E_DATA
- * (other grids, half-maps that are the same), TSR_E_NOMEM. */
-tsr_status tsr_noise_of_halves(const tsr_map *one, const tsr_map *other,
-                               tsr_pool *pool, tsr_map_noise *out,
-                               tsr_err *err);
+/* By variances from `narrow` to `wide`, Angstrom^2. Unknown voxels count as the
+ * mean. Errors: TSR_E_NOMEM, TSR_E_DATA (more than 8 GiB). */
+tsr_status tsr_blurred_make(const tsr_map *map, double mean,
+                            const tsr_map_filter *filter, double narrow,
+                            double wide, tsr_pool *pool, tsr_blurred **out,
+                            tsr_err *err);
 
-/* Of what is outside of a mask, is_inside [n_voxel]; `mean`: that of the
- * outside. Errors: TSR_E_DATA (less than a tenth is outside, or it is of one
- * value), TSR_E_NOMEM. */
-tsr_status tsr_noise_of_solvent(const tsr_map *map,
-                                const unsigned char *is_inside, double mean,
-                                tsr_pool *pool, tsr_map_noise *out,
-                                tsr_err *err);
-
-/* A filter W near 1 / power up to the frequency 1 / resolution, and falling
- * beyond: a sum of Gaussians, by least squares of W power - 1. *n_free out: how
- * many frequencies that is worth. Errors: TSR_E_NUMERIC. */
-tsr_status tsr_noise_whiten(const tsr_map_noise *noise, double resolution_ang,
-                            tsr_map_filter *out, double *n_free, tsr_err *err);
-
-/* What the noise N makes of sums under a filter: the expected sum of N W N over
- * the voxels where N is set to 0 outside of a mask, is_inside [n_voxel]; NULL:
- * nowhere. A mask's edge carries noise to frequencies that had none, and these
- * may weigh much. Errors: TSR_E_NOMEM. */
-tsr_status tsr_noise_under(const tsr_map_noise *noise,
-                           const tsr_map_filter *filter,
-                           const tsr_map_grid *grid,
-                           const unsigned char *is_inside, double *out,
-                           tsr_err *err);
+/* Where a variance lies between the levels, and G there at x; 0 outside of the
+ * grid. */
+double tsr_blurred_level(const tsr_blurred *blurred, double variance);
+double tsr_blurred_read(const tsr_blurred *blurred, double level,
+                        const double x[3]);
 
 #endif

@@ -6,6 +6,7 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 
+#include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,8 +207,291 @@ static tsr_status take_mask(job *j, tsr_map_start start, tsr_err *err)
     return TSR_OK;
 }
 
+/* ---- noise ----
+ *
+ * Power spectra of noise, from half-maps or from the solvent, and the filter
+ * that whitens them as far as the resolution lets frequencies count. */
+
+/* |F|^2 of the noise over the number of voxels, in shells of |s|: of white
+ * noise its variance. */
+typedef struct {
+    tsr_shells shells;
+    int n_all;         /* shells up to the corners, beyond Nyquist's frequency
+                          of an axis, which `shells` ends at */
+    double *n, *power; /* [n_all] frequencies, and the mean of each shell */
+} spectrum;
+
+enum { PARTS = TSR_FILTER_PARTS };
+
+static const double two_pi = 6.28318530717958648;
+
+/* ---- the power ---- */
+
+/* Of values that are 0 but in a share of the voxels. */
+static tsr_status measure(const tsr_map_grid *grid, const float *value,
+                          double share, tsr_pool *pool, spectrum *out,
+                          tsr_err *err)
+{
+    const tsr_shells shells = tsr_fourier_shells(grid);
+    tsr_shells all = shells;
+    double corner = 0.0;
+    for (int c = 0; c < 3; c++)
+        corner += pow(0.5 / grid->step[c], 2.0);
+    all.n = (int)(sqrt(corner) / shells.width_inv_ang + 0.5);
+    const size_t n = (size_t)all.n;
+    const double n_voxel = (double)tsr_map_n_voxel(grid);
+    tsr_shell *shell;
+    tsr_fourier f = {.f = NULL};
+    *out = (spectrum){.shells = shells, .n_all = all.n};
+    tsr_pool_array(pool, shell, n);
+    tsr_pool_array(pool, out->n, n);
+    tsr_pool_array(pool, out->power, n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    tsr_status status = tsr_fourier_make(grid, value, 0.0, &f, err);
+    if (status == TSR_OK)
+        tsr_fourier_compare(&f, &f, &all, shell);
+    for (size_t k = 0; k < n && status == TSR_OK; k++) {
+        out->n[k] = shell[k].n;
+        if (shell[k].n > 0.0)
+            out->power[k] = shell[k].ff / (shell[k].n * n_voxel * share);
+    }
+    tsr_fourier_clear(&f);
+    tsr_pool_drop(pool, shell);
+    return status;
+}
+
+static int has_power(const spectrum *noise)
+{
+    for (int k = 0; k < noise->shells.n; k++)
+        if (noise->power[k] > 0.0)
+            return 1;
+    return 0;
+}
+
+/* Of the mean of two half-maps: half their difference. */
+static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
+                                  tsr_pool *pool, spectrum *out, tsr_err *err)
+{
+    const size_t n = tsr_map_n_voxel(&one->grid);
+    float *value;
+    TSR_TRY(tsr_map_expect_grid("half-map", one, other, err));
+    tsr_pool_array(pool, value, n);
+    TSR_TRY(tsr_pool_check(pool, err));
+    for (size_t k = 0; k < n; k++)
+        value[k] = 0.5f * (one->value[k] - other->value[k]);
+    TSR_TRY(measure(&one->grid, value, 1.0, pool, out, err));
+    if (!has_power(out))
+        return tsr_fail(err, TSR_E_DATA,
+                        "half-maps '%s' and '%s' are the same: their "
+                        "difference is the noise",
+                        one->path, other->path);
+    return TSR_OK;
+}
+
+/* Of what is outside of the mask. */
+static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
+{
+    const tsr_map *map = j->out->map;
+    const size_t n = tsr_map_n_voxel(&map->grid);
+    double n_out = 0.0;
+    float *value;
+    tsr_pool_array(&j->pool, value, n);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    for (size_t k = 0; k < n; k++)
+        if (!j->is_inside[k] && !isnan(map->value[k])) {
+            value[k] = (float)((double)map->value[k] - j->mean);
+            n_out += 1.0;
+        }
+    if (n_out < 0.1 * (double)n)
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': only %.0f of %zu voxels are outside of the "
+                        "mask, too few to see the noise in",
+                        map->path, n_out, n);
+    TSR_TRY(measure(&map->grid, value, n_out / (double)n, &j->pool, out, err));
+    if (!has_power(out))
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s': all voxels outside of the mask have one value: "
+                        "there is no noise to be seen",
+                        map->path);
+    return TSR_OK;
+}
+
+/* ---- the filter ---- */
+
+/* What W power is wanted to be: 1, and less beyond the resolution. */
+static double wanted(double s, double resolution_ang)
+{
+    const double beyond = s * resolution_ang - 1.0;
+    return beyond > 0.0 ? exp(-8.0 * beyond * beyond) : 1.0;
+}
+
+static double frequency(const spectrum *noise, int k)
+{
+    return (k + 1) * noise->shells.width_inv_ang;
+}
+
+/* Shares by least squares with a ridge, in units in which all columns are
+ * alike. 0: the equations have no answer. */
+static int solve(const spectrum *noise, double resolution_ang, double ridge,
+                 tsr_map_filter *f)
+{
+    double left[PARTS * PARTS] = {0.0}, right[PARTS] = {0.0};
+    double norm[PARTS] = {0.0};
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < noise->shells.n; k++) {
+            const double s = frequency(noise, k);
+            double g[PARTS];
+            for (int m = 0; m < PARTS; m++) {
+                g[m] = noise->power[k] *
+                       exp(-0.5 * f->extra[m] * two_pi * two_pi * s * s);
+                if (pass == 0)
+                    norm[m] += noise->n[k] * g[m] * g[m];
+            }
+            for (int m = 0; m < PARTS && pass == 1; m++) {
+                right[m] += noise->n[k] * g[m] * wanted(s, resolution_ang) /
+                            sqrt(norm[m]);
+                for (int l = 0; l < PARTS; l++)
+                    left[m * PARTS + l] +=
+                        noise->n[k] * g[m] * g[l] / sqrt(norm[m] * norm[l]);
+            }
+        }
+    for (int m = 0; m < PARTS; m++)
+        left[m * PARTS + m] += ridge;
+    gsl_matrix_view a = gsl_matrix_view_array(left, PARTS, PARTS);
+    gsl_vector_view b = gsl_vector_view_array(right, PARTS);
+    if (gsl_linalg_cholesky_decomp1(&a.matrix) != 0)
+        return 0;
+    gsl_linalg_cholesky_svx(&a.matrix, &b.vector);
+    for (int m = 0; m < PARTS; m++)
+        f->share[m] = right[m] / sqrt(norm[m]);
+    return 1;
+}
+
+/* Nowhere negative, from 0 to beyond the corners of the grid. */
+static int is_filter(const spectrum *noise, const tsr_map_filter *f)
+{
+    double least = tsr_map_filter_at(f, 0.0), most = least;
+    for (int k = 0; k < 2 * noise->shells.n; k++) {
+        const double s = frequency(noise, k);
+        const double w = tsr_map_filter_at(f, s * s);
+        least = fmin(least, w);
+        most = fmax(most, w);
+    }
+    return least >= -1e-4 * most && most > 0.0;
+}
+
+/* Where u is not 1, the likelihood claims a place with the variance 1 / H,
+ * H = sum W |dS|^2, and has it with J / H^2, J = sum W u |dS|^2 (Godambe 1960).
+ * So many voxels count that the two agree. |dS|^2, what a shift changes, is s^2
+ * times the power of atoms blurred by the usual width. */
+static double count_frequencies(const spectrum *noise, double resolution_ang,
+                                const tsr_map_filter *f)
+{
+    const double sigma = 0.28 * resolution_ang;
+    double n = 0.0, claimed = 0.0, had = 0.0;
+    for (int k = 0; k < noise->shells.n; k++) {
+        const double s = frequency(noise, k);
+        const double w = tsr_map_filter_at(f, s * s), u = w * noise->power[k];
+        const double change =
+            noise->n[k] * w * s * s * exp(-pow(two_pi * s * sigma, 2.0));
+        n += noise->n[k] * u;
+        claimed += change;
+        had += u * change;
+    }
+    return n * claimed / had;
+}
+
+/* A filter W near 1 / power up to the frequency 1 / resolution, and falling
+ * beyond: a sum of Gaussians, by least squares of W power - 1. *n_free out: how
+ * many frequencies that is worth. */
+static tsr_status whiten(const spectrum *noise, double resolution_ang,
+                         tsr_map_filter *out, double *n_free, tsr_err *err)
+{
+    const double narrow = 2.0 * pow(resolution_ang / two_pi, 2.0);
+    double ridge = 1e-6;
+    *out = (tsr_map_filter){.n = PARTS};
+    for (int m = 0; m < PARTS; m++)
+        out->extra[m] = narrow * pow(2.0, m);
+    while (ridge < 1e3 &&
+           !(solve(noise, resolution_ang, ridge, out) && is_filter(noise, out)))
+        ridge *= 4.0;
+    if (!(ridge < 1e3))
+        return tsr_fail(err, TSR_E_NUMERIC,
+                        "the noise's spectrum cannot be made white");
+    *n_free = count_frequencies(noise, resolution_ang, out);
+    return TSR_OK;
+}
+
+/* ---- what is left of it in sums ---- */
+
+/* The power at a frequency, and what a filter makes of it. */
+static double power_at(const spectrum *noise, double s2)
+{
+    const int k = (int)(sqrt(s2) / noise->shells.width_inv_ang + 0.5) - 1;
+    return k < 0 || k >= noise->n_all ? 0.0 : noise->power[k];
+}
+
+/* Into value [n_voxel] what is its own transform's |F|^2 (which 0), the noise's
+ * power (1) or the filter (2), brought back to space. */
+static tsr_status in_space(const spectrum *noise, const tsr_map_filter *filter,
+                           const tsr_map_grid *grid, int which, float *value,
+                           tsr_err *err)
+{
+    tsr_fourier f = {.f = NULL};
+    size_t at = 0;
+    TSR_TRY(tsr_fourier_make(grid, value, 0.0, &f, err));
+    for (int z = 0; z < grid->n[2]; z++)
+        for (int y = 0; y < grid->n[1]; y++)
+            for (int x = 0; x < f.half; x++, at++) {
+                const double s2 = tsr_fourier_s2(grid, x, y, z);
+                const double a = (double)f.f[at][0], b = (double)f.f[at][1];
+                f.f[at][0] =
+                    (float)(which == 0   ? a * a + b * b
+                            : which == 1 ? power_at(noise, s2)
+                                         : tsr_map_filter_at(filter, s2));
+                f.f[at][1] = 0.0f;
+            }
+    const tsr_status status = tsr_fourier_back(&f, value, err);
+    tsr_fourier_clear(&f);
+    return status;
+}
+
+/* The expected sum of N W N over the voxels, of the noise N under the filter W,
+ * where N is set to 0 outside of the mask: over shifts, that of the mask's
+ * pairs of voxels, the noise's covariance and the filter's kernel. A mask's
+ * edge carries noise to frequencies that had none, and these may weigh much. */
+static tsr_status noise_under(job *j, const spectrum *noise, tsr_err *err)
+{
+    const tsr_map_filter *filter = &j->out->filter;
+    const tsr_map_grid *grid = &j->out->map->grid;
+    const size_t n = tsr_map_n_voxel(grid);
+    double sum = 0.0;
+    float *block;
+    for (int k = 0; k < noise->n_all; k++)
+        sum += noise->n[k] * noise->power[k] *
+               tsr_map_filter_at(filter, pow(frequency(noise, k), 2.0));
+    j->out->noise = sum;
+    if (j->is_inside == NULL)
+        return TSR_OK;
+    tsr_pool_array(&j->pool, block, 3 * n);
+    TSR_TRY(tsr_pool_check(&j->pool, err));
+    for (size_t k = 0; k < n; k++)
+        block[k] = j->is_inside[k] ? 1.0f : 0.0f;
+    for (int which = 0; which < 3; which++)
+        TSR_TRY(in_space(noise, filter, grid, which, block + (size_t)which * n,
+                         err));
+    sum = 0.0;
+    for (size_t k = 0; k < n; k++)
+        sum +=
+            (double)block[k] * (double)block[n + k] * (double)block[2 * n + k];
+    j->out->noise = sum;
+    return TSR_OK;
+}
+
+/* ---- all of it ---- */
+
 /* Noise by half-maps, with how far they agree. */
-static tsr_status read_halves(job *j, tsr_map_noise *noise, tsr_err *err)
+static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
     tsr_map *half[2];
@@ -217,7 +501,7 @@ static tsr_status read_halves(job *j, tsr_map_noise *noise, tsr_err *err)
                              &j->pool, &half[k], err));
         TSR_TRY(tsr_map_check(half[k], 0.0, j->log, err));
     }
-    TSR_TRY(tsr_noise_of_halves(half[0], half[1], &j->pool, noise, err));
+    TSR_TRY(noise_of_halves(half[0], half[1], &j->pool, noise, err));
     TSR_TRY(tsr_map_expect_grid("half-map", half[0], j->out->map, err));
     TSR_TRY(tsr_fsc_make(half[0], half[1]->value, &j->pool, &fsc, err));
     tsr_info(j->log,
@@ -231,21 +515,18 @@ static tsr_status read_halves(job *j, tsr_map_noise *noise, tsr_err *err)
 /* The filter by half-maps, else by what is outside of the mask, else none. */
 static tsr_status find_filter(job *j, tsr_err *err)
 {
-    tsr_map_noise noise;
+    spectrum noise;
     tsr_map_source *m = j->out;
     m->filter = (tsr_map_filter){.n = 1, .share = {1.0}};
     m->noise = (double)NAN;
     if (j->o->half[0] != NULL)
         TSR_TRY(read_halves(j, &noise, err));
     else if (j->is_inside != NULL)
-        TSR_TRY(tsr_noise_of_solvent(m->map, j->is_inside, j->mean, &j->pool,
-                                     &noise, err));
+        TSR_TRY(noise_of_solvent(j, &noise, err));
     else
         return TSR_OK;
-    TSR_TRY(tsr_noise_whiten(&noise, j->o->resolution, &m->filter, &j->n_free,
-                             err));
-    return tsr_noise_under(&noise, &m->filter, &m->map->grid, j->is_inside,
-                           &m->noise, err);
+    TSR_TRY(whiten(&noise, j->o->resolution, &m->filter, &j->n_free, err));
+    return noise_under(j, &noise, err);
 }
 
 /* The box of what is inside, and a margin, is all that is kept. */
@@ -341,7 +622,6 @@ static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
 {
     const tsr_map_options *o = j->o;
     tsr_map_source *out = j->out;
-    double sd;
     TSR_TRY(tsr_map_read(o->file, (tsr_map_origin)o->origin, j->log, pool,
                          &out->map, err));
     TSR_TRY(tsr_map_check(out->map, o->resolution, j->log, err));
@@ -349,7 +629,7 @@ static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
     for (int c = 0; c < 3; c++)
         out->middle[c] = g->origin[c] + 0.5 * (g->n[c] - 1) * g->step[c];
     const tsr_map_sums whole = tsr_map_whole(out->map);
-    tsr_map_spread_e(&whole, &j->mean, &sd);
+    j->mean = whole.e / whole.n;
     if (o->mask != NULL)
         TSR_TRY(take_mask(j, start, err));
     TSR_TRY(find_filter(j, err));

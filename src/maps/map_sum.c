@@ -907,8 +907,8 @@ static tsr_status run(const sample *s, tsr_density_engine *engine,
                                      .xyz = (const double(*)[3])s->xyz,
                                      .z = s->z};
     const tsr_density_options o = {.mask_ang = 3.0, .threshold = threshold};
-    TSR_TRY(tsr_density_set_blur(engine, &s->blur, err));
-    return tsr_density_run(engine, &batch, &o, out, err);
+    TSR_TRY(engine->set_blur(engine, &s->blur, err));
+    return engine->run(engine, &batch, &o, out, err);
 }
 
 static tsr_status compare(sample *s, const tsr_device *device, double *worst,

@@ -579,7 +579,7 @@ static tsr_status open_job(job *j, tsr_err *err)
                           j->out->sigma_over_r, atoms->n_atom, j->models->z,
                           &blur, err));
     TSR_TRY(tsr_density_reference_new(j->map, &j->engine, err));
-    return tsr_density_set_blur(j->engine, &blur, err);
+    return j->engine->set_blur(j->engine, &blur, err);
 }
 
 tsr_status tsr_map_view_make(const tsr_term_options *options,

@@ -12,7 +12,7 @@
  * so that the correlation CC of the two becomes a likelihood. Noise of
  * neighbouring voxels is correlated. Where half-maps, or voxels of the solvent,
  * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
- * up to the resolution (maps/fourier.h), and n is how many they are. Else
+ * up to the resolution (maps/map_source.c), and n is how many they are. Else
  * what is independent is a piece of the size of the resolution R,
  * n = (4 pi / 3) V / R^3, a rule of thumb, of the volume V in which the map
  * varies.
@@ -27,7 +27,6 @@
 #include "core/clones.h"
 #include "core/text.h"
 #include "likelihood/term.h"
-#include "maps/blurred.h"
 #include "maps/density.h"
 #include "maps/dock.h"
 #include "maps/map_source.h"

@@ -307,50 +307,49 @@ void tsr_conformation_atoms(const tsr_topology *t, const tsr_conformation *c,
     tsr_guests_place(t, c, xyz);
 }
 
-tsr_structure *tsr_topology_structure(const tsr_topology *t,
-                                      const tsr_conformation *c)
+static void put_atom(tsr_model_atom *to, const char *name, int z,
+                     const char *residue, const char *chain, int number,
+                     char insertion, tsr_guest_kind is_guest)
+{
+    *to = (tsr_model_atom){.chain = chain[0] == '\0'   ? ' '
+                                    : chain[1] == '\0' ? chain[0]
+                                                       : '\0',
+                           .number = number,
+                           .insertion = insertion,
+                           .is_guest = is_guest};
+    snprintf(to->name, sizeof to->name, "%.4s", name);
+    snprintf(to->residue, sizeof to->residue, "%.3s", residue);
+    snprintf(to->element, sizeof to->element, "%.2s", tsr_atom_symbol(z));
+    snprintf(to->chain_id, sizeof to->chain_id, "%s", chain);
+}
+
+tsr_model_atoms *tsr_topology_model(const tsr_topology *t,
+                                    const tsr_conformation *c)
 {
     static const char *const names[6] = {"N", "CA", "C", "O", "CB", "SC"};
     static const int number[6] = {7, 6, 6, 8, 6, 6};
-    tsr_structure *s = calloc(1, sizeof *s);
-    if (s == NULL)
+    tsr_model_atoms *m = tsr_model_atoms_new(tsr_topology_n_atom(t));
+    if (m == NULL)
         return NULL;
-    double(*xyz)[3];
-    const int n_atom = tsr_topology_n_atom(t);
-    const int n_amino = t->n_residue - t->n_link;
-    s->n_guest = tsr_guests_n_residue(t->guests);
-    s->n_residue = n_amino + s->n_guest;
-    s->path = tsr_pool_text(&s->pool, "");
-    tsr_pool_array(&s->pool, s->residue, s->n_residue);
-    tsr_pool_array(&s->pool, s->atom, n_atom);
-    tsr_pool_array(&s->pool, xyz, n_atom);
-    if (s->pool.failed) {
-        tsr_structure_free(s);
-        return NULL;
-    }
-    s->n_chain = t->n_chain;
-    tsr_conformation_atoms(t, c, xyz);
-    for (int i = 0; i < n_amino; i++) {
+    tsr_model_atom *to = m->atom;
+    for (int i = 0; i < t->n_residue; i++) {
         const tsr_residue *r = &t->residue[i];
-        tsr_residue_record *record = &s->residue[i];
-        const char *three = tsr_amino_table[r->amino].three;
-        snprintf(record->name, sizeof record->name, "%s", three);
-        snprintf(record->file_name, sizeof record->file_name, "%s", three);
-        memcpy(record->chain, r->chain, sizeof record->chain);
-        record->number = r->number;
-        record->insertion = r->insertion;
-        record->first_atom = s->n_atom;
-        record->n_atom = atoms_of(r);
-        for (int a = 0; a < record->n_atom; a++) {
-            tsr_atom *atom = &s->atom[s->n_atom];
-            memcpy(atom->name, names[a], strlen(names[a]) + 1);
-            atom->z = number[a];
-            tsr_vec3_copy(atom->xyz, xyz[s->n_atom++]);
-        }
+        for (int a = 0; a < atoms_of(r); a++)
+            put_atom(to++, names[a], number[a], tsr_amino_table[r->amino].three,
+                     r->chain, r->number, r->insertion, TSR_GUEST_NONE);
     }
-    tsr_guests_write(t->guests, (const double(*)[3])xyz, s);
-    tsr_pool_drop(&s->pool, xyz);
-    return s;
+    for (int i = 0; i < tsr_guests_n_atom(t->guests); i++) {
+        const tsr_file_atom *a = &t->guests->atoms->atom[i];
+        const tsr_file_residue *r = &t->guests->atoms->residue[a->residue];
+        put_atom(to++, a->name, a->z, r->name, r->chain, r->number,
+                 r->insertion,
+                 r->kind == TSR_MOLECULE_NUCLEOTIDE ? TSR_GUEST_NUCLEOTIDE
+                                                    : TSR_GUEST_LIGAND);
+    }
+    m->n_chain = t->n_chain;
+    tsr_conformation_atoms(t, c, (double(*)[3])m->xyz);
+    tsr_model_atoms_count(m);
+    return m;
 }
 
 /* ---- ideal geometry ---- */

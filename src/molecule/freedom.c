@@ -128,12 +128,6 @@ static void label(const tsr_residue *r, char text[32])
              tsr_residue_name(r));
 }
 
-/* Residues i and i + 1 of one chain without a bond between them. */
-static int is_break(const tsr_topology *t, int i)
-{
-    return i < t->residue[i].chain_last && !t->residue[i + 1].linked;
-}
-
 /* " of 'model.pdb'", where the file is known. */
 static const char *of_file(const tsr_flexibility *f, char text[512])
 {
@@ -181,7 +175,8 @@ static tsr_status check_flexible(const tsr_topology *t,
                             "residue range '%s': chain %s%s is a single "
                             "residue, %s, and has no torsions; leave it out",
                             text, r->chain, of_file(f, of), one);
-        if (i + 1 < t->n_residue && mark[i + 1] && is_break(t, i)) {
+        if (i + 1 < t->n_residue && mark[i + 1] && i < r->chain_last &&
+            !t->residue[i + 1].linked) {
             label(&t->residue[i + 1], other);
             return tsr_fail(err, TSR_E_CONFIG,
                             "residue range '%s': chain %s%s is broken between "
@@ -425,14 +420,6 @@ static void compare(search *s, int x, int y, contact *best)
     }
 }
 
-static void fix_unit(tsr_topology *t, int residue)
-{
-    const tsr_residue *r = &t->residue[residue];
-    for (int i = r->chain_first; i <= r->chain_last; i++)
-        if (t->residue[i].unit == r->unit)
-            t->residue[i].is_fixed = 1;
-}
-
 /* A chain is held at one of its parts; what else of it touches another chain
  * lets go of that. */
 static void warn_of_others(const search *s, int x, int held, tsr_log *log)
@@ -454,15 +441,6 @@ static void warn_of_others(const search *s, int x, int held, tsr_log *log)
         }
 }
 
-/* The residue that a chain rides on; -1: none. */
-static int host_of(const tsr_topology *t, int chain)
-{
-    for (int k = 0; k < t->n_ride; k++)
-        if (t->ride[k].chain == chain)
-            return t->ride[k].host;
-    return -1;
-}
-
 static void place(search *s, const contact *at, tsr_log *log)
 {
     tsr_topology *t = s->t;
@@ -473,10 +451,14 @@ static void place(search *s, const contact *at, tsr_log *log)
         anchor(t, x, log);
         return;
     }
-    fix_unit(t, at->rider);
+    for (int i = r->chain_first; i <= r->chain_last; i++)
+        if (t->residue[i].unit == r->unit)
+            t->residue[i].is_fixed = 1;
     warn_of_others(s, x, at->rider, log);
-    const int host_rides = y != x && host_of(t, y) >= 0;
-    if (h->is_fixed && !host_rides)
+    int host_rides = 0;
+    for (int k = 0; k < t->n_ride; k++)
+        host_rides |= t->ride[k].chain == y;
+    if (h->is_fixed && (y == x || !host_rides))
         return;
     t->ride[t->n_ride++] =
         (tsr_ride){x, r->chain_first, r->chain_last, at->host};

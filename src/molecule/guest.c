@@ -47,34 +47,6 @@ void tsr_guests_place(const tsr_topology *t, const tsr_conformation *c,
     }
 }
 
-void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
-                      tsr_structure *s)
-{
-    int first = s->n_residue - s->n_guest;
-    for (int r = 0; r < s->n_guest; r++) {
-        const tsr_file_residue *from = &guests->atoms->residue[r];
-        tsr_residue_record *to = &s->residue[first + r];
-        memcpy(to->name, from->name, sizeof to->name);
-        memcpy(to->file_name, from->name, sizeof to->file_name);
-        memcpy(to->chain, from->chain, sizeof to->chain);
-        to->number = from->number;
-        to->insertion = from->insertion;
-        to->is_guest = from->kind == TSR_MOLECULE_NUCLEOTIDE
-                           ? TSR_GUEST_NUCLEOTIDE
-                           : TSR_GUEST_LIGAND;
-        to->first_atom = s->n_atom;
-        to->n_atom = from->n_atom;
-        for (int k = 0; k < from->n_atom; k++) {
-            const tsr_file_atom *a = &guests->atoms->atom[from->first_atom + k];
-            tsr_atom *atom = &s->atom[s->n_atom];
-            memcpy(atom->name, a->name, sizeof atom->name);
-            memcpy(atom->file_name, a->name, sizeof atom->file_name);
-            atom->z = a->z;
-            tsr_vec3_copy(atom->xyz, xyz[s->n_atom++]);
-        }
-    }
-}
-
 /* ---- links of nucleotides ---- */
 
 /* Is residue r of the file's atoms a nucleotide whose links are residues of the
@@ -109,9 +81,15 @@ typedef struct {
     const tsr_atoms *atoms; /* of the file */
     tsr_topology *t;
     int *of;    /* [atoms->n_residue] residue of the structure; -1: a guest */
-    int *group; /* [atoms->n_residue] of guests: the first of its group */
-    int *host;  /* [atoms->n_residue] of guests; -1: not known yet */
-    int *turns; /* [atoms->n_residue] 1: with the base of the host */
+    int *group; /* [atoms->n_residue] the first of those that ride together */
+    int *host;  /* [atoms->n_residue] the residue of the topology that carries
+                   it, of a nucleotide with links its sugar link; -1: residues
+                   of the protein, and guests whose host is not known yet */
+    char *is_guest; /* [atoms->n_atom] of guests 1, or 2 where they turn with
+                       the base of their host; of a modified residue for those
+                       atoms that its parent lacks */
+    int n_guest;    /* residues with a host */
+    int *turns;     /* [atoms->n_residue] 1: with the base of the host */
     tsr_cell_list *cells;
     int *near, *part;     /* [atoms->n_atom] scratch */
     int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
@@ -399,7 +377,7 @@ static tsr_status bind_one(search *s, int k, const char *text, int *mark,
 
 /* Atoms of a modified residue that its parent lacks. What one of the 20 has too
  * much is a mistake of the file, and stays out. */
-static int take_extra(const search *s, int r, char *is_guest)
+static int take_extra(search *s, int r)
 {
     const tsr_residue_record *record = &s->structure->residue[s->of[r]];
     const tsr_amino parent = (tsr_amino)tsr_amino_by_three(record->name);
@@ -412,67 +390,54 @@ static int take_extra(const search *s, int r, char *is_guest)
         if (a->z == 1 || tsr_is_hydrogen_name(a->name) ||
             tsr_amino_atom_name(parent, a->name) != NULL)
             continue;
-        is_guest[residue->first_atom + k] = 1;
+        s->is_guest[residue->first_atom + k] = 1;
         n++;
     }
     return n;
 }
 
-static int take_atoms(const search *s, char *is_guest)
+static void take_atoms(search *s)
 {
-    int n_guest = 0;
     for (int r = 0; r < s->atoms->n_residue; r++) {
         const tsr_file_residue *residue = &s->atoms->residue[r];
         const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
         if (s->of[r] < 0 || is_link)
-            memset(is_guest + residue->first_atom, 1 + s->turns[r],
+            memset(s->is_guest + residue->first_atom, 1 + s->turns[r],
                    (size_t)residue->n_atom);
-        if (is_link || (s->of[r] >= 0 && take_extra(s, r, is_guest) > 0))
+        if (is_link || (s->of[r] >= 0 && take_extra(s, r) > 0))
             s->host[r] = s->of[r];
-        n_guest += s->host[r] >= 0;
+        s->n_guest += s->host[r] >= 0;
     }
-    return n_guest;
 }
 
-/* host [atoms->n_residue] out: the residue of the topology that carries it, -1
- * for residues of the protein; of a modified residue of the protein itself, of
- * a nucleotide with links its sugar link.
- * group [atoms->n_residue] out: the first of those that ride together. is_guest
- * [atoms->n_atom] out: of guests 1, or 2 where they turn with the base of their
- * host; of a modified residue for those atoms that its parent lacks. *n_guest:
- * how many have a host. */
-static tsr_status find_all(const tsr_structure *structure,
-                           const tsr_atoms *atoms, const tsr_strings *bound,
-                           tsr_topology *t, tsr_pool *pool, int *host,
-                           int *group, char *is_guest, int *n_guest,
+static tsr_status find_all(search *s, const tsr_strings *bound, tsr_pool *pool,
                            tsr_err *err)
 {
-    search s = {.structure = structure,
-                .atoms = atoms,
-                .t = t,
-                .group = group,
-                .host = host};
-    const int n_bound = bound != NULL ? bound->n : 0;
-    tsr_pool_array(pool, s.of, atoms->n_residue + 1);
-    tsr_pool_array(pool, s.turns, atoms->n_residue + 1);
-    tsr_pool_array(pool, s.near, atoms->n_atom + 1);
-    tsr_pool_array(pool, s.part, atoms->n_atom + 1);
-    tsr_pool_array(pool, s.count, t->n_residue + 1);
-    tsr_pool_array(pool, s.by_unit, t->n_residue + 1);
+    const int n_residue = s->atoms->n_residue, n_atom = s->atoms->n_atom;
+    tsr_pool_array(pool, s->of, n_residue);
+    tsr_pool_array(pool, s->group, n_residue);
+    tsr_pool_array(pool, s->host, n_residue);
+    tsr_pool_array(pool, s->turns, n_residue);
+    tsr_pool_array(pool, s->is_guest, n_atom);
+    tsr_pool_array(pool, s->near, n_atom);
+    tsr_pool_array(pool, s->part, n_atom);
+    tsr_pool_array(pool, s->count, s->t->n_residue + 1);
+    tsr_pool_array(pool, s->by_unit, s->t->n_residue + 1);
     TSR_TRY(tsr_pool_check(pool, err));
-    for (int r = 0; r < atoms->n_residue; r++)
-        host[r] = -1, group[r] = r;
-    TSR_TRY(tsr_cell_list_of_atoms(pool, atoms, contact_ang, &s.cells, err));
-    const int has_guests = count_guests(&s) > 0;
+    for (int r = 0; r < n_residue; r++)
+        s->host[r] = -1, s->group[r] = r;
+    TSR_TRY(
+        tsr_cell_list_of_atoms(pool, s->atoms, contact_ang, &s->cells, err));
+    const int has_guests = count_guests(s) > 0;
     if (has_guests)
-        join_groups(&s);
-    for (int k = 0; k < n_bound; k++)
-        TSR_TRY(bind_one(&s, k, bound->item[k], s.by_unit, err));
-    if (has_guests && t->n_link > 0)
-        find_bonded(&s);
+        join_groups(s);
+    for (int k = 0; bound != NULL && k < bound->n; k++)
+        TSR_TRY(bind_one(s, k, bound->item[k], s->by_unit, err));
+    if (has_guests && s->t->n_link > 0)
+        find_bonded(s);
     if (has_guests)
-        find_hosts(&s);
-    *n_guest = take_atoms(&s, is_guest);
+        find_hosts(s);
+    take_atoms(s);
     return TSR_OK;
 }
 
@@ -567,11 +532,13 @@ static int cut_parts(const tsr_atoms *atoms, int r, int is_link, int *part)
 
 /* ---- the guests ---- */
 
-/* host [from->n_residue], -1: no guest. */
-static tsr_status copy_atoms(tsr_topology *t, const tsr_atoms *from,
-                             const int *host, const char *is_guest, int n_guest,
-                             tsr_guests *g, tsr_err *err)
+static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
 {
+    tsr_topology *t = s->t;
+    const tsr_atoms *from = s->atoms;
+    const int *host = s->host;
+    const char *is_guest = s->is_guest;
+    const int n_guest = s->n_guest;
     int n = 1;
     tsr_atoms *to;
     for (int i = 0; i < from->n_atom; i++)
@@ -758,9 +725,11 @@ static void tell_group(const tsr_atoms *atoms, const tsr_residue *host,
              host->number);
 }
 
-static void tell(const tsr_atoms *atoms, const int *host, const int *group,
-                 const tsr_topology *t, tsr_log *log)
+static void tell(const search *s, tsr_log *log)
 {
+    const tsr_atoms *atoms = s->atoms;
+    const tsr_topology *t = s->t;
+    const int *host = s->host, *group = s->group;
     enum { MOST = 12 };
     const int *n = t->guests->atoms->n_kind;
     int n_group = 0, n_own = 0;
@@ -796,38 +765,32 @@ static void tell(const tsr_atoms *atoms, const int *host, const int *group,
 
 /* ---- the whole ---- */
 
-static tsr_status make_guests(const tsr_atoms *atoms, const int *host,
-                              const char *is_guest, int n_guest,
-                              tsr_topology *t, tsr_conformation *c,
+static tsr_status make_guests(const search *s, tsr_conformation *c,
                               tsr_err *err)
 {
+    tsr_topology *t = s->t;
     tsr_guests *g = tsr_pool_new(&t->pool, 1, sizeof *g);
     TSR_TRY(tsr_allocated(g, err));
-    TSR_TRY(copy_atoms(t, atoms, host, is_guest, n_guest, g, err));
-    for (int r = 0; r < n_guest; r++)
+    TSR_TRY(copy_atoms(s, g, err));
+    for (int r = 0; r < s->n_guest; r++)
         cut_residue(c, r, g);
     TSR_TRY(sort_bodies(&t->pool, g, err));
     t->guests = g;
     return add_bodies(t, c, err);
 }
 
-tsr_status tsr_guests_attach(const tsr_structure *s, const tsr_atoms *atoms,
-                             const tsr_strings *bound, tsr_log *log,
-                             tsr_topology *t, tsr_conformation *c, tsr_err *err)
+tsr_status tsr_guests_attach(const tsr_structure *structure,
+                             const tsr_atoms *atoms, const tsr_strings *bound,
+                             tsr_log *log, tsr_topology *t, tsr_conformation *c,
+                             tsr_err *err)
 {
     tsr_pool pool = {0};
-    int *host, *group, n_guest = 0;
-    char *is_guest;
-    tsr_pool_array(&pool, host, atoms->n_residue + 1);
-    tsr_pool_array(&pool, group, atoms->n_residue + 1);
-    tsr_pool_array(&pool, is_guest, atoms->n_atom + 1);
-    tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, find_all(s, atoms, bound, t, &pool, host, group, is_guest,
-                              &n_guest, err));
-    if (status == TSR_OK && n_guest > 0) {
-        status = make_guests(atoms, host, is_guest, n_guest, t, c, err);
+    search s = {.structure = structure, .atoms = atoms, .t = t};
+    tsr_status status = find_all(&s, bound, &pool, err);
+    if (status == TSR_OK && s.n_guest > 0) {
+        status = make_guests(&s, c, err);
         if (status == TSR_OK)
-            tell(atoms, host, group, t, log);
+            tell(&s, log);
     }
     tsr_pool_clear(&pool);
     return status;

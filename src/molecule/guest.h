@@ -68,11 +68,6 @@ int tsr_guests_n_residue(const tsr_guests *guests);
 void tsr_guests_place(const tsr_topology *topology,
                       const tsr_conformation *conformation, double (*xyz)[3]);
 
-/* Appends them to a structure for writing, which has room; xyz
- * [structure->n_atom + n_atom][3]. */
-void tsr_guests_write(const tsr_guests *guests, const double (*xyz)[3],
-                      tsr_structure *structure);
-
 /* ---- nucleotides that have torsions of their own ----
  *
  * Chains of DNA and RNA as polymers of rigid groups.

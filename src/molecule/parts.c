@@ -9,6 +9,7 @@
 #include "molecule/residue.h"
 #include "molecule/secondary.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,17 +142,6 @@ static tsr_status read_backbones(parts_graph *g, double (*cb)[3], tsr_err *err)
 
 /* ---- how sure a residue's place is ---- */
 
-static double correlation(int n, const double *x, const double *y)
-{
-    double sx = 0.0, sy = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
-    for (int i = 0; i < n; i++) {
-        sx += x[i], sy += y[i];
-        xx += x[i] * x[i], yy += y[i] * y[i], xy += x[i] * y[i];
-    }
-    double var = (n * xx - sx * sx) * (n * yy - sy * sy);
-    return var > 0.0 ? (n * xy - sx * sy) / sqrt(var) : 0.0;
-}
-
 /* Does the B column hold pLDDT, 0 to 100 (or 0 to 1)? Where the file does not
  * say so: what predictions are sure of lies deep in the structure; B factors
  * are small there. Returns the factor that makes it 0 to 100; 0: no. */
@@ -170,7 +160,8 @@ static double plddt_scale(const tsr_structure *s, const double *depth,
     if (s->is_prediction)
         return scale;
     return (high - low) * scale > 20.0 &&
-                   correlation(s->n_residue, b, depth) > 0.3
+                   gsl_stats_correlation(b, 1, depth, 1, (size_t)s->n_residue) >
+                       0.3
                ? scale
                : 0.0;
 }
@@ -233,12 +224,12 @@ static void read_confidence(parts_graph *g, const tsr_cell_list *cells,
 
 /* ---- contacts ---- */
 
-static void add_contact(parts_graph *g, int *room, parts_contact contact)
+static void add_contact(parts_graph *g, parts_contact contact)
 {
-    if (g->n_contact == *room) {
-        *room = 2 * *room + 4096;
-        parts_contact *bigger = tsr_pool_resize(&g->pool, g->contact,
-                                                (size_t)*room, sizeof *bigger);
+    const int n = g->n_contact;
+    if ((n & (n - 1)) == 0) { /* full: 1, 2, 4, 8, ... */
+        parts_contact *bigger = tsr_pool_resize(
+            &g->pool, g->contact, 2 * (size_t)n + 1, sizeof *bigger);
         if (bigger == NULL)
             return;
         g->contact = bigger;
@@ -269,7 +260,7 @@ static double weigh(parts_graph *g, int i, int j, double distance)
 static void find_contacts(parts_graph *g, const tsr_cell_list *cells,
                           const double (*cb)[3])
 {
-    int near[MOST_NEAR], room = 0;
+    int near[MOST_NEAR];
     for (int i = 0; i < g->n && !g->pool.failed; i++) {
         int n = tsr_cell_list_near(cells, cb[i], apart, MOST_NEAR, near);
         for (int k = 0; k < n && k < MOST_NEAR && !g->pool.failed; k++) {
@@ -280,7 +271,7 @@ static void find_contacts(parts_graph *g, const tsr_cell_list *cells,
                 continue;
             double weight = weigh(g, i, j, tsr_vec3_distance(cb[i], cb[j]));
             if (weight > 0.01)
-                add_contact(g, &room, (parts_contact){i, j, weight});
+                add_contact(g, (parts_contact){i, j, weight});
         }
     }
 }
@@ -1324,14 +1315,6 @@ static void write_fixed(const parts_graph *g, tsr_parts *parts)
     }
 }
 
-static void write_ranges(const parts_graph *g, tsr_parts *parts)
-{
-    for (int k = 0; k < parts->n_range; k++)
-        add_text(g, parts->range[k].first, parts->range[k].last,
-                 &parts->flexible, &parts->pool);
-    write_fixed(g, parts);
-}
-
 /* ---- single strands ----
  *
  * Nucleotides whose bases pair with no other, and that nothing but nucleotides
@@ -1529,7 +1512,10 @@ static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
     TSR_TRY(make_pieces(g, cut, wish.no_loops, &pieces, err));
     mark_parts(g, &pieces, wish.rigid, p);
     list_ranges(g, p);
-    write_ranges(g, p);
+    for (int k = 0; k < p->n_range; k++)
+        add_text(g, p->range[k].first, p->range[k].last, &p->flexible,
+                 &p->pool);
+    write_fixed(g, p);
     take_notes(g, cut, &pieces, p);
     p->evidence = g->pae != NULL ? TSR_EVIDENCE_PAE
                   : g->has_plddt ? TSR_EVIDENCE_PLDDT

@@ -3,8 +3,8 @@
 
 #include "core/vec3.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- near a place ----
  *
@@ -97,7 +97,7 @@ tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
                                   tsr_err *err)
 {
     double(*xyz)[3];
-    tsr_pool_array(pool, xyz, atoms->n_atom);
+    tsr_pool_array(pool, xyz, atoms->n_atom + 1);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < atoms->n_atom; i++)
         tsr_vec3_copy(xyz[i], atoms->atom[i].xyz);
@@ -132,30 +132,18 @@ int tsr_cell_list_near(const tsr_cell_list *c, const double x[3], double radius,
  *
  * Exact bounds from a centre leave few pairs to be looked at. */
 
-typedef struct {
-    double radius;
-    int index;
-} far_point;
-
-static int farther_first(const void *a, const void *b)
-{
-    const far_point *p = a, *q = b;
-    if (p->radius != q->radius)
-        return p->radius < q->radius ? 1 : -1;
-    return p->index - q->index;
-}
-
 /* |ab| <= |ao| + |bo| for any centre o: with the points sorted by their
  * distance from the centroid, a row ends as soon as that bound cannot beat
  * the best pair so far. For a compact molecule few points are looked at. */
 double tsr_largest_distance(int n, const double (*xyz)[3])
 {
-    double best2 = 0.0;
-    double centre[3] = {0.0, 0.0, 0.0};
-    if (n < 2)
-        return 0.0;
-    far_point *point = malloc((size_t)n * sizeof *point);
-    if (point == NULL) {
+    double best2 = 0.0, centre[3] = {0.0, 0.0, 0.0}, *radius;
+    size_t *order;
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, radius, n);
+    tsr_pool_array(&pool, order, n);
+    if (pool.failed) {
+        tsr_pool_clear(&pool);
         for (int i = 0; i < n; i++)
             for (int j = 0; j < i; j++)
                 best2 = fmax(best2, tsr_vec3_distance2(xyz[i], xyz[j]));
@@ -164,28 +152,27 @@ double tsr_largest_distance(int n, const double (*xyz)[3])
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++)
             centre[c] += xyz[i][c] / n;
-    for (int i = 0; i < n; i++) {
-        point[i].index = i;
-        point[i].radius = tsr_vec3_distance(xyz[i], centre);
-    }
-    qsort(point, (size_t)n, sizeof *point, farther_first);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
+        radius[i] = tsr_vec3_distance(xyz[i], centre);
+    gsl_sort_index(order, radius, 1, (size_t)n);
+    for (int a = n - 1; a >= 0; a--) {
+        const size_t i = order[a];
         /* the margin covers the rounding of the radii */
         double reach = sqrt(best2) * (1.0 - 1e-12);
-        if (2.0 * point[i].radius < reach)
+        if (2.0 * radius[i] < reach)
             break;
-        for (int j = i + 1; j < n; j++) {
-            if (point[i].radius + point[j].radius < reach)
+        for (int b = a - 1; b >= 0; b--) {
+            const size_t j = order[b];
+            if (radius[i] + radius[j] < reach)
                 break;
-            double d2 =
-                tsr_vec3_distance2(xyz[point[i].index], xyz[point[j].index]);
+            const double d2 = tsr_vec3_distance2(xyz[i], xyz[j]);
             if (d2 > best2) {
                 best2 = d2;
                 reach = sqrt(best2) * (1.0 - 1e-12);
             }
         }
     }
-    free(point);
+    tsr_pool_clear(&pool);
     return sqrt(best2);
 }
 

@@ -133,15 +133,6 @@ static double reach_from(const chain_view *v, int s, const double point[3])
     return worst;
 }
 
-/* A point that no move moves, or, of a chain that rides, none but its host's;
- * in stretch *s. */
-static void still_point(const chain_view *v, double fixed[3], int *s)
-{
-    *s = v->n_hinge == 0 ? 0 : still_hinge(v);
-    tsr_vec3_copy(fixed, v->n_hinge == 0 ? v->c->backbone[v->first][TSR_CA]
-                                         : hinge_ca(v, *s));
-}
-
 /* How far a point that goes with stretch s can be from the chain's still
  * point, at the end of stretch `middle`. */
 static double way_to(const chain_view *v, int middle, int s,
@@ -164,7 +155,8 @@ static const double side_margin = 3.0;
 /* Of each chain. */
 typedef struct {
     chain_view view;
-    double fixed[3]; /* the still point, */
+    double fixed[3]; /* a point that no move moves, or, of a chain that rides,
+                        none but its host's; */
     int middle;      /* the stretch that it ends, */
     double radius;   /* and how far from it the chain can be */
     int order;       /* a host's is less than that of what rides on it */
@@ -184,7 +176,9 @@ static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
                 v.hinge[v.n_hinge++] = r;
         chain_reach *c = &chain[k];
         *c = (chain_reach){.view = v, .order = -1, .host = -1};
-        still_point(&v, c->fixed, &c->middle);
+        c->middle = v.n_hinge == 0 ? 0 : still_hinge(&v);
+        tsr_vec3_copy(c->fixed, v.n_hinge == 0 ? first->backbone[i][TSR_CA]
+                                               : hinge_ca(&v, c->middle));
         c->radius = reach_from(&v, c->middle, c->fixed);
     }
     for (int k = 0; k < t->n_ride; k++) {

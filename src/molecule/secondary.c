@@ -4,6 +4,7 @@
  * strands. */
 #include "molecule/secondary.h"
 
+#include "core/pool.h"
 #include "core/vec3.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@ typedef struct {
 typedef struct {
     int n;
     const tsr_backbone *residue;
-    const int *follows; /* [n] is bonded to the residue before */
-    bonds *bond;        /* [n] */
+    int *follows; /* [n] is bonded to the residue before */
+    bonds *bond;  /* [n] */
 } chain;
 
 static const double nearest_ca = 9.0;   /* no bond between CA further apart */
@@ -172,19 +173,20 @@ static void mark_strands(const chain *s, char *kind)
 tsr_status tsr_secondary_find(int n, const tsr_backbone *residue, char *kind,
                               tsr_err *err)
 {
-    int *follows = calloc((size_t)n + 1, sizeof *follows);
-    chain s = {n, residue, follows, malloc(((size_t)n + 1) * sizeof *s.bond)};
-    if (follows != NULL && s.bond != NULL) {
+    tsr_pool pool = {0};
+    chain s = {.n = n, .residue = residue};
+    tsr_pool_array(&pool, s.follows, n);
+    tsr_pool_array(&pool, s.bond, n);
+    const tsr_status status = tsr_pool_check(&pool, err);
+    if (status == TSR_OK) {
         for (int i = 1; i < n; i++)
-            follows[i] = tsr_backbone_follows(&residue[i]);
+            s.follows[i] = tsr_backbone_follows(&residue[i]);
         memset(kind, TSR_COIL, (size_t)n);
         find_bonds(&s);
         mark_strands(&s, kind);
         for (int length = 3; length <= 5; length++)
             mark_helices(&s, length, kind);
     }
-    const int is_done = follows != NULL && s.bond != NULL;
-    free(follows);
-    free(s.bond);
-    return is_done ? TSR_OK : tsr_no_memory(err);
+    tsr_pool_clear(&pool);
+    return status;
 }

@@ -31,14 +31,6 @@ typedef struct {
     char file_name[8]; /* as in the file: "SE" of MSE */
 } tsr_atom;
 
-/* What stands in a model that tessera writes and is no amino acid: HETATM in
- * files, nucleotides ATOM. */
-typedef enum {
-    TSR_GUEST_NONE,
-    TSR_GUEST_LIGAND,
-    TSR_GUEST_NUCLEOTIDE
-} tsr_guest_kind;
-
 typedef struct {
     char name[8];      /* parent name, one of the 20: "MET" */
     char file_name[8]; /* as in the file: "MSE" */
@@ -48,9 +40,8 @@ typedef struct {
     int first_atom;    /* index into atom[] */
     int n_atom;
     int is_cut; /* 1: the file has heavy atoms that the parent lacks */
-    tsr_guest_kind is_guest; /* other than 0 only in models to be written */
-    double b; /* the B column of its CA: a B factor, or what a prediction
-                 puts there */
+    double b;   /* the B column of its CA: a B factor, or what a prediction
+                   puts there */
 } tsr_residue_record;
 
 /* What the file says was in the sample (SEQRES, _entity_poly_seq). */
@@ -63,8 +54,6 @@ typedef struct {
     tsr_pool pool;
     char *path;
     int n_residue, n_atom, n_chain;
-    int n_guest; /* of n_residue the last: what is no amino acid in models that
-                    tessera writes; 0 in what is read */
     tsr_residue_record *residue; /* [n_residue], in file order, by chain */
     tsr_atom *atom;              /* [n_atom], non-hydrogen */
     int n_declared;
@@ -110,12 +99,6 @@ const tsr_atom *tsr_residue_atom(const tsr_structure *structure,
 /* The first letter or digit that no chain has, of `taken` ones; '\0': there is
  * none. */
 char tsr_free_letter(const char *taken);
-
-/* Gives each chain whose id has more than one character a free single one, as
- * PDB needs it, and tells the log. Errors: TSR_E_DATA (no letter or digit is
- * left). */
-tsr_status tsr_structure_letter_chains(tsr_structure *structure, tsr_log *log,
-                                       tsr_err *err);
 
 /* ---- every atom, whatever molecule it belongs to ----
  *
@@ -194,6 +177,14 @@ tsr_status tsr_atoms_read_models(const char *path, tsr_atoms **out,
  * residue; but where there is no amino acid nucleotides do, and C3' stands for
  * CA. */
 
+/* What stands in a model that tessera writes and is no amino acid: HETATM in
+ * files, nucleotides ATOM. */
+typedef enum {
+    TSR_GUEST_NONE,
+    TSR_GUEST_LIGAND,
+    TSR_GUEST_NUCLEOTIDE
+} tsr_guest_kind;
+
 typedef struct {
     char name[5];     /* "CA", "SC" */
     char residue[4];  /* "GLY" */
@@ -209,6 +200,7 @@ typedef struct {
 typedef struct {
     tsr_pool pool;
     int n_atom, n_residue;
+    int n_chain;          /* of a model of a topology */
     int is_nucleic;       /* 1: the residues are nucleotides */
     tsr_model_atom *atom; /* [n_atom] */
     double *xyz;          /* [n_atom][3] of the start, Angstrom */
@@ -219,15 +211,18 @@ typedef struct {
  * with the line; a residue without CA), TSR_E_NOMEM. */
 tsr_status tsr_model_atoms_read(const char *path, tsr_model_atoms **out,
                                 tsr_err *err);
-/* The same of a structure in memory, as model.pdb would have it; all xyz are
- * its own. NULL: out of memory. */
-tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *structure);
 void tsr_model_atoms_free(tsr_model_atoms *atoms);
 
 /* Between the two and their file: n_atom zeroed atoms (NULL: out of memory),
  * and, when these are filled, which residues they make. */
 tsr_model_atoms *tsr_model_atoms_new(int n_atom);
 void tsr_model_atoms_count(tsr_model_atoms *atoms);
+
+/* Gives each chain whose id has more than one character a free single one, as
+ * PDB needs it, and tells the log. Errors: TSR_E_DATA (no letter or digit is
+ * left). */
+tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *atoms, tsr_log *log,
+                                         tsr_err *err);
 
 /* ---- writing: model after model into a stream, or a file of one ---- */
 
@@ -261,14 +256,10 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
                           const char *remark, const double (*xyz)[3],
                           tsr_err *err);
 
-/* The structure as a PDB file. Errors: as there. */
-tsr_status tsr_structure_write_pdb(const tsr_structure *structure,
-                                   const char *path, const char *remark,
-                                   tsr_err *err);
-
-/* Would that take it? Errors: as there. */
-tsr_status tsr_structure_check_pdb(const tsr_structure *structure,
-                                   tsr_err *err);
+/* The atoms where they are, as a PDB file; path NULL: looks alone whether PDB
+ * can hold them. Errors: as there. */
+tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
+                                 const char *remark, tsr_err *err);
 
 /* ---- elements ---- */
 

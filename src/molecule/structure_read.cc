@@ -27,7 +27,6 @@ extern "C" {
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -719,35 +718,6 @@ std::string one_line(std::string text)
     return text;
 }
 
-/* Reads a file, gzipped or not, and calls `read` with its text in ASCII; turns
- * what that throws into a status and a message. */
-tsr_status with_text(const char *path, tsr_err *err,
-                     const std::function<void(const std::string &)> &read)
-{
-    char *data;
-    size_t size;
-    TSR_TRY(tsr_file_read(path, &data, &size, err));
-    tsr_status status = TSR_OK;
-    try {
-        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
-        const std::string text = ascii(data, size);
-        owner.reset();
-        read(text);
-    } catch (const Refusal &refusal) {
-        status = tsr_fail(err, TSR_E_DATA, "%s", refusal.text.c_str());
-    } catch (const std::bad_alloc &) {
-        status = tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
-    } catch (const std::exception &problem) {
-        status = tsr_fail(err, TSR_E_DATA,
-                          "'%s' cannot be read as PDB or mmCIF: %.500s", path,
-                          one_line(problem.what()).c_str());
-    } catch (...) {
-        status =
-            tsr_fail(err, TSR_E_INTERNAL, "unknown failure reading '%s'", path);
-    }
-    return status;
-}
-
 /* ---- what callers get ---- */
 
 struct Free {
@@ -1417,14 +1387,33 @@ Own<tsr_model_atoms> read_own(const char *path, const std::string &text)
     return m;
 }
 
-/* *out is what `read` makes of the text. */
+/* Reads a file, gzipped or not: *out is what `read` makes of its text in ASCII;
+ * what that throws becomes a status and a message. */
 template <typename T, typename Read>
 tsr_status read_file(const char *path, T **out, tsr_err *err, Read read)
 {
+    char *data;
+    size_t size;
     *out = nullptr;
-    return with_text(path, err, [&](const std::string &text) {
+    TSR_TRY(tsr_file_read(path, &data, &size, err));
+    try {
+        std::unique_ptr<char, decltype(&std::free)> owner(data, &std::free);
+        const std::string text = ascii(data, size);
+        owner.reset();
         *out = read(text).release();
-    });
+        return TSR_OK;
+    } catch (const Refusal &refusal) {
+        return tsr_fail(err, TSR_E_DATA, "%s", refusal.text.c_str());
+    } catch (const std::bad_alloc &) {
+        return tsr_fail(err, TSR_E_NOMEM, "out of memory reading '%s'", path);
+    } catch (const std::exception &problem) {
+        return tsr_fail(err, TSR_E_DATA,
+                        "'%s' cannot be read as PDB or mmCIF: %.500s", path,
+                        one_line(problem.what()).c_str());
+    } catch (...) {
+        return tsr_fail(err, TSR_E_INTERNAL, "unknown failure reading '%s'",
+                        path);
+    }
 }
 
 } // namespace

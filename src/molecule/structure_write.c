@@ -66,36 +66,6 @@ char tsr_free_letter(const char *taken)
     return *at;
 }
 
-tsr_status tsr_structure_letter_chains(tsr_structure *s, tsr_log *log,
-                                       tsr_err *err)
-{
-    char taken[257] = {0}; /* ids of one character */
-    for (int i = 0; i < s->n_residue; i++) {
-        const char *id = s->residue[i].chain;
-        if (strlen(id) == 1 && strchr(taken, *id) == NULL)
-            taken[strlen(taken)] = *id;
-    }
-    for (int i = 0; i < s->n_residue; i++) {
-        char old[sizeof s->residue->chain];
-        memcpy(old, s->residue[i].chain, sizeof old);
-        if (strlen(old) < 2)
-            continue;
-        char letter[2] = {tsr_free_letter(taken), '\0'};
-        if (letter[0] == '\0')
-            return tsr_fail(err, TSR_E_DATA,
-                            "%d chains: PDB has room for 62, one letter or "
-                            "digit each; leave some out, or join chains",
-                            s->n_chain);
-        for (int k = i; k < s->n_residue; k++)
-            if (strcmp(s->residue[k].chain, old) == 0)
-                memcpy(s->residue[k].chain, letter, sizeof letter);
-        taken[strlen(taken)] = letter[0];
-        tsr_info(log, "chain %s is chain %s in PDB files: one character fits",
-                 old, letter);
-    }
-    return TSR_OK;
-}
-
 /* ---- atoms of a model ---- */
 
 tsr_model_atoms *tsr_model_atoms_new(int n_atom)
@@ -153,31 +123,36 @@ void tsr_model_atoms_count(tsr_model_atoms *m)
     m->is_nucleic = m->is_nucleic && m->n_residue > 0;
 }
 
-tsr_model_atoms *tsr_model_atoms_of(const tsr_structure *s)
+tsr_status tsr_model_atoms_letter_chains(tsr_model_atoms *m, tsr_log *log,
+                                         tsr_err *err)
 {
-    tsr_model_atoms *m = tsr_model_atoms_new(s->n_atom);
-    if (m == NULL)
-        return NULL;
-    for (int r = 0; r < s->n_residue; r++)
-        for (int k = 0; k < s->residue[r].n_atom; k++) {
-            const tsr_residue_record *of = &s->residue[r];
-            const int i = of->first_atom + k;
-            tsr_model_atom *to = &m->atom[i];
-            snprintf(to->name, sizeof to->name, "%.4s", s->atom[i].name);
-            snprintf(to->residue, sizeof to->residue, "%.3s", of->name);
-            to->chain = of->chain[0] == '\0'   ? ' '
-                        : of->chain[1] == '\0' ? of->chain[0]
-                                               : '\0';
-            snprintf(to->chain_id, sizeof to->chain_id, "%s", of->chain);
-            to->number = of->number;
-            to->insertion = of->insertion;
-            to->is_guest = of->is_guest;
-            snprintf(to->element, sizeof to->element, "%.2s",
-                     tsr_atom_symbol(s->atom[i].z));
-            memcpy(m->xyz + 3 * i, s->atom[i].xyz, sizeof s->atom[i].xyz);
-        }
-    tsr_model_atoms_count(m);
-    return m;
+    char taken[257] = {0}; /* ids of one character */
+    for (int i = 0; i < m->n_atom; i++) {
+        const char *id = m->atom[i].chain_id;
+        if (strlen(id) == 1 && strchr(taken, *id) == NULL)
+            taken[strlen(taken)] = *id;
+    }
+    for (int i = 0; i < m->n_atom; i++) {
+        char old[sizeof m->atom->chain_id];
+        memcpy(old, m->atom[i].chain_id, sizeof old);
+        if (strlen(old) < 2)
+            continue;
+        const char letter[2] = {tsr_free_letter(taken), '\0'};
+        if (letter[0] == '\0')
+            return tsr_fail(err, TSR_E_DATA,
+                            "%d chains: PDB has room for 62, one letter or "
+                            "digit each; leave some out, or join chains",
+                            m->n_chain);
+        for (int k = i; k < m->n_atom; k++)
+            if (strcmp(m->atom[k].chain_id, old) == 0) {
+                memcpy(m->atom[k].chain_id, letter, sizeof letter);
+                m->atom[k].chain = letter[0];
+            }
+        taken[strlen(taken)] = letter[0];
+        tsr_info(log, "chain %s is chain %s in PDB files: one character fits",
+                 old, letter);
+    }
+    return TSR_OK;
 }
 
 /* ---- writing ---- */
@@ -224,20 +199,15 @@ void tsr_model_begin(const tsr_model_spec *spec, const char *remark, FILE *out)
     }
 }
 
-/* Columns 13 to 16: the element's symbol right-justified in the first two. */
-static void format_name(char out[8], const tsr_model_atom *atom)
-{
-    int is_wide = strlen(atom->name) > 3 || strlen(atom->element) > 1;
-    snprintf(out, 8, is_wide ? "%-4.4s" : " %-3.3s", atom->name);
-}
-
 /* Domains that move by more than 6 Angstrom have a B above 999.99, which is
  * what its six columns hold at most: mmCIF has the whole number. */
 static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
                      double b, FILE *out)
 {
+    /* columns 13 to 16: the element's symbol right-justified in two of them */
+    const int is_wide = strlen(a->name) > 3 || strlen(a->element) > 1;
     char name[8];
-    format_name(name, a);
+    snprintf(name, sizeof name, is_wide ? "%-4.4s" : " %-3.3s", a->name);
     fprintf(out,
             "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
             "          %2s\n",
@@ -376,28 +346,11 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
     return tsr_file_end(&to, status, err);
 }
 
-/* The check alone, or the file. */
-static tsr_status write_pdb(const tsr_structure *s, const char *path,
-                            const char *remark, int is_check, tsr_err *err)
+tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
+                                 const char *remark, tsr_err *err)
 {
-    tsr_model_atoms *atoms = tsr_model_atoms_of(s);
-    TSR_TRY(tsr_allocated(atoms, err));
     const tsr_model_spec spec = {.format = TSR_MODEL_PDB, .atoms = atoms};
     const double(*xyz)[3] = (const double(*)[3])atoms->xyz;
-    const tsr_status status =
-        is_check ? check(&spec, xyz, err)
-                 : tsr_model_file(&spec, path, remark, xyz, err);
-    tsr_model_atoms_free(atoms);
-    return status;
-}
-
-tsr_status tsr_structure_check_pdb(const tsr_structure *s, tsr_err *err)
-{
-    return write_pdb(s, NULL, NULL, 1, err);
-}
-
-tsr_status tsr_structure_write_pdb(const tsr_structure *s, const char *path,
-                                   const char *remark, tsr_err *err)
-{
-    return write_pdb(s, path, remark, 0, err);
+    return path == NULL ? check(&spec, xyz, err)
+                        : tsr_model_file(&spec, path, remark, xyz, err);
 }

@@ -2,13 +2,13 @@
 #define TSR_TABLE_FILE_ITSELF
 #include "molecule/table_file.h"
 
-#include <errno.h>
+#include "files/file.h"
+
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LINE_SIZE = 4096 };
 
 tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
                          const char *format, ...)
@@ -22,27 +22,19 @@ tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
                     text);
 }
 
-/* One line, stripped; *end is set at the end of the file. */
-static tsr_status read_line(tsr_table_reader *reader, int *end, tsr_err *err)
+/* One line, stripped. 0: there is none. */
+static int read_line(tsr_table_reader *reader)
 {
-    *end = 0;
-    if (fgets(reader->text, LINE_SIZE, reader->file) == NULL) {
-        if (ferror(reader->file))
-            return tsr_fail(err, TSR_E_NOINPUT, "cannot read '%s': %s",
-                            reader->path, strerror(errno));
-        *end = 1;
-        reader->text[0] = '\0';
-        return TSR_OK;
-    }
+    if (*reader->rest == '\0')
+        return 0;
+    size_t n = strcspn(reader->rest, "\n");
+    reader->text = reader->rest;
+    reader->rest += n + (reader->rest[n] == '\n');
     reader->line++;
-    size_t n = strlen(reader->text);
-    if (n + 1 == LINE_SIZE && reader->text[n - 1] != '\n')
-        return tsr_table_bad(reader, err, "a line of more than %d characters",
-                             LINE_SIZE - 2);
-    while (n > 0 && strchr(" \t\r\n", reader->text[n - 1]) != NULL)
+    while (n > 0 && strchr(" \t\r", reader->text[n - 1]) != NULL)
         n--;
     reader->text[n] = '\0';
-    return TSR_OK;
+    return 1;
 }
 
 static int is_key(const char *text)
@@ -66,17 +58,11 @@ tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
 {
     /* The source ends with the first line that is not a comment. */
     int in_source = reader->line == 1;
-    for (;;) {
-        int end;
-        TSR_TRY(read_line(reader, &end, err));
-        if (end) {
-            reader->type = TSR_LINE_END;
-            return TSR_OK;
-        }
+    reader->type = TSR_LINE_END;
+    while (read_line(reader)) {
         if (is_key(reader->text)) {
             reader->type = TSR_LINE_KEY;
-            memmove(reader->text, reader->text + 3,
-                    strlen(reader->text + 3) + 1);
+            reader->text += 3;
             return TSR_OK;
         }
         if (reader->text[0] == '#') {
@@ -87,6 +73,7 @@ tsr_status tsr_table_next(tsr_table_reader *reader, tsr_err *err)
             return TSR_OK;
         }
     }
+    return TSR_OK;
 }
 
 tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
@@ -104,26 +91,20 @@ tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
 tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
                           const char *format, tsr_err *err)
 {
+    size_t size;
     *reader = (tsr_table_reader){.path = path};
-    reader->file = fopen(path, "r");
-    if (reader->file == NULL)
-        return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
-                        strerror(errno));
-    int end;
-    reader->text = malloc(LINE_SIZE);
-    tsr_status s = tsr_allocated(reader->text, err);
-    TSR_THEN(s, read_line(reader, &end, err));
-    if (s == TSR_OK &&
-        (!is_key(reader->text) || strcmp(reader->text + 3, format) != 0)) {
-        reader->line = 1;
-        s = tsr_table_bad(reader, err,
-                          "not a table of tessera: expected '#: %s'; "
-                          "'tessera train' makes one",
-                          format);
-    }
-    if (s != TSR_OK)
-        tsr_table_close(reader);
-    return s;
+    TSR_TRY(tsr_file_read(path, &reader->data, &size, err));
+    reader->rest = reader->data;
+    if (read_line(reader) && is_key(reader->text) &&
+        strcmp(reader->text + 3, format) == 0)
+        return TSR_OK;
+    reader->line = 1;
+    (void)tsr_table_bad(reader, err,
+                        "not a table of tessera: expected '#: %s'; "
+                        "'tessera train' makes one",
+                        format);
+    tsr_table_close(reader);
+    return TSR_E_DATA;
 }
 
 tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
@@ -151,9 +132,7 @@ tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
 
 void tsr_table_close(tsr_table_reader *reader)
 {
-    if (reader->file != NULL)
-        fclose(reader->file);
-    free(reader->text);
+    free(reader->data);
     free(reader->source);
     *reader = (tsr_table_reader){0};
 }

@@ -12,14 +12,12 @@
 
 #include "core/status.h"
 
-#include <stdio.h>
-
 typedef enum { TSR_LINE_END, TSR_LINE_KEY, TSR_LINE_ROW } tsr_line_type;
 
 typedef struct {
-    FILE *file;
-    const char *path; /* borrowed */
-    int line;         /* of the text, from 1 */
+    char *data, *rest; /* the file's text, and what of it is to be read */
+    const char *path;  /* borrowed */
+    int line;          /* of the text, from 1 */
     tsr_line_type type;
     char *text;   /* the line, without "#: " and the newline */
     char *source; /* the lines after the first, without "# "; take it by

@@ -321,11 +321,10 @@ int tsr_conformation_residue_atoms(const tsr_topology *topology,
                                    const tsr_conformation *conformation,
                                    int residue, double xyz[TSR_MODEL_ATOMS][3]);
 
-/* The conformation as a structure for writing: N, CA, C, O, CB and, as a
- * pseudo atom SC, the side-chain centre; guests last. Caller frees. NULL: out
- * of memory. */
-tsr_structure *tsr_topology_structure(const tsr_topology *topology,
-                                      const tsr_conformation *conformation);
+/* The conformation as model.pdb has it: N, CA, C, O, CB and, as a pseudo atom
+ * SC, the side-chain centre; guests last. Caller frees. NULL: out of memory. */
+tsr_model_atoms *tsr_topology_model(const tsr_topology *topology,
+                                    const tsr_conformation *conformation);
 
 /* ---- ideal geometry of the backbone (Engh & Huber 1991) ---- */
 

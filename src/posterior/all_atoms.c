@@ -548,12 +548,10 @@ static tsr_status fill_curves(tsr_atom_curves *c, const tsr_structure *input,
     TSR_TRY(check_whole(input, c->is_cut, n_cut, err));
     take_atoms(input, t->guests, &c->atoms);
     find_bodies(t, &c->atoms, c->body);
-    tsr_structure *start = tsr_topology_structure(t, c->molecule->first);
-    tsr_model_atoms *model = start != NULL ? tsr_model_atoms_of(start) : NULL;
+    tsr_model_atoms *model = tsr_topology_model(t, c->molecule->first);
     tsr_status status = tsr_allocated(model, err);
     TSR_THEN(status, tsr_all_atoms_new(model, input, &c->all, err));
     tsr_model_atoms_free(model);
-    tsr_structure_free(start);
     return status;
 }
 

@@ -356,40 +356,6 @@ void tsr_config_data_name(const tsr_config *config, int number, size_t size,
                                    i > 0 ? ", " : "", part->item[i]);
 }
 
-/* "configs/lar.yaml" -> "lar". */
-static char *stem(const char *path)
-{
-    const char *base = tsr_text_file_name(path);
-    const char *dot = strrchr(base, '.');
-    size_t n = dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
-    char *name = calloc(n + 1, 1);
-    if (name != NULL)
-        memcpy(name, base, n);
-    return name;
-}
-
-static void settle(tsr_config *config);
-
-tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
-                           tsr_config *config, tsr_err *err)
-{
-    const tsr_field *fields = tsr_config_fields();
-    memset(config, 0, sizeof *config);
-    TSR_TRY(tsr_fields_init(fields, config, err));
-    TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
-                                 &config->marks, err));
-    settle(config);
-    config->path = strdup(path);
-    if (config->name == NULL)
-        config->name = stem(path);
-    if (config->output.directory == NULL && config->name != NULL)
-        config->output.directory = tsr_words_of("runs/%s", config->name);
-    if (config->path == NULL || config->name == NULL ||
-        config->output.directory == NULL)
-        return tsr_no_memory(err);
-    return tsr_config_blame(config, tsr_config_check(config, err), err);
-}
-
 /* ---- what goes together ----
  *
  * What a configuration leaves open once it is read, and what of it cannot be.
@@ -411,28 +377,41 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
 {
     const tsr_config *c = config;
     const tsr_structure_config *s = &c->structure;
-    if ((s->file == NULL) == (s->sequence == NULL))
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: give either file or sequence%s",
-                        s->file == NULL ? "" : ", not both");
-    if (s->flexible.n > 0 && s->rigid.n > 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure: give flexible or rigid, not both");
-    if (s->still && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.still: with it nothing moves; leave "
-                        "flexible, rigid, fixed and mobile out");
-    if (s->bodies == TSR_CONFIG_ATOMS && s->file == NULL)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.bodies: atoms needs structure.file: a "
-                        "sequence has no atoms of its own");
-    if (s->bodies == TSR_CONFIG_ATOMS && s->starts.n > 0)
-        return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.starts: the water of one structure rides "
-                        "along (structure.bodies: atoms); leave starts out");
+    const tsr_start_config *start = s->starts.item;
     const char *unknown = tsr_config_no_atoms(c);
-    if (s->bodies == TSR_CONFIG_ATOMS && unknown != NULL &&
-        strcmp(c->device.use, "reference") == 0)
+    const int is_atoms = s->bodies == TSR_CONFIG_ATOMS;
+    const struct {
+        int is_wrong;
+        const char *why;
+    } rule[] = {
+        {s->file == NULL && s->sequence == NULL,
+         "structure: give either file or sequence"},
+        {s->file != NULL && s->sequence != NULL,
+         "structure: give either file or sequence, not both"},
+        {s->flexible.n > 0 && s->rigid.n > 0,
+         "structure: give flexible or rigid, not both"},
+        {s->still && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
+         "structure.still: with it nothing moves; leave flexible, rigid, fixed "
+         "and mobile out"},
+        {is_atoms && s->file == NULL,
+         "structure.bodies: atoms needs structure.file: a sequence has no "
+         "atoms of its own"},
+        {is_atoms && s->starts.n > 0,
+         "structure.starts: the water of one structure rides along "
+         "(structure.bodies: atoms); leave starts out"},
+        {c->output.directory[0] == '\0',
+         "output.directory: empty; name a folder"}};
+    const struct {
+        const char *key;
+        const tsr_number_or_word *value;
+    } whole[] = {{"device.threads", &c->device.threads},
+                 {"sampler.chains", &c->sampler.chains},
+                 {"sampler.draws", &c->sampler.draws},
+                 {"sampler.temperatures", &c->sampler.temperatures}};
+    for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
+        if (rule[k].is_wrong)
+            return tsr_fail(err, TSR_E_CONFIG, "%s", rule[k].why);
+    if (is_atoms && unknown != NULL && strcmp(c->device.use, "reference") == 0)
         return tsr_fail(err, TSR_E_CONFIG,
                         "device.use: on the reference bodies propose draws of "
                         "all atoms, and what they lack is not known, since "
@@ -443,7 +422,6 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
                         "structure.starts: %d files for %ld state%s; a state "
                         "starts from one: raise structure.states",
                         s->starts.n, s->states, s->states == 1 ? "" : "s");
-    const tsr_start_config *start = s->starts.item;
     for (int k = 0; k < s->starts.n; k++)
         if (start[k].file == NULL)
             return tsr_fail(err, TSR_E_CONFIG,
@@ -453,22 +431,12 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
         strcmp(c->name, ".") == 0 || strcmp(c->name, "..") == 0)
         return tsr_fail(err, TSR_E_CONFIG, "name: '%s' cannot name a folder",
                         c->name);
-    const struct {
-        const char *key;
-        const tsr_number_or_word *value;
-    } whole[] = {{"device.threads", &c->device.threads},
-                 {"sampler.chains", &c->sampler.chains},
-                 {"sampler.draws", &c->sampler.draws},
-                 {"sampler.temperatures", &c->sampler.temperatures}};
     for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
         if (whole[k].value->word < 0 &&
             whole[k].value->number != floor(whole[k].value->number))
             return tsr_fail(err, TSR_E_CONFIG, "%s: %g is not a whole number",
                             whole[k].key, whole[k].value->number);
-    return c->output.directory[0] != '\0'
-               ? TSR_OK
-               : tsr_fail(err, TSR_E_CONFIG,
-                          "output.directory: empty; name a folder");
+    return TSR_OK;
 }
 
 /* The hydration is inferred where a curve can tell of it. A table that the
@@ -514,10 +482,28 @@ static void settle_moves(tsr_config *c)
         }
 }
 
-/* Its parts (config_check.c): what follows from other keys is settled; what
- * cannot be is TSR_E_CONFIG, beginning with the key. */
-static void settle(tsr_config *config)
+/* ---- reading ---- */
+
+tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
+                           tsr_config *config, tsr_err *err)
 {
+    const tsr_field *fields = tsr_config_fields();
+    const char *base = tsr_text_file_name(path), *dot = strrchr(base, '.');
+    const size_t n =
+        dot == NULL || dot == base ? strlen(base) : (size_t)(dot - base);
+    memset(config, 0, sizeof *config);
+    TSR_TRY(tsr_fields_init(fields, config, err));
+    TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
+                                 &config->marks, err));
     settle_hydration(config);
     settle_moves(config);
+    config->path = strdup(path);
+    if (config->name == NULL)
+        config->name = tsr_words_of("%.*s", (int)n, base);
+    if (config->output.directory == NULL && config->name != NULL)
+        config->output.directory = tsr_words_of("runs/%s", config->name);
+    if (config->path == NULL || config->name == NULL ||
+        config->output.directory == NULL)
+        return tsr_no_memory(err);
+    return tsr_config_blame(config, tsr_config_check(config, err), err);
 }

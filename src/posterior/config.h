@@ -106,8 +106,7 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
 
-/* Its parts (config_check.c): what follows from other keys is settled; what
- * cannot be is TSR_E_CONFIG, beginning with the key. */
+/* What of it cannot be is TSR_E_CONFIG, beginning with the key. */
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,

@@ -283,8 +283,8 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
         TSR_THEN(status, read_terms(config, m, log, &n, term, err));
     TSR_THEN(status, place_starts(m, n, term, log, err));
     /* what model.pdb cannot hold is said before anything is computed */
-    TSR_THEN(status, tsr_structure_letter_chains(m->model, log, err));
-    TSR_THEN(status, tsr_structure_check_pdb(m->model, err));
+    TSR_THEN(status, tsr_model_atoms_letter_chains(m->model, log, err));
+    TSR_THEN(status, tsr_model_atoms_write(m->model, NULL, NULL, err));
     if (status == TSR_OK && with_data && n == 0)
         tsr_info(log, "no data: this samples the prior alone");
     TSR_THEN(status, find_scattering(n, term, log, d, m, err));
@@ -428,14 +428,12 @@ char *tsr_data_rigid_text(const tsr_data *data)
         const tsr_profile_fit *fit = &data->rigid[d];
         if (!l->term[d]->type->is_curve)
             continue;
-        tsr_json_object(&j, NULL);
-        tsr_json_members(&j,
-                         "n_point %d n_parameter %d scale %g background %g c1 "
-                         "%g c2 %g c1_at %d c2_at %d chi2 %g cormap_p %g",
-                         fit->n_point, fit->n_parameter, fit->scale,
-                         fit->background, fit->c1, fit->c2, fit->c1_at,
-                         fit->c2_at, fit->chi2, fit->cormap_p);
-        tsr_json_close(&j);
+        tsr_json_members(
+            &j,
+            "{ n_point %d n_parameter %d scale %g background %g c1 "
+            "%g c2 %g c1_at %d c2_at %d chi2 %g cormap_p %g }",
+            fit->n_point, fit->n_parameter, fit->scale, fit->background,
+            fit->c1, fit->c2, fit->c1_at, fit->c2_at, fit->chi2, fit->cormap_p);
     }
     tsr_json_close(&j);
     return fclose(out) == 0 ? text : NULL;

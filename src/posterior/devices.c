@@ -1,4 +1,5 @@
-/* Devices, their shares of the chains, an engine on each. */
+/* Devices, their shares of the chains, an engine on each, and the model that
+ * they compute. */
 #include "posterior/setup.h"
 
 #include "core/clock.h"
@@ -22,10 +23,11 @@ static tsr_engine_spec spec_of(const tsr_setup *s, const tsr_likelihood *l,
     return spec;
 }
 
-tsr_status tsr_setup_make_engine(const tsr_setup *setup,
-                                 const tsr_likelihood *likelihood,
-                                 const tsr_device *device, int n_system,
-                                 tsr_engine **out, tsr_err *err)
+/* An engine for all probes of a likelihood. device NULL: the reference. */
+static tsr_status make_engine(const tsr_setup *setup,
+                              const tsr_likelihood *likelihood,
+                              const tsr_device *device, int n_system,
+                              tsr_engine **out, tsr_err *err)
 {
     const int n = likelihood->n_probe;
     tsr_engine **part = calloc((size_t)n, sizeof(*part));
@@ -53,10 +55,12 @@ struct tsr_seat {
     int is_taken;
 };
 
-tsr_status tsr_profiler_make(const tsr_topology *topology,
-                             const tsr_likelihood *likelihood,
-                             tsr_engine *engine, int n, tsr_profiler *profiler,
-                             tsr_err *err)
+/* For n threads at most, as many systems of that likelihood's engine; engine
+ * NULL: direct sums. Borrows all. */
+static tsr_status make_profiler(const tsr_topology *topology,
+                                const tsr_likelihood *likelihood,
+                                tsr_engine *engine, int n,
+                                tsr_profiler *profiler, tsr_err *err)
 {
     tsr_profiler *p = profiler;
     const tsr_particles *own = likelihood->particles;
@@ -72,7 +76,7 @@ tsr_status tsr_profiler_make(const tsr_topology *topology,
     return TSR_OK;
 }
 
-void tsr_profiler_clear(tsr_profiler *profiler)
+static void clear_profiler(tsr_profiler *profiler)
 {
     for (int k = 0; k < profiler->n; k++)
         tsr_batch_free(profiler->seat[k].batch);
@@ -93,7 +97,7 @@ static int take_seat(tsr_profiler *p)
     return k;
 }
 
-tsr_status tsr_profiler_run(tsr_profiler *profiler,
+tsr_status tsr_profiler_run(void *profiler,
                             const tsr_conformation *conformation,
                             double *partial, tsr_err *err)
 {
@@ -115,8 +119,10 @@ tsr_status tsr_profiler_run(tsr_profiler *profiler,
     return status;
 }
 
-tsr_status tsr_profiler_check(const tsr_setup *setup, tsr_profiler *profiler,
-                              double *partial, double *worst, tsr_err *err)
+/* The engine and the grid on the molecule itself, against a direct sum: partial
+ * [n_pair][n_q], *worst (may be NULL) as of tsr_likelihood_check, out. */
+static tsr_status check_profiler(const tsr_setup *setup, tsr_profiler *profiler,
+                                 double *partial, double *worst, tsr_err *err)
 {
     const tsr_molecule *m = &setup->molecule;
     TSR_TRY(tsr_profiler_run(profiler, m->first, partial, err));
@@ -328,8 +334,8 @@ static tsr_status measure(tsr_setup *s, tsr_err *err)
         tsr_engine *engine = NULL;
         tsr_batch *batch = NULL;
         double seconds = 0.0;
-        status = tsr_setup_make_engine(s, s->data.likelihood, v->device[e], n,
-                                       &engine, err);
+        status =
+            make_engine(s, s->data.likelihood, v->device[e], n, &engine, err);
         TSR_THEN(status, tsr_batch_new(engine, n, &batch, err));
         TSR_THEN(status, time_batch(batch, (const double(*)[3])xyz, n, profile,
                                     ask, &seconds, err));
@@ -378,11 +384,11 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
 {
     tsr_devices *v = &s->devices;
     for (int e = 0; e < v->n; e++)
-        TSR_TRY(tsr_setup_make_engine(s, s->data.likelihood, v->device[e],
-                                      v->share[e].n_chain *
-                                          tsr_target_n_temp(&s->target) *
-                                          tsr_target_n_state(&s->target),
-                                      &v->share[e].engine, err));
+        TSR_TRY(
+            make_engine(s, s->data.likelihood, v->device[e],
+                        v->share[e].n_chain * tsr_target_n_temp(&s->target) *
+                            tsr_target_n_state(&s->target),
+                        &v->share[e].engine, err));
     return TSR_OK;
 }
 
@@ -435,10 +441,10 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
     for (int e = 0; e < v->n; e++) {
         double own = 0.0;
         tsr_profiler one;
-        tsr_status status = tsr_profiler_make(s->molecule.topology, l,
-                                              v->share[e].engine, 1, &one, err);
-        TSR_THEN(status, tsr_profiler_check(s, &one, partial, &own, err));
-        tsr_profiler_clear(&one);
+        tsr_status status = make_profiler(s->molecule.topology, l,
+                                          v->share[e].engine, 1, &one, err);
+        TSR_THEN(status, check_profiler(s, &one, partial, &own, err));
+        clear_profiler(&one);
         if (status != TSR_OK)
             return v->n == 1
                        ? status
@@ -454,6 +460,111 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
     return TSR_OK;
 }
 
+/* ---- draws of all atoms ----
+ *
+ * By plane waves (GPUs) the likelihood is one of particles
+ * (posterior/all_atoms.h), which chains move as they do bodies.
+ *
+ * Else chains move with bodies, whose curves, corrected, are near those of all
+ * atoms (learn_error.c). The place above each ladder (sampler/fine.h) is of the
+ * posterior whose curve is that of the particles. Terms keep what they learn of
+ * a profile's error, so that this posterior has terms of its own, from the same
+ * entries of the configuration. */
+
+void tsr_atoms_clear(tsr_atom_target *atoms)
+{
+    clear_profiler(&atoms->profiler);
+    tsr_engine_free(atoms->engine);
+    tsr_likelihood_free(atoms->likelihood);
+    tsr_particles_free(atoms->particles);
+    *atoms = (tsr_atom_target){.particles = NULL};
+}
+
+static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
+                                 tsr_log *log, tsr_err *err)
+{
+    tsr_atom_curves *curves = NULL;
+    TSR_TRY(tsr_atom_curves_new(&s->molecule, &s->data.likelihood->grid, NULL,
+                                NULL, &curves, err));
+    TSR_TRY(tsr_atom_particles_new(s->data.likelihood, s->data.sample, curves,
+                                   &s->atoms.particles, err));
+    TSR_TRY(tsr_likelihood_take_particles(likelihood, s->atoms.particles, err));
+    tsr_info(log,
+             "draws are of all atoms: %d atoms and beads of water, %d of them "
+             "in rigid parts; the water rides along",
+             s->atoms.particles->n_all, s->atoms.particles->inside.n);
+    return TSR_OK;
+}
+
+static tsr_status test_waves(const tsr_setup *s, tsr_err *err)
+{
+    const tsr_likelihood *l = s->data.likelihood;
+    for (int e = 0; e < s->devices.n; e++)
+        for (int p = 0; p < l->n_probe && s->devices.device[e] != NULL; p++)
+            TSR_TRY(tsr_plane_wave_self_test(s->devices.device[e], 0,
+                                             l->probe[p].n_comp, NULL, err));
+    return TSR_OK;
+}
+
+/* Where draws are of all atoms, and chains move them: the likelihood becomes
+ * one of particles. Once the devices are open. */
+static tsr_status ride_atoms(const tsr_config *config, tsr_log *log,
+                             tsr_setup *setup, tsr_err *err)
+{
+    if (config->structure.bodies != TSR_CONFIG_ATOMS)
+        return TSR_OK;
+    tsr_status status = test_waves(setup, err);
+    TSR_THEN(status, make_particles(setup, setup->data.likelihood, log, err));
+    return status == TSR_OK ? status
+                            : tsr_wrap(err, status, "structure.bodies: atoms");
+}
+
+/* partial [n_pair][n_q]: room. */
+static tsr_status make_target(const tsr_config *config, tsr_log *log,
+                              tsr_setup *s, double *partial, tsr_err *err)
+{
+    tsr_atom_target *t = &s->atoms;
+    const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
+    tsr_device *device = s->devices.device[0];
+    TSR_TRY(
+        tsr_data_again(config, &s->molecule, &s->data, &t->likelihood, err));
+    TSR_TRY(test_waves(s, err));
+    TSR_TRY(make_particles(s, t->likelihood, log, err));
+    if (device != NULL)
+        TSR_TRY(make_engine(s, t->likelihood, device, n + 1, &t->engine, err));
+    TSR_TRY(make_profiler(s->molecule.topology, t->likelihood, t->engine, n + 1,
+                          &t->profiler, err));
+    TSR_TRY(check_profiler(s, &t->profiler, partial, NULL, err));
+    return tsr_setup_model_error(config, t->likelihood, &t->profiler, log, s,
+                                 err);
+}
+
+/* Where they are, and bodies make the steps: a likelihood of all atoms' curves
+ * with terms of its own, and the target's `fine`, which draws are then of. Once
+ * the model's error is known. partial [n_pair][n_q]: room. */
+static tsr_status take_atoms(const tsr_config *config, tsr_log *log,
+                             tsr_setup *setup, double *partial, tsr_err *err)
+{
+    tsr_atom_target *t = &setup->atoms;
+    if (config->structure.bodies != TSR_CONFIG_ATOMS || t->particles != NULL)
+        return TSR_OK;
+    const tsr_status status = make_target(config, log, setup, partial, err);
+    if (status != TSR_OK)
+        return tsr_wrap(err, status, "structure.bodies: atoms");
+    t->model = (tsr_fine_model){.target = setup->target,
+                                .context = &t->profiler,
+                                .profile = tsr_profiler_run};
+    t->model.target.likelihood = t->likelihood;
+    t->model.target.fine = &t->model;
+    setup->target.fine = &t->model;
+    tsr_info(log,
+             "bodies propose draws of all atoms, and one curve of all atoms "
+             "a draw decides");
+    return TSR_OK;
+}
+
+/* ---- the model that is sampled ---- */
+
 /* What the model lacks, draws of all atoms, and the rigid fit with the model
  * that draws will have. */
 static tsr_status take_model(const tsr_config *config, tsr_log *log,
@@ -461,14 +572,14 @@ static tsr_status take_model(const tsr_config *config, tsr_log *log,
 {
     tsr_likelihood *l = s->data.likelihood;
     tsr_profiler own;
-    tsr_status status = tsr_profiler_make(
-        s->molecule.topology, l, s->devices.share[0].engine, 1, &own, err);
+    tsr_status status = make_profiler(s->molecule.topology, l,
+                                      s->devices.share[0].engine, 1, &own, err);
     TSR_THEN(status, tsr_setup_model_error(config, l, &own, log, s, err));
-    TSR_THEN(status, tsr_atoms_take(config, log, s, partial, err));
+    TSR_THEN(status, take_atoms(config, log, s, partial, err));
     tsr_profiler *of = s->target.fine != NULL ? &s->atoms.profiler : &own;
     TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
     TSR_THEN(status, tsr_data_fit(&s->data, of->likelihood, partial, err));
-    tsr_profiler_clear(&own);
+    clear_profiler(&own);
     return status;
 }
 
@@ -564,7 +675,7 @@ static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
     tsr_devices *v = &s->devices;
     double *partial;
     if (moves_atoms(config, v))
-        TSR_TRY(tsr_atoms_ride(config, log, s, err));
+        TSR_TRY(ride_atoms(config, log, s, err));
     TSR_TRY(settle(config, n_chain, s, err));
     TSR_TRY(divide(log, s, err));
     TSR_TRY(open_engines(s, err));

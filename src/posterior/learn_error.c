@@ -37,6 +37,30 @@ typedef struct {
 
 /* ---- conformations and their curves ---- */
 
+tsr_status tsr_data_sum_atoms(const tsr_data *data,
+                              const tsr_likelihood *likelihood,
+                              tsr_atom_curves *curves,
+                              const tsr_conformation *conformation, double *six,
+                              double *partial, double *radius_ang, tsr_err *err)
+{
+    const tsr_likelihood *l = likelihood;
+    const tsr_q_grid *grid = &l->grid;
+    for (int k = 0; k < l->n_probe; k++) {
+        const tsr_probe *p = &l->probe[k];
+        TSR_TRY(tsr_atom_curves_partial(curves, conformation,
+                                        p->is_neutron ? &data->sample[k] : NULL,
+                                        p->basis.origin, six, radius_ang, err));
+        if (p->is_neutron)
+            tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, six);
+        else
+            tsr_partials_fold(l->contrast, *radius_ang, grid->n_q,
+                              grid->dq_inv_ang, six);
+        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, six,
+               (size_t)(p->n_pair * grid->n_q) * sizeof *six);
+    }
+    return TSR_OK;
+}
+
 static const tsr_probe *probe_of(const lesson *x)
 {
     return &x->l->probe[x->l->view[x->of.view].probe];
@@ -488,4 +512,32 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     if (setup->devices.surrogate != NULL)
         TSR_THEN(status, tsr_surrogate_update(setup->devices.surrogate, err));
     return status;
+}
+
+tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
+                                   tsr_sampler *sampler, int last,
+                                   tsr_setup *setup, tsr_err *err)
+{
+    /* fewer would say too little, and more hardly more */
+    enum { FEWEST = 8, ENOUGH = 256 };
+    int n = 0, n_kept = 0, n_seen = 0;
+    tsr_fine_example *list =
+        calloc((size_t)(setup->n_chain * TSR_FINE_EXAMPLES), sizeof *list);
+    TSR_TRY(tsr_allocated(list, err));
+    for (int c = 0; c < setup->n_chain; c++)
+        n_kept += tsr_fine_n_example(tsr_sampler_fine(sampler, c));
+    const int every = n_kept / ENOUGH + 1;
+    for (int c = 0; c < setup->n_chain; c++) {
+        const tsr_fine *fine = tsr_sampler_fine(sampler, c);
+        for (int k = 0; k < tsr_fine_n_example(fine); k++)
+            if (n_seen++ % every == 0)
+                list[n++] = tsr_fine_example_get(fine, k);
+    }
+    tsr_status status =
+        n < FEWEST ? TSR_OK
+                   : tsr_setup_learn_again(config, n, list, log, setup, err);
+    for (int c = 0; c < setup->n_chain; c++)
+        tsr_fine_learn(tsr_sampler_fine(sampler, c), !last);
+    free(list);
+    return status == TSR_OK ? tsr_sampler_refresh(sampler, err) : status;
 }

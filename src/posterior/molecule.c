@@ -816,9 +816,8 @@ static tsr_status settle(const tsr_config *config, const char *file,
 
 tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err)
 {
-    tsr_structure_free(molecule->model);
-    molecule->model =
-        tsr_topology_structure(molecule->topology, molecule->first);
+    tsr_model_atoms_free(molecule->model);
+    molecule->model = tsr_topology_model(molecule->topology, molecule->first);
     return tsr_allocated(molecule->model, err);
 }
 
@@ -856,7 +855,7 @@ void tsr_molecule_clear(tsr_molecule *molecule)
     free(m->start);
     tsr_form_factor_free(m->of_guests[0]);
     tsr_form_factor_free(m->of_guests[1]);
-    tsr_structure_free(m->model);
+    tsr_model_atoms_free(m->model);
     tsr_prior_free(m->prior);
     tsr_conformation_free(m->first);
     tsr_topology_free(m->topology);

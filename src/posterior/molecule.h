@@ -44,7 +44,7 @@ typedef struct {
     const tsr_form_factor_table *form_factors, *components;
     tsr_form_factor_table *of_guests[2];
     tsr_prior *prior;
-    tsr_structure *model;   /* the first conformation as model.pdb has it */
+    tsr_model_atoms *model; /* the first conformation as model.pdb has it */
     double d_max_first_ang; /* of the conformations that a run starts from */
     double d_bound_ang;     /* P(X) is 0 beyond */
 } tsr_molecule;

@@ -291,21 +291,24 @@ const char *tsr_report_chain_colour(int c)
     return colour[c % (int)(sizeof colour / sizeof *colour)];
 }
 
-tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
-                             int *n_chain, int *n_draw, double **value,
-                             tsr_err *err)
+tsr_status tsr_report_scalar(tsr_report *report, tsr_trace_reader *trace,
+                             const char *name, int *n_chain, int *n_draw,
+                             double **value, tsr_err *err)
 {
-    tsr_status status =
-        tsr_summary_draws(trace, name, n_chain, n_draw, value, err);
-    const size_t count =
-        *value != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite((*value)[i])) {
-            free(*value);
-            *value = NULL;
-            break;
-        }
-    return status;
+    double *read;
+    *value = NULL;
+    TSR_TRY(tsr_summary_draws(trace, name, n_chain, n_draw, &read, err));
+    const size_t n = read != NULL ? (size_t)*n_chain * (size_t)*n_draw : 0;
+    size_t n_finite = 0;
+    while (n_finite < n && isfinite(read[n_finite]))
+        n_finite++;
+    if (n > 0 && n_finite == n) {
+        tsr_pool_array(&report->pool, *value, n);
+        if (*value != NULL)
+            memcpy(*value, read, n * sizeof *read);
+    }
+    free(read);
+    return tsr_pool_check(&report->pool, err);
 }
 
 const char *tsr_report_data_name(const tsr_report *report,
@@ -328,7 +331,7 @@ static void methods(tsr_report *r)
     char *engine = tsr_trace_attribute_text(r->trace, "engine");
     char *created = tsr_trace_attribute_text(r->trace, "created_at");
     tsr_page_section(r->page, "methods", "Methods");
-    tsr_page_paragraph(r->page, NULL, "", r->options->methods);
+    tsr_page_paragraph(r->page, "", "", r->options->methods);
     tsr_page_words(
         r->page,
         "Every figure is in the folder <code>report</code> as SVG, and its "
@@ -337,8 +340,8 @@ static void methods(tsr_report *r)
             ? "; <code>conformations.csv</code> has the distances and turns of "
               "the domains of each conformation"
             : "");
-    tsr_page_paragraph(r->page, NULL, "The trace was begun at ", created);
-    tsr_page_paragraph(r->page, NULL, "Engine: ", engine);
+    tsr_page_paragraph(r->page, "", "The trace was begun at ", created);
+    tsr_page_paragraph(r->page, "", "Engine: ", engine);
     if (config != NULL) {
         fputs("<details><summary>The configuration, as resolved</summary>"
               "<pre>",
@@ -429,6 +432,7 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
         status = tsr_page_write(r.page, path, err);
     }
     tsr_page_free(r.page);
+    tsr_pool_clear(&r.pool);
     tsr_diagnosis_free(r.diagnosis);
     tsr_domains_free(r.domains);
     return status;

@@ -11,10 +11,11 @@
 #include "likelihood/term.h"
 #include "maps/map_view.h"
 #include "report/figure.h"
-#include "report/report_page.h"
 #include "scattering/profile_fit.h"
 #include "scattering/saxs.h"
 #include "store/trace.h"
+
+#include <stdio.h>
 
 /* An entry of `data:`. */
 typedef struct {
@@ -82,9 +83,88 @@ tsr_status tsr_report_write(tsr_trace_reader *trace,
                             const tsr_report_options *options, const char *path,
                             const char *folder, tsr_log *log, tsr_err *err);
 
+/* ---- shell correlations, here and in tessera map fsc ---- */
+
+/* A panel for s up to `end`, with lines at 0.5 and 0.143; and a curve in it. */
+void tsr_fsc_panel(tsr_figure *figure, double end, double low, int height);
+void tsr_fsc_curve(tsr_figure *figure, tsr_layer_kind kind, const char *label,
+                   const char *colour, const tsr_fsc *fsc);
+
+/* ---- its page ----
+ *
+ * Headings, words, tables and figures, one HTML file that needs nothing else.
+ */
+
+/* report.js and so on, embedded at build by kernels/embed.c. */
+extern const char tsr_report_js[], tsr_report_view_js[], tsr_report_css[];
+
+typedef struct tsr_page tsr_page;
+
+/* folder: where the figures also go, as NAME.svg and, in numbers, NAME.csv; it
+ * is there. NULL when out of memory. */
+tsr_page *tsr_page_new(const char *title, const char *folder);
+void tsr_page_free(tsr_page *page);
+
+/* The first screen: columns beside each other where the window is wide enough,
+ * above all else. A page begins with a column; what follows goes into it, or
+ * below the first screen where is_first is 0. */
+void tsr_page_column(tsr_page *page);
+void tsr_page_to_first(tsr_page *page, int is_first);
+
+/* A heading with its entry in the list at the top. */
+void tsr_page_section(tsr_page *page, const char *id, const char *heading);
+
+/* A paragraph. `format` is HTML and ours; what comes from a file goes through
+ * tsr_page_text. */
+void tsr_page_words(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
+
+/* HTML as it is; the stream takes more of it. */
+FILE *tsr_page_html(tsr_page *page);
+
+/* The script of the page, which runs once all of it is there. */
+FILE *tsr_page_script(tsr_page *page);
+
+/* Text with what means something in HTML escaped. */
+void tsr_page_text(tsr_page *page, const char *text);
+
+/* A paragraph: `lead` is HTML and ours, the text is escaped. class_of: of the
+ * style, "" for none. Nothing where the text is NULL. */
+void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
+                        const char *text);
+
+/* A table: its head, rows, its end. Cells are separated by tabs, and HTML: what
+ * comes from a file goes through tsr_page_safe. */
+void tsr_page_table(tsr_page *page, const char *class_of, const char *head);
+void tsr_page_row(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
+void tsr_page_table_end(tsr_page *page);
+
+/* For rows: a text with what means something in HTML escaped; a number, or a
+ * dash where it is not finite. */
+const char *tsr_page_safe(tsr_page *page, const char *text);
+const char *tsr_page_number(tsr_page *page, int decimals, double value);
+
+/* Writes the figure as SVG and puts it into the page; takes it, also when it
+ * fails. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err);
+
+/* Figures up to tsr_page_columns_end stand beside each other where the window
+ * is wide enough. */
+void tsr_page_columns(tsr_page *page);
+void tsr_page_columns_end(tsr_page *page);
+
+/* Of the figures up to tsr_page_choice_end one shows at a time, which is chosen
+ * from a list of their titles; the range of x goes with the choice. Without
+ * scripts all of them show. words: before the list. */
+void tsr_page_choice(tsr_page *page, const char *id, const char *words);
+void tsr_page_choice_end(tsr_page *page);
+
+/* Writes the file: beside, then renamed. Errors: TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err);
+
 /* ---- its sections, for src/report and tests ---- */
 
 typedef struct {
+    tsr_pool pool; /* of arrays of its sections */
     tsr_trace_reader *trace;
     const tsr_report_options *options;
     tsr_diagnosis *diagnosis; /* its summary has the prior's columns */
@@ -110,11 +190,11 @@ int tsr_report_state(const tsr_report *report, int i);
 const char *tsr_report_chain_colour(int c);
 
 /* A variable of posterior or sample_stats with one number a draw, *value
- * [*n_chain][*n_draw], caller frees; NULL where there is none, it cannot be
- * read, or a number is not finite. Errors: TSR_E_NOMEM. */
-tsr_status tsr_report_scalar(tsr_trace_reader *trace, const char *name,
-                             int *n_chain, int *n_draw, double **value,
-                             tsr_err *err);
+ * [*n_chain][*n_draw]; NULL where there is none, it cannot be read, or a number
+ * is not finite. Errors: TSR_E_NOMEM. */
+tsr_status tsr_report_scalar(tsr_report *report, tsr_trace_reader *trace,
+                             const char *name, int *n_chain, int *n_draw,
+                             double **value, tsr_err *err);
 
 /* The name of a measurement, the ordinal-th of its kind (from 0); NULL: not
  * known. */

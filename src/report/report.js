@@ -6,19 +6,29 @@
 'use strict';
 var tesseraFigures = {};
 
+/* '#0072b2' as three numbers, and back. */
+function channels(colour) {
+    return [1, 3, 5].map(function (i) {
+        return parseInt(colour.slice(i, i + 2), 16);
+    });
+}
+
+function colourOf(rgb) {
+    return '#' + rgb.map(function (x) {
+        return (256 + Math.round(x)).toString(16).slice(1);
+    }).join('');
+}
+
 /* On a dark page dark lines of a figure are light, and what is pale on white is
  * as pale on black. */
 function colourOnPage(colour, isDark) {
-    var rgb = [1, 3, 5].map(function (i) {
-        return parseInt(colour.slice(i, i + 2), 16);
-    });
+    var rgb = channels(colour);
     var light = (2 * rgb[0] + 5 * rgb[1] + rgb[2]) / 8;
     if (!isDark || (light > 125 && light < 185)) return colour;
-    return '#' + rgb.map(function (x) {
+    return colourOf(rgb.map(function (x) {
         var add = light < 80 ? 0.55 : 0.35;
-        var to = light < 185 ? x + add * (255 - x) : 0.45 * x;
-        return (256 + Math.round(to)).toString(16).slice(1);
-    }).join('');
+        return light < 185 ? x + add * (255 - x) : 0.45 * x;
+    }));
 }
 
 /* ---- what is pointed at: variable and value, beside the mouse ---- */

@@ -16,7 +16,6 @@
 typedef struct {
     int number;                   /* 1, 2, ... */
     int n;                        /* of->n, or, of very many draws, some */
-    double *block;                /* the arrays, one after the other */
     double *q;                    /* [n] 1/Angstrom */
     double *intensity, *sigma;    /* [n] */
     double *mean, *low, *high;    /* [n] expected curve: mean, 5 and 95 % */
@@ -126,15 +125,13 @@ static tsr_status get_data(tsr_report *r, int number, data_set *d,
         d->of.n = r->options->rigid[number - 1].saxs->n;
     d->n = curve != NULL ? curve->n : d->of.n;
     const size_t full = (size_t)d->of.n;
-    d->block = calloc(N_ARRAY * full, sizeof *d->block);
-    if (d->block == NULL)
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for a curve");
     double **array[N_ARRAY] = {&d->q,        &d->intensity, &d->sigma,
                                &d->mean,     &d->low,       &d->high,
                                &d->seen_low, &d->seen_high, &d->start,
                                &d->scratch,  &d->scratch2,  &d->scratch3};
     for (size_t i = 0; i < N_ARRAY; i++)
-        *array[i] = d->block + i * full;
+        tsr_pool_array(&r->pool, *array[i], full);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
     *is_there = 1;
     if (curve == NULL)
         return take_rigid(r, d, err);
@@ -302,65 +299,51 @@ static void rows(tsr_report *r, data_set *d)
                  tsr_guinier_mass(g, d->n, d->q, d->intensity, d->background),
          .q5 = none},
         {.mean = 1e-3 * r->options->mass, .q5 = none}};
+    tsr_page *page = r->page;
     char text[64], other[64], chi2[32] = "", p[48] = "", start_p[48] = "";
     int n_inside = 0, n_band = 0;
-    FILE *out = tsr_page_html(r->page);
-    fprintf(out,
-            "<tr><td>points</td><td>%d</td></tr>\n<tr><td>q (1/&Aring;)</td>"
-            "<td>%.4f to %.4f</td></tr>\n",
-            c->n, d->q[0], d->q[d->n - 1]);
-    if (g->n > 0)
-        fprintf(
-            out,
-            "<tr><td>Rg, Guinier (&Aring;)</td><td>%.2f &plusmn; "
-            "%.2f</td><td>%s</td></tr>\n"
-            "<tr><td>I(0), Guinier</td><td>%.4g</td></tr>\n"
-            "<tr><td>q Rg, Guinier</td><td>%.2f to %.2f, %d points</td></tr>\n",
-            g->rg, g->error, tsr_report_interval(&c->guinier_draws, text),
-            g->i0, g->q[0] * g->rg, g->q[1] * g->rg, g->n);
-    fprintf(out,
-            "<tr><td>Rg, P(r) (&Aring;)</td><td>&ndash;</td><td>%s</td></tr>\n"
-            "<tr><td>D<sub>max</sub>, P(r) "
-            "(&Aring;)</td><td>&ndash;</td><td>%s</td></tr>\n",
-            tsr_report_interval(&r->rg, text),
-            tsr_report_interval(&r->d_max, other));
-    fprintf(out, "<tr><td>mass (kDa)</td><td>%s</td><td>%s</td></tr>\n",
-            tsr_report_interval(&mass[0], text),
-            tsr_report_interval(&mass[1], other));
+    tsr_page_row(page, "points\t%d", c->n);
+    tsr_page_row(page, "q (1/&Aring;)\t%.4f to %.4f", d->q[0], d->q[d->n - 1]);
+    if (g->n > 0) {
+        tsr_page_row(page, "Rg, Guinier (&Aring;)\t%.2f &plusmn; %.2f\t%s",
+                     g->rg, g->error,
+                     tsr_report_interval(&c->guinier_draws, text));
+        tsr_page_row(page, "I(0), Guinier\t%.4g", g->i0);
+        tsr_page_row(page, "q Rg, Guinier\t%.2f to %.2f, %d points",
+                     g->q[0] * g->rg, g->q[1] * g->rg, g->n);
+    }
+    tsr_page_row(page, "Rg, P(r) (&Aring;)\t&ndash;\t%s",
+                 tsr_report_interval(&r->rg, text));
+    tsr_page_row(page, "D<sub>max</sub>, P(r) (&Aring;)\t&ndash;\t%s",
+                 tsr_report_interval(&r->d_max, text));
+    tsr_page_row(page, "mass (kDa)\t%s\t%s",
+                 tsr_report_interval(&mass[0], text),
+                 tsr_report_interval(&mass[1], other));
     if (start != NULL) {
         snprintf(chi2, sizeof chi2, "%.2f", start->chi2);
         (void)tsr_cormap_text("", start->cormap_p, start_p);
     }
-    fprintf(out,
-            "<tr><td>&chi;&sup2;/N</td><td></td><td>%.2f</td><td>%s</td></tr>\n"
-            "<tr><td>p, CorMap</td><td></td><td>%s</td><td>%s</td></tr>\n",
-            c->chi2, chi2, tsr_cormap_text("", c->cormap_p, p), start_p);
+    tsr_page_row(page, "&chi;&sup2;/N\t\t%.2f\t%s", c->chi2, chi2);
+    tsr_page_row(page, "p, CorMap\t\t%s\t%s",
+                 tsr_cormap_text("", c->cormap_p, p), start_p);
     if (start != NULL)
-        fprintf(out,
-                "<tr><td>c1, c2</td><td></td><td></td><td>%.3f%s, "
-                "%.2f%s</td></tr>\n",
-                start->c1, bound[start->c1_at + 1], start->c2,
-                bound[start->c2_at + 1]);
+        tsr_page_row(page, "c1, c2\t\t\t%.3f%s, %.2f%s", start->c1,
+                     bound[start->c1_at + 1], start->c2,
+                     bound[start->c2_at + 1]);
     for (int k = 0; r->trace != NULL && k < d->n; k++) {
         n_band += !isnan(d->seen_low[k]);
         n_inside += d->intensity[k] >= d->seen_low[k] &&
                     d->intensity[k] <= d->seen_high[k];
     }
     if (n_band > 0)
-        fprintf(out,
-                "<tr><td>points in the band of "
-                "90&nbsp;%%</td><td></td><td>%.0f&nbsp;%%</td></tr>\n",
-                100.0 * n_inside / n_band);
+        tsr_page_row(page, "points in the band of 90&nbsp;%%\t\t%.0f&nbsp;%%",
+                     100.0 * n_inside / n_band);
     if (isfinite(c->noise.next))
-        fprintf(
-            out,
-            "<tr><td>noise by neighbours (&sigma;)</td><td>%.2f</td></tr>\n",
-            c->noise.next);
+        tsr_page_row(page, "noise by neighbours (&sigma;)\t%.2f",
+                     c->noise.next);
     if (isfinite(c->noise_scale.mean))
-        fprintf(out,
-                "<tr><td>residuals over stated "
-                "errors</td><td></td><td>%s</td></tr>\n",
-                tsr_report_interval(&c->noise_scale, text));
+        tsr_page_row(page, "residuals over stated errors\t\t%s",
+                     tsr_report_interval(&c->noise_scale, text));
 }
 
 static void numbers(tsr_report *r, data_set *d)
@@ -369,12 +352,13 @@ static void numbers(tsr_report *r, data_set *d)
     char *error = r->trace != NULL
                       ? tsr_trace_attribute_text(r->trace, "model_error")
                       : NULL;
-    fprintf(out,
-            "<div><table "
-            "class=\"data\"><tr><th></th><th>data</th><th>model</th>%s</tr>\n",
-            r->trace != NULL ? "<th>as given,<br>same bodies</th>" : "");
+    fputs("<div>", out);
+    tsr_page_table(r->page, "data",
+                   r->trace != NULL ? "\tdata\tmodel\tas given,<br>same bodies"
+                                    : "\tdata\tmodel");
     rows(r, d);
-    fputs("</table>\n<details><summary>What these are</summary>\n", out);
+    tsr_page_table_end(r->page);
+    fputs("<details><summary>What these are</summary>\n", out);
     tsr_page_words(
         r->page,
         "P(r) is the model's, of its own mass: the data are not transformed. "
@@ -388,7 +372,7 @@ static void numbers(tsr_report *r, data_set *d)
                             "without fold rises to a plateau, domains on a "
                             "flexible linker lie between.");
     if (error != NULL && strcmp(error, "none") != 0)
-        tsr_page_paragraph(r->page, NULL, "The model's own error: ", error);
+        tsr_page_paragraph(r->page, "", "The model's own error: ", error);
     fputs("</details></div>\n", out);
     free(error);
 }
@@ -434,7 +418,6 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
         status = get_data(report, i + 1, &d, &is_there, err);
         if (status == TSR_OK && is_there)
             status = show(report, &d, err);
-        free(d.block);
     }
     tsr_page_to_first(report->page, 1);
     if (n > 1)

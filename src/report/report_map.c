@@ -203,8 +203,20 @@ static tsr_status timeline_figure(tsr_report *r, const tsr_report_map *m,
 
 /* ---- by frequency ---- */
 
-static void add_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
-                      const char *colour, const tsr_fsc *fsc)
+void tsr_fsc_panel(tsr_figure *f, double end, double low, int height)
+{
+    const double level[2] = {0.5, 0.143}, x[2] = {0.0, end};
+    tsr_panel *panel = tsr_figure_panel(f, "FSC", 0, height);
+    panel->y0 = low;
+    panel->y1 = 1.05;
+    for (int k = 0; k < 2; k++) {
+        const double y[2] = {level[k], level[k]};
+        tsr_figure_layer(f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
+    }
+}
+
+void tsr_fsc_curve(tsr_figure *f, tsr_layer_kind kind, const char *label,
+                   const char *colour, const tsr_fsc *fsc)
 {
     if (fsc->n > 0)
         tsr_figure_layer(f, kind, label, colour, fsc->n, fsc->s_inv_ang,
@@ -215,52 +227,36 @@ static tsr_status fsc_figure(tsr_report *r, const tsr_report_map *m,
                              tsr_err *err)
 {
     const tsr_map_view *v = &m->view;
-    const double level[2] = {0.5, 0.143};
-    const double x[2] = {0.0, v->mean.s_inv_ang[v->mean.n - 1]};
+    const int is_masked = v->halves.corrected.n > 0;
     tsr_figure f = new_figure(m, "fsc", "Fourier shell correlation",
                               "s (1/\xc3\x85)", 700);
-    tsr_panel *panel = tsr_figure_panel(&f, "FSC", 0, 240);
-    panel->y0 = -0.2;
-    panel->y1 = 1.05;
-    for (int k = 0; k < 2; k++) {
-        const double y[2] = {level[k], level[k]};
-        tsr_figure_layer(&f, TSR_LAYER_DASHES, NULL, "#8a8a8a", 2, x, y, NULL);
-    }
-    const int is_masked = v->halves.corrected.n > 0;
-    add_curve(&f, TSR_LAYER_LINE,
-              is_masked ? "half-maps, corrected for the mask" : "half-maps",
-              TSR_COLOUR_DATA,
-              is_masked ? &v->halves.corrected : &v->halves.plain);
-    add_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour, &v->start);
-    add_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL, &v->mean);
+    tsr_fsc_panel(&f, v->mean.s_inv_ang[v->mean.n - 1], -0.2, 240);
+    tsr_fsc_curve(&f, TSR_LAYER_LINE,
+                  is_masked ? "half-maps, corrected for the mask" : "half-maps",
+                  TSR_COLOUR_DATA,
+                  is_masked ? &v->halves.corrected : &v->halves.plain);
+    tsr_fsc_curve(&f, TSR_LAYER_DASHES, "map and start", start_colour,
+                  &v->start);
+    tsr_fsc_curve(&f, TSR_LAYER_LINE, "map and draws", TSR_COLOUR_MODEL,
+                  &v->mean);
     return tsr_page_figure(r->page, f, err);
 }
 
 /* ---- numbers ---- */
 
-static void put_number(FILE *out, double x)
+static void put_row(tsr_page *page, const char *name, const tsr_map_spread *s)
 {
-    if (isfinite(x))
-        fprintf(out, "<td>%.4f</td>", x);
-    else
-        fputs("<td>&ndash;</td>", out);
+    tsr_page_row(
+        page, "%s\t%s\t%s\t%s\t%s", name, tsr_page_number(page, 4, s->start),
+        tsr_page_number(page, 4, s->median), tsr_page_number(page, 4, s->q5),
+        tsr_page_number(page, 4, s->q95));
 }
 
-static void put_row(FILE *out, const char *name, const tsr_map_spread *s)
+static void put_fall(tsr_page *page, const char *name, const tsr_fsc *fsc)
 {
-    fprintf(out, "<tr><td>%s</td>", name);
-    put_number(out, s->start);
-    put_number(out, s->median);
-    put_number(out, s->q5);
-    put_number(out, s->q95);
-    fputs("</tr>\n", out);
-}
-
-static void put_fall(FILE *out, const char *name, const tsr_fsc *fsc)
-{
-    if (fsc->n == 0)
-        return;
-    fprintf(out, "<tr><td>%s</td><td>%s%.2f</td><td>%s%.2f</td></tr>\n", name,
+    if (fsc->n > 0)
+        tsr_page_row(
+            page, "%s\t%s%.2f\t%s%.2f", name,
             fsc->half_is_at_limit ? "&lt; " : "", 1.0 / fsc->half_inv_ang,
             fsc->low_is_at_limit ? "&lt; " : "", 1.0 / fsc->low_inv_ang);
 }
@@ -299,32 +295,30 @@ static tsr_status sampled(tsr_report *r, const tsr_report_map *m,
 
 static tsr_status tables(tsr_report *r, const tsr_report_map *m, tsr_err *err)
 {
-    FILE *out = tsr_page_html(r->page);
+    tsr_page *page = r->page;
     const tsr_map_view *v = &m->view;
     const double limit = constant(r, m, "limit");
     tsr_map_spread bodies;
     TSR_TRY(sampled(r, m, &bodies, err));
-    fputs("<table class=\"tight\"><tr><th>correlation</th><th>start</th>"
-          "<th>draws, median</th><th>5&nbsp;%</th><th>95&nbsp;%</th></tr>\n",
-          out);
-    put_row(out, "all of the map", &v->box);
-    put_row(out, "near an atom", &v->mask);
-    put_row(out, "of bodies, as sampled", &bodies);
-    fputs("</table>\n", out);
+    tsr_page_table(page, "tight",
+                   "correlation\tstart\tdraws, median\t5&nbsp;%\t95&nbsp;%");
+    put_row(page, "all of the map", &v->box);
+    put_row(page, "near an atom", &v->mask);
+    put_row(page, "of bodies, as sampled", &bodies);
+    tsr_page_table_end(page);
     if (isfinite(limit))
-        tsr_page_words(r->page,
+        tsr_page_words(page,
                        "The map's noise would leave a correlation of %.3f, as "
                        "sampled, of a structure that is right.",
                        limit);
-    fputs("<table class=\"tight\"><tr><th>1/s, &Aring;, where the "
-          "FSC falls below</th><th>0.5</th><th>0.143</th></tr>\n",
-          out);
-    put_fall(out, "map and start", &v->start);
-    put_fall(out, "map and draws", &v->mean);
-    put_fall(out, "half-maps", &v->halves.plain);
-    put_fall(out, "half-maps, masked", &v->halves.masked);
-    put_fall(out, "half-maps, corrected for the mask", &v->halves.corrected);
-    fputs("</table>\n", out);
+    tsr_page_table(page, "tight",
+                   "1/s, &Aring;, where the FSC falls below\t0.5\t0.143");
+    put_fall(page, "map and start", &v->start);
+    put_fall(page, "map and draws", &v->mean);
+    put_fall(page, "half-maps", &v->halves.plain);
+    put_fall(page, "half-maps, masked", &v->halves.masked);
+    put_fall(page, "half-maps, corrected for the mask", &v->halves.corrected);
+    tsr_page_table_end(page);
     return TSR_OK;
 }
 

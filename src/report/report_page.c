@@ -2,98 +2,106 @@
  * script with the figures) and joined at the end into one file that fetches
  * nothing: it can be mailed, and opened in ten years. Its own policy forbids
  * the browser to fetch anything, whatever text it holds. */
-#include "report/report_page.h"
+#include "report/report.h"
 
 #include "core/text.h"
 #include "files/file.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST, LIST, BODY, SCRIPT, N_STREAM };
+
 struct tsr_page {
+    tsr_pool pool; /* of what it holds, and of itself */
     char *title, *folder;
     int n_column;
-    tsr_words first, list, body, script;
-    tsr_words *now; /* first or body: which HTML goes to */
+    tsr_words words[N_STREAM];
+    FILE *out; /* the first or the body's: which HTML goes to */
 };
 
 tsr_page *tsr_page_new(const char *title, const char *folder)
 {
-    tsr_page *page = calloc(1, sizeof *page);
+    tsr_pool pool = {0};
+    tsr_page *page = tsr_pool_new(&pool, 1, sizeof *page);
     if (page == NULL)
         return NULL;
-    page->title = strdup(title);
-    page->folder = strdup(folder);
-    tsr_words_begin(&page->first);
-    tsr_words_begin(&page->list);
-    tsr_words_begin(&page->body);
-    tsr_words_begin(&page->script);
-    page->now = &page->first;
-    if (page->title == NULL || page->folder == NULL ||
-        page->first.out == NULL || page->list.out == NULL ||
-        page->body.out == NULL || page->script.out == NULL) {
-        tsr_page_free(page);
-        return NULL;
+    page->title = tsr_pool_text(&pool, title);
+    page->folder = tsr_pool_text(&pool, folder);
+    for (int k = 0; k < N_STREAM; k++) {
+        tsr_words_begin(&page->words[k]);
+        pool.failed |= page->words[k].out == NULL;
     }
-    return page;
+    page->pool = pool;
+    page->out = page->words[FIRST].out;
+    if (!pool.failed)
+        return page;
+    tsr_page_free(page);
+    return NULL;
 }
 
 void tsr_page_free(tsr_page *page)
 {
     if (page == NULL)
         return;
-    free(tsr_words_end(&page->first));
-    free(tsr_words_end(&page->list));
-    free(tsr_words_end(&page->body));
-    free(tsr_words_end(&page->script));
-    free(page->title);
-    free(page->folder);
-    free(page);
+    for (int k = 0; k < N_STREAM; k++)
+        free(tsr_words_end(&page->words[k]));
+    tsr_pool pool = page->pool;
+    tsr_pool_clear(&pool);
 }
 
 FILE *tsr_page_html(tsr_page *page)
 {
-    return page->now->out;
+    return page->out;
 }
 
 void tsr_page_text(tsr_page *page, const char *text)
 {
-    tsr_text_escape(page->now->out, text);
+    tsr_text_escape(page->out, text);
 }
 
 FILE *tsr_page_script(tsr_page *page)
 {
-    return page->script.out;
+    return page->words[SCRIPT].out;
 }
 
 void tsr_page_to_first(tsr_page *page, int is_first)
 {
-    page->now = is_first ? &page->first : &page->body;
+    page->out = page->words[is_first ? FIRST : BODY].out;
 }
 
 void tsr_page_column(tsr_page *page)
 {
     tsr_page_to_first(page, 1);
     fputs(page->n_column++ > 0 ? "</section>\n<section>" : "<section>",
-          page->first.out);
+          page->words[FIRST].out);
 }
 
 void tsr_page_section(tsr_page *page, const char *id, const char *heading)
 {
-    fprintf(page->list.out, "<a href=\"#%s\">%s</a>", id, heading);
-    fprintf(page->now->out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
+    fprintf(page->words[LIST].out, "<a href=\"#%s\">%s</a>", id, heading);
+    fprintf(page->out, "<h2 id=\"%s\">%s</h2>\n", id, heading);
 }
 
 void tsr_page_words(tsr_page *page, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    fputs("<p>", page->now->out);
-    vfprintf(page->now->out, format, list);
-    fputs("</p>\n", page->now->out);
+    fputs("<p>", page->out);
+    vfprintf(page->out, format, list);
+    fputs("</p>\n", page->out);
     va_end(list);
+}
+
+static void open_tag(FILE *out, const char *name, const char *class_of)
+{
+    if (*class_of != '\0')
+        fprintf(out, "<%s class=\"%s\">", name, class_of);
+    else
+        fprintf(out, "<%s>", name);
 }
 
 void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
@@ -101,34 +109,89 @@ void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
 {
     if (text == NULL)
         return;
-    if (class_of != NULL)
-        fprintf(page->now->out, "<p class=\"%s\">%s", class_of, lead);
-    else
-        fprintf(page->now->out, "<p>%s", lead);
+    open_tag(page->out, "p", class_of);
+    fputs(lead, page->out);
     tsr_page_text(page, text);
-    fputs("</p>\n", page->now->out);
+    fputs("</p>\n", page->out);
+}
+
+/* ---- tables ---- */
+
+static void put_cells(FILE *out, const char *kind, const char *text)
+{
+    fputs("<tr>", out);
+    for (size_t n; text != NULL; text = text[n] == '\t' ? text + n + 1 : NULL) {
+        n = strcspn(text, "\t");
+        fprintf(out, "<%s>%.*s</%s>", kind, (int)n, text, kind);
+    }
+    fputs("</tr>\n", out);
+}
+
+void tsr_page_table(tsr_page *page, const char *class_of, const char *head)
+{
+    open_tag(page->out, "table", class_of);
+    put_cells(page->out, "th", head);
+}
+
+void tsr_page_row(tsr_page *page, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = tsr_words_list(format, list);
+    va_end(list);
+    put_cells(page->out, "td", text);
+    page->pool.failed |= text == NULL;
+    free(text);
+}
+
+void tsr_page_table_end(tsr_page *page)
+{
+    fputs("</table>\n", page->out);
+}
+
+const char *tsr_page_safe(tsr_page *page, const char *text)
+{
+    tsr_words words;
+    char *safe = NULL, *own;
+    tsr_words_begin(&words);
+    if (words.out != NULL) {
+        tsr_text_escape(words.out, text);
+        safe = tsr_words_end(&words);
+    }
+    own = tsr_pool_text(&page->pool, safe);
+    page->pool.failed |= own == NULL;
+    free(safe);
+    return own != NULL ? own : "";
+}
+
+const char *tsr_page_number(tsr_page *page, int decimals, double value)
+{
+    const char *text =
+        isfinite(value) ? tsr_pool_print(&page->pool, "%.*f", decimals, value)
+                        : NULL;
+    return text != NULL ? text : "&ndash;";
 }
 
 void tsr_page_columns(tsr_page *page)
 {
-    fputs("<div class=\"columns\">\n", page->now->out);
+    fputs("<div class=\"columns\">\n", page->out);
 }
 
 void tsr_page_columns_end(tsr_page *page)
 {
-    fputs("</div>\n", page->now->out);
+    fputs("</div>\n", page->out);
 }
 
 void tsr_page_choice(tsr_page *page, const char *id, const char *words)
 {
-    fputs("<div class=\"choice\"><label hidden>", page->now->out);
-    tsr_text_escape(page->now->out, words);
-    fprintf(page->now->out, " <select id=\"%s\"></select></label>\n", id);
+    fputs("<div class=\"choice\"><label hidden>", page->out);
+    tsr_text_escape(page->out, words);
+    fprintf(page->out, " <select id=\"%s\"></select></label>\n", id);
 }
 
 void tsr_page_choice_end(tsr_page *page)
 {
-    fputs("</div>\n", page->now->out);
+    fputs("</div>\n", page->out);
 }
 
 static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
@@ -138,8 +201,8 @@ static tsr_status put_figure(tsr_page *page, tsr_figure *figure, tsr_err *err)
     snprintf(path, sizeof path, "%s/%s.csv", page->folder, figure->name);
     TSR_TRY(tsr_figure_write_csv(figure, path, err));
     TSR_TRY(tsr_figure_svg_text(figure, &text, err));
-    fprintf(page->now->out, "<figure id=\"figure-%s\">%s</figure>\n",
-            figure->name, text);
+    fprintf(page->out, "<figure id=\"figure-%s\">%s</figure>\n", figure->name,
+            text);
     snprintf(path, sizeof path, "%s/%s.svg", page->folder, figure->name);
     const tsr_status status = tsr_file_replace(path, text, strlen(text), err);
     free(text);
@@ -156,14 +219,14 @@ tsr_status tsr_page_figure(tsr_page *page, tsr_figure figure, tsr_err *err)
 /* The policy forbids the page to fetch anything, whatever it holds. */
 tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
 {
-    char *first = tsr_words_end(&page->first);
-    char *list = tsr_words_end(&page->list), *body = tsr_words_end(&page->body);
-    char *script = tsr_words_end(&page->script);
+    char *text[N_STREAM];
     tsr_file_writer to = {.out = NULL};
-    tsr_status status =
-        first == NULL || list == NULL || body == NULL || script == NULL
-            ? tsr_fail(err, TSR_E_NOMEM, "out of memory for '%s'", path)
-            : tsr_file_begin(&to, path, err);
+    for (int k = 0; k < N_STREAM; k++) {
+        text[k] = tsr_words_end(&page->words[k]);
+        page->pool.failed |= text[k] == NULL;
+    }
+    tsr_status status = tsr_pool_check(&page->pool, err);
+    TSR_THEN(status, tsr_file_begin(&to, path, err));
     if (status != TSR_OK)
         goto done;
     fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -181,17 +244,15 @@ tsr_status tsr_page_write(tsr_page *page, const char *path, tsr_err *err)
     tsr_text_escape(to.out, page->title);
     fprintf(to.out,
             "</h1>\n<nav>%s</nav>\n<div class=\"first\">%s</section></div>\n%s",
-            list, first, body);
+            text[LIST], text[FIRST], text[BODY]);
     fprintf(to.out,
             "<script>\n%s</script>\n<script>\n%s</script>\n"
             "<script>\n%sshowReport();\n</script>\n",
-            tsr_report_js, tsr_report_view_js, script);
+            tsr_report_js, tsr_report_view_js, text[SCRIPT]);
     fputs("</body></html>\n", to.out);
     status = tsr_file_end(&to, TSR_OK, err);
 done:
-    free(first);
-    free(list);
-    free(body);
-    free(script);
+    for (int k = 0; k < N_STREAM; k++)
+        free(text[k]);
     return status;
 }

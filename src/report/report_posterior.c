@@ -43,22 +43,12 @@ static const char *readable_name(const tsr_report *report,
 
 /* ---- the tables ---- */
 
-static void cell(FILE *out, double x, int decimals, const char *missing)
+static const char *cell(tsr_report *r, double x, int decimals,
+                        const char *missing)
 {
     char text[TSR_SUMMARY_CELL];
     tsr_summary_number(text, x, decimals);
-    fprintf(out, "<td>%s</td>", isfinite(x) ? text : missing);
-}
-
-static void prior_cells(FILE *out, const tsr_summary_item *item)
-{
-    const int decimals = tsr_summary_decimals(&item->prior);
-    cell(out, item->prior.mean, decimals, "&ndash;");
-    cell(out, item->prior.sd, decimals, "&ndash;");
-    if (isfinite(item->contraction))
-        fprintf(out, "<td>%.0f&nbsp;%%</td>", 100.0 * item->contraction);
-    else
-        fputs("<td>&ndash;</td>", out);
+    return isfinite(x) ? tsr_page_safe(r->page, text) : missing;
 }
 
 static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
@@ -69,49 +59,51 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
                                           [TSR_FLAW_CONSTANT] = "constant",
                                           [TSR_FLAW_NOT_FINITE] = "NaN",
                                           [TSR_FLAW_UNREADABLE] = "damaged"};
-    FILE *out = tsr_page_html(r->page);
-    const tsr_convergence *v = &item->value;
-    const char *why = missing[item->flaw];
-    char title[160];
-    fputs("<tr><td>", out);
-    tsr_page_text(r->page, readable_name(r, item, sizeof title, title));
-    fputs(" <code>", out);
-    tsr_page_text(r->page, item->name);
-    fputs("</code></td><td>", out);
-    tsr_page_text(r->page, item->unit != NULL ? item->unit : "");
-    fputs("</td>", out);
-    const double number[] = {v->mean, v->sd, v->median, v->q5, v->q95, v->mcse};
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        cell(out, number[i], tsr_summary_decimals(v), why);
-    cell(out, v->ess_bulk, 0, why);
-    cell(out, v->ess_tail, 0, why);
+    tsr_page *page = r->page;
+    const tsr_convergence *v = &item->value, *prior = &item->prior;
+    const char *why = missing[item->flaw], *none = "&ndash;";
+    const int n = tsr_summary_decimals(v),
+              n_prior = tsr_summary_decimals(prior);
+    char title[160], rhat[64], more[160] = "", learned[32] = "&ndash;";
     if (isfinite(v->rhat))
-        fprintf(out, "<td class=\"%s\">%.3f</td>",
-                v->rhat <= r->options->diagnose.rhat ? "yes" : "no", v->rhat);
+        snprintf(rhat, sizeof rhat, "<span class=\"%s\">%.3f</span>",
+                 v->rhat <= r->options->diagnose.rhat ? "yes" : "no", v->rhat);
     else
-        fprintf(out, "<td>%s</td>", isinf(v->rhat) ? "&infin;" : why);
+        snprintf(rhat, sizeof rhat, "%s", isinf(v->rhat) ? "&infin;" : why);
+    if (isfinite(item->contraction))
+        snprintf(learned, sizeof learned, "%.0f&nbsp;%%",
+                 100.0 * item->contraction);
     if (has_prior)
-        prior_cells(out, item);
-    fputs("</tr>\n", out);
+        snprintf(more, sizeof more, "\t%s\t%s\t%s",
+                 cell(r, prior->mean, n_prior, none),
+                 cell(r, prior->sd, n_prior, none), learned);
+    tsr_page_row(
+        page, "%s <code>%s</code>\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s",
+        tsr_page_safe(page, readable_name(r, item, sizeof title, title)),
+        tsr_page_safe(page, item->name),
+        tsr_page_safe(page, item->unit != NULL ? item->unit : ""),
+        cell(r, v->mean, n, why), cell(r, v->sd, n, why),
+        cell(r, v->median, n, why), cell(r, v->q5, n, why),
+        cell(r, v->q95, n, why), cell(r, v->mcse, n, why),
+        cell(r, v->ess_bulk, 0, why), cell(r, v->ess_tail, 0, why), rhat, more);
 }
 
 /* Of the main variables or of the others. */
 static void table(tsr_report *r, int of_main)
 {
     const tsr_summary *s = r->diagnosis->summary;
-    FILE *out = tsr_page_html(r->page);
-    fprintf(out,
-            "<table class=\"tight\"><tr><th>variable</th><th>unit</th>"
-            "<th>mean</th><th>sd</th><th>median</th><th>5&nbsp;%%</th>"
-            "<th>95&nbsp;%%</th><th>error of the mean</th><th>ESS bulk</th>"
-            "<th>ESS tail</th><th>R-hat</th>%s</tr>\n",
-            s->has_prior
-                ? "<th>prior mean</th><th>prior sd</th><th>learned</th>"
-                : "");
+    tsr_page_table(
+        r->page, "tight",
+        s->has_prior
+            ? "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
+              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior sd\t"
+              "learned"
+            : "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
+              "the mean\tESS bulk\tESS tail\tR-hat");
     for (int i = 0; i < s->n; i++)
         if (is_main(&s->item[i]) == of_main)
             row(r, &s->item[i], s->has_prior);
-    fputs("</table>\n", out);
+    tsr_page_table_end(r->page);
 }
 
 tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
@@ -177,7 +169,8 @@ int tsr_report_outline(size_t n, double ess, double *value, double *x,
     return 2 * n_bin + 2;
 }
 
-static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
+static tsr_status add_outline(tsr_report *r, tsr_figure *f,
+                              tsr_trace_reader *trace,
                               const tsr_summary_item *item, const char *label,
                               const char *colour, int is_prior, int *is_there,
                               tsr_err *err)
@@ -187,13 +180,12 @@ static tsr_status add_outline(tsr_figure *f, tsr_trace_reader *trace,
     double *value;
     *is_there = 0;
     tsr_status status =
-        tsr_report_scalar(trace, item->name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(r, trace, item->name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
     const int n = tsr_report_outline(
         (size_t)n_chain * (size_t)n_draw,
         is_prior ? item->prior.ess_bulk : item->value.ess_bulk, value, x, y);
-    free(value);
     *is_there = n > 0;
     if (n == 0)
         return TSR_OK;
@@ -239,7 +231,7 @@ static tsr_status add_prior(tsr_report *r, const tsr_summary_item *item,
     *is_there = 0;
     if (known == NULL)
         return r->options->prior != NULL && item->has_prior
-                   ? add_outline(f, r->options->prior, item, "prior",
+                   ? add_outline(r, f, r->options->prior, item, "prior",
                                  TSR_COLOUR_PRIOR, 1, is_there, err)
                    : TSR_OK;
     tsr_figure_layer(f, TSR_LAYER_BAND, NULL, TSR_COLOUR_PRIOR, n, known->x,
@@ -305,7 +297,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     tsr_figure_panel(&f, asks ? "density / highest" : "density", 0,
                      is_big ? 200 : 100);
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
-    TSR_THEN(status, add_outline(&f, r->trace, item,
+    TSR_THEN(status, add_outline(r, &f, r->trace, item,
                                  r->options->is_prior ? "prior" : "posterior",
                                  TSR_COLOUR_MODEL, 0, &is_there, err));
     if (status == TSR_OK && is_there) {
@@ -396,7 +388,7 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
     int n_chain, n_draw;
     *is_there = 0;
     tsr_status status =
-        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err);
     if (value == NULL)
         return status;
     *is_there = 1;
@@ -421,7 +413,6 @@ static tsr_status add_trace_panel(tsr_report *r, tsr_figure *f,
                          n, x, y, NULL)
             ->opacity = 0.75;
     }
-    free(value);
     return TSR_OK;
 }
 
@@ -464,24 +455,19 @@ static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
     const tsr_summary_item *item =
         tsr_summary_find(r->diagnosis->summary, name);
     tsr_status status =
-        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+        tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err);
     if (value == NULL || item == NULL || item->flaw != TSR_FLAW_NONE ||
-        n_chain < 2 || n_draw < N_RANK_BIN) {
-        free(value);
+        n_chain < 2 || n_draw < N_RANK_BIN)
         return status;
-    }
     const size_t n = (size_t)n_chain * (size_t)n_draw;
-    size_t *order = calloc(n, sizeof *order);
-    if (order != NULL)
-        gsl_sort_index(order, value, 1, n);
-    for (size_t i = 0; order != NULL && i < n; i++)
+    size_t *order;
+    tsr_pool_array(&f->pool, order, n);
+    TSR_TRY(tsr_pool_check(&f->pool, err));
+    gsl_sort_index(order, value, 1, n);
+    for (size_t i = 0; i < n; i++)
         if (order[i] / (size_t)n_draw < TSR_MOST_CHAINS)
             count[order[i] / (size_t)n_draw][i * N_RANK_BIN / n] +=
                 (double)N_RANK_BIN / n_draw;
-    free(value);
-    if (order == NULL)
-        return tsr_no_memory(err);
-    free(order);
     (*n_there)++;
     const double worth = fmax(1.0, item->value.ess_bulk / n_chain);
     const double error = 2.0 * sqrt((N_RANK_BIN - 1) / worth);
@@ -579,7 +565,7 @@ static void remedies(tsr_report *r)
             is_new = d->check[k].remedy == NULL ||
                      strcmp(d->check[k].remedy, d->check[i].remedy) != 0;
         if (is_new)
-            tsr_page_paragraph(r->page, NULL, "&rarr; ", d->check[i].remedy);
+            tsr_page_paragraph(r->page, "", "&rarr; ", d->check[i].remedy);
     }
     if (d->advice == NULL)
         return;
@@ -662,17 +648,6 @@ static void name_of(const measurement *m, const char *what, char name[NAME])
     tsr_term_variable(m->type, m->ordinal, what, NAME, name);
 }
 
-static int is_in(tsr_trace_reader *trace, tsr_trace_group group,
-                 const char *name)
-{
-    const char *const *there;
-    const int n = tsr_trace_variables(trace, group, &there);
-    for (int i = 0; i < n; i++)
-        if (strcmp(there[i], name) == 0)
-            return 1;
-    return 0;
-}
-
 static tsr_status get_data(const tsr_report *r, measurement *m, tsr_err *err)
 {
     char name[NAME];
@@ -700,10 +675,11 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
     snprintf(plain, sizeof plain, "%s_mean", m->type->observable);
     name_of(m, plain, m->mean_name);
     name_of(m, m->type->observable, name);
-    *is_there = is_in(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
-                is_in(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
-                is_in(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name) &&
-                tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
+    *is_there =
+        tsr_trace_has(r->trace, TSR_TRACE_OBSERVED_DATA, name) &&
+        tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, m->mean_name) &&
+        tsr_trace_has(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name) &&
+        tsr_trace_n_draw(r->trace, TSR_TRACE_POSTERIOR_PREDICTIVE) > 0;
     if (!*is_there)
         return TSR_OK;
     TSR_TRY(get_data(r, m, err));
@@ -713,21 +689,6 @@ static tsr_status take(const tsr_report *r, measurement *m, int *is_there,
 }
 
 /* ---- one number: a row of the table, and a density ---- */
-
-static void table_begin(tsr_report *r)
-{
-    tsr_page_words(r->page,
-                   "What was measured, with its standard deviation, and what "
-                   "the draws expect. <i>Off by</i> is how far their mean lies "
-                   "from the measured one, in these standard deviations. Of "
-                   "new measurements 90&nbsp;%% would fall into <i>new "
-                   "data</i>.");
-    fputs("<table class=\"tight\"><tr><th></th><th>unit</th><th>measured</th>"
-          "<th>sd</th><th>draws, mean</th><th>sd</th><th>5&nbsp;%</th>"
-          "<th>95&nbsp;%</th><th>off by</th><th>new data, 5&nbsp;%</th>"
-          "<th>95&nbsp;%</th></tr>\n",
-          tsr_page_html(r->page));
-}
 
 /* "2: A:17, A:203", as far as it is known. */
 static void label(const tsr_report *r, const measurement *m, char text[NAME])
@@ -740,7 +701,6 @@ static void label(const tsr_report *r, const measurement *m, char text[NAME])
 
 static void table_row(tsr_report *r, const measurement *m)
 {
-    FILE *out = tsr_page_html(r->page);
     const tsr_convergence *v = &m->mean->point[0], *seen = &m->seen->point[0];
     const double number[] = {m->observed[0],
                              m->sigma[0],
@@ -751,20 +711,17 @@ static void table_row(tsr_report *r, const measurement *m)
                              (v->mean - m->observed[0]) / m->sigma[0],
                              seen->q5,
                              seen->q95};
-    char name[NAME];
+    char name[NAME], cells[512] = "";
     label(r, m, name);
-    fputs("<tr><td>", out);
-    tsr_page_text(r->page, name);
-    fputs("</td><td>", out);
-    if (m->type->observable_unit != NULL)
-        tsr_page_text(r->page, m->type->observable_unit);
-    fputs("</td>", out);
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        if (isfinite(number[i]))
-            fprintf(out, "<td>%.4g</td>", number[i]);
-        else
-            fputs("<td>&ndash;</td>", out);
-    fputs("</tr>\n", out);
+    for (size_t i = 0, n = 0; i < sizeof number / sizeof *number; i++)
+        n += (size_t)(isfinite(number[i])
+                          ? snprintf(cells + n, sizeof cells - n, "\t%.4g",
+                                     number[i])
+                          : snprintf(cells + n, sizeof cells - n, "\t&ndash;"));
+    tsr_page_row(r->page, "%s\t%s%s", tsr_page_safe(r->page, name),
+                 m->type->observable_unit != NULL ? m->type->observable_unit
+                                                  : "",
+                 cells);
 }
 
 /* "distance-2", the file of the figure. */
@@ -857,65 +814,56 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
 
 /* ---- a kind ---- */
 
-typedef tsr_status visit(tsr_report *report, const measurement *m,
-                         tsr_err *err);
-
-/* All measurements of a kind in turn. *n out: how many there are. */
-static tsr_status each(tsr_report *r, const tsr_term_type *type, visit *see,
-                       int *n, tsr_err *err)
+/* A table of the numbers, and a figure of each measurement. */
+static tsr_status show(tsr_report *r, int n, const measurement *list,
+                       tsr_err *err)
 {
+    const int is_number = list->n_point == 1;
     tsr_status status = TSR_OK;
-    int is_there = 1;
-    for (*n = 0; status == TSR_OK; (*n)++) {
-        measurement m = {.type = type, .ordinal = *n};
-        status = take(r, &m, &is_there, err);
-        if (status == TSR_OK && is_there)
-            status = see(r, &m, err);
-        clear(&m);
-        if (!is_there)
-            break;
+    if (is_number) {
+        tsr_page_words(
+            r->page,
+            "What was measured, with its standard deviation, and what the "
+            "draws expect. <i>Off by</i> is how far their mean lies from the "
+            "measured one, in these standard deviations. Of new measurements "
+            "90&nbsp;%% would fall into <i>new data</i>.");
+        tsr_page_table(r->page, "tight",
+                       "\tunit\tmeasured\tsd\tdraws, mean\tsd\t5&nbsp;%\t"
+                       "95&nbsp;%\toff by\tnew data, 5&nbsp;%\t95&nbsp;%");
+        for (int k = 0; k < n; k++)
+            if (list[k].n_point == 1)
+                table_row(r, &list[k]);
+        tsr_page_table_end(r->page);
+        tsr_page_columns(r->page);
     }
+    for (int k = 0; k < n && status == TSR_OK; k++)
+        status = list[k].n_point == 1 ? density_figure(r, &list[k], err)
+                                      : axis_figure(r, &list[k], err);
+    if (is_number)
+        tsr_page_columns_end(r->page);
     return status;
-}
-
-static tsr_status see_row(tsr_report *r, const measurement *m, tsr_err *err)
-{
-    (void)err;
-    if (m->n_point == 1)
-        table_row(r, m);
-    return TSR_OK;
-}
-
-static tsr_status see_figure(tsr_report *r, const measurement *m, tsr_err *err)
-{
-    return m->n_point == 1 ? density_figure(r, m, err) : axis_figure(r, m, err);
 }
 
 static tsr_status section(tsr_report *r, const tsr_term_type *type,
                           tsr_err *err)
 {
-    measurement first = {.type = type};
-    int is_there, is_number, n;
-    tsr_status status = take(r, &first, &is_there, err);
-    is_number = first.n_point == 1;
-    clear(&first);
-    if (status != TSR_OK || !is_there)
-        return status;
-    tsr_page_section(r->page, type->name, type->title);
-    if (type->is_map && r->options->n_map > 0)
-        return tsr_report_maps(r, type, err);
-    if (is_number) {
-        table_begin(r);
-        status = each(r, type, see_row, &n, err);
-        fputs("</table>\n", tsr_page_html(r->page));
+    measurement *list = NULL;
+    tsr_status status = TSR_OK;
+    int n = 0;
+    for (int is_there = 1; is_there && status == TSR_OK; n += is_there) {
+        list = tsr_pool_resize(&r->pool, list, (size_t)n + 1, sizeof *list);
+        TSR_TRY(tsr_pool_check(&r->pool, err));
+        list[n] = (measurement){.type = type, .ordinal = n};
+        status = take(r, &list[n], &is_there, err);
     }
-    if (status != TSR_OK)
-        return status;
-    if (is_number)
-        tsr_page_columns(r->page);
-    status = each(r, type, see_figure, &n, err);
-    if (is_number)
-        tsr_page_columns_end(r->page);
+    if (status == TSR_OK && n > 0) {
+        tsr_page_section(r->page, type->name, type->title);
+        status = type->is_map && r->options->n_map > 0
+                     ? tsr_report_maps(r, type, err)
+                     : show(r, n, list, err);
+    }
+    for (int k = 0; k < n; k++)
+        clear(&list[k]);
     return status;
 }
 

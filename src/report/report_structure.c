@@ -78,8 +78,9 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                        const tsr_domain_pair *p, tsr_err *err)
 {
     char name[64], title[64];
-    double *scratch = malloc((size_t)d->n * sizeof *scratch);
-    TSR_TRY(tsr_allocated(scratch, err));
+    double *scratch;
+    tsr_pool_array(&r->pool, scratch, d->n);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
     tsr_page_columns(r->page);
     snprintf(name, sizeof name, "domains-%d-%d-distance", p->a + 1, p->b + 1);
     snprintf(title, sizeof title, "Domains %d and %d: distance", p->a + 1,
@@ -99,7 +100,6 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                                        p->turn, degree, 0.0, scratch),
                              err));
     tsr_page_columns_end(r->page);
-    free(scratch);
     return status;
 }
 
@@ -196,24 +196,22 @@ static tsr_status mobility_of(tsr_report *r, int state, double *rmsf,
 {
     const tsr_shape *s = r->options->shape;
     const size_t n_residue = (size_t)s->n_residue;
-    tsr_pool pool = {0};
     int n = 0, *at;
     double(*mean)[3];
     float *ca;
-    tsr_pool_array(&pool, at, s->n);
-    tsr_pool_array(&pool, mean, n_residue);
-    tsr_status status = tsr_pool_check(&pool, err);
-    for (int i = 0; i < s->n && status == TSR_OK; i++)
+    tsr_pool_array(&r->pool, at, s->n);
+    tsr_pool_array(&r->pool, mean, n_residue);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
+    for (int i = 0; i < s->n; i++)
         if (tsr_report_state(r, i) == state)
             at[n++] = s->at[i];
-    TSR_THEN(status,
-             tsr_frames_gather_ca(r->options->frames, n, at, &pool, &ca, err));
-    TSR_THEN(status, tsr_mean_shape_make(n, s->n_residue, ca, 0, NULL, NULL,
-                                         mean, rmsf, err));
-    for (size_t i = 0; i < n_residue && status == TSR_OK; i++)
+    TSR_TRY(
+        tsr_frames_gather_ca(r->options->frames, n, at, &r->pool, &ca, err));
+    TSR_TRY(tsr_mean_shape_make(n, s->n_residue, ca, 0, NULL, NULL, mean, rmsf,
+                                err));
+    for (size_t i = 0; i < n_residue; i++)
         rmsf[i] = sqrt(rmsf[i]);
-    tsr_pool_clear(&pool);
-    return status;
+    return TSR_OK;
 }
 
 /* A line for each state. */
@@ -311,7 +309,6 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
     enum { MOST = 32 * TSR_MOST_ARRANGEMENTS };
     const tsr_arrangements *a = r->options->diagnose.arrangements;
     const int n = a != NULL ? a->n : 0;
-    FILE *out = tsr_page_html(r->page);
     char path[4096];
     for (int i = n; i < MOST; i++) { /* of a report before this one */
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
@@ -329,35 +326,30 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
             "draw in the middle. The last columns are the shares of two halves "
             "of the chains, which should agree.",
             a->fixed + 1, a->threshold_ang);
-    if (n > 0)
-        fputs("<table><tr><th>arrangement</th><th>share</th><th>spread "
-              "(&Aring;)</th><th>draw in the middle</th><th>file</th>"
-              "<th>first half</th><th>second half</th></tr>\n",
-              out);
+    if (n == 0)
+        return TSR_OK;
+    tsr_page_table(r->page, "",
+                   "arrangement\tshare\tspread (&Aring;)\tdraw in the middle\t"
+                   "file\tfirst half\tsecond half");
     for (int i = 0; i < n; i++) {
         const tsr_arrangement *item = &a->item[i];
+        char state[32] = "";
         snprintf(path, sizeof path, "%s/arrangement-%d.cif", r->folder, i + 1);
         TSR_TRY(write_middle(r, item, path, err));
-        fprintf(out,
-                "<tr><td>%d</td><td>%.1f&nbsp;%%</td><td>%.2f</td><td>chain "
-                "%d, draw %ld",
-                i + 1, 100.0 * item->share, item->spread, item->chain,
-                item->draw);
         if (item->state > 0)
-            fprintf(out, ", state %d", item->state);
-        fprintf(out,
-                "</td><td><a href=\"report/arrangement-%d.cif\" download>"
-                "arrangement-%d.cif</a></td>",
-                i + 1, i + 1);
-        for (int h = 0; h < 2; h++)
-            if (isnan(item->half[h]))
-                fputs("<td>&ndash;</td>", out);
-            else
-                fprintf(out, "<td>%.1f&nbsp;%%</td>", 100.0 * item->half[h]);
-        fputs("</tr>\n", out);
+            snprintf(state, sizeof state, ", state %d", item->state);
+        tsr_page_row(r->page,
+                     "%d\t%.1f&nbsp;%%\t%.2f\tchain %d, draw %ld%s\t<a "
+                     "href=\"report/arrangement-%d.cif\" download>"
+                     "arrangement-%d.cif</a>\t%s%s\t%s%s",
+                     i + 1, 100.0 * item->share, item->spread, item->chain,
+                     item->draw, state, i + 1, i + 1,
+                     tsr_page_number(r->page, 1, 100.0 * item->half[0]),
+                     isnan(item->half[0]) ? "" : "&nbsp;%",
+                     tsr_page_number(r->page, 1, 100.0 * item->half[1]),
+                     isnan(item->half[1]) ? "" : "&nbsp;%");
     }
-    if (n > 0)
-        fputs("</table>\n", out);
+    tsr_page_table_end(r->page);
     return TSR_OK;
 }
 
@@ -411,7 +403,7 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     if (s == NULL) {
         if (report->options->no_frames != NULL) {
             tsr_page_section(page, "structure", "Structure");
-            tsr_page_paragraph(page, NULL, "", report->options->no_frames);
+            tsr_page_paragraph(page, "", "", report->options->no_frames);
         }
         return TSR_OK;
     }

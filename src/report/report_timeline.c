@@ -4,7 +4,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- traces ---- */
 
@@ -38,10 +37,9 @@ static void add_trace(const tsr_report *r, tsr_figure *f, const char *title,
     }
 }
 
-/* The columns' draws of a variable; NULL where the trace has none. Caller
- * frees. */
-static tsr_status get_columns(const tsr_report *r, const char *name,
-                              double **out, tsr_err *err)
+/* The columns' draws of a variable; NULL where the trace has none. */
+static tsr_status get_columns(tsr_report *r, const char *name, double **out,
+                              tsr_err *err)
 {
     const tsr_shape *s = r->options->shape;
     const tsr_drawn_frame *frame;
@@ -49,20 +47,20 @@ static tsr_status get_columns(const tsr_report *r, const char *name,
     double *value;
     *out = NULL;
     tsr_frames_list(r->options->frames, &frame);
-    tsr_status status =
-        tsr_report_scalar(r->trace, name, &n_chain, &n_draw, &value, err);
+    TSR_TRY(
+        tsr_report_scalar(r, r->trace, name, &n_chain, &n_draw, &value, err));
     if (value == NULL)
-        return status;
-    *out = calloc((size_t)s->n_column, sizeof **out);
-    for (int c = 0; *out != NULL && c < s->n_column; c++) {
+        return TSR_OK;
+    tsr_pool_array(&r->pool, *out, s->n_column);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
+    for (int c = 0; c < s->n_column; c++) {
         const tsr_drawn_frame *a = &frame[s->column[c]];
         (*out)[c] =
             a->chain < n_chain && a->draw < n_draw
                 ? value[(size_t)a->chain * (size_t)n_draw + (size_t)a->draw]
                 : (double)NAN;
     }
-    free(value);
-    return *out != NULL ? TSR_OK : tsr_fail(err, TSR_E_NOMEM, "out of memory");
+    return TSR_OK;
 }
 
 /* ---- rows ---- */
@@ -154,7 +152,6 @@ tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
             report->page, timeline(report, &shown[i], domains, title, trace),
             err);
     tsr_page_choice_end(report->page);
-    free(trace);
     tsr_page_words(
         report->page,
         "Each column is a conformation, each row a residue: how far it is from "

@@ -8,7 +8,6 @@
 #include "core/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_DRAWS = 24, LEAST_DRAWS = 4, MOST_POINTS = 20000 };
@@ -63,22 +62,18 @@ static int choose_draws(const tsr_report *r, shown_draw *list)
 static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
                              const int *at, const double (*ca)[3], tsr_err *err)
 {
-    double(*start)[3] = malloc((size_t)model->n_residue * sizeof *start);
+    double(*start)[3], row[12];
     tsr_motion motion;
-    const int is_there = start != NULL;
-    if (is_there) {
-        tsr_start_of(model, start);
-        tsr_superpose(n, at, (const double(*)[3])start, ca, &motion);
-        double row[12];
-        for (int a = 0; a < 3; a++) {
-            for (int b = 0; b < 3; b++)
-                row[3 * a + b] = motion.rotation[a][b];
-            row[9 + a] = motion.shift[a];
-        }
-        tsr_json_numbers(j, NULL, 12, row);
-    }
-    free(start);
-    return is_there ? TSR_OK : tsr_no_memory(err);
+    tsr_pool pool = {0};
+    tsr_pool_array(&pool, start, model->n_residue);
+    TSR_TRY(tsr_pool_check(&pool, err));
+    tsr_start_of(model, start);
+    tsr_superpose(n, at, (const double(*)[3])start, ca, &motion);
+    memcpy(row, motion.rotation, sizeof motion.rotation);
+    memcpy(row + 9, motion.shift, sizeof motion.shift);
+    tsr_json_numbers(j, NULL, 12, row);
+    tsr_pool_clear(&pool);
+    return TSR_OK;
 }
 
 /* What is drawn: the CA of the residues, then of what is no amino acid the
@@ -266,13 +261,11 @@ static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
 {
     const tsr_model_atoms *model = r->options->atoms;
     tsr_json j = {.out = out, .digits = 6, .is_script = 1};
-    double(*xyz)[3] = calloc((size_t)model->n_atom, sizeof *xyz);
-    int *point = calloc((size_t)model->n_atom, sizeof *point);
-    if (xyz == NULL || point == NULL) {
-        free(xyz);
-        free(point);
-        return tsr_fail(err, TSR_E_NOMEM, "no memory for the view");
-    }
+    double(*xyz)[3];
+    int *point;
+    tsr_pool_array(&r->pool, xyz, model->n_atom);
+    tsr_pool_array(&r->pool, point, model->n_atom);
+    TSR_TRY(tsr_pool_check(&r->pool, err));
     const int n_point = list_points(model, point);
     tsr_json_object(&j, NULL);
     put_residues(&j, r, n_point, point);
@@ -282,8 +275,6 @@ static tsr_status put_molecule(tsr_report *r, int n, const shown_draw *list,
         status = put_draw(&j, r, &list[i], n_point, point, xyz, err);
     tsr_json_close(&j);
     tsr_json_close(&j);
-    free(xyz);
-    free(point);
     return status;
 }
 

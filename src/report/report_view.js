@@ -65,18 +65,12 @@ var moleculeColours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9',
                        '#d55e00'];
 var linkerColour = '#8a8a8a';
 
-function channels(colour) {
-    return [1, 3, 5].map(function (i) {
-        return parseInt(colour.slice(i, i + 2), 16);
-    });
-}
-
 /* `share` of a colour, the rest of another. */
 function mixed(colour, other, share) {
-    var a = channels(colour), b = channels(other);
-    return 'rgb(' + a.map(function (x, i) {
-        return Math.round(share * x + (1 - share) * b[i]);
-    }).join(',') + ')';
+    var b = channels(other);
+    return colourOf(channels(colour).map(function (x, i) {
+        return share * x + (1 - share) * b[i];
+    }));
 }
 
 /* ---- the view ---- */
@@ -146,14 +140,13 @@ function showMolecule(figure, data) {
         return {middle: middle, radius: radius};
     }
 
-    function colourOf(c, i) {
+    function colourAt(c, i) {
         if (look.colour === 'state')
             return c.state ? colourNo(c.state - 1) : linkerColour;
         if (look.colour === 'sequence') {
             var part = n > 1 ? i / (n - 1) : 0;
-            return part < 0.5
-                ? hex(mixed('#56b4e9', '#0072b2', 2 * part))
-                : hex(mixed('#d55e00', '#56b4e9', 2 * part - 1));
+            return part < 0.5 ? mixed('#56b4e9', '#0072b2', 2 * part)
+                : mixed('#d55e00', '#56b4e9', 2 * part - 1);
         }
         if (look.colour === 'chain') return colourNo(chainOf[i]);
         if (domainOf[i] !== undefined) return colourNo(domainOf[i]);
@@ -162,12 +155,6 @@ function showMolecule(figure, data) {
     }
 
     function colourNo(k) { return moleculeColours[k % 6]; }
-
-    function hex(rgb) {
-        return '#' + rgb.match(/\d+/g).map(function (x) {
-            return (256 + +x).toString(16).slice(1);
-        }).join('');
-    }
 
     /* Pixels an Angstrom: as large as the box holds at the first view. */
     function fitting(box) {
@@ -197,7 +184,7 @@ function showMolecule(figure, data) {
         var path = {};
         for (var i = 1; i < n; i++) {
             if (isCut[i]) continue;
-            var colour = colourOf(c, i);
+            var colour = colourAt(c, i);
             path[colour] = path[colour] || new Path2D();
             path[colour].moveTo(at[3 * i - 3], at[3 * i - 2]);
             path[colour].lineTo(at[3 * i], at[3 * i + 1]);
@@ -228,7 +215,7 @@ function showMolecule(figure, data) {
             for (var k = 1; k <= steps; k++) {
                 var to = point(i, k / steps);
                 list.push({from: from, to: to, z: 0.5 * (from[2] + to[2]),
-                           colour: colourOf(c, k > steps / 2 ? i + 1 : i)});
+                           colour: colourAt(c, k > steps / 2 ? i + 1 : i)});
                 from = to;
             }
         }
@@ -374,7 +361,7 @@ function showMolecule(figure, data) {
             }
             chains.forEach(function (chain, k) {
                 if (look.colour === 'chain' || chain.kind !== 'protein')
-                    entries.push([colourOf(null, chain.first), chain.name]);
+                    entries.push([colourAt(null, chain.first), chain.name]);
             });
         }
         legend.textContent = '';

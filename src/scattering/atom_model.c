@@ -29,12 +29,6 @@ typedef struct {
     double length[MAX_BOND];
 } bonds;
 
-static int is_bonded(int za, int zb, double d)
-{
-    return d > 0.5 && d < tsr_atom_covalent_radius(za) +
-                              tsr_atom_covalent_radius(zb) + bond_slack;
-}
-
 static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
                        int i, double reach, bonds *out)
 {
@@ -44,9 +38,10 @@ static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
     *out = (bonds){0};
     for (int k = 0; k < n && k < MAX_NEAR; k++) {
         const tsr_file_atom *b = &atoms->atom[near[k]];
-        double d = tsr_vec3_distance(a->xyz, b->xyz);
-        if (near[k] == i || tsr_atom_is_metal(b->z) ||
-            !is_bonded(a->z, b->z, d))
+        const double d = tsr_vec3_distance(a->xyz, b->xyz);
+        const double most = tsr_atom_covalent_radius(a->z) +
+                            tsr_atom_covalent_radius(b->z) + bond_slack;
+        if (near[k] == i || tsr_atom_is_metal(b->z) || !(d > 0.5 && d < most))
             continue;
         if (b->z == 1) {
             out->n_hydrogen++;
@@ -431,7 +426,6 @@ static void add_up(tsr_atom_model *m)
                 centre[c] = (m->mass * centre[c] + mass * m->xyz[i][c]) /
                             (m->mass + mass);
             m->mass += mass;
-            m->n_electron += k->z + k->n_hydrogen;
             m->volume += k->volume;
             m->radius_ang += radius_of(k->volume) / m->n_atom;
         }
@@ -443,16 +437,8 @@ static void add_up(tsr_atom_model *m)
 
 /* ---- hydration ---- */
 
-/* The bead of a part of the sphere around x: see the header. A cap that is the
- * fraction f has its centroid 1 - f from the centre. */
-static void place_bead(const double x[3], double radius, double fraction,
-                       const double vector[3], double out[3])
-{
-    double by = radius / (fraction * fmax(1.0 - fraction, 0.5));
-    for (int c = 0; c < 3; c++)
-        out[c] = x[c] + by * vector[c];
-}
-
+/* Beads of parts of the spheres: see the header. A cap that is the fraction f
+ * has its centroid 1 - f from the centre. */
 static void add_beads(tsr_atom_model *m, const double *radius,
                       const double *fraction, const double (*vector)[3])
 {
@@ -460,7 +446,9 @@ static void add_beads(tsr_atom_model *m, const double *radius,
         double r = radius[i] + layer_probe_ang;
         if (fraction[i] <= 0.0)
             continue;
-        place_bead(m->xyz[i], r, fraction[i], vector[i], m->xyz[m->n]);
+        const double by = r / (fraction[i] * fmax(1.0 - fraction[i], 0.5));
+        for (int c = 0; c < 3; c++)
+            m->xyz[m->n][c] = m->xyz[i][c] + by * vector[i][c];
         m->surface[m->n] = 4.0 * PI * r * r * fraction[i];
         m->owner[m->n] = i;
         m->type[m->n++] = m->n_type;
@@ -575,19 +563,16 @@ static double water(double q)
                      q);
 }
 
-/* Bonds to hydrogen, Angstrom, as neutrons see them (Allen et al. 1987, J.
- * Chem. Soc. Perkin Trans. 2, S1, rounded). */
-static double bond_length(int z)
-{
-    return z == 7 ? 1.01 : z == 8 ? 0.97 : z == 16 ? 1.34 : 1.09;
-}
-
 /* b_X + n_H (...) sinc(q d), fm. Unlike X-rays' hydrogens, of which little is
  * to be seen, those of neutrons scatter as much as their carriers: each is
- * spread over the sphere on which it is. */
+ * spread over the sphere on which it is. Bonds to hydrogen, Angstrom, as
+ * neutrons see them: Allen et al. 1987, J. Chem. Soc. Perkin Trans. 2, S1,
+ * rounded. */
 static double neutron_amplitude(const tsr_atom_kind *kind, double q)
 {
-    return kind->length + kind->hydrogen * sinc(q * bond_length(kind->z));
+    const int z = kind->z;
+    const double bond = z == 7 ? 1.01 : z == 8 ? 0.97 : z == 16 ? 1.34 : 1.09;
+    return kind->length + kind->hydrogen * sinc(q * bond);
 }
 
 static void of_kind(const tsr_atom_model *m, const tsr_atom_kind *kind,
@@ -651,9 +636,7 @@ tsr_debye_spec tsr_atom_model_spec(const tsr_atom_model *model, int n_q,
 typedef struct {
     const tsr_guests *guests;
     const tsr_atom_model *model;
-    int n_q;
-    double dq;
-    const double *factor;       /* [TSR_ATOM_COMP][model->n_type][n_q] */
+    double *factor;             /* [TSR_ATOM_COMP][model->n_type][n_q] */
     int *of;                    /* [file's atoms] atom of the model, or -1 */
     tsr_form_factor_table *out; /* of one component or three */
 } job;
@@ -715,16 +698,6 @@ void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
             e[tsr_component_pair(a, b)] -= f[a] * f[b];
 }
 
-static void take_cluster(const job *j, int body, tsr_cluster *c)
-{
-    const tsr_guests *g = j->guests;
-    c->n = 0;
-    for (int i = 0; i < g->atoms->n_atom; i++)
-        if (g->body[i] == body)
-            c->atom[c->n++] = j->of[g->file_atom[i]];
-    tsr_cluster_measure(j->model, g->part[body].xyz, c);
-}
-
 /* Hydration stands in the table for an exposure of 1. */
 static void put(const job *j, int type, int k, double exposed, double *f,
                 double *e)
@@ -747,12 +720,18 @@ static void put(const job *j, int type, int k, double exposed, double *f,
     }
 }
 
-static void fill_type(const job *j, int body, const tsr_cluster *c)
+static void fill_type(const job *j, int body, tsr_cluster *c)
 {
+    const tsr_guests *g = j->guests;
     tsr_form_factor_table *t = j->out;
     const int type = t->n_trained + body;
     double f[TSR_N_COMP], e[TSR_N_COMP_PAIR], exposed = 0.0, radius = 0.0;
     double moment = 0.0;
+    c->n = 0;
+    for (int i = 0; i < g->atoms->n_atom; i++)
+        if (g->body[i] == body)
+            c->atom[c->n++] = j->of[g->file_atom[i]];
+    tsr_cluster_measure(j->model, g->part[body].xyz, c);
     for (int k = 0; k < c->n; k++) {
         const tsr_atom_kind *kind = &j->model->kind[j->model->type[c->atom[k]]];
         exposed += j->model->surface[c->atom[k]];
@@ -760,22 +739,15 @@ static void fill_type(const job *j, int body, const tsr_cluster *c)
         moment += tsr_atom_mass(kind->z) * c->r[k] * c->r[k];
     }
     t->count[type] = 1;
-    t->rg2[type] = moment / j->guests->part[body].mass;
+    t->rg2[type] = moment / g->part[body].mass;
     t->atoms[type] = c->n;
     t->radius[type] = radius / c->n;
     t->exposed[type] = exposed;
-    for (int k = 0; k < j->n_q; k++) {
-        tsr_cluster_factor(c, j->model, j->factor, j->n_q, j->dq, k, f, e);
+    for (int k = 0; k < t->n_q; k++) {
+        tsr_cluster_factor(c, j->model, j->factor, t->n_q, t->dq_inv_ang, k, f,
+                           e);
         put(j, type, k, exposed, f, e);
     }
-}
-
-/* The model has the file's atoms in their order, but no hydrogens. */
-static void number_atoms(const tsr_atoms *atoms, int *of)
-{
-    int n = 0;
-    for (int i = 0; i < atoms->n_atom; i++)
-        of[i] = atoms->atom[i].z == 1 ? -1 : n++;
 }
 
 tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
@@ -786,34 +758,28 @@ tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
     tsr_atom_model *model = NULL;
     tsr_cluster c;
     tsr_pool pool = {0};
-    double *factor;
-    int most = 0;
+    int most = 0, n = 0;
     TSR_TRY(tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, density, &model, err));
     job j = {.guests = guests,
              .model = model,
-             .n_q = table->n_q,
-             .dq = table->dq_inv_ang,
              .out = tsr_form_factor_grow(table, guests->n_body)};
     for (int b = 0; b < guests->n_body; b++)
         most = guests->part[b].n_atom > most ? guests->part[b].n_atom : most;
     tsr_cluster_make(most, &pool, &c);
     tsr_pool_array(&pool, j.of, atoms->n_atom);
-    tsr_pool_array(&pool, factor, TSR_ATOM_COMP * model->n_type * j.n_q);
-    j.factor = factor;
-    tsr_status status =
-        j.out != NULL && !pool.failed
-            ? TSR_OK
-            : tsr_fail(err, TSR_E_NOMEM, "no memory for form factors");
-    if (status == TSR_OK) {
-        number_atoms(atoms, j.of);
-        tsr_atom_model_factors(model, j.n_q, j.dq, factor);
-        for (int b = 0; b < guests->n_body; b++) {
-            take_cluster(&j, b, &c);
-            fill_type(&j, b, &c);
-        }
-        *out = j.out;
-    } else {
+    tsr_pool_array(&pool, j.factor, TSR_ATOM_COMP * model->n_type * table->n_q);
+    tsr_status status = TSR_OK;
+    if (j.out == NULL || pool.failed) {
         tsr_form_factor_free(j.out);
+        status = tsr_fail(err, TSR_E_NOMEM, "no memory for form factors");
+    } else {
+        /* the model has the file's atoms in their order, but no hydrogens */
+        for (int i = 0; i < atoms->n_atom; i++)
+            j.of[i] = atoms->atom[i].z == 1 ? -1 : n++;
+        tsr_atom_model_factors(model, table->n_q, table->dq_inv_ang, j.factor);
+        for (int b = 0; b < guests->n_body; b++)
+            fill_type(&j, b, &c);
+        *out = j.out;
     }
     tsr_atom_model_free(model);
     tsr_pool_clear(&pool);

@@ -95,8 +95,7 @@ typedef struct {
                                 exponent */
     double volume;           /* Angstrom cubed, all atoms' */
     double mass;             /* Da, with hydrogens */
-    double n_electron;
-    double rg_ang; /* by mass */
+    double rg_ang;           /* by mass */
 } tsr_atom_model;
 
 /* density: of the solvent, e/A^3. Errors: TSR_E_DATA (nothing but hydrogens),

@@ -73,12 +73,6 @@ static void fixed_part(const tsr_parameter *prior, double power, double *by)
         by[TSR_HYDRATION] = prior[TSR_C2].start;
 }
 
-static int pair_of(int n_comp, int one, int other)
-{
-    int a = one < other ? one : other, b = one < other ? other : one;
-    return a * (2 * n_comp - a - 1) / 2 + b;
-}
-
 static void fold_self(int n_comp, const int *into, const double *by,
                       double *self, size_t stride)
 {
@@ -87,7 +81,10 @@ static void fold_self(int n_comp, const int *into, const double *by,
         for (int b = a; b < TSR_N_COMP; b++) {
             double s = self[(size_t)tsr_component_pair(a, b) * stride];
             double both = a != b && into[a] == into[b] ? 2.0 : 1.0;
-            sum[pair_of(n_comp, into[a], into[b])] += both * by[a] * by[b] * s;
+            const int low = into[a] < into[b] ? into[a] : into[b];
+            const int high = into[a] < into[b] ? into[b] : into[a];
+            sum[low * (2 * n_comp - low - 1) / 2 + high] +=
+                both * by[a] * by[b] * s;
         }
     for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
         self[(size_t)p * stride] = sum[p];

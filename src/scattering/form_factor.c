@@ -29,13 +29,12 @@ static const double pi = 3.14159265358979323846;
  * explain within 1 % of the most variance of exposures that distances of 2 to 5
  * and 9 to 13 Angstrom do. And L, of 0.25 to 0.6, which leaves the least error
  * at c1 = 1, c2 = 1; it is flat within 0.05. */
-static tsr_exposure_model exposure_model_of(tsr_body_model model)
-{
-    tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0, .carry = 0.33};
-    if (model == TSR_BODIES_ONE)
-        m.near_ang = 3.3, m.far_ang = 11.1, m.carry = 0.5;
-    return m;
-}
+static const tsr_exposure_model one_body = {.near_ang = 3.3,
+                                            .far_ang = 11.1,
+                                            .carry = 0.5},
+                                two_bodies = {.near_ang = 4.0,
+                                              .far_ang = 10.0,
+                                              .carry = 0.33};
 
 /* u of two bodies at the square of their distance. */
 static double share_of(const tsr_exposure_model *model, double d2)
@@ -116,7 +115,7 @@ static tsr_form_factor_table *table_new(tsr_body_model model, int n_more,
     table->n_type = table->n_trained + n_more;
     table->n_q = n_q;
     table->dq_inv_ang = dq_inv_ang;
-    table->exposure = exposure_model_of(model);
+    table->exposure = model == TSR_BODIES_ONE ? one_body : two_bodies;
     const size_t n_type = (size_t)table->n_type, n = n_type * (size_t)n_q;
     tsr_pool_array(&pool, table->amplitude, (size_t)n_comp * n);
     tsr_pool_array(&pool, table->excess, (size_t)table->n_pair * n);
@@ -535,7 +534,7 @@ static tsr_status read_step(const char *path, int n_q, tsr_pool *pool,
     return TSR_OK;
 }
 
-static tsr_status take_published(const char *path, tsr_pool *pool,
+static tsr_status read_published(const char *path, tsr_pool *pool,
                                  tsr_form_factor_table **out, tsr_err *err)
 {
     matrix m;
@@ -565,15 +564,6 @@ static tsr_status take_published(const char *path, tsr_pool *pool,
     return s;
 }
 
-static tsr_status read_published(const char *path, tsr_form_factor_table **out,
-                                 tsr_err *err)
-{
-    tsr_pool pool = {0};
-    tsr_status s = take_published(path, &pool, out, err);
-    tsr_pool_clear(&pool);
-    return s;
-}
-
 /* ---- which of them ---- */
 
 tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
@@ -591,8 +581,12 @@ tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
     }
     if (file != NULL)
         fclose(file);
-    if (line[0] == '[')
-        return read_published(path, out, err);
+    if (line[0] == '[') {
+        tsr_pool pool = {0};
+        const tsr_status s = read_published(path, &pool, out, err);
+        tsr_pool_clear(&pool);
+        return s;
+    }
     return read_own(path, strcmp(line, components) == 0 ? TSR_N_COMP : 1, out,
                     err);
 }

@@ -84,11 +84,6 @@ static int modes_end(const factor_modes *m, int comp)
     return comp == m->weighted ? m->n : m->n_group[0];
 }
 
-static int group_of(const tsr_debye_spec *spec, int comp)
-{
-    return spec->weight != NULL && comp == spec->weighted;
-}
-
 static double largest(const tsr_debye_spec *s, int comp, int k)
 {
     double most = 0.0;
@@ -104,14 +99,16 @@ static void fill(const tsr_debye_spec *s, int group, int n_sample,
 {
     size_t row = 0;
     gsl_matrix_set_zero(a);
-    for (int c = 0; c < s->n_comp; c++)
-        for (int i = 0; i < n_sample && group_of(s, c) == group; i++, row++) {
+    for (int c = 0; c < s->n_comp; c++) {
+        const int is_in = (s->weight != NULL && c == s->weighted) == group;
+        for (int i = 0; i < n_sample && is_in; i++, row++) {
             int k = (int)((long)i * (s->n_q - 1) / (n_sample - 1));
             double most = largest(s, c, k);
             for (int t = 0; t < s->n_type && most > 0.0; t++)
                 gsl_matrix_set(a, row, (size_t)t,
                                tsr_debye_factor(s, c, t)[k] / most);
         }
+    }
 }
 
 static gsl_matrix matrix_of(tsr_pool *pool, size_t rows, size_t columns)
@@ -932,12 +929,6 @@ static void store(const work *w, int pair, const columns *c, const scratch *s)
                s->column + (size_t)z * BLOCK, (size_t)c->n * sizeof *s->column);
 }
 
-static const double *curve_of(const work *w, int comp, int mode)
-{
-    return w->plan.curve + ((size_t)comp * (size_t)w->modes.n + (size_t)mode) *
-                               (size_t)w->plan.n_fine;
-}
-
 static void do_columns(const work *w, const columns *c, scratch *s)
 {
     int is_in = locate_columns(w, c, s), n_comp = w->spec->n_comp, pair = 0;
@@ -948,8 +939,10 @@ static void do_columns(const work *w, const columns *c, scratch *s)
         fftw_execute_dft(w->depth, s->column, s->column);
         for (int a = 0; a < n_comp; a++)
             if (m >= modes_first(&w->modes, a) && m < modes_end(&w->modes, a))
-                add_mode(n, curve_of(w, a, m), s->at, s->part,
-                         (const double *)s->column,
+                add_mode(n,
+                         w->plan.curve + (size_t)(a * w->modes.n + m) *
+                                             (size_t)w->plan.n_fine,
+                         s->at, s->part, (const double *)s->column,
                          (double *)(s->amplitude + (size_t)a * n));
     }
     memset(s->column, 0, n * sizeof *s->column);

@@ -99,16 +99,11 @@ typedef struct {
     double share, grown;
 } deuterium;
 
-static int is_labile(int z)
-{
-    return z == 7 || z == 8 || z == 16;
-}
-
 static deuterium deuterium_of(const tsr_neutron *n, const tsr_file_residue *r,
                               const tsr_file_atom *a)
 {
     deuterium d = {0.0, 0.0};
-    if (is_labile(a->z)) {
+    if (a->z == 7 || a->z == 8 || a->z == 16) {
         const int is_amide =
             r->kind == TSR_MOLECULE_PROTEIN && strcmp(a->name, "N") == 0;
         d.share = is_amide ? n->exchange : 1.0;

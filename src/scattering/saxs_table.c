@@ -21,15 +21,6 @@ typedef struct {
 
 static const char separators[] = " \t\r\v\f,;\"\x1a";
 
-/* The line without its comment. */
-static size_t cut_comment(const char *line, size_t size)
-{
-    size_t n = 0;
-    while (n < size && line[n] != '#' && line[n] != '!')
-        n++;
-    return n;
-}
-
 /* Whether commas in this line are decimal points: each stands between two
  * digits, there is no point, and something else separates the numbers. */
 static int has_decimal_comma(const char *line, size_t size)
@@ -84,7 +75,9 @@ static int parse_number(const char *token, size_t size, int decimal_comma,
 
 static line_kind read_line(const char *line, size_t size, tsr_saxs_row *row)
 {
-    size = cut_comment(line, size);
+    for (size_t n = 0; n < size; n++)
+        if (line[n] == '#' || line[n] == '!')
+            size = n; /* a comment */
     int comma = has_decimal_comma(line, size);
     int n_token = 0, n_number = 0, n_leading = 0;
     row->width = 0;

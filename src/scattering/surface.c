@@ -135,12 +135,6 @@ static double angle_of(double pseudo)
     return angle < 0.0 ? angle + 2.0 * pi : angle;
 }
 
-static int add_interval(interval *list, int n, double from, double to)
-{
-    return to <= 4.0 ? merge(list, n, from, to)
-                     : merge(list, merge(list, n, 0.0, to - 4.0), from, 4.0);
-}
-
 /* What each cap covers of a circle: an interval about its direction (a, b) as
  * seen there, its beginning and its length; ALL, and less than 0 where nothing
  * is covered. One that rounding turns around is nothing, or all. */
@@ -267,9 +261,12 @@ static void follow(int j, int n, scratch *s)
     if (is_covered(&p, j, s))
         return;
     for (int k = 0; k < n; k++)
-        if (r->length[k] >= 0.0)
-            n_covered = add_interval(s->covered, n_covered, r->from[k],
-                                     r->from[k] + r->length[k]);
+        if (r->length[k] >= 0.0) {
+            const double from = r->from[k], to = from + r->length[k];
+            if (to > 4.0)
+                n_covered = merge(s->covered, n_covered, 0.0, to - 4.0);
+            n_covered = merge(s->covered, n_covered, from, fmin(to, 4.0));
+        }
     for (int k = 0; k < n_covered; k++) {
         if (s->covered[k].from > end)
             add_arc(&p, angle_of(end), angle_of(s->covered[k].from), s);

@@ -26,14 +26,12 @@ enum { N_SHOWN = 4 };
 static void last_words(const char *directory, char line[TSR_EXCERPT_SIZE])
 {
     char buffer[512] = "", last[512] = "";
-    char *path = tsr_run_directory_file(directory, "run.log");
-    FILE *file = path != NULL ? fopen(path, "r") : NULL;
+    FILE *file = fopen(tsr_path_in(directory, "run.log").text, "r");
     while (file != NULL && fgets(buffer, sizeof buffer, file) != NULL)
         if (buffer[0] != '\n' && strchr(buffer, '\n') != NULL)
             memcpy(last, buffer, sizeof last);
     if (file != NULL)
         fclose(file);
-    free(path);
     last[strcspn(last, "\n")] = '\0';
     const char *text = strchr(last, ' ');
     tsr_text_excerpt(text != NULL ? text + 1 : last, line);
@@ -159,16 +157,14 @@ static void read_config(tsr_past_run *run, tsr_log *log)
     tsr_err err = {.status = TSR_OK};
     if (run->directory == NULL)
         return;
-    char *path = tsr_run_directory_file(run->directory, "config.yaml");
-    tsr_status status = path != NULL
-                            ? tsr_config_read(path, 0, NULL, &run->config, &err)
-                            : TSR_E_NOMEM;
+    const tsr_status status =
+        tsr_config_read(tsr_path_in(run->directory, "config.yaml").text, 0,
+                        NULL, &run->config, &err);
     run->has_config = status == TSR_OK;
     if (status == TSR_OK)
         run->asked = tsr_sampler_draws(&run->config.sampler);
     else
         tsr_warn(log, "the settings of the run are unknown: %s", err.message);
-    free(path);
 }
 
 static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,

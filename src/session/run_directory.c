@@ -26,10 +26,7 @@ char *tsr_run_directory_file(const char *directory, const char *name)
 int tsr_run_directory_has(const char *directory, const char *name)
 {
     struct stat info;
-    char *path = tsr_run_directory_file(directory, name);
-    const int is_there = path != NULL && stat(path, &info) == 0;
-    free(path);
-    return is_there;
+    return stat(tsr_path_in(directory, name).text, &info) == 0;
 }
 
 /* Whatever a run may write, now or later, by patterns (fnmatch): how many
@@ -85,13 +82,10 @@ static int is_left_behind(const char *directory)
 {
     tsr_lock_holder holder;
     struct stat info;
-    char *path = tsr_run_directory_file(directory, "run.lock");
-    int is_left = path != NULL && lstat(path, &info) == 0 &&
-                  S_ISREG(info.st_mode) &&
-                  tsr_lock_query(directory, &holder, NULL) == TSR_OK &&
-                  !holder.is_held && (holder.pid > 0 || info.st_size == 0);
-    free(path);
-    return is_left;
+    return lstat(tsr_path_in(directory, "run.lock").text, &info) == 0 &&
+           S_ISREG(info.st_mode) &&
+           tsr_lock_query(directory, &holder, NULL) == TSR_OK &&
+           !holder.is_held && (holder.pid > 0 || info.st_size == 0);
 }
 
 /* has_lock: run.lock is ours. */
@@ -220,12 +214,8 @@ void tsr_run_directory_remove(const char *path)
 {
     DIR *list = opendir(path);
     for (const struct dirent *item;
-         list != NULL && (item = readdir(list)) != NULL;) {
-        char *file = tsr_run_directory_file(path, item->d_name);
-        if (file != NULL)
-            unlink(file); /* refuses "." and ".." */
-        free(file);
-    }
+         list != NULL && (item = readdir(list)) != NULL;)
+        unlink(tsr_path_in(path, item->d_name).text); /* but "." and ".." */
     if (list != NULL)
         closedir(list);
     rmdir(path);
@@ -323,15 +313,12 @@ tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
 {
     struct stat info;
     tsr_status status = TSR_OK;
-    char *input = tsr_run_directory_file(directory, "input");
-    TSR_TRY(tsr_allocated(input, err));
-    if (lstat(input, &info) != 0) {
+    if (lstat(tsr_path_in(directory, "input").text, &info) != 0) {
         char *waiting = find_waiting(directory);
         if (waiting != NULL)
             status = tsr_run_inputs_place(directory, waiting, err);
         free(waiting);
     }
-    free(input);
     sweep(directory);
     return status == TSR_OK ? look(directory, is_new, err) : status;
 }
@@ -340,10 +327,7 @@ tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
 
 static void remove_file(const char *directory, const char *name)
 {
-    char *path = tsr_run_directory_file(directory, name);
-    if (path != NULL)
-        unlink(path);
-    free(path);
+    unlink(tsr_path_in(directory, name).text);
 }
 
 tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
@@ -377,12 +361,8 @@ tsr_status tsr_run_directory_claim(const char *directory, const char *text,
                                    tsr_err *err)
 {
     int is_taken = 0;
-    char *config = tsr_run_directory_file(directory, "config.yaml");
-    tsr_status status = tsr_allocated(config, err);
-    TSR_THEN(status,
-             tsr_file_create(config, text, strlen(text), &is_taken, err));
-    free(config);
-    return status;
+    return tsr_file_create(tsr_path_in(directory, "config.yaml").text, text,
+                           strlen(text), &is_taken, err);
 }
 
 static int is_of_run(const char *file)
@@ -423,14 +403,9 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
 tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
                                   tsr_err *err)
 {
-    char *model = tsr_run_directory_file(directory, "model.pdb");
-    tsr_status status = tsr_allocated(model, err);
-    TSR_THEN(status,
-             tsr_structure_write_pdb(
-                 setup->molecule.model, model,
-                 "tessera: the start; SC is the centre of a side chain", err));
-    free(model);
-    return status;
+    return tsr_model_atoms_write(
+        setup->molecule.model, tsr_path_in(directory, "model.pdb").text,
+        "tessera: the start; SC is the centre of a side chain", err);
 }
 
 /* ---- copies of the inputs ---- */
@@ -521,14 +496,13 @@ static tsr_status copy_file(const char *from, const char *folder,
                             const char *name, tsr_err *err)
 {
     char *data = NULL;
-    char *path = tsr_run_directory_file(folder, name + FOLDER_NAME);
     size_t size = 0;
     int is_taken;
-    tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_file_read(from, &data, &size, err));
-    TSR_THEN(status, tsr_file_create(path, data, size, &is_taken, err));
+    tsr_status status = tsr_file_read(from, &data, &size, err);
+    TSR_THEN(status,
+             tsr_file_create(tsr_path_in(folder, name + FOLDER_NAME).text, data,
+                             size, &is_taken, err));
     free(data);
-    free(path);
     return status;
 }
 
@@ -569,16 +543,12 @@ tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
 tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
                                 tsr_err *err)
 {
-    char *path = tsr_run_directory_file(directory, "input");
-    tsr_status status = TSR_OK;
-    TSR_TRY(tsr_allocated(path, err));
-    if (rename(waiting, path) != 0)
-        status = tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
-                          path, strerror(errno));
-    else
-        (void)tsr_file_sync_directory(path);
-    free(path);
-    return status;
+    const tsr_path path = tsr_path_in(directory, "input");
+    if (rename(waiting, path.text) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
+                        path.text, strerror(errno));
+    (void)tsr_file_sync_directory(path.text);
+    return TSR_OK;
 }
 
 static void exchange(inputs *in)

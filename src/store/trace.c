@@ -824,18 +824,25 @@ int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
     return reader->group[group].n;
 }
 
+int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
+                  const char *name)
+{
+    const name_list *list = &reader->group[group];
+    for (int i = 0; i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return 1;
+    return 0;
+}
+
 /* ---- values ---- */
 
 /* The variable, or < 0 where there is none of that name. */
 static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name)
 {
-    const name_list *list = &reader->group[group];
-
-    for (int i = 0; i < list->n; i++)
-        if (strcmp(list->name[i], name) == 0)
-            return open_in_group(reader->input.file, group, name);
-    return -1;
+    return tsr_trace_has(reader, group, name)
+               ? open_in_group(reader->input.file, group, name)
+               : H5I_INVALID_HID;
 }
 
 /* The variable and its sizes; on failure *data is < 0. */

@@ -113,6 +113,10 @@ void tsr_trace_reader_free(tsr_trace_reader *reader);
 int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *const **name);
 
+/* Is there a variable of that name? */
+int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
+                  const char *name);
+
 /* How many draws the group has in the file; 0 where it is absent or has none.
  */
 int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group);

@@ -29,32 +29,23 @@ static void conformation(int frame, double xyz[][3])
 static tsr_status write_model(const char *path, tsr_err *err)
 {
     static const char *const names[] = {"N", "CA", "C", "O", "SC"};
-    static const int z[] = {7, 6, 6, 8, 6};
-    static double xyz[N_ATOM][3];
-    static tsr_residue_record residue[N_RESIDUE];
-    static tsr_atom atom[N_ATOM];
-    tsr_structure structure = {.n_residue = N_RESIDUE,
-                               .n_atom = N_ATOM,
-                               .n_chain = 2,
-                               .residue = residue,
-                               .atom = atom};
-
-    conformation(0, xyz);
-    for (int r = 0; r < N_RESIDUE; r++) {
-        residue[r] = (tsr_residue_record){.name = "LEU",
-                                          .number = 1 + r,
-                                          .insertion = ' ',
-                                          .first_atom = 5 * r,
-                                          .n_atom = 5};
-        residue[r].chain[0] = r < 70 ? 'A' : 'B';
-        for (int k = 0; k < 5; k++) {
-            tsr_atom *one = &atom[5 * r + k];
-            snprintf(one->name, sizeof one->name, "%s", names[k]);
-            one->z = z[k];
-            memcpy(one->xyz, xyz[5 * r + k], sizeof one->xyz);
-        }
+    static const char *const elements[] = {"N", "C", "C", "O", "C"};
+    tsr_model_atoms *m = tsr_model_atoms_new(N_ATOM);
+    if (m == NULL)
+        return TSR_E_NOMEM;
+    conformation(0, (double(*)[3])m->xyz);
+    for (int i = 0; i < N_ATOM; i++) {
+        tsr_model_atom *a = &m->atom[i];
+        *a = (tsr_model_atom){.residue = "LEU",
+                              .chain = i / 5 < 70 ? 'A' : 'B',
+                              .number = 1 + i / 5,
+                              .insertion = ' '};
+        snprintf(a->name, sizeof a->name, "%s", names[i % 5]);
+        snprintf(a->element, sizeof a->element, "%s", elements[i % 5]);
     }
-    return tsr_structure_write_pdb(&structure, path, "a test", err);
+    const tsr_status status = tsr_model_atoms_write(m, path, "a test", err);
+    tsr_model_atoms_free(m);
+    return status;
 }
 
 static tsr_status write_trajectory(const char *path, tsr_err *err)

@@ -258,7 +258,10 @@ static tsr_status summarise(const char *path, const char *json, tsr_err *err)
         if (out == NULL) {
             status = tsr_fail(err, TSR_E_IO, "cannot write '%s'", json);
         } else {
-            status = tsr_summary_print_json(summary, out, err);
+            tsr_json j = {.out = out};
+            tsr_json_object(&j, NULL);
+            tsr_summary_put(summary, &j);
+            tsr_json_close(&j);
             fclose(out);
         }
     }

@@ -105,9 +105,10 @@ static void blur(const sample *s, tsr_blur kind, double resolution)
     assert_int_equal(tsr_blur_make(kind, resolution, tsr_blur_usual(kind),
                                    N_ATOM, s->elements, &table, &err),
                      TSR_OK);
-    assert_int_equal(tsr_density_set_blur(s->reference, &table, &err), TSR_OK);
+    assert_int_equal(s->reference->set_blur(s->reference, &table, &err),
+                     TSR_OK);
     if (s->fast != NULL)
-        assert_int_equal(tsr_density_set_blur(s->fast, &table, &err), TSR_OK);
+        assert_int_equal(s->fast->set_blur(s->fast, &table, &err), TSR_OK);
 }
 
 static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
@@ -119,7 +120,7 @@ static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
         .n_system = 1, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     tsr_density_sums out;
     tsr_err err = {.message = ""};
-    if (tsr_density_run(engine, &batch, options, &out, &err) != TSR_OK)
+    if (engine->run(engine, &batch, options, &out, &err) != TSR_OK)
         fail_msg("%s", err.message);
     return out;
 }
@@ -204,7 +205,7 @@ static void a_map_with_itself_is_one(void **state)
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
     assert_int_equal(tsr_density_reference_new(own, &engine, &err), TSR_OK);
-    tsr_density_set_blur(engine, &s->reference->blur, &err);
+    engine->set_blur(engine, &s->reference->blur, &err);
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) - 1.0) < 1e-6);
@@ -354,7 +355,7 @@ static void order_and_batch_change_no_bit(void **state)
     const tsr_density_batch batch = {
         .n_system = 3, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     const tsr_density_options o = {.mask_ang = 3.0, .threshold = threshold};
-    assert_int_equal(tsr_density_run(s->fast, &batch, &o, out, &err), TSR_OK);
+    assert_int_equal(s->fast->run(s->fast, &batch, &o, out, &err), TSR_OK);
     const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
     for (int k = 0; k < 3; k++)
         same_bits(&out[k], &alone);
@@ -386,7 +387,7 @@ static void pieces_change_no_bit(void **state)
                                      .z = z};
     const tsr_density_options o = {0};
     const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
-    assert_int_equal(tsr_density_run(s->fast, &batch, &o, out, NULL), TSR_OK);
+    assert_int_equal(s->fast->run(s->fast, &batch, &o, out, NULL), TSR_OK);
     for (int k = 0; k < N_COPY; k++)
         same_bits(&out[k], &alone);
     const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
@@ -445,8 +446,8 @@ static void batches_hold_anything(void **state)
     }
     const tsr_density_batch batch = {
         .n_system = 4, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
-    assert_int_equal(tsr_density_run(s->fast, &batch, &o, fast, NULL), TSR_OK);
-    assert_int_equal(tsr_density_run(s->reference, &batch, &o, slow, NULL),
+    assert_int_equal(s->fast->run(s->fast, &batch, &o, fast, NULL), TSR_OK);
+    assert_int_equal(s->reference->run(s->reference, &batch, &o, slow, NULL),
                      TSR_OK);
     for (int k = 0; k < 4; k++) {
         near_sums(&fast[k].box, &slow[k].box);
@@ -474,10 +475,10 @@ static void coordinates_are_finite(void **state)
         .n_system = 1, .first = first, .xyz = (const double(*)[3])x, .z = z};
     const tsr_density_options o = {0};
     tsr_density_sums out;
-    assert_int_equal(tsr_density_run(s->reference, &batch, &o, &out, NULL),
+    assert_int_equal(s->reference->run(s->reference, &batch, &o, &out, NULL),
                      TSR_E_NUMERIC);
     if (s->fast != NULL)
-        assert_int_equal(tsr_density_run(s->fast, &batch, &o, &out, NULL),
+        assert_int_equal(s->fast->run(s->fast, &batch, &o, &out, NULL),
                          TSR_E_NUMERIC);
 }
 

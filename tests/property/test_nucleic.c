@@ -241,10 +241,10 @@ static void read_again(void **state)
     gsl_rng *rng = tsr_rng_new(4, 0);
     tsr_conformation *c = tsr_conformation_new(f.t);
     draw(&f, rng, c);
-    tsr_structure *model = tsr_topology_structure(f.t, c);
+    tsr_model_atoms *model = tsr_topology_model(f.t, c);
     assert_non_null(model);
     snprintf(g.path, sizeof g.path, "%s/moved.pdb", folder);
-    OK(tsr_structure_write_pdb(model, g.path, NULL, &err));
+    OK(tsr_model_atoms_write(model, g.path, NULL, &err));
     const tsr_strings all = {.n = 0};
     read_file(&g, &all, TSR_CLASH_NONE);
     assert_int_equal(g.t->n_body, f.t->n_body);
@@ -260,7 +260,7 @@ static void read_again(void **state)
         if (f.t->base[i].is_there)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
-    tsr_structure_free(model);
+    tsr_model_atoms_free(model);
     tsr_conformation_free(c);
     gsl_rng_free(rng);
     close_strand(&f);

@@ -1,11 +1,7 @@
 /* Arrangements of domains whose number, shares and mirror images are known. */
 #include "analysis/arrangements.h"
 #include "analysis/shape.h"
-#include "core/random.h"
-#include "core/vec3.h"
-#include "io_files.h"
-#include "store/trajectory.h"
-#include "tests/frame.h"
+#include "run_frames.h"
 
 #include <math.h>
 
@@ -137,50 +133,22 @@ static double off_of(int draw)
     return draw % 2 == 0 ? 1.0 : -1.0;
 }
 
-static void write_model(void)
+static void put_draw(const void *context, int chain, int state, int draw,
+                     gsl_rng *rng, double (*x)[3])
 {
-    double x[N_RESIDUE][3];
-    FILE *out = fopen(io_path("model.pdb"), "w");
-    place(0, 0.0, x);
-    for (int i = 0; i < N_RESIDUE; i++)
-        fprintf(out,
-                "ATOM  %5d  CA  GLY A%4d    %8.3f%8.3f%8.3f  1.00  0.00      "
-                "     C\n",
-                i + 1, i + 1, x[i][0], x[i][1], x[i][2]);
-    fclose(out);
+    const int apart = *(const int *)context;
+    (void)state;
+    place(apart ? chain % 2 : kind_of(draw), off_of(draw), x);
+    run_tumble(rng, N_RESIDUE, x);
 }
 
 /* apart: each chain in an arrangement of its own. */
 static tsr_frames *make_frames(int apart)
 {
     double x[N_RESIDUE][3];
-    tsr_err err;
-    tsr_frames *frames;
-    write_model();
-    for (int c = 0; c < N_CHAIN; c++) {
-        char name[40];
-        gsl_rng *rng = tsr_rng_new(11, (uint64_t)c);
-        const tsr_trajectory_spec spec = {
-            .n_atom = N_RESIDUE, .chain = c, .stride = 1};
-        tsr_trajectory *t;
-        snprintf(name, sizeof name, "trajectory-%03d.h5", c);
-        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
-            fail_msg("%s", err.message);
-        for (int k = 0; k < N_DRAW; k++) {
-            const double zero[3] = {0, 0, 0}, axis[3] = {1, 2, -1};
-            tsr_motion tumble;
-            place(apart ? c % 2 : kind_of(k), off_of(k), x);
-            tsr_motion_about(&tumble, zero, axis, 6.0 * gsl_rng_uniform(rng));
-            for (int i = 0; i < N_RESIDUE; i++)
-                tsr_motion_apply(&tumble, x[i]);
-            assert_int_equal(frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
-        }
-        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
-        gsl_rng_free(rng);
-    }
-    if (tsr_frames_open(io_dir, NULL, &frames, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return frames;
+    place(0, 0.0, x);
+    run_model(N_RESIDUE, (const double(*)[3])x);
+    return run_frames(N_CHAIN, 1, N_RESIDUE, N_DRAW, 1, put_draw, &apart);
 }
 
 static void test_arrangements(void **state)

@@ -1,9 +1,7 @@
 /* Draws chosen, superposed and written as models; side chains put back. */
 #include "analysis/export.h"
 #include "analysis/shape.h"
-#include "io_files.h"
-#include "store/trajectory.h"
-#include "tests/frame.h"
+#include "run_frames.h"
 
 #include <math.h>
 
@@ -90,6 +88,17 @@ static void turn(double x[3], double angle)
     tsr_motion_apply(&m, x);
 }
 
+static void put_draw(const void *context, int chain, int state, int draw,
+                     gsl_rng *rng, double (*x)[3])
+{
+    const fixture *f = context;
+    (void)state, (void)rng;
+    for (int i = 0; i < N_MODEL_ATOM; i++) {
+        tsr_vec3_copy(x[i], f->model[i]);
+        turn(x[i], 0.3 * draw + chain);
+    }
+}
+
 static void make(fixture *f)
 {
     tsr_err err;
@@ -98,26 +107,7 @@ static void make(fixture *f)
         fail_msg("%s", err.message);
     assert_int_equal(f->input->n_atom, 15);
     write_model(io_path("model.pdb"), f->input, f->model);
-    for (int c = 0; c < N_CHAIN; c++) {
-        char name[40];
-        const tsr_trajectory_spec spec = {
-            .n_atom = N_MODEL_ATOM, .chain = c, .stride = 10};
-        tsr_trajectory *t;
-        snprintf(name, sizeof name, "trajectory-%03d.h5", c);
-        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
-            fail_msg("%s", err.message);
-        for (int k = 0; k < N_FRAME; k++) {
-            double x[N_MODEL_ATOM][3];
-            memcpy(x, f->model, sizeof x);
-            for (int i = 0; i < N_MODEL_ATOM; i++)
-                turn(x[i], 0.3 * k + c);
-            if (frame_append(t, 10 * k, N_MODEL_ATOM, x[0], &err) != TSR_OK)
-                fail_msg("%s", err.message);
-        }
-        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
-    }
-    if (tsr_frames_open(io_dir, NULL, &f->frames, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    f->frames = run_frames(N_CHAIN, 1, N_MODEL_ATOM, N_FRAME, 10, put_draw, f);
 }
 
 static void clear(fixture *f)

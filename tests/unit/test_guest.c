@@ -546,9 +546,9 @@ static void model_file(void **state)
     char path[128];
     tsr_model_atoms *m = NULL;
     open_fixture(&f, 0, 1, NULL);
-    tsr_structure *s = tsr_topology_structure(f.t, f.c);
+    tsr_model_atoms *s = tsr_topology_model(f.t, f.c);
     snprintf(path, sizeof path, "%s/model.pdb", folder);
-    OK(tsr_structure_write_pdb(s, path, NULL, &err));
+    OK(tsr_model_atoms_write(s, path, NULL, &err));
     OK(tsr_model_atoms_read(path, &m, &err));
     assert_int_equal(m->n_residue, N_RESIDUE);
     assert_int_equal(m->n_atom, tsr_topology_n_atom(f.t));
@@ -566,7 +566,7 @@ static void model_file(void **state)
         assert_true(tsr_vec3_distance(&m->xyz[3 * i], from->xyz) < 1e-6);
     }
     tsr_model_atoms_free(m);
-    tsr_structure_free(s);
+    tsr_model_atoms_free(s);
     close_fixture(&f);
 }
 

@@ -225,10 +225,10 @@ static void members(void **state)
     (void)state;
     written w;
     begin(&w);
-    tsr_json_object(&w.json, NULL);
-    tsr_json_members(&w.json, "a %g b %d c %ld d %i e %s", 0.5, 3, 4L, 1, "x");
-    tsr_json_close(&w.json);
-    expect(&w, "{\"a\": 0.5, \"b\": 3, \"c\": 4, \"d\": true, \"e\": \"x\"}\n");
+    tsr_json_members(&w.json, "{ a %g b %d c[ %ld { d %i } ] e{ f %s } g %d }",
+                     0.5, 3, 4L, 1, "x", 7);
+    expect(&w, "{\"a\": 0.5, \"b\": 3,\n \"c\": [4,\n  {\"d\": true}],\n "
+               "\"e\": {\"f\": \"x\"}, \"g\": 7}\n");
 }
 
 int main(void)

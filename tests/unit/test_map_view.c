@@ -60,11 +60,11 @@ static void write_map(const fixture *f, double share, const char *name)
     assert_int_equal(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r,
                                    N_ATOM, f->z, &blur, NULL),
                      TSR_OK);
-    assert_int_equal(tsr_density_set_blur(engine, &blur, NULL), TSR_OK);
+    assert_int_equal(engine->set_blur(engine, &blur, NULL), TSR_OK);
     for (int k = 0; k < 2; k++) {
         const tsr_density_batch batch = {1, first, f->place[k], f->z};
         const tsr_density_options o = {.density = one->value};
-        assert_int_equal(tsr_density_run(engine, &batch, &o, &sums, NULL), 0);
+        assert_int_equal(engine->run(engine, &batch, &o, &sums, NULL), 0);
         for (size_t v = 0; v < tsr_map_n_voxel(&g); v++)
             map->value[v] +=
                 (float)((k == 0 ? 1.0 - share : share) * (double)one->value[v]);

@@ -1,10 +1,6 @@
 /* What conformations have in common, where the answer is known. */
 #include "analysis/shape.h"
-#include "core/random.h"
-#include "core/vec3.h"
-#include "io_files.h"
-#include "store/trajectory.h"
-#include "tests/frame.h"
+#include "run_frames.h"
 
 #include <gsl/gsl_randist.h>
 
@@ -31,52 +27,31 @@ static void place(double angle, double (*x)[3])
 }
 
 /* State k of chain c is turned in `share` [c][k] of its draws. */
+typedef struct {
+    int n_state;
+    const double *share;
+} turned_draws;
+
+static void put_draw(const void *context, int chain, int state, int draw,
+                     gsl_rng *rng, double (*x)[3])
+{
+    const turned_draws *t = context;
+    const double share = t->share[chain * t->n_state + state];
+    place((draw + 0.5) / N_FRAME < share ? 1.5 : 0.0, x);
+    for (int i = 0; i < N_RESIDUE; i++)
+        for (int d = 0; d < 3; d++)
+            x[i][d] += gsl_ran_gaussian(rng, 0.3);
+    run_tumble(rng, N_RESIDUE, x);
+}
+
 static tsr_frames *frames_of_states(int n_chain, int n_state,
                                     const double *share)
 {
+    const turned_draws of = {n_state, share};
     double x[N_RESIDUE][3];
-    tsr_err err;
-    tsr_frames *frames;
-    FILE *out = fopen(io_path("model.pdb"), "w");
     place(0.0, x);
-    for (int i = 0; i < N_RESIDUE; i++)
-        fprintf(out,
-                "ATOM  %5d  CA  GLY A%4d    %8.3f%8.3f%8.3f  1.00  0.00      "
-                "     C\n",
-                i + 1, i + 1, x[i][0], x[i][1], x[i][2]);
-    fclose(out);
-    for (int f = 0; f < n_chain * n_state; f++) {
-        char name[40];
-        const int c = f / n_state, k_state = f % n_state + 1;
-        gsl_rng *rng = tsr_rng_new(11, (uint64_t)f);
-        const tsr_trajectory_spec spec = {.n_atom = N_RESIDUE,
-                                          .chain = c,
-                                          .state = n_state > 1 ? k_state : 0,
-                                          .stride = 1};
-        tsr_trajectory *t;
-        snprintf(name, sizeof name,
-                 n_state > 1 ? "trajectory-%03d-%d.h5" : "trajectory-%03d.h5",
-                 c, k_state);
-        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
-            fail_msg("%s", err.message);
-        for (int k = 0; k < N_FRAME; k++) {
-            const double zero[3] = {0, 0, 0}, axis[3] = {1, 2, -1};
-            tsr_motion tumble;
-            place((k + 0.5) / N_FRAME < share[f] ? 1.5 : 0.0, x);
-            tsr_motion_about(&tumble, zero, axis, 6.0 * gsl_rng_uniform(rng));
-            for (int i = 0; i < N_RESIDUE; i++) {
-                for (int d = 0; d < 3; d++)
-                    x[i][d] += gsl_ran_gaussian(rng, 0.3);
-                tsr_motion_apply(&tumble, x[i]);
-            }
-            assert_int_equal(frame_append(t, k, N_RESIDUE, x[0], &err), TSR_OK);
-        }
-        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
-        gsl_rng_free(rng);
-    }
-    if (tsr_frames_open(io_dir, NULL, &frames, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    return frames;
+    run_model(N_RESIDUE, (const double(*)[3])x);
+    return run_frames(n_chain, n_state, N_RESIDUE, N_FRAME, 1, put_draw, &of);
 }
 
 static tsr_frames *frames_of(int n_chain, const double *share)

@@ -128,7 +128,7 @@ static tsr_status make_map(problem *p, const tsr_device *device, int which,
     TSR_TRY(tsr_map_new(&grid, &p->pool, &p->map, err));
     const tsr_density_options o = {.density = p->map->value};
     tsr_status status = tsr_map_sum_new(device, p->map, &engine, err);
-    TSR_THEN(status, tsr_density_set_blur(engine, &wide, err));
+    TSR_THEN(status, engine->set_blur(engine, &wide, err));
     TSR_THEN(status, tsr_systems_run(&p->whole, engine, &o, &sums, err));
     tsr_density_free(engine);
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
@@ -214,7 +214,7 @@ static tsr_status error_of(const problem *p, const tsr_density_sums *sums,
     tsr_density_sums want;
     const tsr_density_options o = {0};
     TSR_TRY(tsr_density_reference_new(p->map, &exact, err));
-    tsr_status status = tsr_density_set_blur(exact, &p->blur, err);
+    tsr_status status = exact->set_blur(exact, &p->blur, err);
     TSR_THEN(status, tsr_systems_run(&p->whole, exact, &o, &want, err));
     tsr_density_free(exact);
     *out = fabs(tsr_map_cc(&sums->box) - tsr_map_cc(&want.box));
@@ -231,7 +231,7 @@ static tsr_status bench_whole(bench *b, int which, const problem *p,
     row r = {.which = "cold", .n_system = 1, .error = (double)NAN};
     const double start = tsr_clock_s();
     TSR_TRY(tsr_map_sum_new(b->device, p->map, engine, err));
-    TSR_TRY(tsr_density_set_blur(*engine, &p->blur, err));
+    TSR_TRY((*engine)->set_blur(*engine, &p->blur, err));
     TSR_TRY(tsr_systems_run(&p->whole, *engine, &o, &sums, err));
     r.wall_ms = 1e3 * (tsr_clock_s() - start);
     r.times = tsr_map_sum_last(*engine);
@@ -255,8 +255,8 @@ static tsr_status bench_parts(bench *b, int which, problem *p,
     tsr_pool_array(&p->pool, sums, n);
     TSR_TRY(tsr_systems_make(&p->pool, n, (size_t)n * COMPONENT, &many, err));
     for (int k = 0; k < n; k++) {
-        const int from = k % n_part * COMPONENT;
-        const double shift = 0.01 * (k / n_part); /* no two are the same */
+        const int from = k % n_part * COMPONENT, frame = k / n_part;
+        const double shift = 0.01 * frame; /* so that no two are the same */
         double(*x)[3] =
             tsr_systems_add(&many, COMPONENT, NULL,
                             (const double(*)[3])p->xyz + from, p->z + from);

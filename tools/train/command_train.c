@@ -349,119 +349,76 @@ static char *command_text(const tsr_args *args, const char *bodies)
     return tsr_words_end(&text);
 }
 
-/* The file to write: `output` itself, or `name` in it where it is a folder.
- * Caller frees; NULL when out of memory. */
-static char *output_path(const char *output, const char *name)
-{
-    struct stat info;
-    size_t n = strlen(output);
-    int is_folder = (n > 0 && output[n - 1] == '/') ||
-                    (stat(output, &info) == 0 && S_ISDIR(info.st_mode));
-    return is_folder ? tsr_words_of("%s%s%s", output,
-                                    output[n - 1] == '/' ? "" : "/", name)
-                     : strdup(output);
-}
-
 static int is(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
 }
 
-/* The path of a table; model 0: the priors. Caller frees; NULL when out of
- * memory. */
-static char *table_path(const tsr_args *args, tsr_body_model model)
+/* Makes the tables of the models [n]; model 0: the priors. `bodies` is what the
+ * command says of them. All files are looked at before the first is made. */
+static tsr_status train_tables(const tsr_args *args, int n,
+                               const tsr_body_model *model, const char *bodies,
+                               FILE *out, tsr_log *log, tsr_err *err)
 {
     const options *o = args->options;
-    char name[64] = "prior.dat";
-    if (model != 0)
-        snprintf(name, sizeof name, "%s_%s_body.dat",
-                 is(args->argument[0], "components") ? "components"
-                                                     : "form_factors",
-                 model == TSR_BODIES_TWO ? "two" : "one");
-    return output_path(o->output, name);
-}
-
-static tsr_status check_table(const tsr_args *args, tsr_body_model model,
-                              tsr_err *err)
-{
-    const options *o = args->options;
+    const char *const *folder = args->argument + 1;
+    const int n_folder = args->n - 1, n_thread = (int)o->threads;
+    const int components = is(args->argument[0], "components");
+    const int has_slash = o->output[strlen(o->output) - 1] == '/';
     const tsr_file_target target = {.maker = "train",
                                     .begins = "#: tessera ",
                                     .holds = "",
                                     .is_forced = o->force};
-    char *path = table_path(args, model);
-    tsr_status s = path == NULL
-                       ? tsr_fail(err, TSR_E_NOMEM, "no memory for a path")
-                       : tsr_file_check_target(&target, path, err);
-    free(path);
-    return s;
-}
-
-/* model 0: the priors. */
-static tsr_status train_one(const tsr_args *args, tsr_body_model model,
-                            FILE *out, tsr_log *log, tsr_err *err)
-{
-    const options *o = args->options;
-    const char *const *folder = args->argument + 1;
-    const int n = args->n - 1, n_thread = (int)o->threads;
-    int components = is(args->argument[0], "components");
-    /* Both are the default, which leaves the command as it was given. */
-    const char *bodies =
-        model == 0 || o->bodies == BODIES_BOTH ? "" : bodies_words[o->bodies];
-    tsr_status s = TSR_OK;
+    tsr_pool pool = {0};
+    char *path[2];
+    struct stat info;
+    const int is_folder =
+        has_slash || (stat(o->output, &info) == 0 && S_ISDIR(info.st_mode));
+    if (n > 1 && !is_folder)
+        return tsr_fail(err, TSR_E_USAGE,
+                        "--output '%s' is not a folder, and there are two "
+                        "tables; make it, or give --bodies",
+                        o->output);
     if (o->hold_out == 1)
         return tsr_fail(err, TSR_E_USAGE,
                         "--hold-out 1 leaves none to train on");
-    char *path = table_path(args, model);
-    char *command = command_text(args, bodies);
-    if (path == NULL || command == NULL)
-        s = tsr_fail(err, TSR_E_NOMEM, "no memory for the command's words");
-    else if (model == 0)
-        s = tsr_train_priors(n, folder, n_thread, command, path, log, err);
-    else
-        s = tsr_train_form_factors(
-            n, folder,
-            &(tsr_form_factor_order){model, components ? TSR_N_COMP : 1,
-                                     (int)o->hold_out, n_thread, command, path},
-            log, err);
-    if (s == TSR_OK)
-        fprintf(out, "%s\n", path);
-    free(path);
-    free(command);
-    return s;
-}
-
-static tsr_status train_bodies(const tsr_args *args, FILE *out, tsr_log *log,
-                               tsr_err *err)
-{
-    const options *o = args->options;
-    const char *output = o->output;
-    const int two = o->bodies != BODIES_ONE, one = o->bodies != BODIES_TWO;
-    if (one && two) {
-        /* Two tables into one file: the second would replace the first. */
-        char *path = output_path(output, "");
-        int is_file = path != NULL && strcmp(path, output) == 0 &&
-                      path[strlen(path) - 1] != '/';
-        free(path);
-        if (is_file)
-            return tsr_fail(err, TSR_E_USAGE,
-                            "--output '%s' is not a folder, and there are two "
-                            "tables; make it, or give --bodies",
-                            output);
+    for (int i = 0; i < n; i++) {
+        char name[64] = "prior.dat";
+        if (model[i] != 0)
+            snprintf(name, sizeof name, "%s_%s_body.dat",
+                     components ? "components" : "form_factors",
+                     model[i] == TSR_BODIES_TWO ? "two" : "one");
+        path[i] = tsr_pool_print(&pool, "%s%s%s", o->output,
+                                 is_folder && !has_slash ? "/" : "",
+                                 is_folder ? name : "");
     }
-    tsr_status s = two ? check_table(args, TSR_BODIES_TWO, err) : TSR_OK;
-    if (s == TSR_OK && one)
-        s = check_table(args, TSR_BODIES_ONE, err);
-    if (s == TSR_OK && two)
-        s = train_one(args, TSR_BODIES_TWO, out, log, err);
-    if (s == TSR_OK && one)
-        s = train_one(args, TSR_BODIES_ONE, out, log, err);
+    char *command = command_text(args, bodies);
+    tsr_status s = tsr_pool_check(&pool, err);
+    TSR_THEN(s, tsr_allocated(command, err));
+    for (int i = 0; i < n; i++)
+        TSR_THEN(s, tsr_file_check_target(&target, path[i], err));
+    for (int i = 0; i < n && s == TSR_OK; i++) {
+        const tsr_form_factor_order order = {
+            model[i],         components ? TSR_N_COMP : 1,
+            (int)o->hold_out, n_thread,
+            command,          path[i]};
+        s = model[i] == 0
+                ? tsr_train_priors(n_folder, folder, n_thread, command, path[i],
+                                   log, err)
+                : tsr_train_form_factors(n_folder, folder, &order, log, err);
+        if (s == TSR_OK)
+            fprintf(out, "%s\n", path[i]);
+    }
+    free(command);
+    tsr_pool_clear(&pool);
     return s;
 }
 
 static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
                         tsr_err *err)
 {
+    static const tsr_body_model both[] = {TSR_BODIES_TWO, TSR_BODIES_ONE};
+    static const tsr_body_model priors[] = {(tsr_body_model)0};
     const options *o = args->options;
     if (o->output[0] == '\0')
         return tsr_fail(err, TSR_E_USAGE, "--output is empty");
@@ -474,7 +431,11 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
     if (o->evaluate)
         return tsr_fail(err, TSR_E_USAGE, "--evaluate is for form-factors");
     if (form_factors || is(args->argument[0], "components"))
-        return train_bodies(args, out, log, err);
+        /* Both are the default, which leaves the command as it was given. */
+        return o->bodies == BODIES_BOTH
+                   ? train_tables(args, 2, both, "", out, log, err)
+                   : train_tables(args, 1, &both[o->bodies == BODIES_ONE],
+                                  bodies_words[o->bodies], out, log, err);
     if (!is(args->argument[0], "priors"))
         return tsr_fail(err, TSR_E_USAGE,
                         "'%s': expected form-factors, components or priors",
@@ -485,8 +446,7 @@ static tsr_status train(const tsr_args *args, FILE *out, tsr_log *log,
     if (tsr_args_given(args, "bodies") > 0)
         return tsr_fail(err, TSR_E_USAGE,
                         "--bodies is for form-factors; priors are for both");
-    tsr_status s = check_table(args, (tsr_body_model)0, err);
-    return s == TSR_OK ? train_one(args, (tsr_body_model)0, out, log, err) : s;
+    return train_tables(args, 1, priors, "", out, log, err);
 }
 
 static const tsr_command command = {
