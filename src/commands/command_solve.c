@@ -515,7 +515,7 @@ static tsr_status write_config(work *w, tsr_err *err)
     const tsr_status status =
         tsr_init_model(&job, w->o->json ? w->none : w->out, w->log, err);
     if (status != TSR_OK) {
-        tsr_run_directory_undo(w->solve.directory, n_folder);
+        tsr_run_directory_undo(w->solve.directory, 0, n_folder);
         tsr_lock_free(w->lock);
         w->lock = NULL;
     }

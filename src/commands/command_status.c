@@ -8,7 +8,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "files/lock.h"
-#include "store/hdf5_store.h"
 #include "store/trace.h"
 
 #include <math.h>
@@ -74,21 +73,6 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
     return status;
 }
 
-/* What a kill interrupted, so that other programs can read the files too. */
-static void finish_commits(const char *directory, tsr_log *log)
-{
-    tsr_recovery found;
-    tsr_err why = {0};
-    if (tsr_recover(directory, &found, &why) != TSR_OK)
-        tsr_warn(log, "%s", why.message);
-    else if (found.n_pending > 0)
-        tsr_warn(log,
-                 "'%s/%s': the last write was interrupted and cannot be "
-                 "finished without the right to write; tessera reads the file, "
-                 "other programs may not",
-                 directory, found.pending);
-}
-
 /* Where the trace is ahead of the checkpoint, the steps since then took as long
  * as those before. Numbers that no run writes are left alone. */
 static void catch_up(run_status *s)
@@ -104,8 +88,7 @@ static void catch_up(run_status *s)
     now->seconds *= (double)now->steps / (double)then->steps;
 }
 
-static tsr_status look(const char *directory, run_status *s, tsr_log *log,
-                       tsr_err *err)
+static tsr_status look(const char *directory, run_status *s, tsr_err *err)
 {
     tsr_err why = {0};
     s->accepted = s->chi2 = (double)NAN;
@@ -113,8 +96,6 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
     tsr_status status = tsr_allocated(path, err);
     TSR_THEN(status, tsr_run_directory_expect(directory, err));
     TSR_THEN(status, tsr_lock_query(directory, &s->holder, err));
-    if (status == TSR_OK && !s->holder.is_held)
-        finish_commits(directory, log);
     TSR_THEN(status, tsr_config_read(path, 0, NULL, &s->config, err));
     if (status == TSR_OK) {
         s->has_checkpoint =
@@ -123,10 +104,7 @@ static tsr_status look(const char *directory, run_status *s, tsr_log *log,
         s->now = s->at.place;
         status = look_at_trace(directory, s, err);
         catch_up(s);
-        /* stopped before it was made, or while it was */
-        if (status == TSR_E_NOINPUT ||
-            (status == TSR_E_DATA && s->has_checkpoint &&
-             s->at.place.warmup + s->at.place.draws == 0))
+        if (status == TSR_E_NOINPUT) /* stopped before it was made */
             status = TSR_OK;
     }
     s->state = s->holder.is_held                              ? "running"
@@ -247,7 +225,8 @@ static tsr_status status_of(const tsr_args *args, FILE *out, tsr_log *log,
 {
     const options *o = args->options;
     run_status s = {.accepted = (double)NAN, .chi2 = (double)NAN};
-    tsr_status status = look(args->argument[0], &s, log, err);
+    (void)log;
+    tsr_status status = look(args->argument[0], &s, err);
     if (status == TSR_OK && o->json)
         print_json(&s, out);
     else if (status == TSR_OK)
@@ -265,5 +244,5 @@ const tsr_command tsr_command_status = {
     .size = sizeof(options),
     .about = "The run may be going on, here or on another machine "
              "that shares the folder; it is not disturbed. After a "
-             "kill, writes that it interrupted are finished.",
+             "kill, draws in draws.log are put into trace.h5.",
     .run = status_of};

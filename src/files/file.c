@@ -175,8 +175,7 @@ int tsr_file_open_new(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
         return -1;
-    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                0666);
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
 /* Writes, syncs and closes; 0, or the errno of what failed. */
@@ -242,18 +241,17 @@ tsr_status tsr_file_end(tsr_file_writer *w, tsr_status status, tsr_err *err)
     if (fclose(w->out) != 0 && why == 0)
         why = errno;
     failed |= why != 0;
-    if (status == TSR_OK && !failed && !direct &&
-        rename(w->beside, w->path) != 0) {
-        failed = 1;
-        why = errno;
+    if (status == TSR_OK && !failed && !direct) {
+        why = rename(w->beside, w->path) != 0
+                  ? errno
+                  : tsr_file_sync_directory(w->path);
+        failed = why != 0;
     }
     if (!direct && (failed || status != TSR_OK))
         unlink(w->beside);
     if (status == TSR_OK && failed)
         status = tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", w->path,
                           strerror(why));
-    else if (status == TSR_OK && !direct)
-        (void)tsr_file_sync_directory(w->path);
     free(w->path);
     free(w->beside);
     *w = (tsr_file_writer){NULL, NULL, NULL};

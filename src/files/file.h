@@ -67,8 +67,8 @@ tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
 tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
                         tsr_err *err);
 
-/* Opens an empty file for writing that this call makes; what had the name is
- * taken away. < 0: errno says why. */
+/* Opens an empty file for reading and writing that this call makes; what had
+ * the name is taken away. < 0: errno says why. */
 int tsr_file_open_new(const char *path);
 
 /* ---- what a command may write over ----

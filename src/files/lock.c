@@ -14,16 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-static const int step_ms = 5;
-
-static void pause_ms(int ms)
-{
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&time, NULL);
-}
+typedef enum {
+    LOCKED,
+    HELD,   /* by somebody else */
+    NO_LOCK /* the file system has no locks */
+} lock_result;
 
 /* fcntl with the kind of lock that the system knows. */
 static int call(int fd, int set, struct flock *lock)
@@ -37,37 +34,31 @@ static int call(int fd, int set, struct flock *lock)
     return fcntl(fd, set ? F_SETLK : F_GETLK, lock);
 }
 
-tsr_fd_lock_result tsr_fd_lock(int fd, int exclusive, int wait_ms)
+static lock_result lock_file(int fd)
 {
-    for (int waited = 0;; waited += step_ms) {
-        struct flock lock = {.l_type = exclusive ? F_WRLCK : F_RDLCK,
-                             .l_whence = SEEK_SET};
-        if (call(fd, 1, &lock) == 0)
-            return TSR_FD_LOCKED;
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN && errno != EACCES)
-            return TSR_FD_NO_LOCK;
-        if (waited >= wait_ms)
-            return TSR_FD_HELD;
-        pause_ms(step_ms);
-    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int failed;
+    while ((failed = call(fd, 1, &lock) != 0) && errno == EINTR)
+        continue;
+    return !failed                              ? LOCKED
+           : errno == EAGAIN || errno == EACCES ? HELD
+                                                : NO_LOCK;
 }
 
-/* Would tsr_fd_lock get it? *pid: of the holder where the system tells, else
+/* Would lock_file get it? *pid: of the holder where the system tells, else
  * -1. */
-static tsr_fd_lock_result test_lock(int fd, long *pid)
+static lock_result test_lock(int fd, long *pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
     *pid = -1;
     if (call(fd, 0, &lock) != 0)
-        return TSR_FD_NO_LOCK;
+        return NO_LOCK;
     if (lock.l_type == F_UNLCK)
-        return TSR_FD_LOCKED;
+        return LOCKED;
     if (lock.l_pid > 0)
         *pid = (long)lock.l_pid;
-    return TSR_FD_HELD;
+    return HELD;
 }
 
 struct tsr_lock {
@@ -140,12 +131,12 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
     if (lock->fd < 0)
         return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", name,
                         strerror(errno));
-    switch (tsr_fd_lock(lock->fd, 1, 0)) {
-    case TSR_FD_LOCKED:
+    switch (lock_file(lock->fd)) {
+    case LOCKED:
         break;
-    case TSR_FD_HELD:
+    case HELD:
         return refuse(directory, lock->fd, err);
-    case TSR_FD_NO_LOCK:
+    case NO_LOCK:
         return tsr_fail(err, TSR_E_IO,
                         "cannot lock '%s': %s; runs need a directory on a file "
                         "system with locks (Lustre: mounted with 'flock')",
@@ -209,7 +200,7 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
                         directory);
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        holder->is_held = test_lock(fd, &pid) == TSR_FD_HELD;
+        holder->is_held = test_lock(fd, &pid) == HELD;
         read_holder(fd, holder);
         close(fd);
     } else if (errno != ENOENT) {

@@ -1,6 +1,6 @@
 /* The lock on a run's directory: one process at a time works in it.
  *
- * A lock on the file run.lock in it (tsr_fd_lock), which the kernel drops when
+ * A lock on the file run.lock in it, which the kernel drops when
  * the process dies, however it dies, and which works over NFS (where a client
  * that vanished keeps it until the server's lease is over). The file holds
  * host, pid and start for messages; it stays behind, and says nothing by
@@ -14,27 +14,6 @@
 #define TSR_FILES_LOCK_H
 
 #include "core/status.h"
-
-/* Advisory locks on an open file, dropped by the kernel when their process
- * dies; over NFS as well, where the server keeps them.
- *
- * They are bound to the open file (F_OFD_SETLK), so that a second open() and
- * close() of the same file in this process leaves them alone, and two openings
- * within one process exclude each other. Where the system lacks those it falls
- * back on F_SETLK, whose locks belong to the process and vanish as soon as any
- * descriptor of the file is closed.
- *
- * For src/files only. */
-
-typedef enum {
-    TSR_FD_LOCKED,
-    TSR_FD_HELD,   /* by somebody else */
-    TSR_FD_NO_LOCK /* the file system has no locks */
-} tsr_fd_lock_result;
-
-/* Tries for wait_ms (0: once). The whole file; exclusive where `exclusive`
- * (needs a descriptor open for writing), else shared. */
-tsr_fd_lock_result tsr_fd_lock(int fd, int exclusive, int wait_ms);
 
 typedef struct tsr_lock tsr_lock;
 

@@ -5,6 +5,7 @@
 #include "molecule/rigid_pose.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,27 +15,11 @@ static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
 typedef void getter(const tsr_column *column, const tsr_draw *draw,
                     double *value);
 
-/* A number a draw. */
-static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
-                             const char *name, const char *unit,
-                             const char *doc, int index, getter *get,
-                             tsr_err *err)
-{
-    tsr_column c = {.group = group,
-                    .unit = unit,
-                    .doc = doc,
-                    .axis = no_axis,
-                    .index = index,
-                    .get = get};
-    snprintf(c.name, sizeof c.name, "%s", name);
-    return tsr_columns_add(columns, c, err);
-}
-
-/* Many numbers a draw. */
-static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
-                          const char *name, const char *unit, const char *doc,
-                          tsr_column_axis axis, int index, getter *get,
-                          tsr_err *err)
+/* A column of one number a draw, or of as many as its axis has. */
+static tsr_status add(tsr_columns *columns, tsr_trace_group group,
+                      const char *name, const char *unit, const char *doc,
+                      tsr_column_axis axis, int index, getter *get,
+                      tsr_err *err)
 {
     tsr_column c = {.group = group,
                     .unit = unit,
@@ -43,40 +28,32 @@ static tsr_status add_row(tsr_columns *columns, tsr_trace_group group,
                     .index = index,
                     .get = get};
     snprintf(c.name, sizeof c.name, "%s", name);
-    snprintf(c.dim, sizeof c.dim, "%s", axis.name);
+    snprintf(c.dim, sizeof c.dim, "%s", axis.name != NULL ? axis.name : "");
     return tsr_columns_add(columns, c, err);
+}
+
+static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
+                             const char *name, const char *unit,
+                             const char *doc, int index, getter *get,
+                             tsr_err *err)
+{
+    return add(columns, group, name, unit, doc, no_axis, index, get, err);
 }
 
 /* ---- the chain ---- */
 
-static void get_rg(const tsr_column *c, const tsr_draw *d, double *value)
+/* The view's member, a double, at the byte that the column's index says. */
+static void get_member(const tsr_column *c, const tsr_draw *d, double *value)
 {
-    (void)c;
-    *value = d->view->rg_ang;
+    memcpy(value, (const char *)d->view + c->index, sizeof *value);
 }
 
-static void get_d_max(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->d_max_ang;
-}
+#define MEMBER(name) ((int)offsetof(tsr_chain_view, name))
 
-static void get_lp(const tsr_column *c, const tsr_draw *d, double *value)
+/* Element k of a member that is an array. */
+static int element(int member, int k)
 {
-    (void)c;
-    *value = d->view->lp;
-}
-
-static void get_log_prior(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->log_prior;
-}
-
-static void get_log_lik(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->log_lik;
+    return member + k * (int)sizeof(double);
 }
 
 static void get_acceptance(const tsr_column *c, const tsr_draw *d,
@@ -84,29 +61,6 @@ static void get_acceptance(const tsr_column *c, const tsr_draw *d,
 {
     (void)c;
     *value = d->acceptance_rate;
-}
-
-static void get_state_rg(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    *value = d->view->state_rg_ang[c->index];
-}
-
-static void get_state_weight(const tsr_column *c, const tsr_draw *d,
-                             double *value)
-{
-    *value = d->view->state_weight[c->index];
-}
-
-static void get_prior_term(const tsr_column *c, const tsr_draw *d,
-                           double *value)
-{
-    *value = d->view->term[c->index];
-}
-
-static void get_changed(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    (void)c;
-    *value = d->view->changed;
 }
 
 static double share(double sum, long n)
@@ -139,15 +93,15 @@ static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
         tsr_column c = {.group = TSR_TRACE_POSTERIOR,
                         .unit = "Angstrom",
                         .axis = no_axis,
-                        .index = k,
-                        .get = get_state_rg};
+                        .index = element(MEMBER(state_rg_ang), k),
+                        .get = get_member};
         snprintf(c.name, sizeof c.name, "rg_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc,
                  "radius of gyration of state %d; states are in its order",
                  k + 1);
         status = tsr_columns_add(columns, c, err);
         c.unit = NULL;
-        c.get = get_state_weight;
+        c.index = element(MEMBER(state_weight), k);
         snprintf(c.name, sizeof c.name, "weight_%d", k + 1);
         snprintf(c.own_doc, sizeof c.own_doc, "population of state %d", k + 1);
         if (t->infer_weights)
@@ -245,16 +199,15 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     for (int m = 0; m < TSR_N_MOVE; m++)
         name[m] = tsr_move_registry[m]->name;
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
-    TSR_TRY(
-        add_row(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
+    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
                 "share of each move's proposals accepted since the last draw; "
                 "NaN: none were made",
                 move, 0, get_moves, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
-                        "dirty_fraction of each move's proposals; NaN: the "
-                        "engine was asked for none",
-                        move, 0, get_moves_changed, err));
+        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
+                    "dirty_fraction of each move's proposals; NaN: the "
+                    "engine was asked for none",
+                    move, 0, get_moves_changed, err));
     return TSR_OK;
 }
 
@@ -264,24 +217,26 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
     static const struct {
         tsr_trace_group group;
         const char *name, *unit, *doc;
+        int index;
         getter *get;
     } own[] = {
         {TSR_TRACE_POSTERIOR, "rg", "Angstrom",
          "radius of gyration; mass-weighted, non-hydrogen atoms, of an "
          "ensemble the root of the weighted mean square",
-         get_rg},
+         MEMBER(rg_ang), get_member},
         {TSR_TRACE_POSTERIOR, "d_max", "Angstrom",
-         "D_max; the largest distance between bodies", get_d_max},
+         "D_max; the largest distance between bodies", MEMBER(d_max_ang),
+         get_member},
         {TSR_TRACE_SAMPLE_STATS, "lp", "nat",
-         "log posterior density; unnormalised", get_lp},
+         "log posterior density; unnormalised", MEMBER(lp), get_member},
         {TSR_TRACE_SAMPLE_STATS, "log_prior", "nat", "log P(X), unnormalised",
-         get_log_prior},
+         MEMBER(log_prior), get_member},
         {TSR_TRACE_SAMPLE_STATS, "log_lik", "nat",
          "log likelihood; scale and background integrated out, or as they are "
          "where they are sampled",
-         get_log_lik},
+         MEMBER(log_lik), get_member},
         {TSR_TRACE_SAMPLE_STATS, "acceptance_rate", NULL,
-         "share of proposals accepted since the last draw", get_acceptance}};
+         "share of proposals accepted since the last draw", 0, get_acceptance}};
     static const struct {
         const char *name, *doc;
     } terms[TSR_N_TERM] = {
@@ -292,20 +247,21 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         [TSR_TERM_RESTRAINT] = {"log_prior_restraint", "of restraints"}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
-                           own[k].doc, 0, own[k].get, err));
+                           own[k].doc, own[k].index, own[k].get, err));
     TSR_TRY(add_states(target, columns, err));
     if (!target->is_still)
         TSR_TRY(add_shapes(target, columns, err));
     for (int k = 0; k < TSR_N_TERM; k++)
         TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
-                           "nat", terms[k].doc, k, get_prior_term, err));
+                           "nat", terms[k].doc, element(MEMBER(term), k),
+                           get_member, err));
     if (tsr_likelihood_n_profile(target->likelihood) > 0)
         TSR_TRY(add_scalar(
             columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
             "mean share of the distances between bodies that a proposal "
             "changed, of those that the engine was asked for since the last "
             "draw",
-            0, get_changed, err));
+            MEMBER(changed), get_member, err));
     return add_moves(target, columns, err);
 }
 
@@ -364,10 +320,10 @@ static tsr_status add_fine(tsr_columns *columns, tsr_err *err)
 {
     static const char *const label[] = {"atoms", "bodies"};
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
-    TSR_TRY(add_row(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
-                    "log likelihood by all atoms less that by bodies: of the "
-                    "draw, and of the bodies' chain that was offered for it",
-                    axis, 0, get_gain, err));
+    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
+                "log likelihood by all atoms less that by bodies: of the "
+                "draw, and of the bodies' chain that was offered for it",
+                axis, 0, get_gain, err));
     return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "atoms_exchanged", NULL,
                       "1: the bodies' chain gave a new draw, 0: the one "
                       "before stays",
@@ -382,26 +338,29 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
     const int n_temp = tsr_target_n_temp(target);
     const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
     const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
-    const tsr_trace_group stats = TSR_TRACE_SAMPLE_STATS;
-    TSR_TRY(add_scalar(columns, stats, "temperature", NULL,
-                       "likelihood temperature", 0, get_temperature, err));
-    TSR_TRY(add_scalar(columns, stats, "round_trips", NULL,
-                       "of replicas between the lowest and the highest "
-                       "temperature, so far",
-                       0, get_round_trips, err));
-    if (n_temp > 1)
-        TSR_TRY(add_row(columns, stats, "ladder_temperature", NULL,
-                        "likelihood temperatures of the chain's replicas", rung,
-                        0, get_rungs, err));
-    if (n_temp > 1)
-        TSR_TRY(add_row(columns, stats, "ladder_log_lik", "nat",
-                        "log likelihood of the replica at each temperature",
-                        rung, 0, get_rung_log_lik, err));
-    if (n_temp > 1)
-        TSR_TRY(add_row(columns, stats, "exchange_rate", NULL,
-                        "mean probability of an exchange between a "
-                        "temperature and the next, so far",
-                        pair, 0, get_exchange, err));
+    const struct {
+        const char *name, *unit, *doc;
+        tsr_column_axis axis;
+        getter *get;
+    } all[] = {{"temperature", NULL, "likelihood temperature", no_axis,
+                get_temperature},
+               {"round_trips", NULL,
+                "of replicas between the lowest and the highest temperature, "
+                "so far",
+                no_axis, get_round_trips},
+               {"ladder_temperature", NULL,
+                "likelihood temperatures of the chain's replicas", rung,
+                get_rungs},
+               {"ladder_log_lik", "nat",
+                "log likelihood of the replica at each temperature", rung,
+                get_rung_log_lik},
+               {"exchange_rate", NULL,
+                "mean probability of an exchange between a temperature and the "
+                "next, so far",
+                pair, get_exchange}};
+    for (size_t k = 0; k < (n_temp > 1 ? sizeof all / sizeof *all : 2); k++)
+        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, all[k].name, all[k].unit,
+                    all[k].doc, all[k].axis, 0, all[k].get, err));
     if (target->n_group > 0) {
         tsr_column c = {
             .group = TSR_TRACE_CONSTANT_DATA,
@@ -456,25 +415,10 @@ static void get_chi2(const tsr_column *c, const tsr_draw *d, double *value)
         term->type->chi2(term, d->view->point->fit[c->index]) / term->n_point;
 }
 
-static void copy(int n, const double *from, double *to)
+/* One of a term's rows of a draw, which the column's part names. */
+static void get_row(const tsr_column *c, const tsr_draw *d, double *value)
 {
-    for (int k = 0; k < n; k++)
-        to[k] = from[k];
-}
-
-static void get_mean(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    copy(c->axis.n, d->mean[c->index], value);
-}
-
-static void get_replicate(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    copy(c->axis.n, d->replicate[c->index], value);
-}
-
-static void get_pointwise(const tsr_column *c, const tsr_draw *d, double *value)
-{
-    copy(c->axis.n, d->pointwise[c->index], value);
+    memcpy(value, d->row[c->part][c->index], (size_t)c->axis.n * sizeof *value);
 }
 
 static tsr_status add_term(const tsr_term *term, int index,
@@ -486,24 +430,24 @@ static tsr_status add_term(const tsr_term *term, int index,
     const struct {
         tsr_trace_group group;
         const char *name, *doc;
-        getter *get;
+        int row;
         const double *constant;
     } all[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, type->observable,
                 "a replicate of the data: what is expected, and noise",
-                get_replicate, NULL},
+                TSR_ROW_REPLICATE, NULL},
                {TSR_TRACE_POSTERIOR_PREDICTIVE, mean,
-                "what is expected; of a curve c I(q) + b", get_mean, NULL},
+                "what is expected; of a curve c I(q) + b", TSR_ROW_MEAN, NULL},
                {TSR_TRACE_LOG_LIKELIHOOD, type->observable,
                 "log density of each point given X and all parameters",
-                get_pointwise, NULL},
-               {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", NULL,
+                TSR_ROW_POINTWISE, NULL},
+               {TSR_TRACE_OBSERVED_DATA, type->observable, "as measured", 0,
                 term->observed},
                {TSR_TRACE_CONSTANT_DATA, "sigma",
-                "standard deviation as measured", NULL, term->sigma},
+                "standard deviation as measured", 0, term->sigma},
                {TSR_TRACE_CONSTANT_DATA, "rigid",
                 "what the first conformation makes expect, all but the "
                 "structure at its best",
-                NULL, term->start}};
+                0, term->start}};
     const size_t n_all =
         sizeof all / sizeof *all - (term->start == NULL ? 1 : 0);
     tsr_term_variable(type, term->ordinal, "chi2", sizeof name, name);
@@ -520,7 +464,8 @@ static tsr_status add_term(const tsr_term *term, int index,
                         .axis = {type->axis, term->n_point, term->coord,
                                  type->axis_unit, NULL},
                         .index = index,
-                        .get = all[k].get,
+                        .part = all[k].row,
+                        .get = k < TSR_N_ROW ? get_row : NULL,
                         .constant = all[k].constant};
         tsr_term_variable(type, term->ordinal, all[k].name, sizeof c.name,
                           c.name);
@@ -573,7 +518,7 @@ struct tsr_record {
     double **value; /* [n] [n_chain][capacity][n]; NULL: constant */
     tsr_trace_variable *variable; /* [n] */
     scratch *own;                 /* [n_chain] */
-    double *packed;               /* for writing part of a block */
+    char *packed;                 /* the draws of a block as the log has them */
 };
 
 static int n_term(const tsr_target *target)
@@ -673,18 +618,20 @@ static void open_columns(tsr_record *r)
 {
     const size_t n = (size_t)r->columns.n;
     const size_t n_draw = (size_t)r->n_chain * (size_t)r->capacity;
-    size_t widest = 1;
+    size_t total = 1;
     tsr_pool_array(&r->pool, r->value, n);
     tsr_pool_array(&r->pool, r->variable, n);
     for (size_t v = 0; v < n && !r->pool.failed; v++) {
         const tsr_column *c = &r->columns.item[v];
         const size_t width = (size_t)c->axis.n;
         describe(c, &r->variable[v]);
-        widest = width > widest ? width : widest;
-        if (c->constant == NULL)
+        if (c->constant == NULL) {
             tsr_pool_array(&r->pool, r->value[v], n_draw * width);
+            total += width *
+                     (r->variable[v].single ? sizeof(float) : sizeof(double));
+        }
     }
-    tsr_pool_array(&r->pool, r->packed, n_draw * widest);
+    tsr_pool_array(&r->pool, r->packed, n_draw * total);
 }
 
 static void open_scratch(tsr_record *r)
@@ -794,9 +741,7 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                           .fine = ladder->fine,
                           .acceptance_rate = acceptance_rate,
                           .theta = s->theta,
-                          .mean = row,
-                          .replicate = row + n,
-                          .pointwise = row + 2 * n};
+                          .row = {row, row + n, row + 2 * n}};
     for (int v = 0; v < r->columns.n; v++) {
         const tsr_column *c = &r->columns.item[v];
         if (c->get != NULL && is_warm(c->group) == warm)
@@ -804,23 +749,43 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     }
 }
 
-tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
-                            int n_draw, tsr_err *err)
+/* Numbers as the trace stores them. Returns the end of what was written. */
+static char *pack(const double *from, size_t n, int single, char *to)
+{
+    const size_t width = single ? sizeof(float) : sizeof(double);
+    for (size_t i = 0; i < n; i++) {
+        const float one = (float)from[i];
+        memcpy(to + i * width, single ? (const void *)&one : &from[i], width);
+    }
+    return to + n * width;
+}
+
+tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
+                            long first, int n_draw, tsr_err *err)
 {
     tsr_record *r = record;
-    for (int v = 0; v < r->columns.n && n_draw > 0; v++) {
-        const tsr_column *c = &r->columns.item[v];
-        if (c->get == NULL || is_warm(c->group) != warm)
-            continue;
-        size_t row = (size_t)n_draw * (size_t)c->axis.n;
-        for (int k = 0; k < r->n_chain; k++)
-            memcpy(r->packed + (size_t)k * row, cell(r, v, k, 0),
-                   row * sizeof *r->packed);
-        tsr_status status = tsr_trace_append(trace, v, n_draw, r->packed, err);
-        if (status != TSR_OK)
-            return status;
-    }
-    return TSR_OK;
+    char *to = r->packed;
+    if (n_draw == 0)
+        return TSR_OK;
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
+        for (int v = 0; v < r->columns.n; v++) {
+            const tsr_column *c = &r->columns.item[v];
+            if ((int)c->group != g || c->get == NULL ||
+                is_warm(c->group) != warm)
+                continue;
+            for (int k = 0; k < r->n_chain; k++)
+                to = pack(cell(r, v, k, 0), (size_t)n_draw * (size_t)c->axis.n,
+                          r->variable[v].single, to);
+        }
+    const tsr_draw_record one = {.kind =
+                                     warm ? TSR_DRAWN_WARMUP : TSR_DRAWN_KEPT,
+                                 .first = first,
+                                 .n = n_draw,
+                                 .n_chain = 1,
+                                 .n_state = 1,
+                                 .size = (size_t)(to - r->packed)};
+    TSR_TRY(tsr_draw_log_begin(log, &one, err));
+    return tsr_draw_log_part(log, r->packed, err);
 }
 
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,

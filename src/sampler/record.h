@@ -35,12 +35,12 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       int chain_number, int draw, int warm,
                       double acceptance_rate);
 
-/* Appends the first n_draw draws of the block to the trace; tsr_trace_flush
- * brings them to the disk. */
-tsr_status tsr_record_write(tsr_record *record, tsr_trace *trace, int warm,
-                            int n_draw, tsr_err *err);
+/* Appends the first n_draw draws of the block to the log, as draws of the run
+ * from number `first` on. Errors: TSR_E_IO. */
+tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
+                            long first, int n_draw, tsr_err *err);
 
-/* Writes observed and constant data; once. */
+/* Writes observed and constant data into a trace that is made. */
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
                                  tsr_err *err);
 
@@ -53,6 +53,10 @@ tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
  * its value whenever a draw is stored, packs and writes. A column without a
  * getter is refused when the run starts. */
 
+/* What a draw has of each term: expected values, replicates of the data, and
+ * the log density of each point. */
+enum { TSR_ROW_MEAN, TSR_ROW_REPLICATE, TSR_ROW_POINTWISE, TSR_N_ROW };
+
 /* A draw as the getters see it. */
 typedef struct {
     const tsr_target *target;
@@ -64,9 +68,8 @@ typedef struct {
     double acceptance_rate;     /* since the last draw */
     const double *theta;        /* [n_parameter] of the chain's table, with
                                    what is integrated out drawn */
-    const double *const *mean;  /* [n_term][n_point] expected values; after */
-    const double *const *replicate; /* warm-up only: replicates of the data, */
-    const double *const *pointwise; /* log density of each point */
+    const double *const *row[TSR_N_ROW]; /* [n_term][n_point]; after warm-up
+                                            only */
 } tsr_draw;
 
 /* The dimension of a column behind chain and draw. */

@@ -1,18 +1,21 @@
-/* Coordinates of draws on their way to the trajectories: collected in a block
- * of frames, as chains are at different draws at one time, then written file
- * by file. */
+/* Coordinates of draws on their way to the log: collected in a block of frames,
+ * as chains are at different draws at one time, then written file by file. */
 #include "sampler/track.h"
 
+#include "core/text.h"
 #include "store/trajectory.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+/* In the order of their names, as the log has them. */
+enum { LP, RG, WEIGHT };
 static const tsr_trajectory_observable observables[] = {
-    {"rg", "Angstrom"}, {"weight", NULL}, {"lp", "nat"}};
+    [LP] = {"lp", "nat"},
+    [RG] = {"rg", "Angstrom"},
+    [WEIGHT] = {"weight", NULL}};
 enum { N_OBSERVABLE = sizeof observables / sizeof *observables };
 
 struct tsr_track {
@@ -24,7 +27,7 @@ struct tsr_track {
     double (*atom)[3]; /* [n_frame][n_chain][n_state][n_atom] */
     double (*body)[3];
     double (*observable)[N_OBSERVABLE]; /* [n_frame][n_chain][n_state] */
-    tsr_trajectory **file;              /* [n_chain][n_state] */
+    void *part;                         /* a file's frames of a block */
 };
 
 /* ---- sizes ---- */
@@ -69,82 +72,71 @@ static tsr_trajectory_spec spec_of(const tsr_target *target,
 double tsr_track_bytes(const tsr_target *target, int n_chain,
                        const tsr_track_options *options, long n_draw)
 {
-    double expected, most;
-    tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
-    tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw), &expected,
-                         &most);
-    return expected * n_chain * tsr_target_n_state(target);
+    const tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
+    return tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw)) *
+           n_chain * tsr_target_n_state(target);
 }
 
 /* ---- files ---- */
 
-static void file_name(char *to, size_t size, const char *directory, int chain,
-                      int state, int n_state)
+/* Of file number i; caller frees. */
+static char *file_name(const tsr_track *t, const char *directory, int i)
 {
-    if (n_state > 1)
-        snprintf(to, size, "%s/trajectory-%03d-%d.h5", directory, chain,
-                 state + 1);
-    else
-        snprintf(to, size, "%s/trajectory-%03d.h5", directory, chain);
+    const int chain = i / t->n_state, state = i % t->n_state;
+    return t->n_state > 1
+               ? tsr_words_of("%s/trajectory-%03d-%d.h5", directory, chain,
+                              state + 1)
+               : tsr_words_of("%s/trajectory-%03d.h5", directory, chain);
 }
 
-static char *new_path(const char *directory, size_t *size)
+static tsr_status create(const tsr_track *t, const char *path, int i,
+                         tsr_err *err)
 {
-    *size = strlen(directory) + 64;
-    return calloc(*size, 1);
+    const int state = t->n_state > 1 ? i % t->n_state + 1 : 0;
+    const tsr_trajectory_spec spec =
+        spec_of(t->target, &t->options, i / t->n_state, state);
+    tsr_trajectory *file;
+    TSR_TRY(tsr_trajectory_create(path, &spec, &file, err));
+    return tsr_trajectory_close(file, err);
 }
 
-/* n_draw < 0: creates. */
-static tsr_status open_all(tsr_track *t, const char *directory, long n_draw,
-                           tsr_err *err)
+tsr_status tsr_track_create(const tsr_track *track, const char *directory,
+                            tsr_err *err)
 {
-    size_t size;
-    char *path = new_path(directory, &size);
-    tsr_status status = tsr_allocated(path, err);
-    for (int c = 0; c < t->n_chain && status == TSR_OK; c++)
-        for (int k = 0; k < t->n_state && status == TSR_OK; k++) {
-            tsr_trajectory_spec spec =
-                spec_of(t->target, &t->options, c, t->n_state > 1 ? k + 1 : 0);
-            tsr_trajectory **file = &t->file[c * t->n_state + k];
-            file_name(path, size, directory, c, k, t->n_state);
-            status = n_draw < 0
-                         ? tsr_trajectory_create(path, &spec, file, err)
-                         : tsr_trajectory_reopen(
-                               path, &spec,
-                               (int)n_frame_of(&t->options, n_draw), file, err);
-        }
-    free(path);
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < track->n_chain * track->n_state && status == TSR_OK;
+         i++) {
+        char *path = file_name(track, directory, i);
+        status = tsr_allocated(path, err);
+        TSR_THEN(status, create(track, path, i, err));
+        free(path);
+    }
     return status;
 }
 
-tsr_status tsr_track_create(tsr_track *track, const char *directory,
+tsr_status tsr_track_update(const tsr_track *track, const char *directory,
+                            const tsr_draw_records *log, long n_draw,
                             tsr_err *err)
 {
-    return open_all(track, directory, -1, err);
+    const long keep[TSR_DRAWN_N_KIND] = {
+        [TSR_DRAWN_FRAMES] = n_frame_of(&track->options, n_draw)};
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < track->n_chain * track->n_state && status == TSR_OK;
+         i++) {
+        char *path = file_name(track, directory, i);
+        status = tsr_allocated(path, err);
+        TSR_THEN(status, tsr_trajectory_update(path, log,
+                                               n_draw < 0 ? NULL : keep, err));
+        free(path);
+    }
+    return status;
 }
 
-tsr_status tsr_track_reopen(tsr_track *track, const char *directory,
-                            long n_draw, tsr_err *err)
+/* Bytes of a frame in the log. */
+static size_t frame_bytes(const tsr_track *t)
 {
-    return open_all(track, directory, n_draw, err);
-}
-
-void tsr_track_remove(tsr_track *track, const char *directory, int only_made)
-{
-    tsr_track *t = track;
-    size_t size;
-    char *path = new_path(directory, &size);
-    for (int c = 0; path != NULL && c < t->n_chain; c++)
-        for (int k = 0; k < t->n_state; k++) {
-            tsr_trajectory **file = &t->file[c * t->n_state + k];
-            const int is_made = *file != NULL;
-            tsr_trajectory_close(*file, NULL);
-            *file = NULL;
-            file_name(path, size, directory, c, k, t->n_state);
-            if (is_made || !only_made)
-                unlink(path);
-        }
-    free(path);
+    return 3 * sizeof(float) * (size_t)(t->n_atom + t->n_body) +
+           sizeof *t->observable;
 }
 
 /* ---- a block ---- */
@@ -165,11 +157,11 @@ tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
     t->n_frame = (int)((capacity - 1) / options.every + 1);
     size_t files = (size_t)n_chain * (size_t)t->n_state;
     size_t frames = files * (size_t)t->n_frame;
-    t->file = calloc(files, sizeof(*t->file));
+    t->part = malloc((size_t)t->n_frame * frame_bytes(t));
     t->atom = calloc(frames * (size_t)t->n_atom + 1, sizeof *t->atom);
     t->body = calloc(frames * (size_t)t->n_body + 1, sizeof *t->body);
     t->observable = calloc(frames, sizeof *t->observable);
-    if (t->file == NULL || t->atom == NULL || t->body == NULL ||
+    if (t->part == NULL || t->atom == NULL || t->body == NULL ||
         t->observable == NULL) {
         tsr_track_free(t);
         return tsr_no_memory(err);
@@ -178,28 +170,15 @@ tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
     return TSR_OK;
 }
 
-tsr_status tsr_track_close(tsr_track *track, tsr_err *err)
+void tsr_track_free(tsr_track *track)
 {
-    tsr_status status = TSR_OK;
     if (track == NULL)
-        return TSR_OK;
-    for (int i = 0; track->file != NULL && i < track->n_chain * track->n_state;
-         i++) {
-        tsr_status one =
-            tsr_trajectory_close(track->file[i], status == TSR_OK ? err : NULL);
-        TSR_THEN(status, one);
-    }
-    free(track->file);
+        return;
+    free(track->part);
     free(track->atom);
     free(track->body);
     free(track->observable);
     free(track);
-    return status;
-}
-
-void tsr_track_free(tsr_track *track)
-{
-    tsr_track_close(track, NULL);
 }
 
 void tsr_track_begin(tsr_track *track, long first)
@@ -235,33 +214,50 @@ void tsr_track_store(tsr_track *track, const tsr_chain *chain, int chain_number,
         if (t->n_body > 0)
             memcpy(t->body + i * (size_t)t->n_body, view.state[k]->body,
                    (size_t)t->n_body * sizeof *t->body);
-        t->observable[i][0] = view.state_rg_ang[k];
-        t->observable[i][1] = view.state_weight[k];
-        t->observable[i][2] = view.lp;
+        t->observable[i][RG] = view.state_rg_ang[k];
+        t->observable[i][WEIGHT] = view.state_weight[k];
+        t->observable[i][LP] = view.lp;
     }
 }
 
-tsr_status tsr_track_write(tsr_track *track, int n_draw, tsr_err *err)
+/* Frames `from` .. from + n of a block, of file f, of n_point positions each.
+ */
+static float *pack(const tsr_track *t, double (*xyz)[3], int n_point, int f,
+                   int n, float *to)
+{
+    const size_t files = (size_t)t->n_chain * (size_t)t->n_state;
+    for (int frame = 0; frame < n; frame++) {
+        const size_t i = (size_t)frame * files + (size_t)f;
+        const double *at = xyz[i * (size_t)n_point];
+        for (int k = 0; k < 3 * n_point; k++)
+            *to++ = (float)at[k];
+    }
+    return to;
+}
+
+tsr_status tsr_track_write(tsr_track *track, tsr_draw_log *log, int n_draw,
+                           tsr_err *err)
 {
     tsr_track *t = track;
-    tsr_status status = TSR_OK;
-    int files = t->n_chain * t->n_state;
-    for (int draw = 0; draw < n_draw; draw++) {
-        int frame = frame_of(t, draw);
-        for (int f = 0; frame >= 0 && f < files && status == TSR_OK; f++) {
-            size_t i = (size_t)frame * (size_t)files + (size_t)f;
-            status = tsr_trajectory_append(
-                t->file[f], t->first + draw,
-                t->n_atom > 0 ? t->atom[i * (size_t)t->n_atom] : NULL,
-                t->n_body > 0 ? t->body[i * (size_t)t->n_body] : NULL,
-                t->observable[i], err);
-        }
+    const long first = n_frame_of(&t->options, t->first);
+    const int n = (int)(n_frame_of(&t->options, t->first + n_draw) - first);
+    const int files = t->n_chain * t->n_state;
+    const tsr_draw_record one = {.kind = TSR_DRAWN_FRAMES,
+                                 .first = first,
+                                 .n = n,
+                                 .n_chain = t->n_chain,
+                                 .n_state = t->n_state,
+                                 .size = (size_t)n * frame_bytes(t)};
+    if (n == 0)
+        return TSR_OK;
+    TSR_TRY(tsr_draw_log_begin(log, &one, err));
+    for (int f = 0; f < files; f++) {
+        float *to = pack(t, t->atom, t->n_atom, f, n, (float *)t->part);
+        char *value = (char *)pack(t, t->body, t->n_body, f, n, to);
+        for (int frame = 0; frame < n; frame++)
+            memcpy(value + (size_t)frame * sizeof *t->observable,
+                   t->observable[frame * files + f], sizeof *t->observable);
+        TSR_TRY(tsr_draw_log_part(log, t->part, err));
     }
-    return status;
-}
-
-tsr_status tsr_track_flush(tsr_track *track, tsr_err *err)
-{
-    return tsr_trajectory_flush_all(track->file,
-                                    track->n_chain * track->n_state, err);
+    return TSR_OK;
 }

@@ -6,6 +6,7 @@
 #define TSR_SAMPLER_TRACK_H
 
 #include "sampler/chain.h"
+#include "store/draw_log.h"
 
 typedef struct {
     int atoms, bodies; /* 1: stored */
@@ -19,10 +20,7 @@ typedef struct tsr_track tsr_track;
 tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
                          tsr_track_options options, tsr_track **out,
                          tsr_err *err);
-void tsr_track_free(tsr_track *track);
-
-/* Flushes and closes the files; frees, also when it fails. NULL is fine. */
-tsr_status tsr_track_close(tsr_track *track, tsr_err *err);
+void tsr_track_free(tsr_track *track); /* NULL is fine */
 
 /* Bytes in memory that a draw of all chains may need. */
 double tsr_track_draw_bytes(const tsr_target *target, int n_chain,
@@ -32,16 +30,16 @@ double tsr_track_draw_bytes(const tsr_target *target, int n_chain,
 double tsr_track_bytes(const tsr_target *target, int n_chain,
                        const tsr_track_options *options, long n_draw);
 
-/* Makes the files, or opens those that are there and cuts them back to the
- * frames of the first n_draw draws. Errors: TSR_E_IO, TSR_E_DATA. */
-tsr_status tsr_track_create(tsr_track *track, const char *directory,
+/* Makes the files, without a frame; what had their names is replaced. Errors:
+ * TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_track_create(const tsr_track *track, const char *directory,
                             tsr_err *err);
-tsr_status tsr_track_reopen(tsr_track *track, const char *directory,
-                            long n_draw, tsr_err *err);
 
-/* Closes the files and takes them away: those that are open, or also what else
- * has their names. */
-void tsr_track_remove(tsr_track *track, const char *directory, int only_made);
+/* Puts the log's frames into the files. n_draw >= 0: those of the first n_draw
+ * draws, no more and no fewer. Errors: those of tsr_trajectory_update. */
+tsr_status tsr_track_update(const tsr_track *track, const char *directory,
+                            const tsr_draw_records *log, long n_draw,
+                            tsr_err *err);
 
 /* The draws that are stored next begin with number `first`. */
 void tsr_track_begin(tsr_track *track, long first);
@@ -51,9 +49,9 @@ void tsr_track_begin(tsr_track *track, long first);
 void tsr_track_store(tsr_track *track, const tsr_chain *chain, int chain_number,
                      int draw);
 
-/* Appends the first n_draw draws of the block. They reach the disk with
- * tsr_track_flush. Errors: TSR_E_IO, TSR_E_NOMEM. */
-tsr_status tsr_track_write(tsr_track *track, int n_draw, tsr_err *err);
-tsr_status tsr_track_flush(tsr_track *track, tsr_err *err);
+/* Appends the frames of the block's first n_draw draws to the log. Errors:
+ * TSR_E_IO. */
+tsr_status tsr_track_write(tsr_track *track, tsr_draw_log *log, int n_draw,
+                           tsr_err *err);
 
 #endif

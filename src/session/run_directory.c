@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "files/file.h"
 #include "files/yaml.h"
+#include "store/draw_log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,13 +36,20 @@ static const struct {
     int is_runs_alone; /* other people's files have the other names, too */
 } written[] = {{"config.yaml", 1},
                {"run.lock", 1},
-               {"trace.h5*", 1},
+               {"trace.h5*", 1}, /* from here on: made from step 5 on */
                {"checkpoint.h5*", 1},
                {"trajectory-[0-9]*.h5*", 1},
+               {TSR_DRAW_LOG_NAME, 1}, /* up to here */
                {"model.pdb", 0},
                {"run.log", 0},
                {"input", 0}};
-enum { N_WRITTEN = sizeof written / sizeof *written, CONFIG = 0, LOCK = 1 };
+enum {
+    N_WRITTEN = sizeof written / sizeof *written,
+    CONFIG = 0,
+    LOCK = 1,
+    TRACE = 2,
+    DRAWS = 5
+};
 
 /* The first of them that is there: its number and name; N_WRITTEN: none. A link
  * that leads nowhere is there, too. */
@@ -213,38 +221,50 @@ void tsr_run_directory_remove(const char *path)
     rmdir(path);
 }
 
-/* Is it NAME.PID.tmp, of a process that is no more? */
-static int is_stale(const char *file, const char *name)
+/* Is it NAME.PID.tmp, NAME a run's own file, of a process that is no more?
+ * Other commands write into the folder, too. */
+static int is_stale(const char *file)
 {
-    const size_t n = strlen(name);
-    char *end;
-    if (strncmp(file, name, n) != 0 || file[n] != '.' || file[n + 1] < '1' ||
-        file[n + 1] > '9')
+    char name[256], *end;
+    snprintf(name, sizeof name, "%s", file);
+    char *tmp = strrchr(name, '.');
+    if (tmp == NULL || strcmp(tmp, ".tmp") != 0)
         return 0;
+    *tmp = '\0';
+    char *number = strrchr(name, '.');
+    if (number == NULL || number[1] < '1' || number[1] > '9')
+        return 0;
+    *number++ = '\0';
     errno = 0;
-    const long pid = strtol(file + n + 1, &end, 10);
-    return errno == 0 && strcmp(end, ".tmp") == 0 && (long)(pid_t)pid == pid &&
-           (pid == (long)getpid() ||
-            (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
+    const long pid = strtol(number, &end, 10);
+    if (errno != 0 || *end != '\0' || (long)(pid_t)pid != pid ||
+        (pid != (long)getpid() && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
+        return 0;
+    for (int k = 0; k < N_WRITTEN; k++)
+        if (fnmatch(written[k].pattern, name, 0) == 0)
+            return 1;
+    return 0;
 }
 
-/* A run's own files alone: other commands write into its folder, too. */
-static void sweep(const char *directory)
+static void take_away(const char *directory, int (*is_it)(const char *file))
 {
-    static const char *const name[] = {"config.yaml", "model.pdb", "input"};
     DIR *list = opendir(directory);
     if (list == NULL)
         return;
-    for (const struct dirent *item; (item = readdir(list)) != NULL;)
-        for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
-            if (!is_stale(item->d_name, name[k]))
-                continue;
-            char *path = tsr_run_directory_file(directory, item->d_name);
-            if (path != NULL && unlink(path) != 0)
-                tsr_run_directory_remove(path);
-            free(path);
-        }
+    for (const struct dirent *item; (item = readdir(list)) != NULL;) {
+        if (!is_it(item->d_name))
+            continue;
+        char *path = tsr_run_directory_file(directory, item->d_name);
+        if (path != NULL && unlink(path) != 0)
+            tsr_run_directory_remove(path);
+        free(path);
+    }
     closedir(list);
+}
+
+static void sweep(const char *directory)
+{
+    take_away(directory, is_stale);
 }
 
 /* The folder of inputs under its temporary name; NULL: none. Caller frees. */
@@ -264,17 +284,15 @@ static char *find_waiting(const char *directory)
 /* Links are refused here, before anything is cut back to the checkpoint. */
 static tsr_status look(const char *directory, int *is_new, tsr_err *err)
 {
-    static const char *const pattern[] = {"trace.h5*", "checkpoint.h5",
-                                          "checkpoint.h5.[!t]*",
-                                          "trajectory-[0-9]*.h5*"};
     tsr_status status = TSR_OK;
     struct stat info;
     DIR *list = opendir(directory);
     *is_new = 1;
     for (const struct dirent *item;
          list != NULL && (item = readdir(list)) != NULL;)
-        for (size_t k = 0; k < sizeof pattern / sizeof *pattern; k++) {
-            if (fnmatch(pattern[k], item->d_name, 0) != 0)
+        for (int k = TRACE; k <= DRAWS; k++) {
+            if (fnmatch(written[k].pattern, item->d_name, 0) != 0 ||
+                fnmatch("*.tmp", item->d_name, 0) == 0)
                 continue;
             *is_new = 0;
             if (fstatat(dirfd(list), item->d_name, &info,
@@ -307,9 +325,9 @@ tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
 
 /* ---- a new one ---- */
 
-static void remove_lock(const char *directory)
+static void remove_file(const char *directory, const char *name)
 {
-    unlink(tsr_path_in(directory, "run.lock").text);
+    unlink(tsr_path_in(directory, name).text);
 }
 
 tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
@@ -326,7 +344,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
         if (status == TSR_E_CONFIG) /* another run was faster */
             tsr_wrap(err, status, "'%s' holds a run already", directory);
         else if (status != TSR_OK && !has_leftovers)
-            remove_lock(directory);
+            remove_file(directory, "run.lock");
     }
     TSR_THEN(status, check_unused(directory, 1, err));
     if (status == TSR_OK && has_leftovers)
@@ -347,9 +365,21 @@ tsr_status tsr_run_directory_claim(const char *directory, const char *text,
                            strlen(text), &is_taken, err);
 }
 
-void tsr_run_directory_undo(const char *directory, int n_folder)
+static int is_of_run(const char *file)
 {
-    remove_lock(directory);
+    for (int k = TRACE; k < N_WRITTEN; k++)
+        if (fnmatch(written[k].pattern, file, 0) == 0)
+            return 1;
+    return 0;
+}
+
+void tsr_run_directory_undo(const char *directory, int is_claimed, int n_folder)
+{
+    if (is_claimed) {
+        take_away(directory, is_of_run);
+        remove_file(directory, "config.yaml");
+    }
+    remove_file(directory, "run.lock");
     remove_folders(directory, n_folder);
 }
 

@@ -24,8 +24,10 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err);
 tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
                                   tsr_lock **lock, tsr_err *err);
 
-/* Takes back what step 1 made, while the lock is still held. */
-void tsr_run_directory_undo(const char *directory, int n_folder);
+/* Takes back what step 1 made, while the lock is still held; is_claimed: and
+ * config.yaml with all files of a run, which step 1 and 3 found absent. */
+void tsr_run_directory_undo(const char *directory, int is_claimed,
+                            int n_folder);
 
 /* Step 3: makes config.yaml with `text`. Errors: TSR_E_IO. */
 tsr_status tsr_run_directory_claim(const char *directory, const char *text,

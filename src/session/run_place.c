@@ -170,13 +170,11 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
     snprintf(hash, sizeof hash, "%016llx",
              (unsigned long long)tsr_checksum(0, text, strlen(text)));
     tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_checkpoint_new(hash, &w, err));
+    TSR_THEN(status, tsr_checkpoint_new(path, hash, &w, err));
     TSR_THEN(status, tsr_checkpoint_put(w, fields, checkpoint, err));
     TSR_THEN(status, tsr_checkpoint_put(w, state_fields, checkpoint, err));
-    TSR_THEN(status, tsr_checkpoint_commit(w, path, err));
-    tsr_checkpoint_writer_free(w);
     free(path);
-    return status;
+    return tsr_checkpoint_end(w, status, err);
 }
 
 /* ---- reading ---- */

@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -334,19 +333,6 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         tsr_warn(log, "and %d chains more of %d", n_behind - MOST, n);
 }
 
-/* What a new run has made, as bits: number k is that of the k-th name that
- * undo() knows. */
-enum {
-    MADE_MODEL = 1,
-    MADE_LOG = 2,
-    MADE_CHECKPOINT = 4,
-    MADE_CONFIG = 8,
-    MADE_INPUT = 16
-};
-
-/* s, between two commits of the trace: what `tessera status` may lag behind. */
-static const double FLUSH_EVERY = 2.0;
-
 static tsr_track_options track_options(const tsr_config *config)
 {
     int content = config->output.trajectory; /* all, atoms, bodies, none */
@@ -376,23 +362,11 @@ static int block_capacity(const tsr_session *s)
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
-/* Trajectories are open all the time, a file a chain and state: as many as the
- * system lets a process have. Where that is not enough, opening one says so. */
-static void allow_files(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_setup *setup = s->setup;
     int capacity = block_capacity(s);
-    allow_files();
     s->directory = strdup(s->config->output.directory);
     s->trace_path =
         tsr_run_directory_file(s->config->output.directory, "trace.h5");
@@ -467,6 +441,7 @@ static void name_flat(const tsr_likelihood *l, size_t size, char *text)
 static tsr_status make_trace(tsr_session *s, tsr_err *err)
 {
     const tsr_trace_variable *variable;
+    tsr_trace *trace;
     int n = tsr_record_variables(s->record, &variable);
     char seed[32], flat[256], groups[32];
     snprintf(seed, sizeof seed, "%ld", s->config->seed);
@@ -491,11 +466,15 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
         OWN + add_notes(s->setup->data.likelihood, name, attribute + OWN);
     tsr_status status =
         tsr_trace_create(s->trace_path, s->setup->n_chain, n, variable,
-                         n_attribute, attribute, &s->trace, err);
+                         n_attribute, attribute, &trace, err);
     free(sequence);
     free(rigid);
-    return status == TSR_OK ? tsr_record_write_data(s->record, s->trace, err)
-                            : status;
+    TSR_TRY(status);
+    status = tsr_record_write_data(s->record, trace, err);
+    if (status == TSR_OK)
+        return tsr_trace_close(trace, err);
+    tsr_trace_discard(trace);
+    return status;
 }
 
 static tsr_status open_log(const tsr_session *s, tsr_err *err)
@@ -509,104 +488,53 @@ static tsr_status open_log(const tsr_session *s, tsr_err *err)
 
 static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
 
-/* Everything from the model to the first draw; `made`: what an undo has to take
- * away by its name. The checkpoint goes first: where it is, the others can be
- * made again, and a trace without one holds draws. */
-static tsr_status make_files(tsr_session *s, unsigned *made, tsr_err *err)
+/* Trace and trajectories without a draw; the log, which has no file yet. */
+static tsr_status make_draws(tsr_session *s, tsr_err *err)
 {
-    tsr_status status = tsr_run_directory_fill(s->directory, s->setup, err);
-    *made |= MADE_MODEL;
-    if (status == TSR_OK) {
-        *made |= MADE_LOG;
-        status = open_log(s, err);
-    }
-    if (status == TSR_OK) {
-        *made |= MADE_CHECKPOINT;
-        status = write_checkpoint(s, err);
-    }
-    TSR_THEN(status, make_trace(s, err));
-    if (status == TSR_OK && s->track != NULL)
-        status = tsr_track_create(s->track, s->directory, err);
-    return status;
-}
-
-static void remove_file(const tsr_session *s, const char *name)
-{
-    char *path = tsr_run_directory_file(s->directory, name);
-    if (path != NULL)
-        unlink(path);
-    free(path);
-}
-
-/* Takes away what this process made, and nothing else. */
-static void undo(tsr_session *s, unsigned made, int n_folder,
-                 const char *waiting)
-{
-    static const char *const name[] = {"model.pdb", "run.log", "checkpoint.h5",
-                                       "config.yaml"};
-    if (s->trace != NULL) {
-        tsr_trace_close(s->trace, NULL);
-        s->trace = NULL;
-        unlink(s->trace_path);
-    }
+    TSR_TRY(make_trace(s, err));
     if (s->track != NULL)
-        tsr_track_remove(s->track, s->directory, 1);
-    for (int k = 0; k < 4; k++)
-        if (made & 1u << k)
-            remove_file(s, name[k]);
-    char *input = tsr_run_directory_file(s->directory, "input");
-    if (input != NULL && made & MADE_INPUT)
-        tsr_run_directory_remove(input);
-    else if (waiting != NULL)
-        tsr_run_directory_remove(waiting);
-    free(input);
-    tsr_run_directory_undo(s->directory, n_folder);
-    tsr_lock_free(s->lock);
-    s->lock = NULL;
+        TSR_TRY(tsr_track_create(s->track, s->directory, err));
+    TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
+    tsr_draw_log_drop(s->draws);
+    return TSR_OK;
+}
+
+/* Everything from the model to the first draw. The checkpoint goes first: where
+ * it is, the others can be made again, and a trace without one holds draws. */
+static tsr_status make_files(tsr_session *s, tsr_err *err)
+{
+    TSR_TRY(tsr_run_directory_fill(s->directory, s->setup, err));
+    TSR_TRY(open_log(s, err));
+    TSR_TRY(write_checkpoint(s, err));
+    return make_draws(s, err);
 }
 
 tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     int n_folder = 0;
-    unsigned made = 0;
     char *waiting = NULL;
     TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
     tsr_status status =
         tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
     TSR_THEN(status,
              tsr_run_directory_claim(s->directory, s->config_text, err));
-    if (status == TSR_OK) {
-        made |= MADE_CONFIG;
+    const int is_claimed = status == TSR_OK;
+    if (is_claimed && waiting != NULL)
+        status = tsr_run_inputs_place(s->directory, waiting, err);
+    TSR_THEN(status, make_files(s, err));
+    if (status != TSR_OK) {
         if (waiting != NULL)
-            status = tsr_run_inputs_place(s->directory, waiting, err);
+            tsr_run_directory_remove(waiting);
+        tsr_run_directory_undo(s->directory, is_claimed, n_folder);
+        tsr_lock_free(s->lock);
+        s->lock = NULL;
     }
-    if (status == TSR_OK) {
-        made |= waiting != NULL ? MADE_INPUT : 0;
-        status = make_files(s, &made, err);
-    }
-    if (status != TSR_OK)
-        undo(s, made, n_folder, waiting);
     free(waiting);
     return status;
 }
 
 /* ---- a run that goes on ---- */
-
-static tsr_status reopen_trace(tsr_session *s, tsr_err *err)
-{
-    const tsr_trace_variable *variable;
-    int n = tsr_record_variables(s->record, &variable);
-    int keep[TSR_TRACE_N_GROUP];
-    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
-        keep[g] = (int)(g == TSR_TRACE_WARMUP_POSTERIOR ||
-                                g == TSR_TRACE_WARMUP_SAMPLE_STATS
-                            ? s->place.warmup
-                            : s->place.draws);
-    TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
-    return tsr_trace_reopen(s->trace_path, s->setup->n_chain, n, variable, keep,
-                            &s->trace, err);
-}
 
 static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 {
@@ -620,31 +548,39 @@ static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 
 tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
 {
-    unsigned made = 0;
     TSR_TRY(rewrite_config(session, err));
-    return make_files(session, &made, err);
+    return make_files(session, err);
 }
 
-/* Nothing is stored yet: what there is of the files may be half made. */
-static tsr_status remake_files(tsr_session *s, tsr_err *err)
+/* Puts what the log has into trace and trajectories, and removes it. keep: the
+ * draws of warm-up and those kept that they are to have; NULL: all. */
+static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
 {
-    unlink(s->trace_path);
-    TSR_TRY(make_trace(s, err));
-    if (s->track != NULL) {
-        tsr_track_remove(s->track, s->directory, 0);
-        TSR_TRY(tsr_track_create(s->track, s->directory, err));
-    }
-    return TSR_OK;
+    tsr_draw_records log;
+    tsr_status status = tsr_draw_records_open(s->trace_path, &log, err);
+    TSR_THEN(status, tsr_trace_update(s->trace_path, &log, keep, err));
+    if (status == TSR_OK && s->track != NULL)
+        status =
+            tsr_track_update(s->track, s->directory, &log,
+                             keep != NULL ? keep[TSR_DRAWN_KEPT] : -1, err);
+    tsr_draw_records_close(&log);
+    if (status == TSR_OK)
+        tsr_draw_log_drop(s->draws);
+    return status;
 }
 
+/* The draws of the checkpoint, in files and log, and no others. Where it has
+ * none, what there is of the files may be half made. */
 static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 {
+    const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_WARMUP] = s->place.warmup,
+                                         [TSR_DRAWN_KEPT] = s->place.draws};
     if (s->place.warmup == 0 && s->place.draws == 0)
-        return remake_files(s, err);
-    TSR_TRY(reopen_trace(s, err));
-    if (s->track != NULL)
-        TSR_TRY(tsr_track_reopen(s->track, s->directory, s->place.draws, err));
-    return TSR_OK;
+        return make_draws(s, err);
+    TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
+    TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
+    s->n_updated = s->place.warmup + s->place.draws;
+    return update_files(s, keep, err);
 }
 
 /* With draws of all atoms chains learn their likelihood, too. */
@@ -710,20 +646,6 @@ static double next_time(double now, double took, double every)
     return now + (took / share > every ? took / share : every);
 }
 
-/* Brings the trace to the disk, for whoever looks at it while the run goes on.
- * Errors: TSR_E_IO. */
-static tsr_status flush_trace(tsr_session *session, tsr_err *err)
-{
-    tsr_session *s = session;
-    double before = tsr_clock_s();
-    tsr_status status = tsr_trace_flush(s->trace, err);
-    double now = tsr_clock_s();
-    s->next_flush = next_time(now, now - before, FLUSH_EVERY);
-    s->storing += now - before;
-    s->is_broken |= status != TSR_OK;
-    return status;
-}
-
 /* The state of now, in memory, as what the next checkpoint will hold. */
 static tsr_status save(tsr_session *session, tsr_err *err)
 {
@@ -742,11 +664,8 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
         status = save(s, err);
-    const int has_files = s->trace != NULL; /* not yet, before the first */
-    if (status == TSR_OK && has_files)
-        status = tsr_trace_flush(s->trace, err);
-    if (status == TSR_OK && has_files && s->track != NULL)
-        status = tsr_track_flush(s->track, err);
+    if (s->draws != NULL)
+        TSR_THEN(status, tsr_draw_log_sync(s->draws, err));
     s->saved_place.is_finished = s->place.is_finished;
     s->saved_place.is_converged = s->place.is_converged;
     s->saved_place.expected = s->place.expected;
@@ -759,9 +678,32 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
     double now = tsr_clock_s();
     s->next_checkpoint =
         next_time(now, now - before, s->config->output.checkpoint_every);
-    s->next_flush = next_time(now, 0.0, FLUSH_EVERY);
     s->storing += now - before;
     return status;
+}
+
+/* Brings trace and trajectories up to date, for other programs. */
+static tsr_status write_files(tsr_session *session, tsr_err *err)
+{
+    tsr_session *s = session;
+    const double before = tsr_clock_s();
+    const tsr_status status = update_files(s, NULL, err);
+    const double now = tsr_clock_s();
+    s->n_updated = s->place.warmup + s->place.draws;
+    s->next_update = next_time(now, now - before, 0.0);
+    s->storing += now - before;
+    /* what the files hold was right when it was written */
+    return status == TSR_OK || status == TSR_E_NOMEM
+               ? status
+               : tsr_wrap(err, TSR_E_IO, "cannot write the run's files");
+}
+
+/* They are copied as a whole, so not before there are a quarter more draws. */
+static int files_are_due(const tsr_session *s)
+{
+    const long n = s->place.warmup + s->place.draws;
+    return n - s->n_updated > s->n_updated / 4 &&
+           tsr_clock_s() >= s->next_update;
 }
 
 /* ---- the end ---- */
@@ -822,7 +764,7 @@ void tsr_session_clear(tsr_session *session)
 {
     tsr_session *s = session;
     tsr_sampler_free(s->sampler);
-    tsr_trace_close(s->trace, NULL);
+    tsr_draw_log_free(s->draws);
     tsr_track_free(s->track);
     tsr_record_free(s->record);
     tsr_archive_clear(&s->saved);
@@ -938,9 +880,8 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
         (done < s->place.next_look && !is_over(s)))
         return TSR_OK;
     s->place.next_look = look_after(done);
-    tsr_status status = flush_trace(s, err);
-    TSR_THEN(status,
-             tsr_until_check(&s->until, s->trace_path, &far, worst, err));
+    tsr_status status =
+        tsr_until_check(&s->until, s->trace_path, &far, worst, err);
     s->place.is_converged = status == TSR_OK && far <= 1.0;
     if (s->place.is_converged) {
         tsr_log_progress(s->log, "");
@@ -954,18 +895,18 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
     return status;
 }
 
-/* What was drawn goes to the files. */
+/* What was drawn goes to the log. */
 static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
 {
-    double before = tsr_clock_s();
-    tsr_status status = tsr_record_write(s->record, s->trace, warm, n, err);
+    const double before = tsr_clock_s();
+    const long first = warm ? s->place.warmup : s->place.draws;
+    tsr_status status =
+        tsr_record_write(s->record, s->draws, warm, first, n, err);
     if (status == TSR_OK && !warm && s->track != NULL)
-        status = tsr_track_write(s->track, n, err);
+        status = tsr_track_write(s->track, s->draws, n, err);
     s->is_broken |= status != TSR_OK;
-    double now = tsr_clock_s();
-    s->storing += now - before;
-    return status == TSR_OK && now >= s->next_flush ? flush_trace(s, err)
-                                                    : status;
+    s->storing += tsr_clock_s() - before;
+    return status;
 }
 
 /* Draws n of a phase and stores what all chains completed. */
@@ -1009,6 +950,8 @@ static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
     TSR_THEN(status, save(s, err));
     if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
         status = write_checkpoint(s, err);
+        if (status == TSR_OK && files_are_due(s))
+            status = write_files(s, err);
         s->is_broken |= status != TSR_OK;
     }
     return status;
@@ -1188,7 +1131,7 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
     if (status != TSR_OK || tsr_stop_asked)
         return status;
     tell_population(s, tsr_clock_s() - before);
-    return tsr_record_write_data(s->record, s->trace, err);
+    return make_trace(s, err);
 }
 
 static tsr_status draw_all(tsr_session *s, tsr_err *err)
@@ -1296,21 +1239,24 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
                     tsr_text_shell(s->directory, word));
 }
 
+/* The last checkpoint first, as files take long where they are large. A run is
+ * finished when they have all of its draws. */
+static tsr_status close_files(tsr_session *s, tsr_err *err)
+{
+    const int is_finished = s->place.is_finished;
+    s->place.is_finished = 0;
+    TSR_TRY(write_checkpoint(s, err));
+    TSR_TRY(write_files(s, err));
+    s->place.is_finished = is_finished;
+    return is_finished ? write_checkpoint(s, err) : TSR_OK;
+}
+
 tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_status status = draw_all(s, err), closed = TSR_OK;
-    if (!s->is_broken) {
-        closed = write_checkpoint(s, status == TSR_OK ? err : NULL);
-        s->is_broken |= closed != TSR_OK;
-    }
-    TSR_THEN(status, closed);
-    closed = tsr_trace_close(s->trace, status == TSR_OK ? err : NULL);
-    s->trace = NULL;
-    TSR_THEN(status, closed);
-    tsr_sampler_set_track(s->sampler, NULL);
-    closed = tsr_track_close(s->track, status == TSR_OK ? err : NULL);
-    s->track = NULL;
+    if (!s->is_broken)
+        closed = close_files(s, status == TSR_OK ? err : NULL);
     TSR_THEN(status, closed);
     if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];

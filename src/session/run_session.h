@@ -5,7 +5,8 @@
  * every few draws (an epoch: a number that the configuration alone decides) all
  * chains are computed afresh, and their state is saved in memory; a checkpoint
  * on disk is the newest of these. A run that is resumed therefore repeats the
- * few draws after it, and goes on to the same bits.
+ * few draws after it, and goes on to the same bits. Draws go to a log; trace.h5
+ * and the trajectories are made from it now and then and at the end.
  *
  * From C a run is these calls, none of which prints; what it says goes to the
  * log:
@@ -30,6 +31,7 @@
 #include "sampler/track.h"
 #include "session/run_place.h"
 #include "session/until.h"
+#include "store/draw_log.h"
 #include "store/trace.h"
 
 #include <stdio.h>
@@ -44,15 +46,16 @@ typedef struct {
     tsr_lock *lock;
     tsr_sampler *sampler;
     tsr_record *record;
-    tsr_trace *trace;
-    tsr_track *track; /* trajectories; NULL: none are asked for */
+    tsr_track *track;    /* trajectories; NULL: none are asked for */
+    tsr_draw_log *draws; /* NULL: the files are not there yet, or closed */
 
     tsr_run_place place;
     tsr_run_place saved_place; /* of the state in `saved` */
     tsr_archive saved;
     tsr_run_identity identity;
     double next_checkpoint; /* s, monotonic clock */
-    double next_flush;      /* of the trace */
+    double next_update;     /* of trace and trajectories, at the earliest */
+    long n_updated;         /* draws, with warm-up, that they have */
     double storing;         /* s that writing took in this session */
     long accepted_before_session;
     int is_broken;  /* files cannot be written any more */

@@ -9,34 +9,28 @@
  *          .offset = offsetof(place, config)},
  *         {0}};
  *
- * An HDF5 file, written whole, beside, synced and renamed; the one before stays
- * as PATH.previous. A name is a path: groups are made as needed. Few large
- * arrays (one over all chains) are cheaper than many small ones: some 25
- * microseconds and a few hundred bytes each.
+ * An HDF5 file that is written and verified as a run's others are
+ * (store/hdf5_store.h); the one before stays as PATH.previous. A name is a
+ * path: groups are made as needed. Few large arrays (one over all chains) are
+ * cheaper than many small ones: some 25 microseconds and a few hundred bytes
+ * each.
  *
  * Root attributes: format "tessera checkpoint", format_version (integer),
- * tessera_version, config_hash, created_at (UTC, ISO 8601). Behind the end of
- * what HDF5 reads stand 64 bytes of text with the length and the checksum
- * (files/checksum.h) of all before them. A reader verifies these before HDF5
- * sees the file (1.10 can crash on damaged metadata), so a file cut short, or
- * with any byte changed, is refused, never used.
+ * tessera_version, config_hash, created_at (UTC, ISO 8601).
  *
  * What survives. At every moment PATH or PATH.previous is a whole checkpoint
- * once the first has been committed. A full disk, a kill or a power cut during
- * a commit leaves PATH as it was (on a file system without links: renamed to
- * PATH.previous), and perhaps a PATH.tmp, which the next commit replaces and
- * readers look at only where both others are damaged.
+ * once the first has been written. A full disk, a kill or a power cut leaves
+ * PATH as it was (on a file system without links: renamed to PATH.previous).
  * One thread at a time; one writer at a time (files/lock.h). */
 #ifndef TSR_STORE_CHECKPOINT_H
 #define TSR_STORE_CHECKPOINT_H
 
 #include "core/status.h"
 
-#include <hdf5.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TSR_CHECKPOINT_FORMAT = 3 };
+enum { TSR_CHECKPOINT_FORMAT = 4 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 
@@ -63,33 +57,22 @@ typedef struct {
 
 typedef struct tsr_checkpoint_writer tsr_checkpoint_writer;
 
-/* Errors: TSR_E_NOMEM, TSR_E_INTERNAL. config_hash: of the resolved config, to
- * be compared on resume; copied. */
-tsr_status tsr_checkpoint_new(const char *config_hash,
+/* Begins the file `path`. config_hash: of the resolved config. Errors:
+ * TSR_E_IO, TSR_E_NOMEM. */
+tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
                               tsr_checkpoint_writer **out, tsr_err *err);
 
 /* Adds the members of `object` that the table names; they are copied. Doubles
- * keep their bits. Errors: TSR_E_INTERNAL (a name that is taken, or no good),
- * TSR_E_NOMEM. */
+ * keep their bits. Errors: TSR_E_INTERNAL (a name that is taken). */
 tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
                               const tsr_checkpoint_field *fields,
                               const void *object, tsr_err *err);
 
-/* Puts the file in place, as above; whatever comes of it, only free may follow.
- * Errors: TSR_E_IO (then the checkpoints that were there still are). */
-tsr_status tsr_checkpoint_commit(tsr_checkpoint_writer *writer,
-                                 const char *path, tsr_err *err);
-
-/* NULL is fine. */
-void tsr_checkpoint_writer_free(tsr_checkpoint_writer *writer);
-
-/* A new HDF5 file that lives in memory only. `file` must keep its place while
- * the file is open: the address is its name. */
-tsr_status tsr_checkpoint_image_new(hid_t *file, tsr_err *err);
-
-/* Its bytes with the seal behind them; caller frees. */
-tsr_status tsr_checkpoint_image_take(hid_t file, char **content, size_t *size,
-                                     tsr_err *err);
+/* Puts the file in place where `status` is TSR_OK, else takes it away and
+ * returns `status`; frees. NULL is fine. Errors: TSR_E_IO (then the checkpoints
+ * that were there still are). */
+tsr_status tsr_checkpoint_end(tsr_checkpoint_writer *writer, tsr_status status,
+                              tsr_err *err);
 
 /* ---- reading ---- */
 

@@ -82,11 +82,9 @@ static tsr_status read_unit(tsr_h5md *h, hid_t file, tsr_err *err)
     return status;
 }
 
-static tsr_status look(hid_t file, void *context, tsr_err *err)
+static tsr_status look(tsr_h5md *h, tsr_err *err)
 {
-    tsr_h5md *h = context;
-    free(h->group);
-    h->group = NULL;
+    const hid_t file = h->input.file;
     if (tsr_hdf5_has(file, "particles"))
         H5Literate_by_name(file, "particles", H5_INDEX_NAME, H5_ITER_INC, NULL,
                            look_at, h, H5P_DEFAULT);
@@ -104,9 +102,12 @@ tsr_status tsr_h5md_open(const char *path, tsr_h5md **out, tsr_err *err)
     tsr_h5md *h = calloc(1, sizeof *h);
     *out = NULL;
     TSR_TRY(tsr_allocated(h, err));
-    h->input.file = -1;
-    const tsr_status status =
-        tsr_hdf5_input_open(path, look, h, &h->input, err);
+    tsr_status status = tsr_hdf5_input_open(path, &h->input, err);
+    if (status == TSR_OK) {
+        status = look(h, err);
+        if (status != TSR_OK)
+            tsr_wrap(err, status, "'%s'", path);
+    }
     if (status != TSR_OK) {
         tsr_h5md_free(h);
         return status;

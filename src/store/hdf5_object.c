@@ -1,20 +1,12 @@
-/* Small pieces of HDF5's interface with its errors as ours. A file that
- * somebody writes may be opened in the moment of a commit, so opening tries
- * again for a while. */
+/* Small pieces of HDF5's interface with its errors as ours. */
 #include "store/hdf5_object.h"
-
-#include "store/journal.h"
 
 #include <hdf5_hl.h>
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 void tsr_hdf5_quiet(void)
 {
@@ -91,13 +83,15 @@ hid_t tsr_hdf5_text_type(void)
     return type;
 }
 
-static tsr_status write_attribute(hid_t object, const char *name, hid_t type,
-                                  hid_t space, const void *value, tsr_err *err)
+tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
+                              hsize_t n, const void *value, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     hid_t attribute = H5I_INVALID_HID;
+    hid_t space =
+        n == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, NULL);
 
-    if (space < 0 ||
+    if (type < 0 || space < 0 ||
         (attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT,
                                 H5P_DEFAULT)) < 0 ||
         H5Awrite(attribute, type, value) < 0)
@@ -108,29 +102,21 @@ static tsr_status write_attribute(hid_t object, const char *name, hid_t type,
     return status;
 }
 
-tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
-                              const void *value, tsr_err *err)
-{
-    return write_attribute(object, name, type, H5Screate(H5S_SCALAR), value,
-                           err);
-}
-
-tsr_status tsr_hdf5_attribute_list(hid_t object, const char *name, hid_t type,
-                                   hsize_t n, const void *value, tsr_err *err)
-{
-    return write_attribute(object, name, type, H5Screate_simple(1, &n, NULL),
-                           value, err);
-}
-
-tsr_status tsr_hdf5_text(hid_t object, const char *name, const char *text,
-                         tsr_err *err)
+tsr_status tsr_hdf5_texts(hid_t object, tsr_err *err, ...)
 {
     hid_t type = tsr_hdf5_text_type();
+    tsr_status status = TSR_OK;
+    va_list pairs;
 
-    if (type < 0)
-        return tsr_hdf5_fail(err, TSR_E_IO, "cannot make a text type");
-    tsr_status status = tsr_hdf5_attribute(object, name, type, &text, err);
-    H5Tclose(type);
+    va_start(pairs, err);
+    for (const char *name;
+         status == TSR_OK && (name = va_arg(pairs, const char *)) != NULL;) {
+        const char *text = va_arg(pairs, const char *);
+        if (text != NULL)
+            status = tsr_hdf5_attribute(object, name, type, 0, &text, err);
+    }
+    va_end(pairs);
+    tsr_hdf5_close(type);
     return status;
 }
 
@@ -198,15 +184,6 @@ long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
     tsr_hdf5_close(space);
     H5Aclose(attribute);
     return value;
-}
-
-int tsr_hdf5_text_is(hid_t object, const char *name, const char *text)
-{
-    char *found = tsr_hdf5_attribute_text(object, name);
-    const int same = text == NULL ? found == NULL
-                                  : found != NULL && strcmp(found, text) == 0;
-    free(found);
-    return same;
 }
 
 /* ---- data sets ---- */

@@ -13,7 +13,7 @@
  * (Debian's is one) keeps this setting for each thread, so every entry point
  * that calls HDF5 begins with it. Cheap. The first call also keeps HDF5 from
  * closing what is open when the process exits: HDF5 1.10 crashes there after a
- * failed write, and what a commit has not written is to be lost. */
+ * failed write. */
 void tsr_hdf5_quiet(void);
 
 /* As tsr_fail, with the innermost reason that HDF5 gives put behind the
@@ -38,19 +38,15 @@ int tsr_hdf5_track_order(hid_t create);
 /* UTF-8 of variable length; caller closes; < 0 with HDF5's error stack. */
 hid_t tsr_hdf5_text_type(void);
 
-/* A new scalar attribute. Errors: TSR_E_IO. */
+/* A new attribute of n values; n = 0: a scalar. Errors: TSR_E_IO. */
 tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
-                              const void *value, tsr_err *err);
+                              hsize_t n, const void *value, tsr_err *err);
 
-/* The same with n values. */
-tsr_status tsr_hdf5_attribute_list(hid_t object, const char *name, hid_t type,
-                                   hsize_t n, const void *value, tsr_err *err);
-
-/* A new text attribute of any length (netCDF: NC_STRING): it lies in the heap
- * of the file, not in the object's header with its 64 KiB (the text of a config
- * can exceed that). Errors: TSR_E_IO. */
-tsr_status tsr_hdf5_text(hid_t object, const char *name, const char *text,
-                         tsr_err *err);
+/* New text attributes: pairs of a name and its text, then NULL. Where a text is
+ * NULL, there is no attribute. Texts may have any length (netCDF: NC_STRING):
+ * they lie in the heap of the file, not in the object's header with its 64 KiB
+ * (the text of a config can exceed that). Errors: TSR_E_IO. */
+tsr_status tsr_hdf5_texts(hid_t object, tsr_err *err, ...);
 
 /* A text attribute, of fixed or variable length; caller frees; NULL where there
  * is none. */
@@ -59,9 +55,6 @@ char *tsr_hdf5_attribute_text(hid_t object, const char *name);
 /* A scalar integer attribute; `otherwise` where there is none. */
 long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
                                      long long otherwise);
-
-/* Whether a text attribute is `text`, or absent where that is NULL. */
-int tsr_hdf5_text_is(hid_t object, const char *name, const char *text);
 
 /* ---- data sets ---- */
 

@@ -5,19 +5,16 @@
  * observed_data, constant_data and warmup_*; a dimension scale attached to
  * every axis of every variable; dims chain, draw, then the variable's own.
  *
- * What survives. Appended draws stay in memory until tsr_trace_flush, or until
- * a group holds 4 MiB of them; the file changes only while one of these two
- * commits, and a commit is whole or not at all (store/hdf5_store.h). Killed at
- * any moment, or by a power cut, the file opens and holds every draw of the
- * last commit, or of the one under way; its journal PATH.journal is part of it
- * until a reader or tsr_trace_reopen has finished that commit. A full disk
- * leaves the file as the last commit did. The file is not locked: a reader may
- * open it while the run goes on, and sees the last commit. One thread at a time
- * may use a trace. */
+ * The file is written in one go, and replaced as a whole when it is to hold
+ * more draws, with a seal that readers verify (store/hdf5_store.h). While a run
+ * goes on, and after a kill, the newest draws are in the log beside it
+ * (store/draw_log.h); whoever opens the file sees those too. One thread at a
+ * time may use a trace. */
 #ifndef TSR_STORE_TRACE_H
 #define TSR_STORE_TRACE_H
 
 #include "core/status.h"
+#include "store/draw_log.h"
 
 typedef enum {
     TSR_TRACE_POSTERIOR,
@@ -56,37 +53,24 @@ typedef struct {
     const char *text;
 } tsr_trace_attribute;
 
+/* A file that is being written. */
 typedef struct tsr_trace tsr_trace;
 
-/* Creates the file (TSR_E_IO where it is there already or cannot be; what was
- * begun is removed again). TSR_E_INTERNAL: the variables contradict each other,
- * or a name cannot be a netCDF name. Everything is copied. Every
- * group also gets created_at (UTC, ISO 8601), inference_library "tessera" and
- * inference_library_version; `attribute` [n_attribute] goes to the root and to
- * posterior (config text, device, kernel hash, seed ...). */
+/* Begins a file; tsr_trace_close puts it in its place. TSR_E_INTERNAL: the
+ * variables contradict each other, or a name cannot be a netCDF name; TSR_E_IO.
+ * Everything is copied. Every group also gets created_at (UTC, ISO 8601),
+ * inference_library "tessera" and inference_library_version; `attribute`
+ * [n_attribute] goes to the root and to posterior (config text, device, kernel
+ * hash, seed ...). */
 tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
                             const tsr_trace_variable *variable, int n_attribute,
                             const tsr_trace_attribute *attribute,
                             tsr_trace **out, tsr_err *err);
 
-/* Opens a file that tsr_trace_create made, with the same declaration, and cuts
- * every group back to its first n_keep[group] draws; what is appended then
- * makes every data set equal, bit by bit, to that of a run that never stopped.
- * A commit that was interrupted is finished first. Attributes (created_at) and
- * what tsr_trace_put wrote stay. The file is changed by nothing but the cut.
- * n_keep of a group without draws is ignored. Errors: TSR_E_DATA (damaged; not
- * as declared, with the first difference; fewer draws than n_keep, then nothing
- * is cut), TSR_E_NOINPUT (no such file), TSR_E_IO. */
-tsr_status tsr_trace_reopen(const char *path, int n_chain, int n_variable,
-                            const tsr_trace_variable *variable,
-                            const int n_keep[TSR_TRACE_N_GROUP],
-                            tsr_trace **out, tsr_err *err);
-
 /* Appends n_draw draws of variable number v (in the order of creation).
  * value [n_chain][n_draw][n]. Every variable of one group must get the same
- * number of draws before tsr_trace_flush. Cost: a copy; see above for when the
- * file is written. Errors: TSR_E_IO, also for every call after a write failed;
- * TSR_E_NOMEM; TSR_E_INTERNAL (v has no draws). */
+ * number of draws before tsr_trace_close. Errors: TSR_E_IO; TSR_E_INTERNAL (v
+ * has no draws). */
 tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
                             const double *value, tsr_err *err);
 
@@ -94,22 +78,31 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
 tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
                          tsr_err *err);
 
-/* Brings the file on disk to a state that a reader can open. Errors: TSR_E_IO;
- * TSR_E_INTERNAL (variables of a group differ in draws; nothing is written). */
-tsr_status tsr_trace_flush(tsr_trace *trace, tsr_err *err);
-
-/* Flushes and closes; frees, also when it fails. NULL is fine. */
+/* Puts the file in its place, at once and whole; frees, also when it fails.
+ * NULL is fine. Errors: TSR_E_IO; TSR_E_INTERNAL (variables of a group differ
+ * in draws): the file that was there before stays. */
 tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err);
+
+/* Takes away what was begun; frees. NULL is fine. */
+void tsr_trace_discard(tsr_trace *trace);
+
+/* Replaces the file by one with the draws of the log. keep: the draws of
+ * warm-up and those kept that it is to have, no more and no fewer; NULL: all
+ * that there are. A file that has them already is not written. Errors:
+ * TSR_E_NOINPUT, TSR_E_DATA (damaged; of another run; fewer draws than `keep`),
+ * TSR_E_IO; the file then is as it was. */
+tsr_status tsr_trace_update(const char *path, const tsr_draw_records *log,
+                            const long keep[TSR_DRAWN_N_KIND], tsr_err *err);
 
 /* ---- reading, for summary and later analysis ---- */
 
 typedef struct tsr_trace_reader tsr_trace_reader;
 
-/* Opens any InferenceData file that holds draws as (chain, draw, ...). Beside a
- * run that goes on it shows the last commit. After a kill it finishes a commit
- * that was interrupted; where it may not write, it shows the file as if it had.
- * Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or damaged),
- * TSR_E_IO. */
+/* Opens any InferenceData file that holds draws as (chain, draw, ...), with the
+ * draws that a log beside it has more. These are put into the file itself where
+ * no process works on the run and the folder can be written, else into a copy
+ * in TMPDIR. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or
+ * damaged), TSR_E_IO. */
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err);
 void tsr_trace_reader_free(tsr_trace_reader *reader);

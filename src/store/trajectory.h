@@ -15,15 +15,16 @@
  * atoms: as the ATOM records of model.pdb. MDAnalysis takes the first group by
  * name, so atoms it is. All step and time are one data set with many names.
  *
- * What survives a kill is what tsr_trajectory_flush has committed, or what was
- * committed because more than 1 MiB was waiting; a commit is whole or not at
- * all (store/hdf5_store.h). One thread at a time may use a trajectory, and any
- * two, since HDF5 is behind both. A trajectory that waits costs one file
- * descriptor. */
+ * The file is written in one go, and replaced as a whole when it is to hold
+ * more frames, with a seal that readers verify (store/hdf5_store.h). While a
+ * run goes on, and after a kill, the newest frames are in the log beside it
+ * (store/draw_log.h); whoever opens the file sees those too. One thread at a
+ * time may use a trajectory, and any two, since HDF5 is behind both. */
 #ifndef TSR_STORE_TRAJECTORY_H
 #define TSR_STORE_TRAJECTORY_H
 
 #include "core/status.h"
+#include "store/draw_log.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,55 +48,51 @@ typedef struct {
 
 typedef struct tsr_trajectory tsr_trajectory;
 
-/* Creates the file. Errors: TSR_E_IO (it is there already, or cannot be made;
- * what was begun is removed), TSR_E_INTERNAL (a spec without particles, or two
- * observables of one name), TSR_E_NOMEM. The spec is copied. */
+/* Begins a file; tsr_trajectory_close puts it in its place. Errors: TSR_E_IO,
+ * TSR_E_INTERNAL (a spec without particles, or with more than 16 observables),
+ * TSR_E_NOMEM. */
 tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
                                  tsr_trajectory **out, tsr_err *err);
 
-/* Opens a file that was created with the same spec, finishes a commit that was
- * interrupted, and cuts back to n_keep frames; what is appended then makes
- * every data set equal to that of a run that never stopped. Errors:
- * TSR_E_NOINPUT, TSR_E_DATA (damaged; of another spec, says where; fewer frames
- * than n_keep, then nothing is cut), TSR_E_IO. */
-tsr_status tsr_trajectory_reopen(const char *path,
-                                 const tsr_trajectory_spec *spec, int n_keep,
-                                 tsr_trajectory **out, tsr_err *err);
+/* Appends n frames.
+ * step        [n] of the draws; above those of the frames before
+ * atom        [n][n_atom][3]     Angstrom; NULL where n_atom is 0
+ * body        [n][n_body][3]     Angstrom; NULL where n_body is 0
+ * observable  [n][n_observable]
+ * Errors: TSR_E_IO; TSR_E_NOMEM. */
+tsr_status tsr_trajectory_append(tsr_trajectory *trajectory, int n,
+                                 const int64_t *step, const float *atom,
+                                 const float *body, const double *observable,
+                                 tsr_err *err);
 
-/* Appends a frame.
- * step        of the draw; above that of the frame before
- * atom        [n_atom][3]     Angstrom; NULL where n_atom is 0
- * body        [n_body][3]     Angstrom; NULL where n_body is 0
- * observable  [n_observable]
- * Errors: TSR_E_IO, also for every call after a write failed; TSR_E_INTERNAL.
- */
-tsr_status tsr_trajectory_append(tsr_trajectory *trajectory, int64_t step,
-                                 const double *atom, const double *body,
-                                 const double *observable, tsr_err *err);
-
-/* Brings all frames to the disk; nothing where there are no new ones. */
-tsr_status tsr_trajectory_flush(tsr_trajectory *trajectory, tsr_err *err);
-
-/* The same for n of them, synced together. On a busy ext4 that took as long as
- * one by one (3 s for 512 files). Where one fails, the others are flushed. */
-tsr_status tsr_trajectory_flush_all(tsr_trajectory *const *trajectory, int n,
-                                    tsr_err *err);
-
-/* Flushes and closes; frees, also when it fails. NULL is fine. */
+/* Puts the file in its place, at once and whole; frees, also when it fails.
+ * NULL is fine. Errors: TSR_E_IO; the file that was there before stays. */
 tsr_status tsr_trajectory_close(tsr_trajectory *trajectory, tsr_err *err);
 
-/* Bytes that n_frame frames take: *most as an upper bound, and *expected after
- * compression: coordinates shrink to 0.84 of their size (0.83 to 0.85 for 12
- * proteins in random orientations, float32, shuffled, deflate 1). */
-void tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame,
-                          double *expected, double *most);
+/* Takes away what was begun; frees. NULL is fine. */
+void tsr_trajectory_discard(tsr_trajectory *trajectory);
+
+/* Replaces the file by one with the frames of the log, whose observables are in
+ * the order of their names. keep[TSR_DRAWN_FRAMES]: how many frames it is to
+ * have, no more and no fewer; NULL: all that there are. A file that has them
+ * already is not written. Errors: TSR_E_NOINPUT, TSR_E_DATA (damaged; of
+ * another run; fewer frames than `keep`), TSR_E_IO; the file then is as it was.
+ */
+tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
+                                 const long keep[TSR_DRAWN_N_KIND],
+                                 tsr_err *err);
+
+/* Bytes that n_frame frames take, about: coordinates shrink to 0.84 of their
+ * size (0.83 to 0.85 for 12 proteins in random orientations, float32, shuffled,
+ * deflate 1). */
+double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame);
 
 /* ---- reading ---- */
 
 typedef struct tsr_trajectory_reader tsr_trajectory_reader;
 
-/* Beside a run that goes on, it shows the last commit. Errors: TSR_E_NOINPUT,
+/* As tsr_trace_open. Errors: TSR_E_NOINPUT,
  * TSR_E_DATA (not H5MD as above, or damaged), TSR_E_IO. */
 tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
                                tsr_err *err);

@@ -100,11 +100,16 @@ def stop_once(length, words):
         return *kill_after(pause, words), "kill"
     what = chance.choice(["kill", "tear", "tear", "cut", "cut", "cut", "ENOSPC",
                           "ENOSPC+", "EIO", "EDQUOT+"])
-    return *fault_at(chance.randrange(1, 400), what, words), what
+    return *fault_at(chance.randrange(1, 1500), what, words), what
 
 
 def hurt(path):
-    """Cuts a file short, or flips one byte of it."""
+    """Cuts a file short, or flips one byte of it.
+
+    A kill may have come when it had two names, as the newest checkpoint and as the one
+    before: only the first is hurt.
+    """
+    os.replace(shutil.copy(path, f"{path}.copy"), path)
     size = os.path.getsize(path)
     with open(path, "r+b") as file:
         if chance.random() < 0.5:

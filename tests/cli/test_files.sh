@@ -18,8 +18,8 @@ expect "simulate" 0 "" "$program" simulate good.yaml --output good.dat
 expect "a run" 0 "" "$program" run good.yaml
 
 # ---- a refused run takes nothing away ----
-for file in config.yaml run.lock trace.h5 trace.h5.journal trajectory-000.h5 \
-    trajectory-001.h5.journal trajectory-000-2.h5 checkpoint.h5 \
+for file in config.yaml run.lock trace.h5 draws.log trajectory-000.h5 \
+    trajectory-000-2.h5 checkpoint.h5 \
     checkpoint.h5.previous checkpoint.h5.tmp model.pdb run.log input; do
     mkdir mine
     echo precious >"mine/$file"

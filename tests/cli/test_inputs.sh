@@ -150,10 +150,9 @@ run,run_missing,run_empty,run_noise,run_cut 0 0 0 1 0 0 0 0 0 0 |
 run_folder,run_loop 74 0 0 1 0 0 0 0 0 0 | cannot open log file
 checkpoint_missing                66 0  0  1  0  0  0  0  0 0 | no checkpoint
 checkpoint_empty,checkpoint_noise,checkpoint_cut,checkpoint_flip0,checkpoint_flip5 65 0 0 1 0 0 0 0 0 0 | damaged
-checkpoint_folder 65 0 0  1  0  0  0  0  0  0 | Is a directory
+checkpoint_folder 65 0 0  1  0  0  0  0  0  0 | damaged
 checkpoint_loop 74 0 0  1  0  0  0  0  0  0 | is a symbolic link
 trace_empty,trace_noise,trace_cut,trace_folder,trace_flip0,trace_flip5,trace_flip8,status_segv,scales_crash 65 65 65 65 65 65 0 65 65 65 | trace.h5': the file is damaged
-journal_at_2e42                   65 65 65 65 65 65 0  65 65 65 | trace.h5.journal.*damaged
 trace_missing 66 0 66 66 66 66 66 66 66 66 | missing|without a trace
 trace_loop 74 0 66 66 66 66 66 66 66 66 | symbolic link|cannot open|without a trace
 trajectory-000_empty,trajectory-000_noise,trajectory-000_cut,trajectory-000_flip0,trajectory-000_flip5 65 0 0 1 0 0 0 0 0 0 | trajectory-000.h5': the file is damaged
@@ -234,6 +233,6 @@ fifo         66 66  -  -  -  - |
 trace_link   74 0  0  1  0  0  0  0  0  0 | trace.h5.*symbolic link
 0 | | ! $T status ../forged_future | grep -e '-[0-9]* s ago'
 0 | | $T init ../model.pdb -o 'a;b.yaml' 2>&1 | grep -qF "check 'a;b.yaml'"
-74 | trace.h5 | $T run ../good.yaml -o new --set sampler.draws=1000000 --set output.checkpoint_every=0 & p=$!; until [ -s new/trace.h5 ]; do sleep 0.1; done; sleep 1; truncate -s 1000 new/trace.h5; wait $p
+74 | trace.h5 | $T run ../good.yaml -o new --set sampler.draws=1000000 --set output.checkpoint_every=0 & p=$!; until [ -s new/trace.h5 ]; do sleep 0.1; done; sleep 1; truncate -s 1000 new/trace.h5; kill $p; wait $p
 END
 exit $bad

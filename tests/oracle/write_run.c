@@ -51,6 +51,7 @@ static tsr_status write_model(const char *path, tsr_err *err)
 static tsr_status write_trajectory(const char *path, tsr_err *err)
 {
     static double xyz[N_ATOM][3];
+    static float single[N_ATOM][3];
     const tsr_trajectory_observable observable[] = {
         {"lp", NULL}, {"rg", "Angstrom"}, {"weight", NULL}};
     const tsr_trajectory_spec spec = {.n_atom = N_ATOM,
@@ -61,15 +62,16 @@ static tsr_status write_trajectory(const char *path, tsr_err *err)
     tsr_trajectory *t;
     tsr_status status = tsr_trajectory_create(path, &spec, &t, err);
 
-    for (int f = 0; f < N_FRAME + 1 && status == TSR_OK; f++) {
+    for (int f = 0; f < N_FRAME && status == TSR_OK; f++) {
         const double value[] = {-f, 20 + f, 0.5};
+        const int64_t step = 10 * f;
         conformation(f, xyz);
-        status = tsr_trajectory_append(t, 10 * f, &xyz[0][0], &xyz[0][0], value,
+        for (int i = 0; i < 3 * N_ATOM; i++)
+            single[i / 3][i % 3] = (float)xyz[i / 3][i % 3];
+        status = tsr_trajectory_append(t, 1, &step, single[0], single[0], value,
                                        err);
-        if (f < N_FRAME && status == TSR_OK) /* the last one is lost */
-            status = tsr_trajectory_flush(t, err);
     }
-    return status;
+    return status == TSR_OK ? tsr_trajectory_close(t, err) : status;
 }
 
 static tsr_status write_trace(const char *path, tsr_err *err)
@@ -100,9 +102,7 @@ static tsr_status write_trace(const char *path, tsr_err *err)
         status = tsr_trace_append(trace, 0, 2, &rg[0][0], err);
     for (int v = 1; v < 3 && status == TSR_OK; v++)
         status = tsr_trace_append(trace, v, 2, &value[0][0][0], err);
-    if (status == TSR_OK)
-        status = tsr_trace_flush(trace, err);
-    return status;
+    return status == TSR_OK ? tsr_trace_close(trace, err) : status;
 }
 
 static tsr_status write_checkpoint(const char *path, tsr_err *err)
@@ -119,14 +119,11 @@ static tsr_status write_checkpoint(const char *path, tsr_err *err)
          sizeof chain.value + sizeof chain.counter, 0, 0},
         {0}};
     tsr_checkpoint_writer *writer;
-    tsr_status status = tsr_checkpoint_new("00ff", &writer, err);
+    tsr_status status = tsr_checkpoint_new(path, "00ff", &writer, err);
 
     if (status == TSR_OK)
         status = tsr_checkpoint_put(writer, fields, &chain, err);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_commit(writer, path, err);
-    tsr_checkpoint_writer_free(writer);
-    return status;
+    return tsr_checkpoint_end(writer, status, err);
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "store/trajectory.h"
+#include "tests/frame.h"
 
 #include <gsl/gsl_randist.h>
 
@@ -52,7 +53,7 @@ static tsr_status write_chain(const char *directory, const tsr_model_atoms *m,
             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     for (int f = 0; f < n_frame && status == TSR_OK; f++) {
         conformation(m, rng, x);
-        status = tsr_trajectory_append(trajectory, f, x[0], NULL, NULL, err);
+        status = frame_append(trajectory, f, m->n_atom, x[0], err);
     }
     tsr_status closed =
         tsr_trajectory_close(trajectory, status == TSR_OK ? err : NULL);

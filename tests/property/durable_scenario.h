@@ -67,45 +67,88 @@ static const tsr_trace_variable durable_variables[TRACE_VARIABLES] = {
 
 static const int durable_draws[MOST_COMMITS] = {0, 40, 41, 1700, 2400, 2400};
 
-static tsr_status durable_append(tsr_trace *trace, int from, int to)
+/* A record of draws from..to, as a run appends them. */
+static tsr_status durable_append(tsr_draw_log *log, int from, int to)
 {
-    tsr_status status = TSR_OK;
-
-    for (int v = 0; v < TRACE_OBSERVED && status == TSR_OK && to > from; v++) {
-        const int n = durable_variables[v].n, count = to - from;
-        double *value =
-            malloc((size_t)(TRACE_CHAINS * count * n) * sizeof *value);
-        if (value == NULL)
-            return TSR_E_NOMEM;
-        double *at = value;
+    const size_t n = TRACE_CHAINS * (size_t)(to - from);
+    char *value = malloc(n * 22 * sizeof(double) + 1), *at = value;
+    if (value == NULL)
+        return TSR_E_NOMEM;
+    for (int v = 0; v < TRACE_OBSERVED; v++)
         for (int c = 0; c < TRACE_CHAINS; c++)
             for (int d = from; d < to; d++)
-                for (int k = 0; k < n; k++)
-                    *at++ = durable_value(v, c, d, k);
-        status = tsr_trace_append(trace, v, count, value, NULL);
-        free(value);
-    }
+                for (int k = 0; k < durable_variables[v].n; k++) {
+                    const double one = durable_value(v, c, d, k);
+                    const float single = (float)one;
+                    const int is_single = durable_variables[v].single;
+                    const size_t width = is_single ? sizeof single : sizeof one;
+                    memcpy(at, is_single ? (const void *)&single : &one, width);
+                    at += width;
+                }
+    const tsr_draw_record one = {.kind = TSR_DRAWN_KEPT,
+                                 .first = from,
+                                 .n = to - from,
+                                 .n_chain = 1,
+                                 .n_state = 1,
+                                 .size = (size_t)(at - value)};
+    tsr_status status = tsr_draw_log_begin(log, &one, NULL);
+    if (status == TSR_OK)
+        status = tsr_draw_log_part(log, value, NULL);
+    free(value);
     return status;
 }
 
-/* Commits number `first` and on, then the end. */
-static int durable_go_on(tsr_trace *trace, int first, void (*report)(void))
+static tsr_draw_log *durable_log(const char *path)
 {
-    tsr_err err;
-    for (int i = first; i < 5; i++) {
-        tsr_status status =
-            durable_append(trace, durable_draws[i - 1], durable_draws[i]);
+    char directory[256];
+    tsr_draw_log *log = NULL;
+    snprintf(directory, sizeof directory, "%.*s",
+             (int)(strrchr(path, '/') - path), path);
+    (void)tsr_draw_log_new(directory, &log, NULL);
+    return log;
+}
+
+typedef tsr_status durable_update(const char *path, const tsr_draw_records *log,
+                                  const long keep[TSR_DRAWN_N_KIND],
+                                  tsr_err *err);
+
+/* What the log has goes into the file; draws < 0: all of it. */
+static tsr_status durable_put(const char *path, durable_update *update,
+                              tsr_draw_log *log, long draws)
+{
+    const long keep[TSR_DRAWN_N_KIND] = {
+        [TSR_DRAWN_KEPT] = draws, [TSR_DRAWN_FRAMES] = draws};
+    tsr_draw_records records;
+    tsr_status status = tsr_draw_records_open(path, &records, NULL);
+    if (status == TSR_OK)
+        status = update(path, &records, draws < 0 ? NULL : keep, NULL);
+    tsr_draw_records_close(&records);
+    if (status == TSR_OK)
+        tsr_draw_log_drop(log);
+    return status;
+}
+
+/* Commits number `first` and on, the file being written after some of them;
+ * then the end. */
+static int durable_go_on(const char *path, int first, const int *size,
+                         tsr_status (*append)(tsr_draw_log *, int, int),
+                         durable_update *update, void (*report)(void))
+{
+    tsr_draw_log *log = durable_log(path);
+    tsr_status status = log == NULL ? TSR_E_NOMEM : TSR_OK;
+    for (int i = first; i < 5 && status == TSR_OK; i++) {
+        status = append(log, size[i - 1], size[i]);
         if (status == TSR_OK)
-            status = tsr_trace_flush(trace, &err);
-        if (status != TSR_OK) {
-            /* a trace that failed once does not come back */
-            const int again = tsr_trace_flush(trace, &err) == TSR_OK;
-            const int closed = tsr_trace_close(trace, &err) == TSR_OK;
-            return again || closed ? 5 : 3;
-        }
-        report();
+            status = tsr_draw_log_sync(log, NULL);
+        if (status == TSR_OK)
+            report();
+        if (status == TSR_OK && i == 3)
+            status = durable_put(path, update, log, -1);
     }
-    if (tsr_trace_close(trace, &err) != TSR_OK)
+    if (status == TSR_OK)
+        status = durable_put(path, update, log, -1);
+    tsr_draw_log_free(log);
+    if (status != TSR_OK)
         return 3;
     report();
     return 0;
@@ -116,33 +159,34 @@ static int durable_write_trace(const char *path, void (*report)(void))
     const double n_point = 51;
     tsr_trace *trace;
     tsr_err err;
-    if (tsr_trace_create(path, TRACE_CHAINS, TRACE_VARIABLES, durable_variables,
-                         0, NULL, &trace, &err) != TSR_OK)
-        return access(path, F_OK) == 0 && strstr(err.message, path) == NULL ? 5
-                                                                            : 3;
+    tsr_status status =
+        tsr_trace_create(path, TRACE_CHAINS, TRACE_VARIABLES, durable_variables,
+                         0, NULL, &trace, &err);
+    if (status == TSR_OK) {
+        if (tsr_trace_put(trace, TRACE_OBSERVED, &n_point, &err) != TSR_OK) {
+            tsr_trace_discard(trace);
+            return 3;
+        }
+        status = tsr_trace_close(trace, &err);
+    }
+    if (status != TSR_OK)
+        return strstr(err.message, path) == NULL ? 5 : 3;
     report();
-    if (tsr_trace_put(trace, TRACE_OBSERVED, &n_point, &err) != TSR_OK)
-        return 5;
-    return durable_go_on(trace, 1, report);
-}
-
-static void durable_keep(int n_keep[TSR_TRACE_N_GROUP], int draws)
-{
-    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
-        n_keep[g] = draws;
+    return durable_go_on(path, 1, durable_draws, durable_append,
+                         tsr_trace_update, report);
 }
 
 static int durable_write_reopened(const char *path, void (*report)(void))
 {
-    int n_keep[TSR_TRACE_N_GROUP];
-    tsr_trace *trace;
-    tsr_err err;
-    durable_keep(n_keep, durable_draws[2]);
-    if (tsr_trace_reopen(path, TRACE_CHAINS, TRACE_VARIABLES, durable_variables,
-                         n_keep, &trace, &err) != TSR_OK)
+    tsr_draw_log *log = durable_log(path);
+    const tsr_status status =
+        durable_put(path, tsr_trace_update, log, durable_draws[2]);
+    tsr_draw_log_free(log);
+    if (status != TSR_OK)
         return 3;
     report();
-    return durable_go_on(trace, 3, report);
+    return durable_go_on(path, 3, durable_draws, durable_append,
+                         tsr_trace_update, report);
 }
 
 static int durable_judge_trace(const char *path)
@@ -179,16 +223,23 @@ static int durable_judge_trace(const char *path)
     return size;
 }
 
+/* From `size` on to the end, as resume does. */
+static void durable_end(const char *path, int size, int end,
+                        tsr_status (*append)(tsr_draw_log *, int, int),
+                        durable_update *update)
+{
+    tsr_draw_log *log = durable_log(path);
+    assert_non_null(log);
+    assert_int_equal(durable_put(path, update, log, size), TSR_OK);
+    if (end > size)
+        assert_int_equal(append(log, size, end), TSR_OK);
+    assert_int_equal(durable_put(path, update, log, -1), TSR_OK);
+    tsr_draw_log_free(log);
+}
+
 static void durable_finish_trace(const char *path, int size)
 {
-    int n_keep[TSR_TRACE_N_GROUP];
-    tsr_trace *trace;
-    tsr_err err;
-    durable_keep(n_keep, size);
-    DURABLE_OK(tsr_trace_reopen(path, TRACE_CHAINS, TRACE_VARIABLES,
-                                durable_variables, n_keep, &trace, &err));
-    assert_int_equal(durable_append(trace, size, durable_draws[4]), TSR_OK);
-    DURABLE_OK(tsr_trace_close(trace, &err));
+    durable_end(path, size, durable_draws[4], durable_append, tsr_trace_update);
     assert_int_equal(durable_judge_trace(path), durable_draws[4]);
 }
 
@@ -204,39 +255,41 @@ static const tsr_trajectory_spec durable_spec = {.n_atom = FRAME_ATOMS,
                                                  .stride = 1};
 static const int durable_frames[MOST_COMMITS] = {0, 1, 40, 41, 75, 75};
 
-static tsr_status durable_append_frames(tsr_trajectory *t, int from, int to)
+static tsr_status durable_append_frames(tsr_draw_log *log, int from, int to)
 {
-    static double xyz[3 * FRAME_ATOMS];
-    tsr_status status = TSR_OK;
-    for (int f = from; f < to && status == TSR_OK; f++) {
+    const size_t n = (size_t)(to - from), n_xyz = n * 3 * FRAME_ATOMS;
+    float *value = malloc((n_xyz + 2 * n) * sizeof *value + 1);
+    if (value == NULL)
+        return TSR_E_NOMEM;
+    for (size_t i = 0; i < n_xyz; i++)
+        value[i] = (float)durable_value(8, 0, from + (int)i / (3 * FRAME_ATOMS),
+                                        (int)i % (3 * FRAME_ATOMS));
+    for (int f = from; f < to; f++) {
         const double rg = durable_value(9, 0, f, 0);
-        for (int i = 0; i < 3 * FRAME_ATOMS; i++)
-            xyz[i] = durable_value(8, 0, f, i);
-        status = tsr_trajectory_append(t, f, xyz, NULL, &rg, NULL);
+        memcpy(value + n_xyz + 2 * (f - from), &rg, sizeof rg);
     }
+    const tsr_draw_record one = {.kind = TSR_DRAWN_FRAMES,
+                                 .first = from,
+                                 .n = to - from,
+                                 .n_chain = 1,
+                                 .n_state = 1,
+                                 .size = (n_xyz + 2 * n) * sizeof *value};
+    tsr_status status = tsr_draw_log_begin(log, &one, NULL);
+    if (status == TSR_OK)
+        status = tsr_draw_log_part(log, value, NULL);
+    free(value);
     return status;
 }
 
 static int durable_write_frames(const char *path, void (*report)(void))
 {
     tsr_trajectory *t;
-    if (tsr_trajectory_create(path, &durable_spec, &t, NULL) != TSR_OK)
+    if (tsr_trajectory_create(path, &durable_spec, &t, NULL) != TSR_OK ||
+        tsr_trajectory_close(t, NULL) != TSR_OK)
         return 3;
     report();
-    for (int i = 1; i < 5; i++) {
-        if (durable_append_frames(t, durable_frames[i - 1],
-                                  durable_frames[i]) != TSR_OK ||
-            tsr_trajectory_flush(t, NULL) != TSR_OK) {
-            const int again = tsr_trajectory_flush(t, NULL) == TSR_OK;
-            const int closed = tsr_trajectory_close(t, NULL) == TSR_OK;
-            return again || closed ? 5 : 3;
-        }
-        report();
-    }
-    if (tsr_trajectory_close(t, NULL) != TSR_OK)
-        return 3;
-    report();
-    return 0;
+    return durable_go_on(path, 1, durable_frames, durable_append_frames,
+                         tsr_trajectory_update, report);
 }
 
 static int durable_judge_frames(const char *path)
@@ -267,11 +320,8 @@ static int durable_judge_frames(const char *path)
 
 static void durable_finish_frames(const char *path, int size)
 {
-    tsr_trajectory *t;
-    tsr_err err;
-    DURABLE_OK(tsr_trajectory_reopen(path, &durable_spec, size, &t, &err));
-    assert_int_equal(durable_append_frames(t, size, durable_frames[4]), TSR_OK);
-    DURABLE_OK(tsr_trajectory_close(t, &err));
+    durable_end(path, size, durable_frames[4], durable_append_frames,
+                tsr_trajectory_update);
     assert_int_equal(durable_judge_frames(path), durable_frames[4]);
 }
 
@@ -298,13 +348,10 @@ static tsr_status durable_write_checkpoint(const char *path, int number)
     state.number = number;
     for (int i = 0; i < NUMBERS; i++)
         state.value[i] = durable_value(7, 0, number, i);
-    tsr_status status = tsr_checkpoint_new("hash", &writer, NULL);
+    tsr_status status = tsr_checkpoint_new(path, "hash", &writer, NULL);
     if (status == TSR_OK)
         status = tsr_checkpoint_put(writer, durable_fields, &state, NULL);
-    if (status == TSR_OK)
-        status = tsr_checkpoint_commit(writer, path, NULL);
-    tsr_checkpoint_writer_free(writer);
-    return status;
+    return tsr_checkpoint_end(writer, status, NULL);
 }
 
 static int durable_write_checkpoints(const char *path, void (*report)(void))
@@ -345,9 +392,6 @@ static void durable_finish_checkpoint(const char *path, int size)
 {
     assert_int_equal(durable_write_checkpoint(path, size + 1), TSR_OK);
     assert_int_equal(durable_judge_checkpoint(path), size + 1);
-    char beside[300];
-    snprintf(beside, sizeof beside, "%s.tmp", path);
-    assert_int_not_equal(access(beside, F_OK), 0);
 }
 
 static const durable_scenario durable_scenarios[] = {

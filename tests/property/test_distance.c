@@ -4,6 +4,7 @@
  * temperatures. */
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
+#include "tests/record_trace.h"
 
 #include "analysis/evidence.h"
 #include "sampler/chain.h"
@@ -229,8 +230,6 @@ static void evidence_of_an_ensemble(void **state)
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
     const double *log_z = ensemble_log_z;
     char path[] = "/tmp/tessera-evidence-XXXXXX";
-    const tsr_trace_variable *variable;
-    tsr_trace *trace;
     tsr_trace_reader *reader;
     tsr_evidence e;
     tsr_err err = {0};
@@ -240,18 +239,15 @@ static void evidence_of_an_ensemble(void **state)
     s.target.n_temp = 5, s.target.t_max = 1e6, s.target.swap_every = 2;
     start_distance(&s, "11", "1.5");
     posterior_run run = posterior_run_new(&s, N_CHAIN, 2, N_DRAW);
-    const int n = tsr_record_variables(run.record, &variable);
     assert_non_null(mkdtemp(path));
     char file[64];
     snprintf(file, sizeof file, "%s/trace.h5", path);
-    posterior_must(
-        tsr_trace_create(file, N_CHAIN, n, variable, 0, NULL, &trace, &err),
-        &err);
+    tsr_draw_log *log = record_begin(file, N_CHAIN, run.record);
     posterior_warm_up(run, 3000);
     posterior_must(tsr_sampler_share(run.sampler, &err), &err);
     posterior_advance(run, N_DRAW, THIN, 0);
-    posterior_must(tsr_record_write(run.record, trace, 0, N_DRAW, &err), &err);
-    posterior_must(tsr_trace_close(trace, &err), &err);
+    posterior_must(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err), &err);
+    record_end(file, log);
     posterior_must(tsr_trace_open(file, &reader, &err), &err);
     posterior_must(tsr_evidence_make(reader, &e, &err), &err);
     tsr_trace_reader_free(reader);

@@ -1,5 +1,6 @@
-/* Whatever stops a writer, and wherever: the file is as one of two commits left
- * it, the last that was reported or the one under way, to the bit.
+/* Whatever stops a writer, and wherever: the file and its log are as one of two
+ * commits left them, the last that was reported or the one under way, to the
+ * bit.
  *
  * Each scenario runs in a process of its own under tests/support/fault.c, once
  * for file operations that it makes (here some, in slow_durable.c all) and

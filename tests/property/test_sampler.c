@@ -2,6 +2,7 @@
  * threads and engines. */
 #include "tests/chain_step.h"
 #include "tests/property/prior_sampler.h"
+#include "tests/record_trace.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/trace_compare.h"
 
@@ -297,10 +298,8 @@ static void sample_into(const split *by)
     fixture f;
     tsr_err err = {0};
     int n_done;
-    const tsr_trace_variable *variable;
     tsr_sampler *sampler;
     tsr_record *record;
-    tsr_trace *trace;
     char long_chain[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCEMKTAYIAKQRPGISFVKSHF";
     open_fixture(&f, long_chain, 0.01, "infer");
     open_engines(&f, by->n_share, by->n_chain);
@@ -310,20 +309,16 @@ static void sample_into(const split *by)
         &err);
     assert_int_equal(tsr_sampler_n_thread(sampler), by->n_worker);
     unlink(by->path);
-    int n = tsr_record_variables(record, &variable);
-    must(
-        tsr_trace_create(by->path, N_CHAIN, n, variable, 0, NULL, &trace, &err),
-        &err);
-    must(tsr_record_write_data(record, trace, &err), &err);
+    tsr_draw_log *log = record_begin(by->path, N_CHAIN, record);
     for (int phase = 1; phase >= 0; phase--)
         for (int i = 0; i < N_DRAW; i += 4) {
             must(tsr_sampler_advance(sampler, record, 4, THIN, phase, NULL,
                                      NULL, &n_done, &err),
                  &err);
             assert_int_equal(n_done, 4);
-            must(tsr_record_write(record, trace, phase, n_done, &err), &err);
+            must(tsr_record_write(record, log, phase, i, n_done, &err), &err);
         }
-    must(tsr_trace_close(trace, &err), &err);
+    record_end(by->path, log);
     tsr_sampler_free(sampler);
     tsr_record_free(record);
     close_fixture(&f);

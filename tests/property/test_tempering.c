@@ -3,6 +3,7 @@
 #include "sampler/chain.h"
 #include "sampler/sampler.h"
 #include "tests/property/importance.h"
+#include "tests/record_trace.h"
 #include "tests/trace_compare.h"
 
 #include <unistd.h>
@@ -330,17 +331,11 @@ static void sample_into(const split *by, int on_device, int contrast)
 {
     posterior_sample s;
     tsr_err err = {0};
-    const tsr_trace_variable *variable;
-    tsr_trace *trace;
     long swapped = 0;
     open_tempered(&s, N_CHAIN, on_device, contrast);
     posterior_run run = posterior_run_new(&s, N_CHAIN, by->n_thread, N_DRAW);
-    int n = tsr_record_variables(run.record, &variable);
     unlink(by->path);
-    posterior_must(
-        tsr_trace_create(by->path, N_CHAIN, n, variable, 0, NULL, &trace, &err),
-        &err);
-    posterior_must(tsr_record_write_data(run.record, trace, &err), &err);
+    tsr_draw_log *log = record_begin(by->path, N_CHAIN, run.record);
     tsr_sampler_plan_warmup(run.sampler, N_WARM * THIN, 0.5);
     for (int warm = 1; warm >= 0; warm--) {
         int total = warm ? N_WARM : N_DRAW;
@@ -348,14 +343,15 @@ static void sample_into(const split *by, int on_device, int contrast)
             int step = total - done < by->block ? total - done : by->block;
             posterior_advance(run, step, THIN, warm);
             posterior_must(
-                tsr_record_write(run.record, trace, warm, step, &err), &err);
+                tsr_record_write(run.record, log, warm, done, step, &err),
+                &err);
             done += step;
         }
     }
     for (int c = 0; c < N_CHAIN; c++)
         swapped += tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) > 0.0;
     assert_true(swapped > 0);
-    posterior_must(tsr_trace_close(trace, &err), &err);
+    record_end(by->path, log);
     posterior_run_free(run);
     posterior_close(&s);
 }

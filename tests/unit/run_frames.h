@@ -7,6 +7,7 @@
 #include "core/vec3.h"
 #include "io_files.h"
 #include "store/trajectory.h"
+#include "tests/frame.h"
 
 /* model.pdb of one glycine's CA after another. */
 static inline void run_model(int n, const double (*x)[3])
@@ -48,9 +49,8 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
             fail_msg("%s", err.message);
         for (int k = 0; k < n_frame; k++) {
             place(context, c, s, k, rng, x);
-            assert_int_equal(
-                tsr_trajectory_append(t, stride * k, x[0], NULL, NULL, &err),
-                TSR_OK);
+            assert_int_equal(frame_append(t, stride * k, n_atom, x[0], &err),
+                             TSR_OK);
         }
         assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
         gsl_rng_free(rng);

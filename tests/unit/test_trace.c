@@ -104,13 +104,6 @@ static tsr_trace *create(const char *file)
     return trace;
 }
 
-static void flush(tsr_trace *trace)
-{
-    tsr_err err;
-    if (tsr_trace_flush(trace, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-}
-
 static void finish(tsr_trace *trace)
 {
     tsr_err err;
@@ -127,15 +120,11 @@ static tsr_trace_reader *reader_of(const char *file)
     return reader;
 }
 
-/* The file holds draws 0..count of every variable, and nothing else; count < 0:
- * some number of draws, the same for all variables of a group. */
+/* The file holds draws 0..count of every variable, and nothing else. */
 static void check_draws(const char *file, int count)
 {
     tsr_trace_reader *reader = reader_of(file);
-    int group_draws[TSR_TRACE_N_GROUP];
 
-    for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
-        group_draws[g] = count;
     for (int v = 0; v < OBSERVED; v++) {
         int n_chain, n_draw, n;
         double *value;
@@ -144,9 +133,7 @@ static void check_draws(const char *file, int count)
                           &n_draw, &n, &value, &err) != TSR_OK)
             fail_msg("%s", err.message);
         assert_int_equal(n_chain, N_CHAIN);
-        if (group_draws[variable[v].group] < 0)
-            group_draws[variable[v].group] = n_draw;
-        assert_int_equal(n_draw, group_draws[variable[v].group]);
+        assert_int_equal(n_draw, count);
         assert_int_equal(n, width(v));
         const double *at = value;
         for (int c = 0; c < N_CHAIN; c++)
@@ -164,7 +151,7 @@ static void check_draws(const char *file, int count)
 /* ---- a folder for each test ---- */
 
 static char folder[64];
-static char path[128], journal[128];
+static char path[128];
 
 static int enter(void **state)
 {
@@ -172,7 +159,6 @@ static int enter(void **state)
     if (folder_make(folder, "trace") != 0)
         return -1;
     snprintf(path, sizeof path, "%s/trace.h5", folder);
-    snprintf(journal, sizeof journal, "%s/trace.h5.journal", folder);
     return 0;
 }
 
@@ -261,8 +247,7 @@ static void test_read_back(void **state)
     free(config);
 }
 
-/* Enough draws to pass the limit on held memory several times, with variables
- * out of step with each other between flushes. */
+/* Many draws, with variables out of step with each other. */
 static void test_pieces(void **state)
 {
     (void)state;
@@ -281,8 +266,6 @@ static void test_pieces(void **state)
                 append(trace, v, done, first);
             append(trace, v, done + first, piece - first);
         }
-        if (random >> 30 == 0)
-            flush(trace);
     }
     finish(trace);
     check_draws(path, TOTAL);
@@ -297,71 +280,49 @@ static void test_pieces(void **state)
 static void test_no_draws(void **state)
 {
     (void)state;
-    tsr_trace *trace = create(path);
-    flush(trace);
-    check_draws(path, 0);
-    finish(trace);
+    finish(create(path));
     check_draws(path, 0);
     assert_int_equal(tsr_trace_close(NULL, NULL), TSR_OK);
 }
 
-/* A reader beside a live run sees the last flush. */
-static void test_live(void **state)
+/* A file is there when it is whole, and stays until another is. */
+static void test_in_one_go(void **state)
 {
     (void)state;
     tsr_trace *trace = create(path);
     append_all(trace, 0, 10);
-    flush(trace);
-    append_all(trace, 10, 3);
-    check_draws(path, 10);
-    flush(trace);
-    check_draws(path, 13);
+    assert_int_not_equal(access(path, F_OK), 0);
     finish(trace);
-}
-
-static void test_killed_between_flushes(void **state)
-{
-    (void)state;
-    pid_t child = fork();
-    if (child == 0) {
-        tsr_trace *trace = create(path);
-        for (int i = 0; i < 40; i++) {
-            append_all(trace, i * 100, 100);
-            flush(trace);
-        }
-        append_all(trace, 4000, 50);
-        raise(SIGKILL);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    check_draws(path, 4000);
+    check_draws(path, 10);
+    trace = create(path);
+    append_all(trace, 0, 3);
+    check_draws(path, 10);
+    tsr_trace_discard(trace);
+    check_draws(path, 10);
+    trace = create(path);
+    append_all(trace, 0, 3);
+    finish(trace);
+    check_draws(path, 3);
 }
 
 static void test_uneven(void **state)
 {
     (void)state;
+    const double one = 1.0;
     tsr_err err;
     tsr_trace *trace = create(path);
 
     append_all(trace, 0, 4);
     append(trace, RG, 4, 2);
-    assert_int_equal(tsr_trace_flush(trace, &err), TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "'rg' has 6 draws"));
-    assert_non_null(strstr(err.message, "posterior"));
-    append(trace, WEIGHT, 4, 2);
-    append(trace, LP, 4, 2);
-    append(trace, CURVE, 4, 2);
-    flush(trace);
-    check_draws(path, 6);
-
-    const double one = 1.0;
     assert_int_equal(tsr_trace_append(trace, OBSERVED, 1, &one, &err),
                      TSR_E_INTERNAL);
     assert_int_equal(tsr_trace_put(trace, RG, &one, &err), TSR_E_INTERNAL);
     assert_int_equal(tsr_trace_put(trace, N_VARIABLE, &one, &err),
                      TSR_E_INTERNAL);
-    finish(trace);
+    assert_int_equal(tsr_trace_close(trace, &err), TSR_E_INTERNAL);
+    assert_non_null(strstr(err.message, "'rg' has 6 draws"));
+    assert_non_null(strstr(err.message, "posterior"));
+    assert_int_not_equal(access(path, F_OK), 0);
 }
 
 static void expect_refused(const tsr_trace_variable *list, int n,
@@ -387,37 +348,27 @@ static void test_declarations(void **state)
                    1, "no netCDF name");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 2}}, 1,
                    "without a dimension");
-    expect_refused((tsr_trace_variable[]){{.group = g, .name = "draw", .n = 1}},
-                   1, "taken");
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a", .n = 1},
                                           {.group = g, .name = "a", .n = 1}},
-                   2, "twice");
+                   2, "taken");
     expect_refused(
         (tsr_trace_variable[]){{.group = g, .name = "a", .dim = "q", .n = 3},
                                {.group = g, .name = "b", .dim = "q", .n = 4}},
-        2, "length 4 here and 3");
+        2, "another length");
     expect_refused(
         (tsr_trace_variable[]){{.group = g, .name = "q", .dim = "q", .n = 3}},
-        1, "name of a dimension");
+        1, "taken");
 }
 
-static void test_exists(void **state)
+static void test_no_trace(void **state)
 {
     (void)state;
-    tsr_trace *trace;
     tsr_err err;
 
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs("precious", file);
     fclose(file);
-    assert_int_equal(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0,
-                                      NULL, &trace, &err),
-                     TSR_E_IO);
-    assert_null(trace);
-    assert_non_null(strstr(err.message, path));
-    assert_non_null(strstr(err.message, "exists already"));
-
     /* HDF5's own account of it stays off stderr. */
     tsr_trace_reader *reader;
     int messages[2], terminal = dup(STDERR_FILENO);
@@ -433,13 +384,6 @@ static void test_exists(void **state)
     assert_int_equal(opened, TSR_E_DATA);
     assert_null(reader);
     assert_non_null(strstr(err.message, "HDF5"));
-    char text[16] = "";
-    file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    fclose(file);
-    assert_string_equal(text, "precious");
-
     assert_int_equal(tsr_trace_open("/dev/null/trace.h5", &reader, &err),
                      TSR_E_NOINPUT);
 }
@@ -486,23 +430,20 @@ static int run_out_of_disk(rlim_t limit)
                        access(path, F_OK) != 0
                    ? 0
                    : 3;
-    for (int i = 0; i < 200 && status == TSR_OK; i++) {
+    for (int i = 0; i < 200 && status == TSR_OK; i++)
         for (int v = 0; v < OBSERVED && status == TSR_OK; v++) {
             double *value = draws(v, i * 500, 500);
             status = tsr_trace_append(trace, v, 500, value, &err);
             free(value);
         }
-        if (status == TSR_OK && i % 8 == 7)
-            status = tsr_trace_flush(trace, &err);
-    }
+    if (status == TSR_OK)
+        status = tsr_trace_close(trace, &err);
+    else
+        tsr_trace_discard(trace);
     if (status != TSR_E_IO || strstr(err.message, path) == NULL ||
         strstr(err.message, "File too large") == NULL)
         return 4;
-    if (tsr_trace_flush(trace, &err) != TSR_E_IO)
-        return 5;
-    if (tsr_trace_append(trace, RG, 1, q, &err) != TSR_E_IO)
-        return 6;
-    return tsr_trace_close(trace, &err) == TSR_E_IO ? 0 : 7;
+    return access(path, F_OK) != 0 ? 0 : 5;
 }
 
 static void test_disk_full(void **state)
@@ -530,9 +471,6 @@ static void test_disk_full(void **state)
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text[0] != '\0')
             fail_msg("limit %ld bytes: wait status %#x, stderr '%s'",
                      (long)limits[i], (unsigned)status, text);
-        if (access(path, F_OK) == 0)
-            check_draws(path, -1);
-        unlink(path);
     }
 }
 
@@ -584,12 +522,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
         cmocka_unit_test_setup_teardown(test_pieces, enter, leave),
         cmocka_unit_test_setup_teardown(test_no_draws, enter, leave),
-        cmocka_unit_test_setup_teardown(test_live, enter, leave),
-        cmocka_unit_test_setup_teardown(test_killed_between_flushes, enter,
-                                        leave),
+        cmocka_unit_test_setup_teardown(test_in_one_go, enter, leave),
         cmocka_unit_test_setup_teardown(test_uneven, enter, leave),
         cmocka_unit_test_setup_teardown(test_declarations, enter, leave),
-        cmocka_unit_test_setup_teardown(test_exists, enter, leave),
+        cmocka_unit_test_setup_teardown(test_no_trace, enter, leave),
         cmocka_unit_test_setup_teardown(test_unwritable, enter, leave),
         cmocka_unit_test_setup_teardown(test_disk_full, enter, leave),
         cmocka_unit_test_setup_teardown(test_speed, enter, leave),

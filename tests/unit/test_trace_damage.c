@@ -39,7 +39,7 @@ static int leave(void **state)
 
 /* ---- a file, and what is done to it ---- */
 
-/* Returns its length. The sum of the pages goes from commit to commit. */
+/* Returns its length. */
 static long write_trace(void)
 {
     const tsr_trace_attribute seed = {"seed", "17"};
@@ -52,8 +52,6 @@ static long write_trace(void)
         const double value[2] = {d, 0.5 * d};
         for (int v = 0; v < N_VARIABLE; v++)
             OK(tsr_trace_append(trace, v, 1, value, &err));
-        if (d % 10 == 0)
-            OK(tsr_trace_flush(trace, &err));
     }
     OK(tsr_trace_close(trace, &err));
     assert_int_equal(stat(path, &info), 0);
@@ -112,15 +110,11 @@ static void expect_draws(int wanted)
 /* Opens the file as `resume` does. */
 static tsr_status reopen(int n_keep)
 {
-    const int keep[TSR_TRACE_N_GROUP] = {
-        [TSR_TRACE_POSTERIOR] = n_keep, [TSR_TRACE_SAMPLE_STATS] = n_keep};
-    tsr_trace *trace;
+    const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_KEPT] = n_keep};
+    const tsr_draw_records none = {.fd = -1};
     tsr_err err;
-    tsr_status status =
-        tsr_trace_reopen(path, 1, N_VARIABLE, variable, keep, &trace, &err);
-    if (status == TSR_OK)
-        OK(tsr_trace_close(trace, &err));
-    else
+    const tsr_status status = tsr_trace_update(path, &none, keep, &err);
+    if (status != TSR_OK)
         assert_non_null(strstr(err.message, path));
     return status;
 }

@@ -60,7 +60,6 @@ static tsr_trace_reader *make(const char *path)
     append(trace, RG, 1, 0, 300);
     append(trace, CURVE, N_Q, 0, 300);
     append(trace, MOVES, N_MOVE, 0, 300);
-    assert_int_equal(tsr_trace_flush(trace, NULL), TSR_OK);
     append(trace, RG, 1, 300, N_DRAW - 300);
     append(trace, CURVE, N_Q, 300, N_DRAW - 300);
     assert_int_equal(tsr_trace_put(trace, OBSERVED, q, NULL), TSR_OK);

@@ -1,0 +1,222 @@
+/* Appends records of draws to the log, and finds them again. */
+#include "store/draw_log.h"
+
+#include "core/text.h"
+#include "files/checksum.h"
+#include "files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "draws 1" on a machine of the same byte order. */
+static const uint64_t magic = UINT64_C(0x0031207377617264);
+
+typedef struct {
+    uint64_t magic, checksum; /* of all with this member 0 */
+    int64_t kind, first, n, n_chain, n_state;
+    uint64_t size;
+} header;
+
+static uint64_t checksum_of(header head)
+{
+    head.checksum = 0;
+    return tsr_checksum(0, &head, sizeof head);
+}
+
+/* ---- writing ---- */
+
+struct tsr_draw_log {
+    char *path;
+    int fd; /* < 0: there is no file */
+    int is_new;
+    size_t end, part; /* bytes: of the file, of a part */
+};
+
+tsr_status tsr_draw_log_new(const char *directory, tsr_draw_log **out,
+                            tsr_err *err)
+{
+    tsr_draw_log *log = calloc(1, sizeof *log);
+    char *path = tsr_words_of("%s/%s", directory, TSR_DRAW_LOG_NAME);
+
+    *out = log;
+    if (log == NULL || path == NULL) {
+        free(log);
+        free(path);
+        *out = NULL;
+        return tsr_no_memory(err);
+    }
+    *log = (tsr_draw_log){.path = path, .fd = -1};
+    return TSR_OK;
+}
+
+static tsr_status put(tsr_draw_log *log, const void *bytes, size_t n,
+                      tsr_err *err)
+{
+    const int failed = tsr_file_write_at(log->fd, bytes, n, log->end);
+
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", log->path,
+                        strerror(failed));
+    log->end += n;
+    return TSR_OK;
+}
+
+tsr_status tsr_draw_log_begin(tsr_draw_log *log, const tsr_draw_record *r,
+                              tsr_err *err)
+{
+    header head = {magic, 0,          (int64_t)r->kind, r->first,
+                   r->n,  r->n_chain, r->n_state,       r->size};
+
+    head.checksum = checksum_of(head);
+    if (log->fd < 0) {
+        log->fd =
+            open(log->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                 0666);
+        if (log->fd < 0)
+            return tsr_fail(err, TSR_E_IO, "cannot make '%s': %s", log->path,
+                            strerror(errno));
+        log->is_new = 1;
+        log->end = 0;
+    }
+    log->part = r->size;
+    return put(log, &head, sizeof head, err);
+}
+
+tsr_status tsr_draw_log_part(tsr_draw_log *log, const void *bytes, tsr_err *err)
+{
+    const uint64_t checksum = tsr_checksum(0, bytes, log->part);
+
+    TSR_TRY(put(log, bytes, log->part, err));
+    return put(log, &checksum, sizeof checksum, err);
+}
+
+/* An open file that somebody has removed takes what is written and loses it. */
+tsr_status tsr_draw_log_sync(tsr_draw_log *log, tsr_err *err)
+{
+    struct stat info;
+    int failed = 0;
+
+    if (log->fd < 0)
+        return TSR_OK;
+    if (fsync(log->fd) != 0 || fstat(log->fd, &info) != 0)
+        failed = errno;
+    else if (info.st_nlink == 0)
+        failed = ENOENT;
+    else if (log->is_new)
+        failed = tsr_file_sync_directory(log->path);
+    if (failed != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot write '%s': %s", log->path,
+                        strerror(failed));
+    log->is_new = 0;
+    return TSR_OK;
+}
+
+void tsr_draw_log_drop(tsr_draw_log *log)
+{
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = -1;
+    unlink(log->path);
+}
+
+void tsr_draw_log_free(tsr_draw_log *log)
+{
+    if (log == NULL)
+        return;
+    if (log->fd >= 0)
+        close(log->fd);
+    free(log->path);
+    free(log);
+}
+
+/* ---- reading ---- */
+
+/* The record at `at` of a file of `end` bytes. 0: it is not complete. */
+static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
+                       size_t *next)
+{
+    header head;
+
+    if (end - at < sizeof head ||
+        tsr_file_read_at(fd, &head, sizeof head, at) != 0 ||
+        head.magic != magic || head.checksum != checksum_of(head))
+        return 0;
+    *r = (tsr_draw_record){.kind = (tsr_drawn)head.kind,
+                           .first = (long)head.first,
+                           .n = (long)head.n,
+                           .n_chain = (int)head.n_chain,
+                           .n_state = (int)head.n_state,
+                           .size = (size_t)head.size,
+                           .at = at + sizeof head};
+    const size_t parts = (size_t)r->n_chain * (size_t)r->n_state;
+    *next = r->at + parts * (r->size + sizeof(uint64_t));
+    return *next <= end;
+}
+
+tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
+                                 tsr_err *err)
+{
+    const char *slash = strrchr(beside, '/');
+    struct stat info;
+    size_t room = 0;
+
+    *log = (tsr_draw_records){.fd = -1};
+    log->path = slash == NULL ? strdup(TSR_DRAW_LOG_NAME)
+                              : tsr_words_of("%.*s/%s", (int)(slash - beside),
+                                             beside, TSR_DRAW_LOG_NAME);
+    TSR_TRY(tsr_allocated(log->path, err));
+    log->fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (log->fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return TSR_OK;
+    if (log->fd < 0 || fstat(log->fd, &info) != 0)
+        return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", log->path,
+                        strerror(errno));
+    tsr_draw_record next;
+    for (size_t at = 0;
+         read_record(log->fd, at, (size_t)info.st_size, &next, &at);) {
+        if (log->n == room) {
+            room = 2 * room + 64;
+            tsr_draw_record *more =
+                realloc(log->record, room * sizeof *log->record);
+            TSR_TRY(tsr_allocated(more, err));
+            log->record = more;
+        }
+        log->record[log->n++] = next;
+    }
+    return TSR_OK;
+}
+
+void tsr_draw_records_close(tsr_draw_records *log)
+{
+    if (log->fd >= 0)
+        close(log->fd);
+    free(log->path);
+    free(log->record);
+    *log = (tsr_draw_records){.fd = -1};
+}
+
+tsr_status tsr_draw_records_part(const tsr_draw_records *log, size_t i,
+                                 int part, void **bytes, tsr_err *err)
+{
+    const tsr_draw_record *r = &log->record[i];
+    const size_t at = r->at + (size_t)part * (r->size + sizeof(uint64_t));
+    uint64_t checksum;
+    void *to = malloc(r->size + 1);
+
+    *bytes = to;
+    TSR_TRY(tsr_allocated(to, err));
+    if (tsr_file_read_at(log->fd, to, r->size, at) == 0 &&
+        tsr_file_read_at(log->fd, &checksum, sizeof checksum, at + r->size) ==
+            0 &&
+        checksum == tsr_checksum(0, to, r->size))
+        return TSR_OK;
+    free(to);
+    *bytes = NULL;
+    return TSR_OK;
+}
