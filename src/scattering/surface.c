@@ -1,13 +1,16 @@
 /* The part of each atom's sphere that no other sphere covers, exactly: the same
  * whichever way the molecule is turned, as points on the spheres are not.
  *
- * Most spheres of a large molecule are buried, most of these by the spheres
- * nearby alone, which are tried first. */
+ * Most spheres of a large molecule are buried, and most caps of those that are
+ * not bound nothing of what is left. Patches that make up the sphere tell both
+ * without any circle: a cap that reaches far enough beyond a patch's middle
+ * covers all of the patch; what is left lies in patches that no cap covers, and
+ * caps that do not reach one of these bound nothing. This leaves out of the
+ * exact sums over arcs what does not change them. */
 #include "scattering/surface.h"
 
 #include "core/clones.h"
 #include "core/parallel.h"
-#include "core/pool.h"
 #include "core/vec3.h"
 #include "molecule/points.h"
 
@@ -37,15 +40,10 @@ typedef struct {
     double from, to;
 } interval;
 
-/* n axis > h for n on the unit sphere; s = sqrt(1 - h^2). */
-typedef struct {
-    double axis[3], h, s;
-} cap;
-
 /* A circle's plane: axis, u and v are right-handed; n(t) = h axis + s e(t),
  * e = u cos t + v sin t. */
 typedef struct {
-    const cap *c;
+    const tsr_cap *c;
     double u[3], v[3];
 } circle;
 
@@ -58,23 +56,39 @@ typedef struct {
     double *from, *length;
 } caps_row;
 
-/* What a thread needs for one sphere. */
-typedef struct {
-    int *near;         /* [n] spheres */
-    cap *caps;         /* [n] the largest first, none within another */
+struct tsr_cap_room {
     interval *covered; /* [n + 2] of one circle */
     caps_row row;
     /* Sums over arcs, in the caps' own sense of rotation. */
     double angle, vector[3];
     int n_arc;
-} scratch;
+};
 
-static void fill_row(int n, scratch *s)
+/* ---- room ---- */
+
+tsr_cap_room *tsr_cap_room_new(int n, tsr_pool *pool)
+{
+    const size_t row = (size_t)n + LANES;
+    tsr_cap_room *s = tsr_pool_new(pool, 1, sizeof *s);
+    if (s == NULL)
+        return NULL;
+    tsr_pool_array(pool, s->covered, n + 2);
+    tsr_pool_array(pool, s->row.x, 6 * row);
+    if (s->covered == NULL || s->row.x == NULL)
+        return NULL;
+    double **part[] = {&s->row.y, &s->row.z, &s->row.h, &s->row.from,
+                       &s->row.length};
+    for (size_t i = 0; i < 5; i++)
+        *part[i] = s->row.x + (i + 1) * row;
+    return s;
+}
+
+static void fill_row(int n, const tsr_cap *caps, tsr_cap_room *s)
 {
     caps_row *r = &s->row;
     r->n = (n + LANES - 1) / LANES * LANES;
     for (int k = 0; k < r->n; k++) {
-        const cap *c = &s->caps[k < n ? k : 0];
+        const tsr_cap *c = &caps[k < n ? k : 0];
         r->x[k] = c->axis[0];
         r->y[k] = c->axis[1];
         r->z[k] = c->axis[2];
@@ -84,7 +98,7 @@ static void fill_row(int n, scratch *s)
 
 /* ---- one circle ---- */
 
-static circle plane_of(const cap *c)
+static circle plane_of(const tsr_cap *c)
 {
     circle p = {.c = c};
     int least = 0;
@@ -135,6 +149,12 @@ static double angle_of(double pseudo)
     return angle < 0.0 ? angle + 2.0 * pi : angle;
 }
 
+static int add_interval(interval *list, int n, double from, double to)
+{
+    return to <= 4.0 ? merge(list, n, from, to)
+                     : merge(list, merge(list, n, 0.0, to - 4.0), from, 4.0);
+}
+
 /* What each cap covers of a circle: an interval about its direction (a, b) as
  * seen there, its beginning and its length; ALL, and less than 0 where nothing
  * is covered. One that rounding turns around is nothing, or all. */
@@ -183,7 +203,7 @@ TSR_CLONES static double farthest(int n, double at, const double *restrict from,
 
 /* Whether the caps but j cover all of its circle: from 0 on, each time by the
  * interval that goes farthest. */
-static int is_covered(const circle *p, int j, scratch *s)
+static int is_covered(const circle *p, int j, tsr_cap_room *s)
 {
     caps_row *r = &s->row;
     double frame[9], at = 0.0, done = 0.0;
@@ -237,7 +257,7 @@ static double short_arc(const circle *p, double from, double to)
            triangle(p->c->axis, a, b);
 }
 
-static void add_arc(const circle *p, double from, double to, scratch *s)
+static void add_arc(const circle *p, double from, double to, tsr_cap_room *s)
 {
     int n = (int)ceil((to - from) / (0.5 * pi));
     double h = p->c->h, sine = p->c->s;
@@ -252,21 +272,18 @@ static void add_arc(const circle *p, double from, double to, scratch *s)
 }
 
 /* The arcs of circle j that no other cap covers. */
-static void follow(int j, int n, scratch *s)
+static void follow(int j, int n, const tsr_cap *caps, tsr_cap_room *s)
 {
-    circle p = plane_of(&s->caps[j]);
+    circle p = plane_of(&caps[j]);
     const caps_row *r = &s->row;
     int n_covered = 0;
     double end = 0.0;
     if (is_covered(&p, j, s))
         return;
     for (int k = 0; k < n; k++)
-        if (r->length[k] >= 0.0) {
-            const double from = r->from[k], to = from + r->length[k];
-            if (to > 4.0)
-                n_covered = merge(s->covered, n_covered, 0.0, to - 4.0);
-            n_covered = merge(s->covered, n_covered, from, fmin(to, 4.0));
-        }
+        if (r->length[k] >= 0.0)
+            n_covered = add_interval(s->covered, n_covered, r->from[k],
+                                     r->from[k] + r->length[k]);
     for (int k = 0; k < n_covered; k++) {
         if (s->covered[k].from > end)
             add_arc(&p, angle_of(end), angle_of(s->covered[k].from), s);
@@ -280,12 +297,13 @@ static void follow(int j, int n, scratch *s)
 
 /* The sums are those of what the caps cover, up to whole spheres: where next to
  * nothing or next to all is covered, the caps' own areas tell which. */
-static void finish(int n, const scratch *s, double *fraction, double *vector)
+static void finish(int n, const tsr_cap *caps, const tsr_cap_room *s,
+                   double *fraction, double *vector)
 {
     double covered = s->angle / (4.0 * pi), most = 0.0;
     covered -= floor(covered);
     for (int k = 0; k < n; k++)
-        most += 0.5 * (1.0 - s->caps[k].h);
+        most += 0.5 * (1.0 - caps[k].h);
     if (covered < 1e-9 && most >= 1.0)
         covered = 1.0;
     if (covered > 1.0 - 1e-9 && most < 1.0)
@@ -295,38 +313,56 @@ static void finish(int n, const scratch *s, double *fraction, double *vector)
         vector[c] = -s->vector[c] / (4.0 * pi);
 }
 
-/* Do n caps cover all of a sphere? */
-static int is_buried(int n, scratch *s)
-{
-    fill_row(n, s);
-    for (int j = 0; j < n; j++) {
-        const circle p = plane_of(&s->caps[j]);
-        if (!is_covered(&p, j, s))
-            return 0;
-    }
-    return n > 0;
-}
-
-/* What n caps leave of a sphere: its share, and the integral of the unit vector
- * over it, over 4 pi. */
-static void find_rest(int n, scratch *s, double *fraction, double vector[3])
+void tsr_cap_union_rest(int n, const tsr_cap *caps, tsr_cap_room *room,
+                        double *fraction, double vector[3])
 {
     *fraction = n == 0;
     vector[0] = vector[1] = vector[2] = 0.0;
-    s->angle = 0.0;
-    s->vector[0] = s->vector[1] = s->vector[2] = 0.0;
-    s->n_arc = 0;
-    fill_row(n, s);
+    room->angle = 0.0;
+    room->vector[0] = room->vector[1] = room->vector[2] = 0.0;
+    room->n_arc = 0;
+    fill_row(n, caps, room);
     for (int j = 0; j < n; j++)
-        follow(j, n, s);
-    if (s->n_arc > 0)
-        finish(n, s, fraction, vector);
+        if (caps[j].is_bound)
+            follow(j, n, caps, room);
+    if (room->n_arc > 0)
+        finish(n, caps, room, fraction, vector);
 }
 
-/* ---- the caps of one sphere ---- */
+/* ---- spheres ---- */
 
-enum { PART = 256 };                  /* spheres a part of the work */
-static const double near_share = 0.5; /* of the largest reach: nearby */
+static const double first_share = 0.6; /* of the largest reach */
+static const double slack = 1e-5;      /* of angles in single precision */
+
+/* Bands of patches and how many those are, in whole vectors; spheres a part of
+ * the work. */
+enum { N_BAND = 12, N_PATCH = 192, WIDE = 16, PART = 256 };
+
+/* Parts of the unit sphere, each within an angle of its middle that is the same
+ * for all. */
+typedef struct {
+    double cosine, sine; /* of that angle */
+    float x[N_PATCH + WIDE], y[N_PATCH + WIDE], z[N_PATCH + WIDE];
+} patches;
+
+/* Neighbours of a sphere, each property in a row of its own, and what they
+ * cover: before, x, y, z are the place and h is the radius; then the axis and
+ * cosine of a cap, and in single precision the least cosine of the angle
+ * between its axis and the middle of a patch that it covers, or that it
+ * reaches. */
+typedef struct {
+    double *x, *y, *z, *h;
+    float *covers, *reaches;
+} neighbours;
+
+typedef struct {
+    int *near;          /* [n] */
+    int *is_kept;       /* [n] */
+    tsr_cap *caps;      /* [n] */
+    neighbours row;     /* [n] */
+    int owner[N_PATCH]; /* the first cap that covers a patch, from 1; 0: none */
+    tsr_cap_room *room;
+} scratch;
 
 typedef struct {
     int n;
@@ -334,18 +370,158 @@ typedef struct {
     const double *radius;
     double probe, reach;
     tsr_cell_list *cells;
+    patches patches;
     double *fraction, (*vector)[3];
     scratch *scratch; /* [threads] */
 } surface;
 
-static int is_within(const cap *a, const cap *larger)
+/* ---- patches ---- */
+
+/* Cells of longitude in bands of latitude. The farthest points of a cell are
+ * its corners. */
+static void make_patches(patches *p)
+{
+    const double step = pi / N_BAND;
+    double reach = 0.0;
+    int at = 0;
+    for (int b = 0; b < N_BAND; b++) {
+        double middle = (b + 0.5) * step;
+        int n = (int)ceil(2.0 * pi * sin(middle) / step);
+        for (int edge = b; edge <= b + 1; edge++) {
+            double c = cos(edge * step), s = sin(edge * step);
+            reach = fmax(reach,
+                         acos(c * cos(middle) + s * sin(middle) * cos(pi / n)));
+        }
+        for (int k = 0; k < n && at < N_PATCH; k++, at++) {
+            double turn = 2.0 * pi * k / n;
+            p->x[at] = (float)(sin(middle) * cos(turn));
+            p->y[at] = (float)(sin(middle) * sin(turn));
+            p->z[at] = (float)cos(middle);
+        }
+    }
+    for (; at < N_PATCH; at++)
+        p->x[at] = p->x[0], p->y[at] = p->y[0], p->z[at] = p->z[0];
+    p->cosine = cos(reach + slack);
+    p->sine = sin(reach + slack);
+}
+
+/* Which of caps `from` to n - 1 is the first that covers each patch of those
+ * without an owner. Returns whether all have one. */
+TSR_CLONES static int find_owners(const patches *restrict p, int from, int n,
+                                  const neighbours *r, int *restrict owner)
+{
+    int n_open = 1;
+    for (int k = from; k < n && n_open > 0; k++) {
+        const float x = (float)r->x[k], y = (float)r->y[k], z = (float)r->z[k];
+        const float covers = r->covers[k];
+        for (int i = 0; i < N_PATCH; i++) {
+            int is_in = x * p->x[i] + y * p->y[i] + z * p->z[i] >= covers;
+            int own = is_in ? k + 1 : 0;
+            owner[i] = owner[i] == 0 ? own : owner[i];
+        }
+        if (k % 8 < 7 && k < n - 1)
+            continue;
+        n_open = 0;
+        for (int i = 0; i < N_PATCH; i++)
+            n_open += owner[i] == 0;
+    }
+    return n_open == 0;
+}
+
+/* Middles of the patches without owner; returns how many vectors. */
+static int open_patches(const patches *p, const int *owner, patches *open)
+{
+    int n = 0;
+    for (int k = 0; k < N_PATCH; k++) {
+        open->x[n] = p->x[k], open->y[n] = p->y[k], open->z[n] = p->z[k];
+        n += owner[k] == 0;
+    }
+    for (int k = n; k < n + WIDE; k++) {
+        open->x[k] = open->x[0];
+        open->y[k] = open->y[0];
+        open->z[k] = open->z[0];
+    }
+    return (n + WIDE - 1) / WIDE;
+}
+
+/* Whether each cap reaches one of the patches. */
+TSR_CLONES static void find_reaching(const patches *restrict open, int n_wide,
+                                     int from, int n, const neighbours *r,
+                                     int *restrict is_kept)
+{
+    for (int k = from; k < n; k++) {
+        const float x = (float)r->x[k], y = (float)r->y[k], z = (float)r->z[k];
+        const float reaches = r->reaches[k];
+        int any = 0;
+        for (int at = 0; at < n_wide * WIDE; at += WIDE)
+            for (int i = at; i < at + WIDE; i++)
+                any |=
+                    x * open->x[i] + y * open->y[i] + z * open->z[i] >= reaches;
+        is_kept[k] = any;
+    }
+}
+
+/* ---- the caps of one sphere ---- */
+
+/* Spheres about i, those beyond `inner` of its centre, behind the first n rows;
+ * returns how many rows then are. -1 where one at the same place holds all of
+ * it: of two that are the same the first holds the other. */
+static int add_neighbours(const surface *f, int i, double inner, double reach,
+                          int n, scratch *s)
+{
+    const double *at = f->xyz[i];
+    int found = tsr_cell_list_near(f->cells, at, reach, f->n, s->near);
+    for (int k = 0; k < found; k++) {
+        int j = s->near[k];
+        double d2 = tsr_vec3_distance2(f->xyz[j], at);
+        if (d2 <= inner * inner && inner > 0.0)
+            continue;
+        if (d2 == 0.0 && j != i &&
+            (f->radius[j] > f->radius[i] ||
+             (f->radius[j] == f->radius[i] && j < i)))
+            return -1;
+        if (d2 == 0.0)
+            continue;
+        s->row.x[n] = f->xyz[j][0] - at[0];
+        s->row.y[n] = f->xyz[j][1] - at[1];
+        s->row.z[n] = f->xyz[j][2] - at[2];
+        s->row.h[n++] = f->radius[j] + f->probe;
+    }
+    return n;
+}
+
+/* Turns rows from places into caps. One that covers nothing reaches nothing.
+ * Returns whether one covers all. */
+TSR_CLONES static int make_caps(double own, double cosine, double sine, int n,
+                                double *restrict x, double *restrict y,
+                                double *restrict z, double *restrict h,
+                                float *restrict covers, float *restrict reaches)
+{
+    int is_all = 0;
+    for (int k = 0; k < n; k++) {
+        double d2 = x[k] * x[k] + y[k] * y[k] + z[k] * z[k], d = sqrt(d2);
+        double c = (own * own + d2 - h[k] * h[k]) / (2.0 * own * d);
+        double sine2 = 1.0 - c * c;
+        double s = sqrt(sine2 > 0.0 ? sine2 : 0.0);
+        double within = c * cosine + s * sine, about = c * cosine - s * sine;
+        x[k] /= d, y[k] /= d, z[k] /= d;
+        h[k] = c;
+        covers[k] = (float)(c < cosine ? within : 2.0);
+        about = c > -cosine ? about : -2.0;
+        reaches[k] = (float)(c < 1.0 ? about : 2.0);
+        is_all |= c <= -1.0;
+    }
+    return is_all;
+}
+
+static int is_within(const tsr_cap *a, const tsr_cap *larger)
 {
     return tsr_vec3_dot(a->axis, larger->axis) >=
            a->h * larger->h + a->s * larger->s;
 }
 
 /* Into a list in order, the largest first, of which none is within another. */
-static int insert(const cap *c, cap *list, int n)
+static int insert(const tsr_cap *c, tsr_cap *list, int n)
 {
     int at = n;
     for (; at > 0 && list[at - 1].h > c->h; at--)
@@ -362,39 +538,27 @@ static int insert(const cap *c, cap *list, int n)
     return n_left;
 }
 
-/* Adds to n caps those of the spheres that cut sphere i from `inner` to `reach`
- * from its centre; returns how many are then, or -1 where a sphere holds all of
- * it: of two that are the same the first holds the other. */
-static int find_caps(const surface *f, int i, double inner, double reach, int n,
-                     scratch *s)
+/* The caps that matter: those that reach an open patch, which may bound what is
+ * left, and the owners of the others, so that a circle is not taken for free
+ * where it goes through these. */
+static int choose_caps(const patches *p, int n, scratch *s)
 {
-    const double *at = f->xyz[i], own = f->radius[i] + f->probe;
-    const int found = tsr_cell_list_near(f->cells, at, reach, f->n, s->near);
-    for (int k = 0; k < found; k++) {
-        const int j = s->near[k];
-        const double other = f->radius[j] + f->probe;
-        cap c;
-        tsr_vec3_sub(c.axis, f->xyz[j], at);
-        const double d2 = tsr_vec3_dot(c.axis, c.axis), d = sqrt(d2);
-        if (d2 <= inner * inner && inner > 0.0)
-            continue;
-        if (d2 == 0.0 && j != i &&
-            (other > own || (f->radius[j] == f->radius[i] && j < i)))
-            return -1;
-        if (d2 == 0.0)
-            continue;
-        c.h = (own * own + d2 - other * other) / (2.0 * own * d);
-        if (c.h <= -1.0)
-            return -1;
-        if (c.h >= 1.0)
-            continue;
-        c.s = sqrt(1.0 - c.h * c.h);
-        for (int x = 0; x < 3; x++)
-            c.axis[x] /= d;
-        if (c.s > 0.0)
-            n = insert(&c, s->caps, n);
+    patches open;
+    int n_wide = open_patches(p, s->owner, &open), n_cap = 0;
+    const neighbours *r = &s->row;
+    find_reaching(&open, n_wide, 0, n, r, s->is_kept);
+    for (int i = 0; i < N_PATCH; i++)
+        if (s->owner[i] > 0)
+            s->is_kept[s->owner[i] - 1] |= 2;
+    for (int k = 0; k < n; k++) {
+        const tsr_cap c = {.axis = {r->x[k], r->y[k], r->z[k]},
+                           .h = r->h[k],
+                           .s = sqrt(1.0 - r->h[k] * r->h[k]),
+                           .is_bound = s->is_kept[k] & 1};
+        if (s->is_kept[k] != 0 && c.s > 0.0)
+            n_cap = insert(&c, s->caps, n_cap);
     }
-    return n;
+    return n_cap;
 }
 
 /* ---- all spheres ---- */
@@ -413,21 +577,60 @@ static tsr_status check(int n, const double *radius, double probe,
     return TSR_OK;
 }
 
+/* Leaves out, of caps `from` to n - 1, those that reach no open patch. */
+static int drop_idle(const surface *f, int from, int n, scratch *s)
+{
+    patches open;
+    neighbours *r = &s->row;
+    int n_wide = open_patches(&f->patches, s->owner, &open), n_left = from;
+    find_reaching(&open, n_wide, from, n, r, s->is_kept);
+    for (int k = from; k < n; k++) {
+        r->x[n_left] = r->x[k], r->y[n_left] = r->y[k], r->z[n_left] = r->z[k];
+        r->h[n_left] = r->h[k];
+        r->covers[n_left] = r->covers[k], r->reaches[n_left] = r->reaches[k];
+        n_left += s->is_kept[k];
+    }
+    return n_left;
+}
+
+/* Whether all of sphere i is hidden; else s->caps has what hides a part of it.
+ * The near spheres, which are looked at first, bury most. */
+static int is_hidden(const surface *f, int i, scratch *s, int *n_cap)
+{
+    const neighbours *r = &s->row;
+    double own = f->radius[i] + f->probe, inner = 0.0;
+    int n = 0;
+    memset(s->owner, 0, sizeof s->owner);
+    for (int pass = 0; pass < 2; pass++) {
+        double reach = pass == 0 ? first_share * f->reach : f->reach;
+        int from = n;
+        n = add_neighbours(f, i, inner, reach, n, s);
+        if (n < 0 ||
+            make_caps(own, f->patches.cosine, f->patches.sine, n - from,
+                      r->x + from, r->y + from, r->z + from, r->h + from,
+                      r->covers + from, r->reaches + from))
+            return 1;
+        if (pass > 0)
+            n = drop_idle(f, from, n, s);
+        if (find_owners(&f->patches, from, n, r, s->owner))
+            return 1;
+        inner = reach;
+    }
+    *n_cap = choose_caps(&f->patches, n, s);
+    return 0;
+}
+
 static void expose_part(void *context, int part, int thread)
 {
     const surface *f = context;
     scratch *s = &f->scratch[thread];
     for (int i = part * PART; i < f->n && i < (part + 1) * PART; i++) {
-        const double nearby = near_share * f->reach;
-        double vector[3] = {0.0, 0.0, 0.0}, rest = 0.0;
-        int n = find_caps(f, i, 0.0, nearby, 0, s);
-        if (n >= 0 && !is_buried(n, s))
-            n = find_caps(f, i, nearby, f->reach, n, s);
-        else
-            n = -1;
-        if (n >= 0)
-            find_rest(n, s, &rest, vector);
-        f->fraction[i] = rest;
+        double vector[3] = {0.0, 0.0, 0.0};
+        int n_cap;
+        f->fraction[i] = 0.0;
+        if (!is_hidden(f, i, s, &n_cap))
+            tsr_cap_union_rest(n_cap, s->caps, s->room, &f->fraction[i],
+                               vector);
         if (f->vector != NULL)
             tsr_vec3_copy(f->vector[i], vector);
     }
@@ -435,14 +638,17 @@ static void expose_part(void *context, int part, int thread)
 
 static void scratch_make(size_t n, tsr_pool *pool, scratch *s)
 {
-    const size_t row = n + LANES;
-    double **part[] = {&s->row.x, &s->row.y,    &s->row.z,
-                       &s->row.h, &s->row.from, &s->row.length};
+    neighbours *r = &s->row;
     tsr_pool_array(pool, s->near, n);
+    tsr_pool_array(pool, s->is_kept, n);
     tsr_pool_array(pool, s->caps, n);
-    tsr_pool_array(pool, s->covered, n + 2);
-    for (size_t i = 0; i < 6; i++)
-        tsr_pool_array(pool, *part[i], row);
+    tsr_pool_array(pool, r->x, 4 * n);
+    tsr_pool_array(pool, r->covers, 2 * n);
+    s->room = tsr_cap_room_new((int)n, pool);
+    if (r->x == NULL || r->covers == NULL)
+        return;
+    r->y = r->x + n, r->z = r->y + n, r->h = r->z + n;
+    r->reaches = r->covers + n;
 }
 
 tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
@@ -463,11 +669,12 @@ tsr_status tsr_surface_exposed(int n, const double (*xyz)[3],
                  .reach = reach,
                  .fraction = fraction,
                  .vector = vector};
+    make_patches(&f.patches);
     tsr_pool_array(&pool, f.scratch, n_thread);
     for (int t = 0; t < n_thread && f.scratch != NULL; t++)
         scratch_make((size_t)n, &pool, &f.scratch[t]);
     tsr_status status = tsr_pool_check(&pool, err);
-    TSR_THEN(status, tsr_cell_list_new(&pool, n, xyz, near_share * reach,
+    TSR_THEN(status, tsr_cell_list_new(&pool, n, xyz, first_share * reach,
                                        &f.cells, err));
     if (status == TSR_OK)
         tsr_parallel_run(n_part, n_thread, expose_part, &f);
