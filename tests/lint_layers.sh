@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom (docs/design.md, section 8), and lines that are too long.
+# Who may include whom (docs/design.md, section 5), and lines that are too long.
 # An include through "../" or without a folder would pass unseen.
 bad=0
 complain() { echo "lint: $*" >&2; bad=1; }

@@ -18,6 +18,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A disc is a ring as wide as its radius; else a thin ring. */
+static void circle(tsr_svg *svg, double x, double y, double radius,
+                   const char *colour, int is_filled)
+{
+    enum { N = 25 };
+    double px[N], py[N];
+    const double r = is_filled ? 0.5 * radius : radius;
+    for (int k = 0; k < N; k++) {
+        const double angle = k * 2.0 * 3.14159265358979 / (N - 1);
+        px[k] = x + r * cos(angle);
+        py[k] = y + r * sin(angle);
+    }
+    tsr_svg_stroke(svg, N, px, py, colour, is_filled ? radius : 1.2, 1.0, NULL);
+}
+
 #define DEGREE (3.14159265358979323846 / 180.0)
 
 enum { MAX_SHOWN = 6, MAX_POINT = 4096, MAX_RESIDUE = 64 };
@@ -331,7 +346,7 @@ static void draw_trace(tsr_svg *svg, const view *v, const tsr_topology *t,
         }
     for (int i = from; i <= to; i++) {
         int k = 3 * (i - from) + 1;
-        tsr_svg_circle(svg, x[k], y[k], 0.95 * width, colour, 1);
+        circle(svg, x[k], y[k], 0.95 * width, colour, 1);
     }
 }
 
@@ -347,7 +362,7 @@ static void draw_marks(tsr_svg *svg, const view *v, const figure *f,
     }
     for (int k = 0; f->pivot[k] > 0; k++) {
         project(v, c->backbone[f->pivot[k] - 1][TSR_CA], &x, &y);
-        tsr_svg_circle(svg, x, y, 9.0, stays, 0);
+        circle(svg, x, y, 9.0, stays, 0);
     }
     tsr_svg_text(svg, 0.5 * WIDTH, HEIGHT - 30, 14.0, TSR_SVG_MIDDLE, 0,
                  f->text);
@@ -439,11 +454,11 @@ static void draw_side_chain(const figure *f, const tsr_prior_table *table,
     double px, py, cx, cy, cb[3];
     for (int k = 0; k < N_DRAW; k++) {
         project(&v, draw[k], &px, &py);
-        tsr_svg_circle(svg, px, py, 2.0, colours[0], 1);
+        circle(svg, px, py, 2.0, colours[0], 1);
     }
     for (int k = 0; k < N_STEP; k++) {
         project(&v, step[k], &px, &py);
-        tsr_svg_circle(svg, px, py, 2.6, colours[1], 1);
+        circle(svg, px, py, 2.6, colours[1], 1);
     }
     draw_trace(svg, &v, s.t, s.c, MIDDLE - 1, MIDDLE + 1, stays, 4.0);
     tsr_conformation_cb(s.t, s.c, MIDDLE, cb);
@@ -452,7 +467,7 @@ static void draw_side_chain(const figure *f, const tsr_prior_table *table,
     tsr_svg_line(svg, cx, cy, px, py, stays, 3.0);
     project(&v, s.c->body[r->first_body + 1], &cx, &cy);
     tsr_svg_line(svg, cx, cy, px, py, stays, 1.5);
-    tsr_svg_circle(svg, cx, cy, 6.0, stays, 1);
+    circle(svg, cx, cy, 6.0, stays, 1);
     tsr_svg_text(svg, 0.5 * WIDTH, HEIGHT - 14, 14.0, TSR_SVG_MIDDLE, 0,
                  "side_chain: the centre of a tryptophan, drawn from the prior "
                  "(blue) or by a step (orange)");

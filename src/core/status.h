@@ -96,7 +96,7 @@ static inline tsr_status tsr_no_memory(tsr_err *err)
 #define tsr_no_memory(err) tsr_fail((err), TSR_E_NOMEM, "")
 #endif
 
-/* Exit status of the program for a status (DESIGN 7). */
+/* Exit status of the program for a status (docs/design.md, section 4). */
 int tsr_exit_status(tsr_status status);
 
 /* A fixed phrase for a status, never NULL. */

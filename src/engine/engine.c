@@ -4,7 +4,7 @@
  *
  * All engines are checked by the same code, so that an error of the caller has
  * the same message on every device. The bound on rounding is derived in
- * docs/design.md, section 4; a profile that is farther off than it shows a
+ * docs/design.md, section 3; a profile that is farther off than it shows a
  * device, a driver or a kernel at fault. */
 #include "engine/engine.h"
 

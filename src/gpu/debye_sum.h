@@ -1,6 +1,6 @@
 /* Debye profiles of many particles, once each: on an OpenCL device, or by the
- * fastest way there is here (at the end). The device's (DESIGN 4:
- * one-off profiles keep no tile cache; the work list of Berlin et al. 2013).
+ * fastest way there is here (at the end). The device's (docs/design.md, section
+ * 3: one-off profiles keep no tile cache; the work list of Berlin et al. 2013).
  *
  * Particles are put in order by type. A unit of work is a block of rows of one
  * type against a run of columns of one type; the device adds up s_k(r) of its

@@ -1,5 +1,5 @@
-/* The two engines of an OpenCL device (DESIGN 4), the choice between them, and
- * known answers that a device has to give before it is used.
+/* The two engines of an OpenCL device (docs/design.md, section 3), the choice
+ * between them, and known answers that a device has to give before it is used.
  *
  * Tiles (engine_page_tile.c). Profile of a system = constant of the composition
  * (self terms and the page q = 0) + sum over its tiles. The device keeps every

@@ -201,7 +201,7 @@ static const tsr_field fields[] = {TSR_NOISE_SCALE_FIELDS, {0}};
 const tsr_noise_type tsr_noise_measured = {
     .name = "measured",
     .doc = "normal errors, sigma = s sigma_exp",
-    .source = "DESIGN 1; the linear Gaussian model, e.g. Bishop 2006, ch. 3",
+    .source = "the linear Gaussian model, e.g. Bishop 2006, ch. 3",
     .fields = fields,
     .n_parameter = 1,
     .size = sizeof(measured),

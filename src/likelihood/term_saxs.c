@@ -581,7 +581,7 @@ tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
 const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .doc =
                                          "a small-angle X-ray scattering curve",
-                                     .source = "DESIGN 1",
+                                     .source = "docs/design.md, section 1",
                                      .fields = fields,
                                      CURVE_TERM};
 

@@ -1,8 +1,9 @@
 /* The 20 amino acids, their names in files, and their bodies.
  *
- * Bodies are centres of non-hydrogen atoms, weighted by mass (DESIGN 2):
- * two-body: backbone (N, CA, C, O, CB) and side chain (atoms beyond CB, OXT is
- * not among them); GLY and ALA are one body. one-body: the whole residue. */
+ * Bodies are centres of non-hydrogen atoms, weighted by mass (docs/design.md,
+ * section 2): two-body: backbone (N, CA, C, O, CB) and side chain (atoms beyond
+ * CB, OXT is not among them); GLY and ALA are one body. one-body: the whole
+ * residue. */
 #ifndef TSR_MOLECULE_RESIDUE_H
 #define TSR_MOLECULE_RESIDUE_H
 

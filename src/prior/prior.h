@@ -1,4 +1,4 @@
-/* P(X): the prior density of a conformation (DESIGN 1 and 5).
+/* P(X): the prior density of a conformation (docs/design.md, section 1).
  *
  *     log P(X) = sum over flexible residues   log f_class(phi_i, psi_i)
  *                                           + log N(tau_i; mean, sd)

@@ -436,7 +436,7 @@ double tsr_chain_chi2(const tsr_chain *chain)
  * A device can be wrong where no error is told. What accepted updates led to
  * is compared with a fresh sum, and now and then one proposal with a sum in
  * double precision; what rounding cannot explain stops the run
- * (docs/design.md, section 4). */
+ * (docs/design.md, section 3). */
 
 /* Without the compiler's options, the fourth part of the text. */
 static int say_engine(const char *description)

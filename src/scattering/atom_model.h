@@ -1,5 +1,5 @@
 /* A molecule as scatterers: every atom with the hydrogens it carries, the water
- * it displaces, and the hydration layer (DESIGN 3, docs/forward-model.md).
+ * it displaces, and the hydration layer (docs/forward-model.md).
  *
  *     I(q) = sum_ab C_a C_b I_ab(q),   C = (1, -G(q), c2)
  *     component 0  (f_X + n f_H) exp(-B q^2 / 16 pi^2), International Tables

@@ -1,5 +1,5 @@
 /* One Debye profile of many particles, without a cache: what an all-atom model
- * needs (DESIGN 3, `tessera profile`).
+ * needs (docs/design.md, section 2; `tessera profile`).
  *
  *     I_ab(q_k) = sum_i sum_j F_i^a(q_k) F_j^b(q_k) sinc(q_k r_ij),  i = j too
  *

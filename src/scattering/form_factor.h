@@ -1,5 +1,5 @@
-/* Form factors of bodies (DESIGN 3): the tables, which tools/train makes, and
- * how their components make a profile.
+/* Form factors of bodies (docs/design.md, section 2): the tables, which
+ * tools/train makes, and how their components make a profile.
  *
  * A table has one component or three. With three, the solute in vacuum, the
  * solvent that it displaces and its hydration stay apart, so that c1, which

@@ -1,5 +1,5 @@
 /* The engine's uniform q grid, and the linear operator from it to the q values
- * of a data set (DESIGN 3).
+ * of a data set (docs/design.md, section 2).
  *
  * A curve from a particle of diameter D is band-limited: q I(q) holds no
  * wavelength shorter than 2 pi / D, so samples every pi/D determine it. The

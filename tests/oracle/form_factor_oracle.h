@@ -1,5 +1,6 @@
 /* The two sides of a form-factor table's check: Debye profiles over all atoms
- * and over bodies, in double precision, and how far apart they are (DESIGN 3).
+ * and over bodies, in double precision, and how far apart they are
+ * (docs/forward-model.md).
  *
  * Both leave out residues that lack atoms, and OXT, so that they describe the
  * same matter. Written from the formulas, apart from the training's code. */

@@ -1,6 +1,6 @@
 /* Coarse-grained profiles against all atoms, on structures that the tables
- * were not trained on: every sixth is set aside, the others train (DESIGN 3,
- * the table of the prototype). */
+ * were not trained on: every sixth is set aside, the others train
+ * (docs/forward-model.md, the table of the prototype). */
 #include "form_factor_oracle.h"
 
 #include "train/train.h"
@@ -59,7 +59,7 @@ static double median_of(double *value, int n)
     return n % 2 ? value[n / 2] : 0.5 * (value[n / 2 - 1] + value[n / 2]);
 }
 
-/* Medians over the structures; prints a row as in DESIGN 3. */
+/* Medians over the structures; prints a row as in docs/forward-model.md. */
 static void take_medians(const char *name, int n,
                          double error[ORACLE_N_BAND][MAX_TEST],
                          double median[ORACLE_N_BAND])

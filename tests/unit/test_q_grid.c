@@ -19,7 +19,7 @@ static double sinc(double x)
 
 /* Point scatterers in an ellipsoid of the largest diameter allowed, or in a
  * rod: I(q) by the Debye sum on the grid, carried to arbitrary q, against the
- * Debye sum there. DESIGN 3 allows 1e-4 of I(q). */
+ * Debye sum there. docs/design.md, section 2 allows 1e-4 of I(q). */
 static double worst_error(double d, double flat, double q_max, uint64_t seed)
 {
     enum { N = 250, M = 60 };

@@ -91,8 +91,8 @@ static double multiply_adds(const tsr_device_info *info)
     return lanes * info->compute_units * 1e6 * info->clock_mhz;
 }
 
-/* Two multiply-adds a pair and q are the least (DESIGN 4); of what the device
- * could do in that time. Known for full profiles only. */
+/* Two multiply-adds a pair and q are the least (docs/design.md, section 3); of
+ * what the device could do in that time. Known for full profiles only. */
 static double share_of_bound(const bench *b, int n_body,
                              const tsr_bench_row *row)
 {

@@ -1,6 +1,6 @@
-/* tessera train: remakes the tables in data/ (DESIGN 3, 5, 7). Form factors,
- * which have one component, and components, which have three, are one job; with
- * both body models it makes two tables. */
+/* tessera train: remakes the tables in data/ (docs/forward-model.md,
+ * docs/moves.md). Form factors, which have one component, and components, which
+ * have three, are one job; with both body models it makes two tables. */
 #include "commands/command.h"
 #include "core/json.h"
 #include "core/pool.h"
@@ -453,7 +453,7 @@ static const tsr_command command = {
     .size = sizeof(options),
     .about = "Reads every *.pdb, *.ent and *.cif (or .gz of these) "
              "in the folders, sorted by name, and writes the tables "
-             "that DESIGN.md describes: form_factors_two_body.dat "
+             "that docs/forward-model.md describes: form_factors_two_body.dat "
              "and form_factors_one_body.dat, "
              "components_two_body.dat and components_one_body.dat "
              "(solute, displaced solvent and hydration apart), or "

@@ -614,8 +614,9 @@ static void keep(const void *context, void *parts, const void *part)
 
 /* ---- training ----
  *
- * Plain averages over the occurrences of a type (DESIGN 3): of the amplitude of
- * its atoms in each component, and of their products, which give the excesses.
+ * Plain averages over the occurrences of a type (docs/forward-model.md): of the
+ * amplitude of its atoms in each component, and of their products, which give
+ * the excesses.
  *
  * Averaged with three components are contrast, displaced solvent and hydration,
  * with the contrast, solute less displaced solvent, in place of the solute: the
@@ -886,9 +887,10 @@ void tsr_form_factor_unfold(const tsr_form_factor_table *folded,
 
 /* ---- refinement ----
  *
- * From averages to the table that meets all atoms best (DESIGN 3): Gauss-Newton
- * on the relative errors of I(q) over the training structures. What F and E may
- * change by is smooth in q (cubic B-splines) and held near zero (a ridge).
+ * From averages to the table that meets all atoms best (docs/forward-model.md):
+ * Gauss-Newton on the relative errors of I(q) over the training structures.
+ * What F and E may change by is smooth in q (cubic B-splines) and held near
+ * zero (a ridge).
  *
  * The contrast c is refined first, as a table of one component, for it alone
  * decides I(q) at c1 = 1 and c2 = 0, where all uses of a table begin. It then

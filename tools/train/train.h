@@ -284,9 +284,9 @@ tsr_status tsr_target_shares(const tsr_structure *structure, double *share,
 
 /* ---- evaluation ----
  *
- * How far coarse-grained profiles are from those of all atoms (DESIGN 3): the
- * relative error of I(q), with the scale that makes it least below
- * q = 0.1/Angstrom, by structure and q. */
+ * How far coarse-grained profiles are from those of all atoms
+ * (docs/forward-model.md): the relative error of I(q), with the scale that
+ * makes it least below q = 0.1/Angstrom, by structure and q. */
 
 /* q_k = k 0.01/Angstrom, to 0.5. */
 enum { TSR_ERROR_N_Q = 51, TSR_ERROR_N_BAND = 4 };
