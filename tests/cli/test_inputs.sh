@@ -233,6 +233,6 @@ fifo         66 66  -  -  -  - |
 trace_link   74 0  0  1  0  0  0  0  0  0 | trace.h5.*symbolic link
 0 | | ! $T status ../forged_future | grep -e '-[0-9]* s ago'
 0 | | $T init ../model.pdb -o 'a;b.yaml' 2>&1 | grep -qF "check 'a;b.yaml'"
-74 | trace.h5 | $T run ../good.yaml -o new --set sampler.draws=1000000 --set output.checkpoint_every=0 & p=$!; until [ -s new/trace.h5 ]; do sleep 0.1; done; sleep 1; truncate -s 1000 new/trace.h5; kill $p; wait $p
+74 | trace.h5 | $T run ../good.yaml -o new --set sampler.draws=1000000 --set output.checkpoint_every=0 & p=$!; until [ -s new/trace.h5 ]; do sleep 0.1; done; sleep 1; while kill -STOP $p; ls new | grep -q 'tmp$'; do kill -CONT $p; sleep 0.05; done; truncate -s 1000 new/trace.h5; kill $p; kill -CONT $p; wait $p
 END
 exit $bad

@@ -310,15 +310,26 @@ rm -r gone
 ended
 check "a folder that was taken away: exit status 74" test $? -eq 74
 check "says so" grep -q "gone" err.txt
+# pause DIR: stops the run while it writes no file anew.
+pause() {
+    while kill -STOP $pid && ls "$1" | grep -q '\.tmp$'; do
+        kill -CONT $pid
+        sleep 0.05
+    done
+}
 begin removed --set $often
+pause removed
 rm removed/trace.h5
 kill -TERM $pid
+kill -CONT $pid
 ended
 check "only the trace that was taken away: exit status 74" test $? -eq 74
 check "says which" grep -q "removed/trace.h5.*No such file" err.txt
 begin cut --set $often
+pause cut
 dd if=/dev/null of=cut/trace.h5 bs=1 seek=3000 2>/dev/null
 kill -TERM $pid
+kill -CONT $pid
 ended 2>/dev/null
 check "a trace that was cut off meanwhile: exit status 74" test $? -eq 74
 check "says which" grep -q "cannot write.*'cut/trace.h5'" err.txt
