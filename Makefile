@@ -90,15 +90,10 @@ TESTS   := $(TEST_C:%.c=$(BUILD)/%)
 SLOW_C  := $(wildcard tests/*/slow_*.c)
 SLOW    := $(SLOW_C:%.c=$(BUILD)/%)
 # These begin first, so that all processors end at about the same time.
-LONGEST := $(patsubst %,tests/cli/test_%.sh,resume cli distance profile) \
-           $(patsubst %,$(BUILD)/tests/property/test_%,engine_moves distance \
-             moves contrast) $(BUILD)/tests/oracle/test_resaxs \
-           tests/oracle/test_runs.sh \
-           $(patsubst %,tests/cli/test_%.sh,map neutron states report contrast files \
-             extend solve) tests/oracle/test_formats.sh \
-           $(patsubst %,$(BUILD)/tests/%,oracle/test_forward_model \
-             property/test_restore \
-             property/test_durable unit/test_debye_sum property/test_parameters)
+LONGEST := $(patsubst %,tests/cli/test_%.sh,inputs atoms) \
+           $(BUILD)/tests/property/test_redraw \
+           $(patsubst %,tests/cli/test_%.sh,map resume files cli profile distance \
+             neutron) tests/oracle/test_runs.sh
 
 .PHONY: all
 all: $(PROGRAM) $(TOOLS) ## build build/tessera
