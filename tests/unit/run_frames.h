@@ -35,7 +35,8 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
     for (int f = 0; f < n_chain * n_state; f++) {
         const int c = f / n_state, s = f % n_state;
         char name[40];
-        double x[64][3];
+        double x[128][3];
+        assert_true(n_atom <= 128);
         gsl_rng *rng = tsr_rng_new(11, (uint64_t)f);
         const tsr_trajectory_spec spec = {.n_atom = n_atom,
                                           .chain = c,
