@@ -213,11 +213,16 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
 
 /* ---- does it belong here? ---- */
 
-/* Keys that a session may change. */
+/* Keys that a session may change. Not those that say which frames a trajectory
+ * has. */
 static int may_change(const char *section, const char *key)
 {
     static const char *const sections[] = {"output", "device", "simulate"};
     static const char *const keys[] = {"draws", "until", "time_limit"};
+    if (strcmp(section, "output") == 0 &&
+        (strcmp(key, "trajectory") == 0 ||
+         strcmp(key, "trajectory_every") == 0))
+        return 0;
     for (size_t k = 0; k < sizeof sections / sizeof *sections; k++)
         if (strcmp(section, sections[k]) == 0)
             return 1;

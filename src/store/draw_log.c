@@ -145,7 +145,10 @@ static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
 
     if (end - at < sizeof head ||
         tsr_file_read_at(fd, &head, sizeof head, at) != 0 ||
-        head.magic != magic || head.checksum != checksum_of(head))
+        head.magic != magic || head.checksum != checksum_of(head) ||
+        head.kind < 0 || head.kind >= TSR_DRAWN_N_KIND || head.first < 0 ||
+        head.n < 1 || head.n > INT_MAX || head.n_chain < 1 ||
+        head.n_chain > SHRT_MAX || head.n_state < 1 || head.n_state > SHRT_MAX)
         return 0;
     *r = (tsr_draw_record){.kind = (tsr_drawn)head.kind,
                            .first = (long)head.first,
@@ -154,9 +157,11 @@ static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
                            .n_state = (int)head.n_state,
                            .size = (size_t)head.size,
                            .at = at + sizeof head};
-    const size_t parts = (size_t)r->n_chain * (size_t)r->n_state;
+    const size_t left = end - r->at, parts = (size_t)(r->n_chain * r->n_state);
+    if (r->size > left || parts > left / (r->size + sizeof(uint64_t)))
+        return 0;
     *next = r->at + parts * (r->size + sizeof(uint64_t));
-    return *next <= end;
+    return 1;
 }
 
 tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,

@@ -690,51 +690,79 @@ tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_taker *taker,
     return status;
 }
 
-/* Whether some process works on the run that the file belongs to. */
-static int is_in_use(const char *path)
+/* Puts the log's draws into the file, under the lock of the run's folder: no
+ * other process writes there meanwhile. What a run had done before the lock was
+ * taken is read again. The file keeps its owner and its mode. TSR_E_IO: a
+ * process works on the run, or the folder cannot be written. */
+static tsr_status update_locked(const char *path, const char *folder,
+                                const tsr_hdf5_taker *taker, tsr_err *err)
 {
-    tsr_lock_holder holder = {.is_held = 1};
-    char *copy = strdup(path);
+    tsr_lock *lock;
+    tsr_draw_records log;
+    struct stat before;
 
-    if (copy != NULL)
-        (void)tsr_lock_query(dirname(copy), &holder, NULL);
-    free(copy);
-    return holder.is_held;
+    if (stat(path, &before) != 0 || tsr_lock_take(folder, &lock, NULL) != 0)
+        return TSR_E_IO;
+    tsr_status status = tsr_draw_records_open(path, &log, err);
+    TSR_THEN(status, tsr_hdf5_update(path, taker, &log, NULL, err));
+    tsr_draw_records_close(&log);
+    if (status == TSR_OK && (chown(path, before.st_uid, before.st_gid) != 0 ||
+                             chmod(path, before.st_mode & 07777) != 0))
+        status = TSR_OK; /* whoever may read the file may have it so */
+    tsr_lock_free(lock);
+    return status;
 }
 
+/* Opens a copy of the file with the log's draws in it, in a folder; the copy
+ * has no name once it is open. */
+static tsr_status open_copy(const char *path, const char *folder,
+                            const tsr_hdf5_taker *taker,
+                            const tsr_draw_records *log, tsr_hdf5_input *input,
+                            tsr_err *err)
+{
+    char *name = tsr_words_of("%s/tessera-XXXXXX.tmp", folder);
+    tsr_status status = tsr_allocated(name, err);
+    const int fd = name != NULL ? mkostemps(name, 4, O_CLOEXEC) : -1;
+
+    if (status == TSR_OK && fd < 0)
+        status = tsr_fail(err, TSR_E_IO, "%s: %s", folder, strerror(errno));
+    TSR_THEN(status, rewrite(path, name, taker, log, NULL, err));
+    TSR_THEN(status, tsr_hdf5_input_open(name, input, err));
+    if (fd >= 0) {
+        close(fd);
+        unlink(name);
+    }
+    free(name);
+    return status;
+}
+
+/* A copy is put into TMPDIR, or else beside the file. */
 static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_taker *taker,
                         const tsr_draw_records *log, tsr_err *err)
 {
     const char *folder = getenv("TMPDIR");
-    char *path = input->path;
-    char *name =
-        tsr_words_of("%s/tessera-XXXXXX",
-                     folder != NULL && *folder != '\0' ? folder : "/tmp");
-    tsr_status status = tsr_allocated(name, err);
+    char *path = input->path, *copy = strdup(path);
+    tsr_status status = tsr_allocated(copy, err);
+    const char *own = copy != NULL ? dirname(copy) : ".";
 
     input->path = NULL;
     tsr_hdf5_input_close(input);
-    if (status == TSR_OK)
-        status = is_in_use(path) ? TSR_E_IO
-                                 : rewrite(path, path, taker, log, NULL, err);
+    TSR_THEN(status, update_locked(path, own, taker, err));
     if (status == TSR_OK) {
         status = tsr_hdf5_input_open(path, input, err);
     } else if (status == TSR_E_IO) {
-        const int fd = mkostemp(name, O_CLOEXEC);
-        status = fd < 0 ? tsr_fail(err, status, "%s", strerror(errno))
-                        : rewrite(path, name, taker, log, NULL, err);
-        TSR_THEN(status, tsr_hdf5_input_open(name, input, err));
+        status =
+            open_copy(path, folder != NULL && *folder != '\0' ? folder : "/tmp",
+                      taker, log, input, err);
+        if (status == TSR_E_IO)
+            status = open_copy(path, own, taker, log, input, NULL);
         if (status != TSR_OK)
             tsr_wrap(err, status,
                      "'%s' is read from a copy, for which the environment "
                      "names a folder as TMPDIR",
                      path);
-        if (fd >= 0) {
-            close(fd);
-            unlink(name);
-        }
     }
-    free(name);
+    free(copy);
     free(input->path);
     input->path = path; /* for messages */
     return status;
