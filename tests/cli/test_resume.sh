@@ -187,6 +187,12 @@ same "moved: the same draws" elsewhere/moved straight
 # ---- a trace that is too short, input and config that changed ----
 copy() { rm -rf hurt && cp -r long hurt; }
 copy
+cp hurt/config.yaml kept.yaml
+sed -i 's/trajectory_every: .*/trajectory_every: 7/' hurt/config.yaml
+expect "another stride of the trajectories" 65 \
+    "config.yaml is not the one.*trajectory_every: 7" \
+    "$program" resume hurt --draws 110
+cp kept.yaml hurt/config.yaml
 sed -i 's/^seed: 1/seed: 2/' hurt/config.yaml
 expect "another seed" 65 "config.yaml is not the one.*seed: 2" \
     "$program" resume hurt --draws 110
