@@ -161,9 +161,8 @@ static tsr_status check_unused(const tsr_args *args, const verb *v,
         if (tsr_args_given(args, own[k].option) > 0 &&
             strstr(own[k].verbs, v->name) == NULL)
             return tsr_fail(err, TSR_E_USAGE,
-                            "--%s belongs to 'map %.*s', not to 'map %s'%s",
-                            own[k].option, (int)strcspn(own[k].verbs, " "),
-                            own[k].verbs, v->name, own[k].note);
+                            "--%s belongs to 'map %s', not to 'map %s'%s",
+                            own[k].option, own[k].verbs, v->name, own[k].note);
     return v->map == NULL || tsr_args_given(args, v->map) > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_USAGE,

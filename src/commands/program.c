@@ -322,6 +322,16 @@ static void paragraphs(const char *text, FILE *out)
     }
 }
 
+/* Whether a word is a configuration's file rather than a key. */
+static int names_file(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    return *word == '\0' || strchr(word, '/') != NULL ||
+           access(word, F_OK) == 0 ||
+           (dot != NULL &&
+            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
+}
+
 /* "Usage: PROGRAM NAME ...", the options with live defaults and units, and the
  * sections of the configuration; or, with a word behind --help, what is in that
  * key. Errors: TSR_E_USAGE (there is no such key). */
@@ -330,6 +340,8 @@ static tsr_status help_on(const tsr_command *c, const tsr_args *args, FILE *out,
 {
     const tsr_field *keys = c->keys != NULL ? c->keys() : NULL;
     const char *topic = args->argument[0];
+    if (topic != NULL && names_file(topic))
+        topic = NULL;
     if (keys != NULL && topic != NULL && strcmp(topic, "all") != 0)
         return tsr_fields_help(keys, topic, 0, out, err);
     fprintf(out, "Usage: %s %s [OPTION]...%s%s\n", PROGRAM, c->name,
