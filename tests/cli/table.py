@@ -11,7 +11,7 @@ its own beside the files, which none may change. Prints a line a row.
     STATUS | PATTERN | COMMAND    a case by itself
 
 Any other status is a failure, as those of crashes (139), aborts (134) and sanitizers (99) are; so
-is more than 20 s. What fails says so in one message; what refuses a file leaves no other behind;
+is more than 20 s (100 s of a program built with sanitizers). What fails says so in one message; what refuses a file leaves no other behind;
 answers about maps hold no nan. A row is skipped where one of its files could not be made."""
 import concurrent.futures
 import os
@@ -22,6 +22,9 @@ import subprocess
 import sys
 
 WORK = os.getcwd()
+
+
+LIMIT = 100 if "/san-" in sys.argv[1] else 20  # seconds
 
 
 def state():
@@ -38,11 +41,11 @@ def wrong(number, line, want, pattern):
         errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, start_new_session=True)
     try:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return "no end within 20 s"
+        return "no end within %d s" % LIMIT
     finally:
         left = set(os.listdir(folder)) - {"own"}
         shutil.rmtree(folder)
