@@ -166,6 +166,7 @@ static void put_states(const tsr_report *r)
     const tsr_verdict *v = r->options->verdict;
     FILE *out = tsr_page_html(r->page);
     char text[TSR_EVIDENCE_TEXT];
+    double least = (double)INFINITY; /* effective draws of the run before */
     int n = 0;
     for (; isfinite(number(json, "runs", n, "states")); n++) {
         const double gain = number(json, "runs", n, "gain");
@@ -181,8 +182,11 @@ static void put_states(const tsr_report *r)
                     number(json, "runs", n, "gain_error"), states - 1);
         if (isfinite(probability))
             fprintf(out, "; probability %.2g", probability);
-        else if (isfinite(gain))
+        else if (tsr_gain_judge(gain, number(json, "runs", n, "gain_error"),
+                                fmin(number(json, "runs", n, "ess"), least)) ==
+                 TSR_GAIN_UNDECIDED)
             fputs(": <b class=\"open\">undecided</b>", out);
+        least = number(json, "runs", n, "ess");
         fputs("</td></tr>\n", out);
     }
     if (n > 0 || v == NULL)
