@@ -148,7 +148,8 @@ cat >solved/verdict.json <<'END'
            "gain": 2.0, "gain_error": 0.5, "probability": 0.88}]}
 END
 quiet report solved/1
-sed 's/"probability": 0.[0-9]*/"probability": null/' solved/verdict.json >unsure.json
+sed 's/"probability": 0.[0-9]*/"probability": null/; s/"gain_error": 0.5/"gain_error": 1.5/' \
+    solved/verdict.json >unsure.json
 cp -r run alone
 cp solved/verdict.json verdict.json
 quiet report alone
@@ -217,7 +218,7 @@ cat first.txt
 cp unsure.json solved/verdict.json
 quiet report solved/1
 check "states that the data do not tell apart are undecided" \
-    grep -q "0.5 against 1: <b class=.open.>undecided</b>" solved/1/report.html
+    grep -q "1.5 against 1: <b class=.open.>undecided</b>" solved/1/report.html
 echo "no JSON" >solved/verdict.json
 check "a verdict that is none" quiet report solved/1
 check "is passed over" grep -q "Fits as it moves?" solved/1/report.html
