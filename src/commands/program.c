@@ -327,7 +327,6 @@ static int names_file(const char *word)
 {
     const char *dot = strrchr(word, '.');
     return *word == '\0' || strchr(word, '/') != NULL ||
-           access(word, F_OK) == 0 ||
            (dot != NULL &&
             (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
 }

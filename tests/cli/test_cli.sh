@@ -42,6 +42,9 @@ for key in "run --help data.saxs" "check --help moves.pivot" "help run pivot" \
     check "begins with that key" \
         grep -q "^[a-z]*\.${key##*[. ]} " out.txt
 done
+mkdir -p data
+check "help of a key, beside a folder of that name" sh -c \
+    "'$program' run --help data | grep -q '^data'"
 expect "help before a configuration" 0 "" "$program" run --help other.yaml
 expect "help of all keys" 0 "" "$program" run --help all
 check "shows units" grep -q "auto  *stored draws a chain" out.txt
