@@ -290,8 +290,8 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
 }
 
 /* The last step of the path where draws are of all atoms: from the posterior of
- * the bodies to theirs (sampler/fine.h), by Bennett's ratio of draws at both
- * ends. Populations are of the bodies, as they were before warm-up. */
+ * the bodies to theirs (sampler/all_atom_chain.h), by Bennett's ratio of draws
+ * at both ends. Populations are of the bodies, as they were before warm-up. */
 static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
                             tsr_err *err)
 {
@@ -382,7 +382,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 
 /* ---- telling ---- */
 
-const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text)
+const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
 {
     const tsr_evidence *e = evidence;
     if (isfinite(e->log) && e->log == e->population) {

@@ -114,8 +114,8 @@ static void print_data(FILE *out, const tsr_past_run *run)
         tsr_term_registry[data[i].kind]->tell(&data[i], out);
         print_points(out, run, i);
     }
-    tsr_term_tell_free(out, "The excluded volume c1", c->contrast.c1);
-    tsr_term_tell_free(out, ", the hydration c2", c->contrast.c2);
+    tsr_term_print_free(out, "The excluded volume c1", c->contrast.c1);
+    tsr_term_print_free(out, ", the hydration c2", c->contrast.c2);
     fputs(". ", out);
 }
 

@@ -14,8 +14,8 @@
 #include "likelihood/term_saxs.h"
 #include "molecule/rigid_pose.h"
 #include "posterior/setup.h"
+#include "session/run_checkpoint.h"
 #include "session/run_directory.h"
-#include "session/run_place.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -583,7 +583,7 @@ static tsr_status make_config(work *w, tsr_err *err)
     if (!exists(w->file)) {
         TSR_TRY(write_config(w, err));
     } else {
-        TSR_TRY(tsr_lock_take(w->solve.directory, &w->lock, err));
+        TSR_TRY(tsr_lock_acquire(w->solve.directory, &w->lock, err));
         tsr_info(w->log, "going on with %s", w->file);
     }
     TSR_TRY(tsr_config_read(w->file, w->o->set.n,
@@ -816,7 +816,7 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
     tell_changed(w, directory);
     const int is_finished =
         tsr_run_checkpoint_read(directory, 0, &at, NULL) == TSR_OK &&
-        at.place.is_finished;
+        at.progress.is_finished;
     tsr_run_checkpoint_clear(&at);
     tsr_info(w->log, "%d state%s: %s %s", n_state, s, directory,
              is_finished ? "is finished" : "goes on");

@@ -98,8 +98,8 @@ typedef struct {
 /* The atoms near atom i, into s->near; returns how many. */
 static int find_near(search *s, int i)
 {
-    return tsr_cell_list_near(s->cells, s->atoms->atom[i].xyz, contact_ang,
-                              s->atoms->n_atom, s->near);
+    return tsr_cell_list_within(s->cells, s->atoms->atom[i].xyz, contact_ang,
+                                s->atoms->n_atom, s->near);
 }
 
 static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)

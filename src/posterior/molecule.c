@@ -502,8 +502,8 @@ static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
     }
 }
 
-tsr_status tsr_molecule_doubt(const tsr_molecule *molecule, tsr_log *log,
-                              tsr_err *err)
+tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
+                             tsr_err *err)
 {
     const char *file = molecule->file;
     tsr_structure *structure = NULL;

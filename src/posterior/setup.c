@@ -31,10 +31,10 @@ static tsr_status draw_group(const tsr_target *run, int group,
     tsr_chain_view view;
     tsr_status status =
         tsr_chain_new(&prior, PRIOR_STREAM + group, &chain, err);
-    TSR_THEN(status, tsr_setup_prior_walk(chain, half, 1, what, err));
-    TSR_THEN(status, tsr_setup_prior_walk(chain, half, 0, what, err));
+    TSR_THEN(status, tsr_setup_prior_steps(chain, half, 1, what, err));
+    TSR_THEN(status, tsr_setup_prior_steps(chain, half, 0, what, err));
     if (status == TSR_OK)
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
     for (int k = 0; k < tsr_target_n_state(run) && status == TSR_OK; k++) {
         state[k] = tsr_conformation_new(t);
         status = tsr_allocated(state[k], err);

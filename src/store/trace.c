@@ -762,17 +762,17 @@ struct tsr_trace_reader {
     name_list group[TSR_TRACE_N_GROUP];
 };
 
-static const tsr_hdf5_taker taker = {.noun = "draws",
-                                     .first = TSR_DRAWN_WARMUP,
-                                     .last = TSR_DRAWN_KEPT,
-                                     .open = open_trace,
-                                     .close = close_trace,
-                                     .count = count,
-                                     .part = only_part,
-                                     .size = size_of,
-                                     .cut = cut_back,
-                                     .append = put_record,
-                                     .finish = finish};
+static const tsr_hdf5_updater taker = {.noun = "draws",
+                                       .first = TSR_DRAWN_WARMUP,
+                                       .last = TSR_DRAWN_KEPT,
+                                       .open = open_trace,
+                                       .close = close_trace,
+                                       .count = count,
+                                       .part = only_part,
+                                       .size = size_of,
+                                       .cut = cut_back,
+                                       .append = put_record,
+                                       .finish = finish};
 
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err)

@@ -336,7 +336,7 @@ static void stiffness(void **state)
     const tsr_prediction prediction = {NULL, 1, states, &one};
     void *fit = tsr_term_fit_new(term, &term->pool);
     term->type->fit(term, NULL, &prediction, &theta, fit, NULL);
-    term->type->stiffen(term, fit, 0, N, v, y);
+    term->type->hessian_product(term, fit, 0, N, v, y);
     for (int k = 0; k < N; k++) {
         double told = 0.0;
         for (int r = 0; r < rows; r++)
