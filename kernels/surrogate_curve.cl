@@ -217,8 +217,7 @@ void put_forms(__local vector_workspace *r, __global const float *shape,
 
 /* Those that the rows meet in vector v and that are near enough to touch. */
 void touch_all(__local const vector_workspace *r, contacts *c,
-               const row_group *g,
-               int v, int side, const FLAGS *near)
+               const row_group *g, int v, int side, const FLAGS *near)
 {
     for (int k = 0; k < ROWS; k++)
         for (int lane = any(near[k]) ? 0 : WIDE; lane < WIDE; lane++) {
@@ -288,8 +287,8 @@ void touch_all(__local const vector_workspace *r, contacts *c,
 /* What rows make with those whom they meet: of the series sin(j dq r) / r,
  * j > 0, and of 1 first. As proposed it is added to r->sum, at present it is
  * taken off. c NULL: who touches is not looked at. */
-void add_rows(__local vector_workspace *r, contacts *c, const row_group *g, int side,
-              float dq, float cutoff)
+void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
+              int side, float dq, float cutoff)
 {
     const float sign = side > 0 ? 1.0f : -1.0f;
     const int row0 = g->row[0], row1 = g->row[1];

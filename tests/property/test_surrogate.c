@@ -23,7 +23,7 @@ static void device_agrees(int with_water, int n_state)
         for (int k = 0; k < 7; k++)
             walking_step(&c, 1);
         const float *result = c.walker->call.result;
-        start_chain(&c);
+        begin_walks(&c);
         const tsr_conformation *from = c.chain->state[c.chain->which].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
@@ -82,7 +82,7 @@ static void way_back_has_the_same_density(void **state)
     for (int i = 0; i < TIMES; i++) {
         const float *result = c.walker->call.result;
         theta[at + TSR_C2] = 3.0 + 0.1 * i;
-        start_chain(&c);
+        begin_walks(&c);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);

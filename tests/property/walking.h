@@ -128,7 +128,7 @@ static inline void stop_chain(walking_chain c)
     free(c.profile);
 }
 
-static inline void start_chain(const walking_chain *c)
+static inline void begin_walks(const walking_chain *c)
 {
     tsr_err err = {0};
     posterior_must(
@@ -146,7 +146,7 @@ static inline void walking_step(walking_chain *c, int warm)
         chain_step(c->chain, c->batch, c->profile, warm);
         return;
     }
-    start_chain(c);
+    begin_walks(c);
     posterior_must(c->walker->engine->walk(c->walker, &err), &err);
     posterior_must(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask,
                                         &needed, &err),
@@ -293,7 +293,7 @@ static inline int compare_launches(const walking *w)
     tsr_surrogate_walker *many;
     int n_other = 0;
     posterior_must(own->walker_new(own, N_LAUNCHED, &many, &err), &err);
-    start_chain(&c);
+    begin_walks(&c);
     const size_t job = (size_t)c.walker->layout.size;
     many->call.n_job = N_LAUNCHED;
     for (size_t i = 0; i < N_LAUNCHED; i++) {
