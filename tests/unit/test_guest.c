@@ -405,7 +405,7 @@ static void ride_where_told(void **state)
     const struct {
         char *text;
         const char *says;
-    } bad[] = {{"D", "who rides on whom"},
+    } bad[] = {{"D", "does not name a residue"},
                {"E = A:3", "names no nucleotide"},
                {"D:x = A:3", "names no nucleotide"},
                {"D = A:99", "structure.attach.0"}};
