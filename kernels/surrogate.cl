@@ -47,7 +47,7 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     /* Centres have their beads' radius as w. */
     __local float4 centre[N_BEAD], next_centre[N_BEAD], amount[N_BEAD];
 #if LANES == 1
-    __local vector_room vectors;
+    __local vector_workspace vectors;
 #else
     __local int count[2 * N_KNOT], count_now[2 * N_KNOT], last_knot;
     __local float slice[SLICES * PRODUCTS * N_Q];

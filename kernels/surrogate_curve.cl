@@ -156,7 +156,7 @@ typedef struct {
     VECTOR form[N_SERIES][N_VECTOR]; /* form factors at c2 */
     VECTOR sum[N_SERIES];
     FLAGS number[N_VECTOR], unit[N_VECTOR], how[N_VECTOR];
-} vector_room;
+} vector_workspace;
 
 /* One lane of vectors that follow each other. */
 #define FLOAT_OF(vectors, b) ((__local float *)(vectors))[b]
@@ -172,7 +172,7 @@ typedef struct {
     int row[ROWS], n, meets;
 } row_group;
 
-void open_vectors(__local vector_room *r, __local const short *unit_of)
+void open_vectors(__local vector_workspace *r, __local const short *unit_of)
 {
     for (int k = 0; k < N_VECTOR; k++) {
         for (int q = 0; q < N_SERIES; q++)
@@ -191,7 +191,8 @@ void open_vectors(__local vector_room *r, __local const short *unit_of)
         INT_OF(r->unit, b) = unit_of[b];
 }
 
-void put_beads(__local vector_room *r, int side, __local const float4 *centre)
+void put_beads(__local vector_workspace *r, int side,
+               __local const float4 *centre)
 {
     for (int b = 0; b < N_BEAD; b++) {
         const float4 x = centre[b];
@@ -202,7 +203,7 @@ void put_beads(__local vector_room *r, int side, __local const float4 *centre)
     }
 }
 
-void put_forms(__local vector_room *r, __global const float *shape,
+void put_forms(__local vector_workspace *r, __global const float *shape,
                __local const float4 *amount, float c2)
 {
     for (int b = 0; b < N_BEAD; b++) {
@@ -215,8 +216,8 @@ void put_forms(__local vector_room *r, __global const float *shape,
 }
 
 /* Those that the rows meet in vector v and that are near enough to touch. */
-void touch_all(__local const vector_room *r, contacts *c, const row_group *g,
-               int v, int side, const FLAGS *near)
+void touch_all(__local const vector_workspace *r, contacts *c,
+               const row_group *g, int v, int side, const FLAGS *near)
 {
     for (int k = 0; k < ROWS; k++)
         for (int lane = any(near[k]) ? 0 : WIDE; lane < WIDE; lane++) {
@@ -286,8 +287,8 @@ void touch_all(__local const vector_room *r, contacts *c, const row_group *g,
 /* What rows make with those whom they meet: of the series sin(j dq r) / r,
  * j > 0, and of 1 first. As proposed it is added to r->sum, at present it is
  * taken off. c NULL: who touches is not looked at. */
-void add_rows(__local vector_room *r, contacts *c, const row_group *g, int side,
-              float dq, float cutoff)
+void add_rows(__local vector_workspace *r, contacts *c, const row_group *g,
+              int side, float dq, float cutoff)
 {
     const float sign = side > 0 ? 1.0f : -1.0f;
     const int row0 = g->row[0], row1 = g->row[1];
@@ -339,7 +340,7 @@ float lanes_sum(VECTOR v)
  * is not looked at. Beads that stay and that move as one are in order, from its
  * front and its back: the fewer of them are rows. n_still < 0: all pairs, whose
  * sum does not depend on what was. */
-void sum_pairs(__local vector_room *r, contacts *c, int n_still, int n_far,
+void sum_pairs(__local vector_workspace *r, contacts *c, int n_still, int n_far,
                int n_odd, __local const ushort *order,
                __local const ushort *odd, float dq, float cutoff,
                __local const double *had, __local double *to)

@@ -177,7 +177,7 @@ static inline long walk(const fixture *f, int number, int n_step,
     OK(tsr_chain_new(&target, number, &chain, &err));
     for (int k = 0; k < n_step; k++)
         step(chain);
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     tsr_conformation_copy(f->t, c, view.conformation, 0, f->t->n_residue);
     for (int m = 0; m < TSR_N_MOVE; m++)
         n += tsr_chain_counts_get(chain)->accepted[m];

@@ -21,12 +21,13 @@ enum { LEAST = 4, ROUNDS = 12 };
 
 typedef struct {
     int n, m;
-    const double (*a)[3];  /* [n] */
-    double (*b)[3];        /* [m] moves */
-    double (*home)[3];     /* [m] b in its axes of inertia */
-    double (*fixed)[3];    /* [n + m] pairs of nearest beads */
-    double (*moving)[3];   /* [n + m] */
-    double fine_a, fine_b; /* mean square distance to the nearest bead */
+    const double (*a)[3]; /* [n] */
+    double (*b)[3];       /* [m] moves */
+    double (*home)[3];    /* [m] b in its axes of inertia */
+    double (*fixed)[3];   /* [n + m] pairs of nearest beads */
+    double (*moving)[3];  /* [n + m] */
+    double all_atom_a,
+        all_atom_b; /* mean square distance to the nearest bead */
 } two_clouds;
 
 static int nearest(int n, const double (*x)[3], const double at[3], int but,
@@ -71,7 +72,7 @@ static double look(two_clouds *j)
         tsr_vec3_copy(j->fixed[j->n + i], j->a[k]);
         tsr_vec3_copy(j->moving[j->n + i], b[i]);
     }
-    return 0.5 * (of_a / j->fine_b + of_b / j->fine_a);
+    return 0.5 * (of_a / j->all_atom_b + of_b / j->all_atom_a);
 }
 
 static double settle(two_clouds *j)
@@ -117,8 +118,8 @@ static double nearest_fit(two_clouds *j)
     static const double turn[4][3] = {
         {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
     double best = HUGE_VAL;
-    j->fine_a = fineness(j->n, j->a);
-    j->fine_b = fineness(j->m, (const double(*)[3])j->home);
+    j->all_atom_a = fineness(j->n, j->a);
+    j->all_atom_b = fineness(j->m, (const double(*)[3])j->home);
     for (int t = 0; t < 4; t++) {
         for (int i = 0; i < j->m; i++)
             for (int d = 0; d < 3; d++)

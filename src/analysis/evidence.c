@@ -290,18 +290,18 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
 }
 
 /* The last step of the path where draws are of all atoms: from the posterior of
- * the bodies to theirs (sampler/fine.h), by Bennett's ratio of draws at both
- * ends. Populations are of the bodies, as they were before warm-up. */
+ * the bodies to theirs (sampler/all_atom_chain.h), by Bennett's ratio of draws
+ * at both ends. Populations are of the bodies, as they were before warm-up. */
 static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
                             tsr_err *err)
 {
     const double beta[] = {1.0, 0.0};
     int n_chain, n_draw, n, each;
     double *gain, *some;
-    if (!tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+    if (!tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio"))
         return TSR_OK;
     e->population = e->population_error = (double)NAN;
-    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain",
+    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio",
                           &n_chain, &n_draw, &n, &gain, err));
     const int n_group = n_group_of(n_chain);
     tsr_status status = thin(n_chain, n_draw, n, gain, &each, &some, err);
@@ -321,7 +321,7 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
 static void take_populations(tsr_trace_reader *reader, tsr_evidence *e)
 {
     if (isfinite(e->log) || !isfinite(e->population) ||
-        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio"))
         return;
     e->log = e->population;
     e->error = e->population_error;
@@ -382,7 +382,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
 
 /* ---- telling ---- */
 
-const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text)
+const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
 {
     const tsr_evidence *e = evidence;
     if (isfinite(e->log) && e->log == e->population) {

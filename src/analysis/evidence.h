@@ -55,7 +55,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
  * it is not known; "-271 +- 0.4 nat (by populations from the prior)" where
  * that is all there is; text [TSR_EVIDENCE_TEXT]. */
 enum { TSR_EVIDENCE_TEXT = 320 };
-const char *tsr_evidence_tell(const tsr_evidence *evidence, char *text);
+const char *tsr_evidence_format(const tsr_evidence *evidence, char *text);
 
 /* What a difference of log evidence, or of the density of points left out,
  * says of two models of the same data. */

@@ -78,7 +78,7 @@ static tsr_status list_file(tsr_frames *f, int file, tsr_err *err)
     tsr_status status = tsr_trajectory_open(f->path[file], &reader, err);
     if (status != TSR_OK)
         return status;
-    const tsr_trajectory_info *info = tsr_trajectory_look(reader);
+    const tsr_trajectory_info *info = tsr_trajectory_info_get(reader);
     const int n = info->n_frame;
     if (info->n_atom != f->atoms->n_atom)
         status = tsr_fail(err, TSR_E_DATA,
@@ -180,7 +180,8 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
         /* where only some are wanted, what lies between is not unpacked */
         const int is_dense = at->index == f->first + f->count ||
                              (at->index > f->last && at->index <= f->last + 2);
-        const int left = tsr_trajectory_look(f->reader)->n_frame - at->index;
+        const int left =
+            tsr_trajectory_info_get(f->reader)->n_frame - at->index;
         f->first = at->index;
         f->count = !is_dense ? 1 : left < f->room ? left : f->room;
         status = tsr_trajectory_read(f->reader, f->first, f->count, NULL,
@@ -223,7 +224,7 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-int tsr_even_place(int n, int m, int k)
+int tsr_even_index(int n, int m, int k)
 {
     return m > 1 ? (int)((long)k * (n - 1) / (m - 1)) : 0;
 }
@@ -236,7 +237,7 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
     *n_draw = n < most ? n : most;
     if (n_state < 2) {
         for (int i = 0; i < *n_draw; i++) {
-            at[i] = tsr_even_place(n, *n_draw, i);
+            at[i] = tsr_even_index(n, *n_draw, i);
             draw[i] = i;
         }
         return *n_draw;
@@ -253,7 +254,7 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
     *n_draw = n_first < most / n_state ? n_first : most / n_state;
     for (int k = 0; !pool.failed && k < *n_draw; k++) {
         tsr_drawn_frame want =
-            frame[first[tsr_even_place(n_first, *n_draw, k)]];
+            frame[first[tsr_even_index(n_first, *n_draw, k)]];
         for (want.state = 1; want.state <= n_state && count < most;
              want.state++) {
             const tsr_drawn_frame *f =

@@ -41,7 +41,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
 /* The k-th of m numbers, evenly among 0 to n - 1: the first and the last are
  * in.
  */
-int tsr_even_place(int n, int m, int k);
+int tsr_even_index(int n, int m, int k);
 
 /* Which of a run's conformations are looked at, and how much each counts. */
 

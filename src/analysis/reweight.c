@@ -140,7 +140,7 @@ static tsr_status make_term(const tsr_stored_curve *run,
     *out = (tsr_saxs_term *)term;
     TSR_THEN(status, tsr_curve_operator(&run->saxs, set->saxs, &matrix, err));
     TSR_THEN(status, tsr_saxs_term_prepare(*out, run->n, matrix, err));
-    TSR_THEN(status, tsr_saxs_doubt(term, &run->error, err));
+    TSR_THEN(status, tsr_saxs_set_model_error(term, &run->error, err));
     if (status != TSR_OK)
         return status;
     *fit = tsr_term_fit_new(term, &term->pool);

@@ -312,7 +312,7 @@ static void find_extent(job *j)
     const int looks = s->n < LOOKS ? s->n : LOOKS;
     double longest = 1.0;
     for (int i = 0; i < looks; i++) {
-        tsr_ca_of(j->all, s->n_residue, tsr_even_place(s->n, looks, i), j->ca);
+        tsr_ca_of(j->all, s->n_residue, tsr_even_index(s->n, looks, i), j->ca);
         for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
@@ -423,9 +423,9 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     TSR_THEN(status, choose(&j, frames, weight, err));
     if (status == TSR_OK) {
         for (int k = 0; k < s->n_row; k++)
-            s->row[k] = tsr_even_place(s->n_residue, s->n_row, k);
+            s->row[k] = tsr_even_index(s->n_residue, s->n_row, k);
         for (int k = 0; k < s->n_column; k++)
-            s->column[k] = tsr_even_place(s->n, s->n_column, k);
+            s->column[k] = tsr_even_index(s->n, s->n_column, k);
         tsr_start_of(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);

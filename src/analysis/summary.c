@@ -705,7 +705,7 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
     if (summary->evidence.n_temp > 0) {
         char text[TSR_EVIDENCE_TEXT];
         fprintf(out, "\nlog evidence: %s\n",
-                tsr_evidence_tell(&summary->evidence, text));
+                tsr_evidence_format(&summary->evidence, text));
     }
     return written(out, err);
 }

@@ -32,7 +32,7 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
 static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
                                tsr_err *err)
 {
-    if (run->place.is_finished || run->asked <= run->n_draw ||
+    if (run->progress.is_finished || run->asked <= run->n_draw ||
         a->draws > run->asked)
         return set_command(run->directory, a->draws, a, err);
     const double each = a->seconds / (double)(a->draws - run->n_draw);
@@ -45,7 +45,7 @@ static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
 tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
                            tsr_advice *advice, tsr_err *err)
 {
-    const tsr_run_place *place = &run->place;
+    const tsr_run_progress *progress = &run->progress;
     tsr_until until;
     double far;
     const char *asked = run->has_config ? run->config.sampler.until : NULL;
@@ -60,8 +60,9 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
     if (!run->has_place)
         return TSR_OK;
-    advice->seconds = (double)(advice->draws - run->n_draw) * place->seconds /
-                      fmax((double)(run->n_draw + place->warmup), 1.0);
+    advice->seconds = (double)(advice->draws - run->n_draw) *
+                      progress->seconds /
+                      fmax((double)(run->n_draw + progress->warmup), 1.0);
     return finish_first(run, advice, err);
 }
 

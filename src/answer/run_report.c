@@ -73,7 +73,7 @@ static double start_chi2(const tsr_session *s)
     return l != NULL && l->n_term == 1 && s->setup->data.rigid != NULL &&
                    s->setup->data.rigid[0].n_point > 0
                ? s->setup->data.rigid[0].chi2
-               : s->place.start_chi2;
+               : s->progress.start_chi2;
 }
 
 /* A variable, with what it was at the start (NaN: not known): a member of the
@@ -112,7 +112,7 @@ static void put_variables(const tsr_session *s, const tsr_summary *summary,
         put_variable(summary, name, name,
                      l->n_term == 1 ? start_chi2(s) : (double)NAN, j, out);
     }
-    put_variable(summary, "rg", "Rg, Angstrom", s->place.start_rg, j, out);
+    put_variable(summary, "rg", "Rg, Angstrom", s->progress.start_rg, j, out);
 }
 
 static tsr_status print_json(const tsr_session *s, const tsr_summary *summary,
@@ -125,7 +125,7 @@ static tsr_status print_json(const tsr_session *s, const tsr_summary *summary,
     tsr_json_members(
         &j, "directory %s n_chain %ld n_draw %ld steps %ld seconds %g",
         s->config->output.directory, (long)s->config->sampler.chains.number,
-        s->place.draws, s->place.steps, s->place.seconds);
+        s->progress.draws, s->progress.steps, s->progress.seconds);
     put_variables(s, summary, &j, NULL);
     tsr_status status = tsr_verdict_put(verdict, "verdict", &j, err);
     tsr_json_close(&j);
@@ -143,8 +143,9 @@ static tsr_status print_table(const tsr_session *s, const tsr_summary *summary,
             "5 % to 95 %");
     put_variables(s, summary, NULL, out);
     fprintf(out, "  %-14s %.0f (%ld chain%s, %ld draws each, %.1f s)\n",
-            "steps/s", (double)s->place.steps / fmax(s->place.seconds, 1e-9),
-            chains, chains == 1 ? "" : "s", s->place.draws, s->place.seconds);
+            "steps/s",
+            (double)s->progress.steps / fmax(s->progress.seconds, 1e-9), chains,
+            chains == 1 ? "" : "s", s->progress.draws, s->progress.seconds);
     fprintf(out, "  %-14s %s\n", "files", s->config->output.directory);
     print_convergence(summary, out);
     return TSR_OK;

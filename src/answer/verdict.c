@@ -1082,7 +1082,7 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
     tsr_words_say(w, "To compare with other runs of the same data:");
     if (has_evidence)
         tsr_words_say(w, " log evidence %s%s",
-                      tsr_evidence_tell(&v->evidence, text),
+                      tsr_evidence_format(&v->evidence, text),
                       has_loo ? "," : "");
     if (has_loo)
         tsr_words_say(w,

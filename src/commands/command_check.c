@@ -26,7 +26,7 @@ static tsr_status check(const tsr_args *args, FILE *out, tsr_log *log,
         tsr_config_read(args->argument[0], o->set.n,
                         (const char *const *)o->set.item, &config, err);
     TSR_THEN(status, tsr_setup_read(&config, 1, log, &setup, err));
-    TSR_THEN(status, tsr_molecule_doubt(&setup.molecule, log, err));
+    TSR_THEN(status, tsr_molecule_warn(&setup.molecule, log, err));
     TSR_THEN(status, tsr_config_text(&config, &text, err));
     if (status == TSR_OK) {
         const tsr_topology *t = setup.molecule.topology;

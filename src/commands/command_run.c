@@ -196,11 +196,11 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
 {
     long draws = tsr_sampler_draws(&config->sampler);
     long stored = draws_stored(config->output.directory);
-    long done = stored > at->place.draws ? stored : at->place.draws;
+    long done = stored > at->progress.draws ? stored : at->progress.draws;
     if (draws < done)
         return tsr_fail(err, TSR_E_USAGE,
                         "--draws %ld: the run has %ld already", draws, done);
-    if (at->place.is_finished && !more_asked)
+    if (at->progress.is_finished && !more_asked)
         return tsr_fail(err, TSR_E_USAGE,
                         "the run in '%s' is finished; --draws N, with more "
                         "than %ld, extends it",
@@ -213,7 +213,7 @@ static tsr_status check_draws(const tsr_run_checkpoint *at,
 static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
                      tsr_config *config)
 {
-    const double most = tsr_until_draws((double)at->place.draws, 100.0);
+    const double most = tsr_until_draws((double)at->progress.draws, 100.0);
     if (o->until != NULL && o->draws == 0 &&
         most > (double)tsr_sampler_draws(&config->sampler))
         config->sampler.draws = (tsr_number_or_word){-1, most};
@@ -224,9 +224,9 @@ static void lift_end(const tsr_run_checkpoint *at, const tsr_run_options *o,
 static void drop_until(const tsr_run_checkpoint *at, const tsr_run_options *o,
                        tsr_config *config, tsr_log *log)
 {
-    if (at->place.is_finished)
+    if (at->progress.is_finished)
         config->sampler.time_limit = 0.0;
-    if (!at->place.is_converged || o->draws == 0 || o->until != NULL ||
+    if (!at->progress.is_converged || o->draws == 0 || o->until != NULL ||
         config->sampler.until == NULL)
         return;
     tsr_info(log, "without '%s', which the run has met: --draws says how long",
@@ -273,7 +273,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
         return tsr_wrap(err, status, "'%s'", s->directory);
     TSR_TRY(put_aside(at, s->directory, err));
     s->saved = at->saved;
-    s->saved_place = at->place;
+    s->saved_progress = at->progress;
     at->saved = (tsr_archive){0};
     status = tsr_session_restore(s, err);
     if (status != TSR_OK)
@@ -281,7 +281,7 @@ static tsr_status take_up(tsr_session *s, tsr_run_checkpoint *at, tsr_err *err)
     tsr_info(s->log,
              "resumed from the checkpoint of %s: %ld draws of warm-up, %ld "
              "kept; %d threads",
-             at->written_at, s->place.warmup, s->place.draws,
+             at->written_at, s->progress.warmup, s->progress.draws,
              tsr_sampler_n_thread(s->sampler));
     const char *engine = s->setup->devices.text;
     if (strcmp(at->engine == NULL ? "" : at->engine,
@@ -326,7 +326,7 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     int ignore_hang_up = tsr_hang_up_is_ignored();
     tsr_log_hold(log);
     tsr_status status = tsr_run_directory_expect(directory, err);
-    TSR_THEN(status, tsr_lock_take(directory, &session.lock, err));
+    TSR_THEN(status, tsr_lock_acquire(directory, &session.lock, err));
     if (status == TSR_OK)
         /* a stop leaves all as it is */
         tsr_interrupt_catch(ignore_hang_up);

@@ -1,8 +1,8 @@
 /* tessera status DIR: reads what a run has written so far, without disturbing
  * it; speed and time left are those of its last checkpoint. */
 #include "commands/command.h"
+#include "session/run_checkpoint.h"
 #include "session/run_directory.h"
-#include "session/run_place.h"
 #include "session/run_session.h"
 
 #include "core/json.h"
@@ -28,7 +28,7 @@ typedef struct {
     tsr_run_checkpoint at;
     int has_checkpoint;
     char why_not[TSR_ERR_SIZE]; /* no checkpoint */
-    tsr_run_place now;          /* with the draws that the trace has */
+    tsr_run_progress now;       /* with the draws that the trace has */
     double accepted, chi2;      /* of the last tenth; NaN: unknown */
 } run_status;
 
@@ -77,8 +77,8 @@ static tsr_status look_at_trace(const char *directory, run_status *s,
  * as those before. Numbers that no run writes are left alone. */
 static void catch_up(run_status *s)
 {
-    const tsr_run_place *then = &s->at.place;
-    tsr_run_place *now = &s->now;
+    const tsr_run_progress *then = &s->at.progress;
+    tsr_run_progress *now = &s->now;
     const long most = 1L << 40;
     if (then->steps <= 0 || then->steps > most || then->warmup < 0 ||
         then->warmup > most || then->draws < 0 || then->draws > most)
@@ -101,15 +101,16 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
         s->has_checkpoint =
             tsr_run_checkpoint_read(directory, 0, &s->at, &why) == TSR_OK;
         snprintf(s->why_not, sizeof s->why_not, "%s", why.message);
-        s->now = s->at.place;
+        s->now = s->at.progress;
         status = look_at_trace(directory, s, err);
         catch_up(s);
         if (status == TSR_E_NOINPUT) /* stopped before it was made */
             status = TSR_OK;
     }
-    s->state = s->holder.is_held                              ? "running"
-               : s->has_checkpoint && s->at.place.is_finished ? "finished"
-                                                              : "interrupted";
+    s->state = s->holder.is_held ? "running"
+               : s->has_checkpoint && s->at.progress.is_finished
+                   ? "finished"
+                   : "interrupted";
     free(path);
     return status;
 }
@@ -117,7 +118,7 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
 /* Of the whole run, warm-up and stops left out; NaN before the first steps. */
 static double steps_a_second(const run_status *s)
 {
-    const tsr_run_place *p = &s->at.place;
+    const tsr_run_progress *p = &s->at.progress;
     return s->has_checkpoint && p->seconds > 0.0 ? (double)p->steps / p->seconds
                                                  : (double)NAN;
 }
@@ -164,7 +165,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
     fputc('\n', out);
     print_number(out, "speed", steps_a_second(s), " steps/s");
     const double seconds =
-        tsr_run_left(&s->config, &s->at.identity, &s->now, left);
+        tsr_run_remaining(&s->config, &s->at.identity, &s->now, left);
     if (isfinite(seconds) && seconds > 0.0)
         fprintf(out, "  %-11s %s%s\n", "time left", left,
                 s->holder.is_held ? "" : ", once it is resumed");
@@ -173,7 +174,7 @@ static void print(const run_status *s, const char *directory, FILE *out)
     if (s->has_checkpoint)
         fprintf(out, "  %-11s %s%s: %ld draws of warm-up, %ld kept\n",
                 "checkpoint", s->at.written_at, age(s->at.written_at, ago),
-                s->at.place.warmup, s->at.place.draws);
+                s->at.progress.warmup, s->at.progress.draws);
     else
         fprintf(out, "  %-11s none: %s\n", "checkpoint", s->why_not);
     if (s->at.remark != NULL)
@@ -206,8 +207,8 @@ static void print_json(const run_status *s, FILE *out)
         tsr_json_members(&j, "chains %ld", (long)at->identity.n_chain);
         tsr_json_object(&j, "checkpoint");
         tsr_json_members(&j, "written_at %s warmup %ld draws %ld is_newest %i",
-                         at->written_at, at->place.warmup, at->place.draws,
-                         at->remark == NULL);
+                         at->written_at, at->progress.warmup,
+                         at->progress.draws, at->remark == NULL);
         tsr_json_close(&j);
     } else {
         tsr_json_text(&j, "checkpoint", NULL);
@@ -215,8 +216,8 @@ static void print_json(const run_status *s, FILE *out)
     tsr_json_members(
         &j, "steps_per_second %g seconds_left %g acceptance_rate %g chi2 %g",
         steps_a_second(s),
-        tsr_run_left(&s->config, &at->identity, &s->now, left), s->accepted,
-        s->chi2);
+        tsr_run_remaining(&s->config, &at->identity, &s->now, left),
+        s->accepted, s->chi2);
     tsr_json_close(&j);
 }
 

@@ -256,7 +256,7 @@ static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
         return TSR_OK;
     }
     TSR_TRY(tsr_dcd_open(path, &out->dcd, err));
-    const tsr_dcd_info info = tsr_dcd_look(out->dcd);
+    const tsr_dcd_info info = tsr_dcd_info_get(out->dcd);
     out->n_atom = info.n_atom, out->n_frame = info.n_frame;
     out->is_cut = info.is_cut;
     return TSR_OK;

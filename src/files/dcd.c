@@ -149,7 +149,7 @@ static tsr_status open_file(tsr_dcd *d, const char *path, tsr_err *err)
                         d->fd < 0 ? strerror(errno) : "not a file");
     d->size = (size_t)info.st_size;
     TSR_TRY(read_head(d, err));
-    if (tsr_dcd_look(d).n_frame < 1)
+    if (tsr_dcd_info_get(d).n_frame < 1)
         return tsr_fail(err, TSR_E_DATA, "'%s' has no whole frame", path);
     tsr_pool_array(&d->pool, d->axis, d->n_atom);
     return tsr_pool_check(&d->pool, err);
@@ -169,7 +169,7 @@ tsr_status tsr_dcd_open(const char *path, tsr_dcd **out, tsr_err *err)
     return status;
 }
 
-tsr_dcd_info tsr_dcd_look(const tsr_dcd *dcd)
+tsr_dcd_info tsr_dcd_info_get(const tsr_dcd *dcd)
 {
     const size_t n = (dcd->size - dcd->first) / dcd->per_frame;
     return (tsr_dcd_info){.n_atom = dcd->n_atom,

@@ -21,7 +21,7 @@ typedef struct {
 tsr_status tsr_dcd_open(const char *path, tsr_dcd **out, tsr_err *err);
 void tsr_dcd_free(tsr_dcd *dcd);
 
-tsr_dcd_info tsr_dcd_look(const tsr_dcd *dcd);
+tsr_dcd_info tsr_dcd_info_get(const tsr_dcd *dcd);
 
 /* Frame k: xyz [n_atom][3], Angstrom. Errors: TSR_E_IO; TSR_E_DATA (damaged, or
  * a coordinate that is not a finite number). */

@@ -153,7 +153,7 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
     return TSR_OK;
 }
 
-tsr_status tsr_lock_take(const char *directory, tsr_lock **out, tsr_err *err)
+tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out, tsr_err *err)
 {
     char *name = tsr_words_of("%s/run.lock", directory);
     tsr_lock *lock = malloc(sizeof *lock);

@@ -28,7 +28,8 @@ typedef struct {
 /* Errors: TSR_E_CONFIG (another process has it; says which), TSR_E_IO (the
  * directory is missing or may not be written; the file system has no locks:
  * says how to go on). */
-tsr_status tsr_lock_take(const char *directory, tsr_lock **out, tsr_err *err);
+tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out,
+                            tsr_err *err);
 
 /* NULL is fine. */
 void tsr_lock_free(tsr_lock *lock);

@@ -465,7 +465,7 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
         status = launch(s, n, err);
         if (status == TSR_OK)
             collect(s, n, &l);
-        TSR_THEN(status, tsr_debye_tell(progress, at.n_done / l.n_pair, err));
+        TSR_THEN(status, tsr_debye_report(progress, at.n_done / l.n_pair, err));
     }
     TSR_THEN(status, finish(s, spec, &l, profile, err));
     tsr_cl_clear(&l.cl);

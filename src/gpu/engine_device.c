@@ -90,13 +90,13 @@ tsr_status tsr_engine_device_new(const tsr_engine_spec *spec,
                : tsr_engine_page_tile_new(spec, device, NULL, out, err);
 }
 
-double tsr_engine_room(const tsr_engine_spec *spec, const tsr_device *device,
-                       tsr_engine_choice choice)
+double tsr_engine_capacity(const tsr_engine_spec *spec,
+                           const tsr_device *device, tsr_engine_choice choice)
 {
     return tsr_engine_choose(spec, tsr_device_get_info(device), choice) ==
                    TSR_ENGINE_TILES
-               ? tsr_page_tile_room(spec, device)
-               : tsr_plane_wave_room(spec, device);
+               ? tsr_page_tile_capacity(spec, device)
+               : tsr_plane_wave_capacity(spec, device);
 }
 
 /* ---- known answers ---- */

@@ -252,12 +252,12 @@ tsr_status tsr_engine_device_new(const tsr_engine_spec *spec,
                                  tsr_err *err);
 
 /* Systems that the device has room for; 0: not known. */
-double tsr_engine_room(const tsr_engine_spec *spec, const tsr_device *device,
-                       tsr_engine_choice choice);
-double tsr_page_tile_room(const tsr_engine_spec *spec,
-                          const tsr_device *device);
-double tsr_plane_wave_room(const tsr_engine_spec *spec,
-                           const tsr_device *device);
+double tsr_engine_capacity(const tsr_engine_spec *spec,
+                           const tsr_device *device, tsr_engine_choice choice);
+double tsr_page_tile_capacity(const tsr_engine_spec *spec,
+                              const tsr_device *device);
+double tsr_plane_wave_capacity(const tsr_engine_spec *spec,
+                               const tsr_device *device);
 
 typedef struct {
     int n_check;          /* profiles compared */

@@ -1437,7 +1437,8 @@ static uint64_t most_systems(const tile_engine *e)
     return n < UINT32_MAX / tiles ? n : UINT32_MAX / tiles;
 }
 
-double tsr_page_tile_room(const tsr_engine_spec *spec, const tsr_device *device)
+double tsr_page_tile_capacity(const tsr_engine_spec *spec,
+                              const tsr_device *device)
 {
     tile_engine e = {0};
     if (tsr_engine_spec_check(spec, NULL) != TSR_OK ||

@@ -1327,8 +1327,8 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
     return tsr_engine_made(out, status);
 }
 
-double tsr_plane_wave_room(const tsr_engine_spec *spec,
-                           const tsr_device *device)
+double tsr_plane_wave_capacity(const tsr_engine_spec *spec,
+                               const tsr_device *device)
 {
     float *direction = NULL;
     tsr_engine *e = NULL;

@@ -4,7 +4,7 @@
  * What changes decides what is computed anew: other weights of the states, the
  * mean of their partial profiles and all that follows; other c1 or c2, the
  * profile and all that follows; a parameter of one term, that term's fit or
- * only its likelihood. tsr_point_take exchanges just these parts, so that
+ * only its likelihood. tsr_point_swap exchanges just these parts, so that
  * nothing is copied when a step is accepted. */
 #include "likelihood/likelihood.h"
 
@@ -30,7 +30,7 @@ tsr_field_kind tsr_term_kind(int number)
                         : (tsr_field_kind){type->name, type->doc, type->fields};
 }
 
-void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value)
+void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value)
 {
     if (value.word == 0)
         fprintf(out, "%s was free", name);
@@ -486,7 +486,7 @@ static void swap(void *a, void *b)
     memcpy(b, &held, sizeof held);
 }
 
-void tsr_point_take(const tsr_likelihood *l, tsr_scope scope, int d,
+void tsr_point_swap(const tsr_likelihood *l, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial)
 {
     const int is_one = scope >= TSR_CHANGES_FIT;
@@ -595,22 +595,22 @@ double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
     return least;
 }
 
-int tsr_likelihood_is_stiff(const tsr_likelihood *likelihood)
+int tsr_likelihood_has_hessian(const tsr_likelihood *likelihood)
 {
     for (int d = 0; d < likelihood->n_term; d++)
-        if (likelihood->term[d]->type->stiffen != NULL)
+        if (likelihood->term[d]->type->hessian_product != NULL)
             return 1;
     return 0;
 }
 
-void tsr_likelihood_stiffen(const tsr_likelihood *likelihood,
-                            const tsr_point *point, int state, int n,
-                            const double *v, double *y)
+void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
+                                    const tsr_point *point, int state, int n,
+                                    const double *v, double *y)
 {
     for (int d = 0; d < likelihood->n_term; d++)
-        if (likelihood->term[d]->type->stiffen != NULL)
-            likelihood->term[d]->type->stiffen(likelihood->term[d],
-                                               point->fit[d], state, n, v, y);
+        if (likelihood->term[d]->type->hessian_product != NULL)
+            likelihood->term[d]->type->hessian_product(
+                likelihood->term[d], point->fit[d], state, n, v, y);
 }
 
 /* ---- what bodies lack of atoms ----
@@ -690,9 +690,9 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
 
 /* Partial profiles of particles are folded and have S_ab in them: what bodies
  * would add is left out. */
-tsr_status tsr_likelihood_take_particles(tsr_likelihood *l,
-                                         const tsr_particles *particles,
-                                         tsr_err *err)
+tsr_status tsr_likelihood_use_particles(tsr_likelihood *l,
+                                        const tsr_particles *particles,
+                                        tsr_err *err)
 {
     const size_t n_q = (size_t)l->grid.n_q;
     const size_t n_factor = TSR_N_COMP * (size_t)particles->n_kind * n_q;
@@ -719,8 +719,9 @@ tsr_status tsr_likelihood_take_particles(tsr_likelihood *l,
     return TSR_OK;
 }
 
-tsr_status tsr_likelihood_doubt(tsr_likelihood *l, int view,
-                                const tsr_profile_error *error, tsr_err *err)
+tsr_status tsr_likelihood_set_model_error(tsr_likelihood *l, int view,
+                                          const tsr_profile_error *error,
+                                          tsr_err *err)
 {
     tsr_view *v = &l->view[view];
     const size_t n_q = (size_t)l->grid.n_q, n = (size_t)error->n * n_q;
@@ -768,7 +769,7 @@ static tsr_status archive_view(tsr_likelihood *l, int view,
     if (archive->is_restoring && !archive->failed && n > 0 &&
         n <= TSR_MODEL_ERRORS) {
         const tsr_profile_error own = {n, error, error + (size_t)n * n_q};
-        TSR_THEN(status, tsr_likelihood_doubt(l, view, &own, err));
+        TSR_THEN(status, tsr_likelihood_set_model_error(l, view, &own, err));
     }
     free(atoms);
     return status;

@@ -125,7 +125,7 @@ typedef struct {
  * Where neutrons see next to no contrast both are differences of large numbers,
  * and their ratio swings with c2; for neutrons R is held within 1 /
  * TSR_RATIO_BOUND and TSR_RATIO_BOUND, and what it then lacks is for the
- * model's error to hold (tsr_likelihood_doubt).
+ * model's error to hold (tsr_likelihood_set_model_error).
  * atoms, bodies [n_pair][n_q], S_ab included: copied. radius_ang: r_m of the
  * atoms' G. Replaces an earlier correction; after an error that stays. Before
  * chains start, or between two steps of them, if all are then computed afresh.
@@ -154,14 +154,15 @@ int tsr_likelihood_coefficients(const tsr_likelihood *likelihood, int view,
 /* From now on partial profiles are those of particles, which engines make;
  * borrowed. The bodies' form factors are kept, for a surrogate. Before chains
  * start. Errors: TSR_E_NOMEM. */
-tsr_status tsr_likelihood_take_particles(tsr_likelihood *likelihood,
-                                         const tsr_particles *particles,
-                                         tsr_err *err);
+tsr_status tsr_likelihood_use_particles(tsr_likelihood *likelihood,
+                                        const tsr_particles *particles,
+                                        tsr_err *err);
 
 /* Every term that has use for it learns of the error of its view (term.h), in
  * place of an earlier one. */
-tsr_status tsr_likelihood_doubt(tsr_likelihood *likelihood, int view,
-                                const tsr_profile_error *error, tsr_err *err);
+tsr_status tsr_likelihood_set_model_error(tsr_likelihood *likelihood, int view,
+                                          const tsr_profile_error *error,
+                                          tsr_err *err);
 
 /* Saves or restores corrections and errors of all views, of which there has to
  * be one each. Errors, of restoring: those of the two above. */
@@ -202,7 +203,7 @@ double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
 /* What is known at one point. */
 typedef struct {
     tsr_pool pool;        /* points that have exchanged parts
-                             (tsr_point_take) are cleared together */
+                             (tsr_point_swap) are cleared together */
     double *theta;        /* [n_parameter] of the chain's table: the terms'
                              parameters, one after another, then others */
     double *partial;      /* [n_pair][n_q] mean over the states */
@@ -239,16 +240,16 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
                                 double beta);
 
 /* Whether a term tells how stiffly it holds structures; and the sum over the
- * terms of K, of a state at a point (term.h, stiffen). */
-int tsr_likelihood_is_stiff(const tsr_likelihood *likelihood);
-void tsr_likelihood_stiffen(const tsr_likelihood *likelihood,
-                            const tsr_point *point, int state, int n,
-                            const double *v, double *y);
+ * terms of K, of a state at a point (term.h, hessian_product). */
+int tsr_likelihood_has_hessian(const tsr_likelihood *likelihood);
+void tsr_likelihood_hessian_product(const tsr_likelihood *likelihood,
+                                    const tsr_point *point, int state, int n,
+                                    const double *v, double *y);
 
 /* theta and what a change of that scope made new in `trial` (of a term's
  * parameters: in term d) become `now`'s, and the other way round. likelihood
  * NULL: theta alone. */
-void tsr_point_take(const tsr_likelihood *likelihood, tsr_scope scope, int d,
+void tsr_point_swap(const tsr_likelihood *likelihood, tsr_scope scope, int d,
                     tsr_point *now, tsr_point *trial);
 
 /* The prediction for one term: `prediction` with that term's profile at
@@ -311,7 +312,7 @@ typedef struct {
 /* Numbers of i conformations' partial profiles, and where those of conformation
  * i begin that the view is made of. */
 size_t tsr_examples_size(const tsr_examples *examples, int i);
-size_t tsr_examples_place(const tsr_examples *examples, int i);
+size_t tsr_examples_offset(const tsr_examples *examples, int i);
 
 /* Mean square [n_q] of what is left, over conformations and nodes: log of atoms
  * over bodies less its mean at small angles, which is a matter of scale;

@@ -17,7 +17,7 @@ size_t tsr_examples_size(const tsr_examples *examples, int i)
     return (size_t)i * (size_t)tsr_likelihood_n_profile(examples->likelihood);
 }
 
-size_t tsr_examples_place(const tsr_examples *examples, int i)
+size_t tsr_examples_offset(const tsr_examples *examples, int i)
 {
     return tsr_examples_size(examples, i) +
            (size_t)probe_of(examples)->first *
@@ -43,10 +43,10 @@ static void compare(const tsr_examples *x, int i, const double *contrast,
     for (int k = 0; k < n_q; k++) {
         const size_t at = (size_t)k;
         const double a = tsr_likelihood_combine(
-            l, x->view, x->atoms + tsr_examples_place(x, i), contrast,
+            l, x->view, x->atoms + tsr_examples_offset(x, i), contrast,
             view->atom_power[k], at);
         const double b = tsr_likelihood_combine(
-            l, x->view, x->bodies + tsr_examples_place(x, i), contrast,
+            l, x->view, x->bodies + tsr_examples_offset(x, i), contrast,
             probe_of(x)->power[k], at);
         const double by =
             is_plain ? 1.0 : tsr_likelihood_ratio(l, x->view, contrast, at);

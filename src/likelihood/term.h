@@ -182,8 +182,8 @@ typedef struct {
     /* y += K v for n displacements of the bodies of one state, v and y
      * [n_body][3][n]: K, positive, is about the second derivatives of -log_lik
      * by their places. */
-    void (*stiffen)(const tsr_term *term, const void *fit, int state, int n,
-                    const double *v, double *y);
+    void (*hessian_product)(const tsr_term *term, const void *fit, int state,
+                            int n, const double *v, double *y);
 } tsr_term_type;
 
 /* What else of a term the trace has: constants [n_point] with their doc, or a
@@ -251,7 +251,7 @@ tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
                            tsr_err *err);
 
 /* For `tell`: "the scale was free", "the scale was 3". */
-void tsr_term_tell_free(FILE *out, const char *name, tsr_number_or_word value);
+void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value);
 
 /* Whether terms of these kinds are counted together. */
 int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b);

@@ -231,7 +231,7 @@ static void check_rg(const tsr_topology *t, const tsr_saxs_term *term,
                         : "");
 }
 
-static void term_tell(const tsr_term_options *options, FILE *out)
+static void term_print(const tsr_term_options *options, FILE *out)
 {
     const tsr_saxs_options *o = (const void *)options;
     const tsr_neutron_options *neutron = tsr_saxs_neutron(options);
@@ -242,8 +242,8 @@ static void term_tell(const tsr_term_options *options, FILE *out)
                 neutron->d2o.word < 0 ? 100.0 * neutron->d2o.number : 0.0,
                 neutron->deuterated.n > 0 ? ", deuterated in part" : "");
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
-    tsr_term_tell_free(out, "the scale", o->intensity_scale);
-    tsr_term_tell_free(out, ", the background", o->background);
+    tsr_term_print_free(out, "the scale", o->intensity_scale);
+    tsr_term_print_free(out, ", the background", o->background);
     fputs(". ", out);
 }
 
@@ -481,8 +481,9 @@ static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
 const char *tsr_saxs_error_name(int k)
 {
     static const char *const name[TSR_MODEL_ERRORS + 1] = {
-        "error_reference", "error_a", "error_b", "error_c",
-        "error_d",         "error_e", "error_f"};
+        "model_error_reference", "model_error_a", "model_error_b",
+        "model_error_c",         "model_error_d", "model_error_e",
+        "model_error_f"};
     return name[k];
 }
 
@@ -528,8 +529,9 @@ static void take_errors(tsr_saxs_term *t, int n, double *at_data)
         t->term.parameter[i].scope = TSR_CHANGES_FIT;
 }
 
-tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
-                          tsr_err *err)
+tsr_status tsr_saxs_set_model_error(tsr_term *term,
+                                    const tsr_profile_error *error,
+                                    tsr_err *err)
 {
     tsr_saxs_term *t = (tsr_saxs_term *)term;
     const size_t n = (size_t)error->n, n_q = (size_t)t->n_q;
@@ -570,13 +572,13 @@ tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
 #define CURVE_TERM                                                           \
     .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",      \
     .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_curve = 1,   \
-    .size = sizeof(tsr_saxs_term), .read = term_read, .tell = term_tell,     \
+    .size = sizeof(tsr_saxs_term), .read = term_read, .tell = term_print,    \
     .free = term_free, .fit_new = term_fit_new, .fit = term_fit,             \
     .refit = term_refit, .complete = term_complete, .log_lik = term_log_lik, \
     .chi2 = term_chi2, .predict = term_predict, .draw = term_draw,           \
     .log_density = term_log_density, .log_point = term_log_point,            \
     .draw_point = term_draw_point, .prepare = term_prepare,                  \
-    .doubt = tsr_saxs_doubt
+    .doubt = tsr_saxs_set_model_error
 
 const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .doc =

@@ -74,8 +74,9 @@ tsr_status tsr_saxs_term_prepare(tsr_saxs_term *term, int n_q, double *matrix,
 /* Makes a prepared term one whose model has errors of its own, on the same kind
  * of profiles. Under a noise model without an integral it does nothing. Errors:
  * TSR_E_NOMEM. */
-tsr_status tsr_saxs_doubt(tsr_term *term, const tsr_profile_error *error,
-                          tsr_err *err);
+tsr_status tsr_saxs_set_model_error(tsr_term *term,
+                                    const tsr_profile_error *error,
+                                    tsr_err *err);
 
 /* How the trace calls row k of `error`. */
 const char *tsr_saxs_error_name(int k);

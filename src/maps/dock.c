@@ -388,16 +388,16 @@ static tsr_status refine(const dock *d, const pass *p, tsr_map_pose *pose,
 static tsr_status find(dock *d, int most, tsr_map_pose *pose, int *n_pose,
                        tsr_err *err)
 {
-    const double coarse = d->coarse_sigma, fine = d->o->sigma_ang;
-    const double middle = sqrt(coarse * fine);
+    const double coarse = d->coarse_sigma, all_atom = d->o->sigma_ang;
+    const double middle = sqrt(coarse * all_atom);
     const pass passes[] = {{&d->group, coarse, 0.3 * d->coarse_ang},
                            {&d->group, middle, middle},
-                           {&d->all, fine, 0.5 * fine}};
+                           {&d->all, all_atom, 0.5 * all_atom}};
     const tsr_map_filter plain = {.n = 1, .share = {1.0}};
     tsr_map_pose list[MOST_CANDIDATES], next[MOST_CANDIDATES];
     int n = 0, n_next = 0;
     TSR_TRY(search(d, list, &n, err));
-    TSR_TRY(tsr_blurred_make(d->map, d->mean, &plain, fine * fine,
+    TSR_TRY(tsr_blurred_make(d->map, d->mean, &plain, all_atom * all_atom,
                              coarse * coarse, &d->pool, &d->blurred, err));
     for (int p = 0; p < 3; p++) {
         n_next = 0;

@@ -128,7 +128,7 @@ static tsr_status scale_blur(map_sum *e, const tsr_blur_table *blur,
     return TSR_OK;
 }
 
-static tsr_status make_room(map_sum *e, int n_system, tsr_err *err)
+static tsr_status reserve(map_sum *e, int n_system, tsr_err *err)
 {
     const size_t n = (size_t)n_system + 1;
     if (n_system <= e->room)
@@ -364,7 +364,7 @@ static tsr_status begin(map_sum *b, const tsr_density_batch *from, int first,
     b->n_system = portion(b, from, first);
     *n_atom = (size_t)(from->first[first + b->n_system] - from->first[first]);
     TSR_TRY(set_mask(b, options->mask_ang, err));
-    TSR_TRY(make_room(b, b->n_system, err));
+    TSR_TRY(reserve(b, b->n_system, err));
     b->system[0] = (map_system){0};
     for (int k = 0; k < b->n_system; k++)
         memcpy(b->bound[k], no_bound, sizeof no_bound);

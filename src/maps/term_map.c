@@ -545,9 +545,10 @@ static void slopes(const overlap_kernel *k, int n_part, int a, int b,
 }
 
 /* y += by * d2/2 of the sum S W S, by the places of a state's bodies, times v
- * (term.h, stiffen): of the part in which each of two bodies moves. */
-static void fit_stiffen(const map_bodies *t, const map_fit *f, int state,
-                        double by, int n, const double *v, double *y)
+ * (term.h, hessian_product): of the part in which each of two bodies moves. */
+static void fit_hessian_product(const map_bodies *t, const map_fit *f,
+                                int state, double by, int n, const double *v,
+                                double *y)
 {
     const double(*x)[3] = (const double(*)[3])xyz_of(t, f, state);
     const double reach = (double)f->kernel.reach_ang;
@@ -643,8 +644,8 @@ static const tsr_field fields[] = {
         .doc = "bring the start to its best place in the map first, as a rigid "
                "body, as tessera map dock does"),
     TSR_FIELD(
-        DOUBLE, "independent", tsr_map_options, independent, .initial = "0",
-        .min = 0.0, .max = 1e12,
+        DOUBLE, "independent_voxels", tsr_map_options, independent,
+        .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
         .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
                "volume V in which the map varies"),
     {0}};
@@ -852,7 +853,7 @@ static tsr_status term_place(const tsr_term *term,
     return status;
 }
 
-static void term_tell(const tsr_term_options *options, FILE *out)
+static void term_print(const tsr_term_options *options, FILE *out)
 {
     const tsr_map_options *o = (const void *)options;
     fprintf(out,
@@ -860,7 +861,8 @@ static void term_tell(const tsr_term_options *options, FILE *out)
             "resolution, bodies as Gaussians; scale, background and noise "
             "level were integrated out",
             o->resolution);
-    tsr_term_tell_free(out, ", the width over the resolution", o->sigma_over_r);
+    tsr_term_print_free(out, ", the width over the resolution",
+                        o->sigma_over_r);
     fputs(". ", out);
 }
 
@@ -945,17 +947,17 @@ static double term_log_lik(const tsr_term *term, const void *fit,
 
 /* That of least squares: the noise is what the residuals show, (1 - CC^2) of
  * the map's variance, and the density on the map's scale explains CC^2. */
-static void term_stiffen(const tsr_term *term, const void *fit, int state,
-                         int n, const double *v, double *y)
+static void term_hessian_product(const tsr_term *term, const void *fit,
+                                 int state, int n, const double *v, double *y)
 {
     const map_term *t = (const map_term *)term;
     const map_fit *f = fit;
     const double w = f->weight[state], cc2 = fmin(f->cc * f->cc, 1.0 - 1e-6);
     if (f->cc > 0.0)
-        fit_stiffen(&t->bodies, f, state,
-                    w * w * (t->n_free - 2.0) * cc2 / (1.0 - cc2) /
-                        (t->map->n_voxel * f->var_s),
-                    n, v, y);
+        fit_hessian_product(&t->bodies, f, state,
+                            w * w * (t->n_free - 2.0) * cc2 / (1.0 - cc2) /
+                                (t->map->n_voxel * f->var_s),
+                            n, v, y);
 }
 
 /* The noise is estimated from the residuals, so that in units of it their
@@ -988,7 +990,7 @@ const tsr_term_type tsr_term_map = {
     .is_map = 1,
     .size = sizeof(map_term),
     .read = term_read,
-    .tell = term_tell,
+    .tell = term_print,
     .fit = term_fit,
     .log_lik = term_log_lik,
     .chi2 = term_chi2,
@@ -996,4 +998,4 @@ const tsr_term_type tsr_term_map = {
     .fit_new = term_fit_new,
     .refit = term_refit,
     .place = term_place,
-    .stiffen = term_stiffen};
+    .hessian_product = term_hessian_product};

@@ -205,7 +205,7 @@ static void read_confidence(parts_graph *g, const tsr_cell_list *cells,
     int near[MOST_NEAR];
     for (int i = 0; i < g->n; i++) {
         g->confidence[i] = 1.0;
-        depth[i] = tsr_cell_list_near(cells, cb[i], apart, MOST_NEAR, near);
+        depth[i] = tsr_cell_list_within(cells, cb[i], apart, MOST_NEAR, near);
     }
     double scale = plddt_scale(g->structure, depth, b);
     for (int i = 0; i < g->n && scale == 0.0 && plddt != NULL; i++)
@@ -262,7 +262,7 @@ static void find_contacts(parts_graph *g, const tsr_cell_list *cells,
 {
     int near[MOST_NEAR];
     for (int i = 0; i < g->n && !g->pool.failed; i++) {
-        int n = tsr_cell_list_near(cells, cb[i], apart, MOST_NEAR, near);
+        int n = tsr_cell_list_within(cells, cb[i], apart, MOST_NEAR, near);
         for (int k = 0; k < n && k < MOST_NEAR && !g->pool.failed; k++) {
             int j = near[k];
             int is_near =
@@ -1355,8 +1355,8 @@ static int is_neighbour(const search *s, int r, int other)
 static int is_held_at(search *s, int i)
 {
     const tsr_file_atom *a = &s->atoms->atom[i];
-    const int n = tsr_cell_list_near(s->cells, a->xyz, touch_ang,
-                                     s->atoms->n_atom, s->near);
+    const int n = tsr_cell_list_within(s->cells, a->xyz, touch_ang,
+                                       s->atoms->n_atom, s->near);
     for (int k = 0; k < n; k++) {
         const tsr_file_atom *b = &s->atoms->atom[s->near[k]];
         const tsr_file_residue *r = &s->atoms->residue[b->residue];

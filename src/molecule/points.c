@@ -107,8 +107,8 @@ tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
     return status;
 }
 
-int tsr_cell_list_near(const tsr_cell_list *c, const double x[3], double radius,
-                       int max, int *index)
+int tsr_cell_list_within(const tsr_cell_list *c, const double x[3],
+                         double radius, int max, int *index)
 {
     int from[3], to[3], n = 0;
     for (int a = 0; a < 3; a++) {

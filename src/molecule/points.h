@@ -22,8 +22,8 @@ tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
 
 /* The points within `radius` of x, that at x itself included: index [max] out,
  * cell by cell. Returns how many there are, which may be more than max. */
-int tsr_cell_list_near(const tsr_cell_list *cells, const double x[3],
-                       double radius, int max, int *index);
+int tsr_cell_list_within(const tsr_cell_list *cells, const double x[3],
+                         double radius, int max, int *index);
 
 /* Largest distance between any two of n points, Angstrom. O(n^2) at worst. */
 double tsr_largest_distance(int n, const double (*xyz)[3]);

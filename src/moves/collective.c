@@ -336,7 +336,7 @@ static void set_jacobian(const collective_state *s, const tsr_conformation *x,
 
 /* Now and then, ever more seldom, since what is learnt should settle. */
 static void collective_learn(void *state, const tsr_conformation *current,
-                             const tsr_stiffness *stiffness)
+                             const tsr_hessian *stiffness)
 {
     collective_state *s = state;
     const int n = s->n, rows = 3 * s->topology->n_body;

@@ -21,7 +21,7 @@
 typedef struct {
     const void *context;
     void (*apply)(const void *context, int n, const double *v, double *y);
-} tsr_stiffness;
+} tsr_hessian;
 
 /* Where a chain is, for moves that go by more than its structure. */
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
                               partial profiles; NULL: there are none */
     double weight;         /* of the state that moves */
     const tsr_conformation *current; /* of that state */
-} tsr_move_place;
+} tsr_move_context;
 
 /* A parameter that moves along with the structure. */
 typedef struct {
@@ -62,25 +62,26 @@ typedef struct {
     int (*open)(tsr_pool *pool, void *state, const void *launcher);
 
     void (*launcher_free)(void *launcher);
-    tsr_status (*room_new)(void *launcher, int most_jobs, void **room,
-                           tsr_err *err);
-    void (*room_free)(void *room);
+    tsr_status (*workspace_new)(void *launcher, int most_jobs, void **workspace,
+                                tsr_err *err);
+    void (*workspace_free)(void *workspace);
 
     /* One chain's job; key: for its random numbers. */
-    tsr_status (*job)(void *room, int job, const void *state,
-                      const tsr_move_place *place, const uint32_t key[2],
+    tsr_status (*job)(void *workspace, int job, const void *state,
+                      const tsr_move_context *context, const uint32_t key[2],
                       tsr_err *err);
-    tsr_status (*run)(void *room, int n_job, tsr_err *err);
+    tsr_status (*run)(void *workspace, int n_job, tsr_err *err);
 
     /* The end of a job as `propose` of other moves gives it, and the parameter
      * that moved along, which is -1 on entry. */
-    tsr_status (*result)(const void *room, int job, const tsr_move_place *place,
+    tsr_status (*result)(const void *workspace, int job,
+                         const tsr_move_context *context,
                          tsr_conformation *proposed, tsr_proposal *proposal,
                          tsr_move_along *along, tsr_err *err);
 
     /* Warm-up only, once a result was decided: place is where the chain is. */
-    void (*learn)(const void *room, int job, void *state,
-                  const tsr_move_place *place, int accepted);
+    void (*learn)(const void *workspace, int job, void *state,
+                  const tsr_move_context *context, int accepted);
 } tsr_move_launch;
 
 struct tsr_move_type {
@@ -128,7 +129,7 @@ struct tsr_move_type {
      * stiffness of the structure as it now is. NULL: it has no use for it.
      * Moves that have are left out where no data say it. */
     void (*learn)(void *state, const tsr_conformation *current,
-                  const tsr_stiffness *stiffness);
+                  const tsr_hessian *stiffness);
 
     /* Saves or restores what was learnt; nothing else outlives a proposal. Its
      * real numbers are such that chains at one temperature may take the mean of

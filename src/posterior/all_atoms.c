@@ -1133,7 +1133,7 @@ static int table_of(const atom_particles *p, const int *count,
                : -1;
 }
 
-static tsr_status make_room(atom_particles *p, tsr_err *err)
+static tsr_status reserve(atom_particles *p, tsr_err *err)
 {
     const int n_all = p->base.n_all, n = n_all + p->topology->n_body;
     tsr_particles *b = &p->base;
@@ -1205,7 +1205,7 @@ static tsr_status arrange(atom_particles *p, tsr_err *err)
     tsr_pool_array(&p->pool, count, t->n_residue + 1);
     tsr_pool_array(&p->pool, residues, t->n_residue + 1);
     tsr_pool_array(&p->pool, xyz, p->base.n_all);
-    TSR_TRY(make_room(p, err));
+    TSR_TRY(reserve(p, err));
     for (int r = 0; r < t->n_residue; r++)
         if (t->residue[r].unit >= 0) {
             count[t->residue[r].unit] += p->first_all[r + 1] - p->first_all[r];

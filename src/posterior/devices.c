@@ -144,7 +144,7 @@ static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
 /* The run goes on without this one. */
 static void drop(tsr_devices *v, int e)
 {
-    tsr_engine_share_clear(&v->share[e]);
+    tsr_engine_group_clear(&v->share[e]);
     tsr_device_free(v->device[e]);
     for (v->n--; e < v->n; e++) {
         v->share[e] = v->share[e + 1];
@@ -364,7 +364,7 @@ static tsr_status divide(tsr_log *log, tsr_setup *s, tsr_err *err)
                       "otherwise and draw other numbers");
     }
     /* without speeds all parts are equal */
-    tsr_share_divide(s->n_chain, n, v->speed, part);
+    tsr_apportion(s->n_chain, n, v->speed, part);
     for (int e = n - 1; e >= 0; e--) {
         v->share[e].n_chain = part[e];
         if (part[e] > 0)
@@ -466,10 +466,10 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
  * (posterior/all_atoms.h), which chains move as they do bodies.
  *
  * Else chains move with bodies, whose curves, corrected, are near those of all
- * atoms (learn_error.c). The place above each ladder (sampler/fine.h) is of the
- * posterior whose curve is that of the particles. Terms keep what they learn of
- * a profile's error, so that this posterior has terms of its own, from the same
- * entries of the configuration. */
+ * atoms (learn_error.c). The place above each ladder (sampler/all_atom_chain.h)
+ * is of the posterior whose curve is that of the particles. Terms keep what
+ * they learn of a profile's error, so that this posterior has terms of its own,
+ * from the same entries of the configuration. */
 
 void tsr_atoms_clear(tsr_atom_target *atoms)
 {
@@ -488,7 +488,7 @@ static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
                                 NULL, &curves, err));
     TSR_TRY(tsr_atom_particles_new(s->data.likelihood, s->data.sample, curves,
                                    &s->atoms.particles, err));
-    TSR_TRY(tsr_likelihood_take_particles(likelihood, s->atoms.particles, err));
+    TSR_TRY(tsr_likelihood_use_particles(likelihood, s->atoms.particles, err));
     tsr_info(log,
              "draws are of all atoms: %d atoms and beads of water, %d of them "
              "in rigid parts; the water rides along",
@@ -551,12 +551,12 @@ static tsr_status take_atoms(const tsr_config *config, tsr_log *log,
     const tsr_status status = make_target(config, log, setup, partial, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
-    t->model = (tsr_fine_model){.target = setup->target,
-                                .context = &t->profiler,
-                                .profile = tsr_profiler_run};
+    t->model = (tsr_all_atom_model){.target = setup->target,
+                                    .context = &t->profiler,
+                                    .profile = tsr_profiler_run};
     t->model.target.likelihood = t->likelihood;
-    t->model.target.fine = &t->model;
-    setup->target.fine = &t->model;
+    t->model.target.all_atom = &t->model;
+    setup->target.all_atom = &t->model;
     tsr_info(log,
              "bodies propose draws of all atoms, and one curve of all atoms "
              "a draw decides");
@@ -576,7 +576,7 @@ static tsr_status take_model(const tsr_config *config, tsr_log *log,
                                       s->devices.share[0].engine, 1, &own, err);
     TSR_THEN(status, tsr_setup_model_error(config, l, &own, log, s, err));
     TSR_THEN(status, take_atoms(config, log, s, partial, err));
-    tsr_profiler *of = s->target.fine != NULL ? &s->atoms.profiler : &own;
+    tsr_profiler *of = s->target.all_atom != NULL ? &s->atoms.profiler : &own;
     TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
     TSR_THEN(status, tsr_data_fit(&s->data, of->likelihood, partial, err));
     clear_profiler(&own);
@@ -596,7 +596,7 @@ static double room_for(const tsr_setup *s)
             const tsr_engine_spec spec = spec_of(s, s->data.likelihood, p, 1);
             const double room =
                 v->device[e] != NULL
-                    ? tsr_engine_room(&spec, v->device[e], v->choice)
+                    ? tsr_engine_capacity(&spec, v->device[e], v->choice)
                     : 0.0;
             share += room > 0.0 ? 1.0 / room : 0.0;
         }
@@ -613,7 +613,7 @@ static tsr_surrogate_run surrogate_run(const tsr_setup *s)
                                .likelihood = s->data.likelihood,
                                .first = s->molecule.first,
                                .move_options = s->move_options,
-                               .is_still = s->target.is_still,
+                               .is_frozen = s->target.is_frozen,
                                .n_device = s->devices.n,
                                .device = s->devices.device};
 }
@@ -625,16 +625,17 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
     const tsr_likelihood *l = s->data.likelihood;
     const int gpu = has_gpu(&s->devices);
     const tsr_surrogate_run run = surrogate_run(s);
-    const tsr_sampler_place place = {
+    const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
         .walks = tsr_surrogate_walks(&run),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
-        .room = gpu ? room_for(s) : 0.0,
+        .capacity = gpu ? room_for(s) : 0.0,
         .least_beta = l != NULL ? tsr_likelihood_least_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
-    const tsr_status status = tsr_sampler_settle(&config->sampler, &place, err);
+    const tsr_status status =
+        tsr_sampler_settle(&config->sampler, &problem, err);
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);
     s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;

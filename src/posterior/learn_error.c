@@ -67,19 +67,19 @@ static const tsr_probe *probe_of(const lesson *x)
 }
 
 /* Nothing moves: the structures are those of the start. */
-static int is_still(const tsr_config *config, const tsr_topology *t)
+static int is_frozen(const tsr_config *config, const tsr_topology *t)
 {
     int n = t->n_torsion + t->n_side;
     for (int c = 0; c < t->n_chain; c++)
         n += t->mobile[c];
-    return config->structure.still || n == 0;
+    return config->structure.frozen || n == 0;
 }
 
 static int count_conformations(const tsr_config *config, const tsr_setup *s)
 {
     const tsr_number_or_word *wanted = &config->model_error.conformations;
     const int n = 8 + 6000 / s->molecule.topology->n_body, most = 32;
-    if (is_still(config, s->molecule.topology))
+    if (is_frozen(config, s->molecule.topology))
         return s->molecule.n_start > 0 ? s->molecule.n_start : 1;
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
@@ -96,7 +96,7 @@ static void add(const lesson *x, double *all, int i, const double *self)
     }
 }
 
-static tsr_status make_room(lesson *x, tsr_err *err)
+static tsr_status reserve(lesson *x, tsr_err *err)
 {
     const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
     tsr_pool_array(&x->pool, x->of.atoms, n);
@@ -127,8 +127,8 @@ tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
     return prior;
 }
 
-tsr_status tsr_setup_prior_walk(tsr_chain *chain, long n, int warm,
-                                const char *what, tsr_err *err)
+tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
+                                 const char *what, tsr_err *err)
 {
     for (long i = 0; i < n; i++) {
         tsr_body_proposal ask;
@@ -152,12 +152,12 @@ static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
     const tsr_target prior = tsr_setup_prior_target(&x->s->target, 1);
     tsr_chain *chain = NULL;
     tsr_status status = tsr_chain_new(&prior, LEARN_STREAM, &chain, err);
-    TSR_THEN(status, tsr_setup_prior_walk(chain, apart, 1, what, err));
+    TSR_THEN(status, tsr_setup_prior_steps(chain, apart, 1, what, err));
     for (int i = 0; i < x->of.n && status == TSR_OK; i++) {
         tsr_chain_view view;
-        status = tsr_setup_prior_walk(chain, apart, 0, what, err);
+        status = tsr_setup_prior_steps(chain, apart, 0, what, err);
         if (status == TSR_OK) {
-            tsr_chain_look(chain, &view);
+            tsr_chain_view_get(chain, &view);
             status = learn_one(x, i, view.conformation, curves, six, err);
         }
     }
@@ -166,16 +166,16 @@ static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
 }
 
 /* Of draws of the prior, or, where nothing moves, of the starts. */
-static tsr_status learn_curves(lesson *x, int is_still, tsr_atom_curves *curves,
-                               tsr_err *err)
+static tsr_status learn_curves(lesson *x, int is_frozen,
+                               tsr_atom_curves *curves, tsr_err *err)
 {
     const tsr_molecule *m = &x->s->molecule;
     double *six;
     tsr_pool_array(&x->pool, six, TSR_N_COMP_PAIR * x->l->grid.n_q);
-    tsr_status status = make_room(x, err);
-    if (!is_still)
+    tsr_status status = reserve(x, err);
+    if (!is_frozen)
         TSR_THEN(status, learn_draws(x, curves, six, err));
-    for (int i = 0; i < x->of.n && is_still; i++)
+    for (int i = 0; i < x->of.n && is_frozen; i++)
         TSR_THEN(status,
                  learn_one(x, i, m->n_start > 0 ? m->start[i] : m->first,
                            curves, six, err));
@@ -292,14 +292,15 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
                                           x->l->contrast[TSR_C2].start};
     for (size_t k = 0; k < n_q; k++) {
         reference[k] = tsr_likelihood_combine(
-            x->l, x->of.view, x->of.atoms + tsr_examples_place(&x->of, x->of.n),
-            start, x->l->view[x->of.view].atom_power[k], k);
+            x->l, x->of.view,
+            x->of.atoms + tsr_examples_offset(&x->of, x->of.n), start,
+            x->l->view[x->of.view].atom_power[k], k);
         for (size_t e = 0; e < (size_t)n; e++)
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
     if (n > 0 && may_doubt(x))
-        TSR_TRY(tsr_likelihood_doubt(x->l, x->of.view, &error, err));
+        TSR_TRY(tsr_likelihood_set_model_error(x->l, x->of.view, &error, err));
     for (size_t k = 0; k < n_q && x->of.n > 3; k++)
         square[k] *= tsr_examples_widened(x->of.n);
     describe(x, n, before, square, words);
@@ -346,7 +347,7 @@ static void tell_swing(const lesson *x, tsr_log *log)
 static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
                              tsr_words *words, tsr_err *err)
 {
-    const size_t mean = tsr_examples_place(&x->of, x->of.n);
+    const size_t mean = tsr_examples_offset(&x->of, x->of.n);
     tsr_err why = {0};
     tsr_status status =
         tsr_likelihood_correct(x->l, x->of.view, x->of.atoms + mean,
@@ -386,19 +387,20 @@ static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
 
 /* The finer model's curves in examples, as its likelihood corrects those of
  * the view that is learnt. */
-static void take_fine(lesson *x, const tsr_fine_example *example)
+static void use_all_atom(lesson *x, const tsr_all_atom_example *example)
 {
-    const tsr_likelihood *fine = x->better;
-    const tsr_view *view = &fine->view[x->of.view];
-    const tsr_probe *p = &fine->probe[view->probe];
-    const size_t n = tsr_examples_size(&x->of, 1), n_q = (size_t)fine->grid.n_q;
+    const tsr_likelihood *all_atom = x->better;
+    const tsr_view *view = &all_atom->view[x->of.view];
+    const tsr_probe *p = &all_atom->probe[view->probe];
+    const size_t n = tsr_examples_size(&x->of, 1),
+                 n_q = (size_t)all_atom->grid.n_q;
     memset(x->of.atoms + n * (size_t)x->of.n, 0, n * sizeof *x->of.atoms);
     for (int i = 0; i < x->of.n; i++) {
         double *to = x->of.atoms + n * (size_t)i;
-        memcpy(to, example[i].fine, n * sizeof *to);
+        memcpy(to, example[i].all_atom, n * sizeof *to);
         for (size_t k = 0; k < n_q && view->atoms != NULL; k++) {
-            const double by =
-                tsr_likelihood_ratio(fine, x->of.view, example[i].contrast, k);
+            const double by = tsr_likelihood_ratio(all_atom, x->of.view,
+                                                   example[i].contrast, k);
             for (int pair = p->first; pair < p->first + p->n_pair; pair++)
                 to[(size_t)pair * n_q + k] *= by;
         }
@@ -408,7 +410,7 @@ static void take_fine(lesson *x, const tsr_fine_example *example)
 
 /* "; "-joined lines of all views, as they are learnt. */
 static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
-                              const tsr_fine_example *example, char **text,
+                              const tsr_all_atom_example *example, char **text,
                               tsr_err *err)
 {
     tsr_words words;
@@ -418,7 +420,7 @@ static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
         if (example != NULL && x->l->view[x->of.view].atoms == NULL)
             continue;
         if (example != NULL)
-            take_fine(x, example);
+            use_all_atom(x, example);
         status = learn_view(config, x, log, &words, err);
     }
     *text = tsr_words_end(&words);
@@ -464,7 +466,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
                 .of = {l, .n = count_conformations(config, s)}};
     set_nodes(&x);
     tsr_status status =
-        learn_curves(&x, is_still(config, s->molecule.topology), curves, err);
+        learn_curves(&x, is_frozen(config, s->molecule.topology), curves, err);
     if (status == TSR_OK) {
         free(*text);
         status = learn_views(config, &x, log, NULL, text, err);
@@ -482,8 +484,8 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
 /* ---- learning again ---- */
 
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_fine_example *example, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err)
+                                 const tsr_all_atom_example *example,
+                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
 {
     tsr_likelihood *l = setup->data.likelihood;
     lesson x = {.s = setup,
@@ -497,7 +499,7 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     for (; x.of.n_node < n_node; x.of.n_node++)
         memcpy(x.of.node[x.of.n_node],
                example[x.of.n_node * n / n_node].contrast, sizeof x.of.node[0]);
-    tsr_status status = make_room(&x, err);
+    tsr_status status = reserve(&x, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
                tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
@@ -521,23 +523,26 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
     /* fewer would say too little, and more hardly more */
     enum { FEWEST = 8, ENOUGH = 256 };
     int n = 0, n_kept = 0, n_seen = 0;
-    tsr_fine_example *list =
-        calloc((size_t)(setup->n_chain * TSR_FINE_EXAMPLES), sizeof *list);
+    tsr_all_atom_example *list =
+        calloc((size_t)(setup->n_chain * TSR_ALL_ATOM_EXAMPLES), sizeof *list);
     TSR_TRY(tsr_allocated(list, err));
     for (int c = 0; c < setup->n_chain; c++)
-        n_kept += tsr_fine_n_example(tsr_sampler_fine(sampler, c));
+        n_kept += tsr_all_atom_chain_n_example(
+            tsr_sampler_all_atom_chain(sampler, c));
     const int every = n_kept / ENOUGH + 1;
     for (int c = 0; c < setup->n_chain; c++) {
-        const tsr_fine *fine = tsr_sampler_fine(sampler, c);
-        for (int k = 0; k < tsr_fine_n_example(fine); k++)
+        const tsr_all_atom_chain *all_atom =
+            tsr_sampler_all_atom_chain(sampler, c);
+        for (int k = 0; k < tsr_all_atom_chain_n_example(all_atom); k++)
             if (n_seen++ % every == 0)
-                list[n++] = tsr_fine_example_get(fine, k);
+                list[n++] = tsr_all_atom_chain_example(all_atom, k);
     }
     tsr_status status =
         n < FEWEST ? TSR_OK
                    : tsr_setup_learn_again(config, n, list, log, setup, err);
     for (int c = 0; c < setup->n_chain; c++)
-        tsr_fine_learn(tsr_sampler_fine(sampler, c), !last);
+        tsr_all_atom_chain_set_learning(tsr_sampler_all_atom_chain(sampler, c),
+                                        !last);
     free(list);
     return status == TSR_OK ? tsr_sampler_refresh(sampler, err) : status;
 }

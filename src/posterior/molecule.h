@@ -67,7 +67,7 @@ int tsr_config_is_placed(const tsr_config *config);
 /* Warns of what of the file is not as it seems, and of flexible ranges within
  * one compact part, which they would take apart. Errors: those of reading the
  * structure, TSR_E_NOMEM. */
-tsr_status tsr_molecule_doubt(const tsr_molecule *molecule, tsr_log *log,
-                              tsr_err *err);
+tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
+                             tsr_err *err);
 
 #endif

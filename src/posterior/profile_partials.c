@@ -63,7 +63,7 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
     tsr_config *c = &m->config;
     int has_components = 1;
     TSR_TRY(tsr_fields_init(tsr_config_fields(), c, err));
-    c->structure.still = 1;
+    c->structure.frozen = 1;
     c->structure.bodies =
         m->bodies == TSR_PROFILE_TWO ? TSR_CONFIG_TWO : TSR_CONFIG_ONE;
     c->solvent.density = m->density;
@@ -246,7 +246,7 @@ static tsr_status sum_atoms(tsr_profile_maker *m, const tsr_atoms *atoms,
     tsr_status status = TSR_OK;
     out->layer_contrast = tsr_solvent_contrast(m->solvent);
     if (tell)
-        tsr_atom_model_tell(atoms, model, m->log);
+        tsr_atom_model_log(atoms, model, m->log);
     if (m->is_neutron) {
         out->is_neutron = 1;
         status = tsr_neutron_apply(&m->neutron, atoms, model,

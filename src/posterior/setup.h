@@ -11,7 +11,7 @@
 #include "posterior/all_atoms.h"
 #include "posterior/config.h"
 #include "posterior/molecule.h"
-#include "sampler/fine.h"
+#include "sampler/all_atom_chain.h"
 #include "sampler/sampler.h"
 #include "scattering/profile_fit.h"
 #include "surrogate/surrogate.h"
@@ -38,7 +38,7 @@ typedef struct {
     tsr_pool pool;
     int n;                   /* engines, one a device; 0: none are needed */
     tsr_device **device;     /* [n] NULL: the reference engine */
-    tsr_engine_share *share; /* [n] each engine with its chains */
+    tsr_engine_group *share; /* [n] each engine with its chains */
     double *speed;           /* [n] profiles a second; 0: not measured */
     tsr_engine_choice choice;
     int *unit;  /* [n_body] its rigid unit, -1: none; or NULL */
@@ -65,7 +65,7 @@ typedef struct {
                                    the atoms */
     tsr_engine *engine;         /* NULL: the reference */
     tsr_profiler profiler;
-    tsr_fine_model model;
+    tsr_all_atom_model model;
 } tsr_atom_target;
 
 /* Where groups of chains start; n 0: from the file. */
@@ -127,13 +127,14 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
                                    tsr_setup *setup, tsr_err *err);
 
 /* The model's error learnt anew from n examples of what chains came to
- * (sampler/fine.h): for the bodies that propose draws of all atoms, which are
- * nearer to atoms where they are used. To be followed by tsr_sampler_refresh. A
- * ratio that is not positive leaves correction and error of its curve as they
- * are; the log says so. Errors: as of learning them first. */
+ * (sampler/all_atom_chain.h): for the bodies that propose draws of all atoms,
+ * which are nearer to atoms where they are used. To be followed by
+ * tsr_sampler_refresh. A ratio that is not positive leaves correction and error
+ * of its curve as they are; the log says so. Errors: as of learning them first.
+ */
 tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_fine_example *example, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err);
+                                 const tsr_all_atom_example *example,
+                                 tsr_log *log, tsr_setup *setup, tsr_err *err);
 
 /* partial [n_pair][n_q] out, of all probes, from all atoms, S_ab included;
  * components that c1 and c2 do not need are folded into the others. six
@@ -151,8 +152,8 @@ tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state);
 
 /* n steps of such a chain, warm: step sizes learn. Errors: TSR_E_INTERRUPTED
  * once a stop is asked for, "interrupted while WHAT". */
-tsr_status tsr_setup_prior_walk(tsr_chain *chain, long n, int warm,
-                                const char *what, tsr_err *err);
+tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
+                                 const char *what, tsr_err *err);
 
 /* ---- parts, for the files that make a setup ---- */
 

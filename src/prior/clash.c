@@ -39,7 +39,7 @@ TSR_INLINE unsigned within(const tsr_lanes at[3], const double x[3], double r2)
 }
 
 /* Spheres that come within reach of x. */
-TSR_INLINE unsigned touching(const tsr_near_shelf *s, const double x[3],
+TSR_INLINE unsigned touching(const tsr_block_group *s, const double x[3],
                              double reach)
 {
     eight_bits is[2];
@@ -56,8 +56,8 @@ TSR_INLINE int lowest(unsigned bits)
     return __builtin_ctz(bits);
 }
 
-TSR_CLONES void tsr_near_place(tsr_near_block *block, const double (*xyz)[3],
-                               int first, int end)
+TSR_CLONES void tsr_body_block_set(tsr_body_block *block,
+                                   const double (*xyz)[3], int first, int end)
 {
     int base = first & -TSR_LANES;
     double centre[3] = {0.0, 0.0, 0.0}, most = 0.0;
@@ -82,9 +82,9 @@ TSR_CLONES void tsr_near_place(tsr_near_block *block, const double (*xyz)[3],
 }
 
 /* Lanes of one that are near any of the other, body by body. */
-TSR_INLINE int near_pairs(const tsr_near_block *own,
-                          const tsr_near_block *other, unsigned lanes,
-                          double reach, tsr_near_pair *pair)
+TSR_INLINE int near_pairs(const tsr_body_block *own,
+                          const tsr_body_block *other, unsigned lanes,
+                          double reach, tsr_body_pair *pair)
 {
     int n = 0;
     double r = own->radius + reach, r2 = reach * reach;
@@ -103,16 +103,17 @@ TSR_INLINE int near_pairs(const tsr_near_block *own,
         unsigned near = within(to, x, r2) & many;
         for (; near != 0; near &= near - 1) {
             int j = lowest(near);
-            pair[n++] = turned ? (tsr_near_pair){j, other->first + i}
-                               : (tsr_near_pair){i, other->first + j};
+            pair[n++] = turned ? (tsr_body_pair){j, other->first + i}
+                               : (tsr_body_pair){i, other->first + j};
         }
     }
     return n;
 }
 
-TSR_CLONES int tsr_near_find(const tsr_near_tree *tree,
-                             const tsr_near_block *own, const uint16_t *still,
-                             double reach, tsr_near_pair *pair)
+TSR_CLONES int tsr_sphere_tree_pairs(const tsr_sphere_tree *tree,
+                                     const tsr_body_block *own,
+                                     const uint16_t *still, double reach,
+                                     tsr_body_pair *pair)
 {
     int n = 0;
     double r = own->radius + reach;
@@ -132,9 +133,9 @@ TSR_CLONES int tsr_near_find(const tsr_near_tree *tree,
     return n;
 }
 
-TSR_CLONES int tsr_near_between(const tsr_near_block *own,
-                                const tsr_near_block *other, double reach,
-                                tsr_near_pair *pair)
+TSR_CLONES int tsr_body_block_pairs(const tsr_body_block *own,
+                                    const tsr_body_block *other, double reach,
+                                    tsr_body_pair *pair)
 {
     double r = own->radius + other->radius + reach, d2 = 0.0;
     for (int d = 0; d < 3; d++) {
@@ -153,7 +154,7 @@ void *tsr_lanes_new(tsr_pool *pool, int n, size_t size)
     return at != NULL ? at + (side - (uintptr_t)at % side) : NULL;
 }
 
-static void clear(tsr_near_shelf *s)
+static void clear(tsr_block_group *s)
 {
     for (int k = 0; k < TSR_LANES; k++) {
         for (int d = 0; d < 3; d++)
@@ -162,9 +163,10 @@ static void clear(tsr_near_shelf *s)
     }
 }
 
-tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, int n, const double (*xyz)[3])
+tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
+                                     const double (*xyz)[3])
 {
-    tsr_near_tree *t = tsr_pool_new(pool, 1, sizeof *t);
+    tsr_sphere_tree *t = tsr_pool_new(pool, 1, sizeof *t);
     if (t == NULL)
         return NULL;
     t->n_block = (n + TSR_LANES - 1) / TSR_LANES;
@@ -177,18 +179,18 @@ tsr_near_tree *tsr_near_tree_new(tsr_pool *pool, int n, const double (*xyz)[3])
         return NULL;
     for (int k = 0; k < t->n_block; k++) {
         int first = k * TSR_LANES, end = first + TSR_LANES;
-        tsr_near_place(&t->block[k], xyz, first, end < n ? end : n);
+        tsr_body_block_set(&t->block[k], xyz, first, end < n ? end : n);
     }
     for (int k = 0; k < t->n_shelf; k++)
         clear(&t->shelf[k]);
     for (int k = 0; k < n_top; k++)
         clear(&t->top[k]);
-    tsr_near_tree_renew(t, 0, t->n_block - 1);
+    tsr_sphere_tree_update(t, 0, t->n_block - 1);
     return t;
 }
 
 /* Around the n spheres of a shelf, as a sphere in `to`. */
-static void enclose(const tsr_near_shelf *s, int n, tsr_near_shelf *to,
+static void enclose(const tsr_block_group *s, int n, tsr_block_group *to,
                     int lane)
 {
     double centre[3], most = 0.0;
@@ -208,10 +210,10 @@ static void enclose(const tsr_near_shelf *s, int n, tsr_near_shelf *to,
     to->radius.at[lane] = most;
 }
 
-void tsr_near_tree_renew(tsr_near_tree *t, int first, int last)
+void tsr_sphere_tree_update(tsr_sphere_tree *t, int first, int last)
 {
     for (int k = first; k <= last; k++) {
-        tsr_near_shelf *s = &t->shelf[k / TSR_LANES];
+        tsr_block_group *s = &t->shelf[k / TSR_LANES];
         for (int d = 0; d < 3; d++)
             s->x[d].at[k % TSR_LANES] = t->block[k].centre[d];
         s->radius.at[k % TSR_LANES] = t->block[k].radius;
@@ -244,18 +246,18 @@ typedef struct {
 
 /* Bodies first..end-1 of a span, which share a block of the tree. */
 typedef struct {
-    tsr_near_block at; /* as proposed */
+    tsr_body_block at; /* as proposed */
     int first, end, group;
 } moved_block;
 
 struct tsr_clash_state {
     const tsr_clash *clash;
     int n;
-    tsr_near_tree *tree;     /* where the bodies are now */
+    tsr_sphere_tree *tree;   /* where the bodies are now */
     uint16_t *every, *still; /* [n_block] bits of all, of unmoved bodies */
     moved_block *moved;      /* [n_block + TSR spans] of the proposal */
     int n_moved;
-    tsr_near_pair *pair; /* [16 n] */
+    tsr_body_pair *pair; /* [16 n] */
     /* the pairs that forbade the last proposals, which may do so again */
     int kept[KEPT][2], next_kept;
     /* contacts; given up for good (listed 0) where there are too many */
@@ -322,7 +324,8 @@ static int meet_unmoved(search *f, const double (*proposed)[3],
                         const moved_block *m)
 {
     tsr_clash_state *s = f->s;
-    int n = tsr_near_find(s->tree, &m->at, s->still, s->clash->cutoff, s->pair);
+    int n = tsr_sphere_tree_pairs(s->tree, &m->at, s->still, s->clash->cutoff,
+                                  s->pair);
     for (int k = 0; k < n; k++) {
         int a = m->at.first + s->pair[k].a, b = s->pair[k].b;
         if (!meet(f, a, proposed[a], b, proposed[b]))
@@ -336,7 +339,7 @@ static int meet_moved(search *f, const double (*proposed)[3],
                       const moved_block *p, const moved_block *q)
 {
     tsr_clash_state *s = f->s;
-    int n = tsr_near_between(&p->at, &q->at, s->clash->cutoff, s->pair);
+    int n = tsr_body_block_pairs(&p->at, &q->at, s->clash->cutoff, s->pair);
     for (int k = 0; k < n; k++) {
         int a = p->at.first + s->pair[k].a, b = s->pair[k].b;
         if ((p != q || b < a) && !meet(f, a, proposed[a], b, proposed[b]))
@@ -365,7 +368,7 @@ static void span_unmoved(search *f, const double (*proposed)[3],
     int down = span->first == 0 || span->end < s->n;
     for (int k = from; k < to && !f->forbidden; k++) {
         moved_block *m = &s->moved[down ? to - 1 - (k - from) : k];
-        tsr_near_place(&m->at, proposed, m->first, m->end);
+        tsr_body_block_set(&m->at, proposed, m->first, m->end);
         meet_unmoved(f, proposed, m);
     }
 }
@@ -460,9 +463,9 @@ static int64_t old_sum(tsr_clash_state *s, const double (*current)[3],
         for (int b = span[k].first; b < span[k].end;) {
             int end = (b / TSR_LANES + 1) * TSR_LANES;
             end = end < span[k].end ? end : span[k].end;
-            const tsr_near_block *own = &s->tree->block[b / TSR_LANES];
-            int n = tsr_near_find(s->tree, own, s->every, s->clash->cutoff,
-                                  s->pair);
+            const tsr_body_block *own = &s->tree->block[b / TSR_LANES];
+            int n = tsr_sphere_tree_pairs(s->tree, own, s->every,
+                                          s->clash->cutoff, s->pair);
             for (int i = 0; i < n; i++) {
                 int one = own->first + s->pair[i].a, other = s->pair[i].b;
                 if (one >= b && one < end &&
@@ -506,9 +509,9 @@ static int64_t first_contacts(tsr_clash_state *s, const double (*body)[3])
 {
     search f = {s, 0, 0};
     for (int u = 0; u < s->tree->n_block; u++) {
-        const tsr_near_block *own = &s->tree->block[u];
-        int n =
-            tsr_near_find(s->tree, own, s->every, s->clash->cutoff, s->pair);
+        const tsr_body_block *own = &s->tree->block[u];
+        int n = tsr_sphere_tree_pairs(s->tree, own, s->every, s->clash->cutoff,
+                                      s->pair);
         s->n_found = 0;
         for (int k = 0; k < n; k++) {
             int a = own->first + s->pair[k].a, b = s->pair[k].b;
@@ -531,7 +534,7 @@ tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
     s->clash = clash;
     s->n = n;
     s->listed = 1;
-    s->tree = tsr_near_tree_new(pool, n, body);
+    s->tree = tsr_sphere_tree_new(pool, n, body);
     s->moved =
         tsr_lanes_new(pool, n_block + 2 * TSR_MAX_SPAN, sizeof *s->moved);
     tsr_pool_array(pool, s->every, n_block);
@@ -606,9 +609,10 @@ void tsr_clash_accept(tsr_clash_state *s, const double (*proposed)[3],
         if (m->first == u * TSR_LANES && m->end == end)
             s->tree->block[u] = m->at;
         else
-            tsr_near_place(&s->tree->block[u], proposed, u * TSR_LANES, end);
+            tsr_body_block_set(&s->tree->block[u], proposed, u * TSR_LANES,
+                               end);
     }
     for (int k = 0; k < n_span; k++)
-        tsr_near_tree_renew(s->tree, span[k].first / TSR_LANES,
-                            (span[k].end - 1) / TSR_LANES);
+        tsr_sphere_tree_update(s->tree, span[k].first / TSR_LANES,
+                               (span[k].end - 1) / TSR_LANES);
 }

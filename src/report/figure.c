@@ -644,12 +644,12 @@ static void y_axis(tsr_svg *svg, const place *p)
     if (a->n_y_name > 0)
         return;
     if (a->is_log) {
-        const int is_fine = log10(a->y1 / a->y0) < 2.3;
+        const int is_all_atom = log10(a->y1 / a->y0) < 2.3;
         for (int d = (int)floor(log10(a->y0)); d <= log10(a->y1); d++)
             for (int i = 1; i <= 9; i++) {
                 const double v = i * pow(10.0, d);
                 if (v >= a->y0 && v <= a->y1 &&
-                    (i == 1 || (is_fine && (i == 2 || i == 5))))
+                    (i == 1 || (is_all_atom && (i == 2 || i == 5))))
                     y_tick(svg, p, v, v);
             }
         return;

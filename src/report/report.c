@@ -194,7 +194,8 @@ static void put_states(const tsr_report *r)
     ask(r, "States");
     fprintf(out, "<b>%d</b>", v->n_state);
     if (v->evidence.n_temp > 1 && isfinite(v->evidence.log))
-        fprintf(out, " log evidence %s", tsr_evidence_tell(&v->evidence, text));
+        fprintf(out, " log evidence %s",
+                tsr_evidence_format(&v->evidence, text));
     fputs("</td></tr>\n", out);
 }
 

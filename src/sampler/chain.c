@@ -32,13 +32,13 @@ void tsr_chain_free(tsr_chain *chain)
 
 /* ---- which moves it makes ---- */
 
-void tsr_engine_share_clear(tsr_engine_share *share)
+void tsr_engine_group_clear(tsr_engine_group *share)
 {
     tsr_engine_free(share->engine);
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (share->launcher[m] != NULL)
             tsr_move_registry[m]->launch->launcher_free(share->launcher[m]);
-    *share = (tsr_engine_share){0};
+    *share = (tsr_engine_group){0};
 }
 
 int tsr_target_turns_much(const tsr_target *target)
@@ -99,7 +99,7 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
     const int is_told =
-        t->likelihood != NULL && tsr_likelihood_is_stiff(t->likelihood);
+        t->likelihood != NULL && tsr_likelihood_has_hessian(t->likelihood);
     double total = 0.0, share[TSR_N_MOVE] = {0.0};
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
@@ -113,7 +113,7 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         total += weight;
         share[m] = weight;
     }
-    if (total <= 0.0 && !t->is_still)
+    if (total <= 0.0 && !t->is_frozen)
         return tsr_fail(err, TSR_E_CONFIG,
                         "moves: none with a weight above 0 has anything to "
                         "move");
@@ -381,7 +381,7 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
     view->conformation = view->state[0];
 }
 
-void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view)
+void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view)
 {
     const tsr_chain *c = chain;
     *view = (tsr_chain_view){.log_lik = c->now.log_lik,
@@ -586,7 +586,7 @@ static tsr_status step_block(tsr_chain *c, int block, int warm, tsr_err *err)
     p->learnt.counts.proposed++;
     p->learnt.counts.accepted += accept;
     if (accept)
-        tsr_point_take(l, b->scope, b->term, &c->now, &c->trial);
+        tsr_point_swap(l, b->scope, b->term, &c->now, &c->trial);
     if (warm)
         tsr_parameters_learn(p, block, alpha);
     return TSR_OK;
@@ -611,21 +611,21 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
  * The chain's place as a job, and the end of the job as a proposal like any
  * other (moves/move.h). */
 
-/* Not the other states, which tsr_chain_set_out sums. */
-static tsr_move_place place_of(const tsr_chain *c)
+/* Not the other states, which tsr_chain_launch_begin sums. */
+static tsr_move_context place_of(const tsr_chain *c)
 {
     const double *weight = c->now.theta + c->parameters->weight;
-    return (tsr_move_place){.topology = c->target->topology,
-                            .beta = c->beta,
-                            .theta = c->now.theta,
-                            .contrast = c->parameters->contrast,
-                            .profile = c->now.profile,
-                            .weight = c->n_state > 1 ? weight[c->which] : 1.0,
-                            .current = c->state[c->which].current};
+    return (tsr_move_context){.topology = c->target->topology,
+                              .beta = c->beta,
+                              .theta = c->now.theta,
+                              .contrast = c->parameters->contrast,
+                              .profile = c->now.profile,
+                              .weight = c->n_state > 1 ? weight[c->which] : 1.0,
+                              .current = c->state[c->which].current};
 }
 
-tsr_status tsr_chain_set_out(tsr_chain *chain, int move, void *room, int job,
-                             tsr_err *err)
+tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
+                                  int job, tsr_err *err)
 {
     tsr_chain *c = chain;
     const int n = tsr_likelihood_n_profile(c->target->likelihood);
@@ -639,27 +639,28 @@ tsr_status tsr_chain_set_out(tsr_chain *chain, int move, void *room, int job,
     for (int k = 0; k < c->n_state; k++)
         for (int i = 0; k != c->which && i < n; i++)
             c->others[i] += weight[k] * c->state[k].profile[i];
-    tsr_move_place place = place_of(c);
-    place.others = c->n_state > 1 ? c->others : NULL;
+    tsr_move_context context = place_of(c);
+    context.others = c->n_state > 1 ? c->others : NULL;
     return tsr_move_registry[move]->launch->job(
-        room, job, c->move[keeper_of(move)], &place, key, err);
+        workspace, job, c->move[keeper_of(move)], &context, key, err);
 }
 
 static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask);
 
-tsr_status tsr_chain_come_back(tsr_chain *chain, int move, const void *room,
-                               int job, tsr_body_proposal *ask, int *needed,
-                               tsr_err *err)
+tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
+                                const void *workspace, int job,
+                                tsr_body_proposal *ask, int *needed,
+                                tsr_err *err)
 {
     tsr_chain *c = chain;
-    const tsr_move_place place = place_of(c);
+    const tsr_move_context context = place_of(c);
     c->kind = move;
-    c->room = room;
+    c->workspace = workspace;
     c->job = job;
     c->along.at = -1;
     TSR_TRY(tsr_move_registry[move]->launch->result(
-        room, job, &place, c->state[c->which].proposed, &c->proposal, &c->along,
-        err));
+        workspace, job, &context, c->state[c->which].proposed, &c->proposal,
+        &c->along, err));
     *needed = ask_prior(c, ask);
     return TSR_OK;
 }
@@ -686,7 +687,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     c->proposal.n_span = 0;
     c->along.at = -1;
     c->log_prior_change = -(double)INFINITY;
-    if (t->is_still)
+    if (t->is_frozen)
         return 0;
     double u = gsl_rng_uniform(c->rng);
     c->kind = tsr_mix_choose(&c->mix, u);
@@ -779,16 +780,18 @@ static void take(tsr_chain *c, const double *partial)
 {
     const tsr_likelihood *l = c->target->likelihood;
     size_t bytes = (size_t)tsr_likelihood_n_profile(l) * sizeof(double);
-    tsr_point_take(l, TSR_CHANGES_MEAN, -1, &c->now, &c->trial);
+    tsr_point_swap(l, TSR_CHANGES_MEAN, -1, &c->now, &c->trial);
     if (bytes > 0)
         memcpy(c->state[c->which].profile, partial, bytes);
 }
 
-static void stiffen(const void *context, int n, const double *v, double *y)
+static void hessian_product(const void *context, int n, const double *v,
+                            double *y)
 {
     const tsr_chain *c = context;
     const size_t size = (size_t)(3 * c->target->topology->n_body * n);
-    tsr_likelihood_stiffen(c->target->likelihood, &c->now, c->which, n, v, y);
+    tsr_likelihood_hessian_product(c->target->likelihood, &c->now, c->which, n,
+                                   v, y);
     for (size_t i = 0; i < size; i++)
         y[i] *= c->beta;
 }
@@ -797,12 +800,12 @@ static void learn(tsr_chain *c, double alpha, int accepted)
 {
     const tsr_move_type *type = tsr_move_registry[c->kind];
     if (type->launch != NULL) {
-        const tsr_move_place place = place_of(c);
-        type->launch->learn(c->room, c->job, c->move[keeper_of(c->kind)],
-                            &place, accepted);
+        const tsr_move_context context = place_of(c);
+        type->launch->learn(c->workspace, c->job, c->move[keeper_of(c->kind)],
+                            &context, accepted);
         return;
     }
-    const tsr_stiffness stiffness = {c, stiffen};
+    const tsr_hessian stiffness = {c, hessian_product};
     type->adapt(c->move[c->kind], &c->proposal, alpha);
     if (type->learn != NULL)
         type->learn(c->move[c->kind], c->state[c->which].current, &stiffness);
@@ -844,7 +847,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);
-    if (warm && !c->target->is_still)
+    if (warm && !c->target->is_frozen)
         learn(c, alpha, accept);
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);
@@ -929,7 +932,7 @@ static tsr_status share_move(tsr_chain *const *chain, int n, int m,
     return failed ? tsr_fail(err, TSR_E_NOMEM, "out of memory") : TSR_OK;
 }
 
-tsr_status tsr_chain_share(tsr_chain *const *chain, int n, tsr_err *err)
+tsr_status tsr_chain_average_steps(tsr_chain *const *chain, int n, tsr_err *err)
 {
     tsr_archive archive = {0};
     tsr_status status = TSR_OK;

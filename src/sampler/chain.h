@@ -19,12 +19,12 @@ typedef struct {
     tsr_engine *engine;         /* NULL: the prior alone */
     void *launcher[TSR_N_MOVE]; /* of moves with a launch; NULL: not made */
     int n_chain;
-} tsr_engine_share;
+} tsr_engine_group;
 
 /* Frees the engine and the launchers. */
-void tsr_engine_share_clear(tsr_engine_share *share);
+void tsr_engine_group_clear(tsr_engine_group *share);
 
-typedef struct tsr_fine_model tsr_fine_model;
+typedef struct tsr_all_atom_model tsr_all_atom_model;
 
 /* What all chains share; everything is borrowed. */
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     const tsr_prior *prior;
     const tsr_likelihood *likelihood; /* NULL: the prior alone is sampled */
     int n_share;                      /* 0 where likelihood is NULL */
-    const tsr_engine_share *share;    /* [n_share] chains in order: the first
+    const tsr_engine_group *share;    /* [n_share] chains in order: the first
                                          share's, then the next's */
     const double *rg2;                /* [n_type] Angstrom squared, or NULL */
     const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
@@ -50,10 +50,11 @@ typedef struct {
     int chains_each;
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] sampler/sampler.h; NaN: not known */
-    int is_still;        /* 1: no moves, structures stay where they start */
+    int is_frozen;       /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
-    const tsr_fine_model *fine;    /* whose draws are stored (fine.h); NULL: it
-                                      is those at temperature 1 that are */
+    const tsr_all_atom_model
+        *all_atom; /* whose draws are stored (fine.h); NULL: it
+              is those at temperature 1 that are */
 } tsr_target;
 
 static inline int tsr_target_n_state(const tsr_target *target)
@@ -127,7 +128,7 @@ typedef struct tsr_chain {
     /* the proposal in flight */
     int kind, which; /* move, state */
     double log_prior_change;
-    const void *room; /* of a launch: where its result is */
+    const void *workspace; /* of a launch: where its result is */
     int job;
     tsr_move_along along;
     double *others; /* [n_pair][n_q] scratch; NULL: nothing is launched */
@@ -162,11 +163,12 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
 /* A move with a launch, instead of tsr_chain_propose: the chain's job in a
  * thread's room; and, once the room has run, its end as a proposal, `needed` as
  * tsr_chain_propose returns it. The room stays until tsr_chain_decide. */
-tsr_status tsr_chain_set_out(tsr_chain *chain, int move, void *room, int job,
-                             tsr_err *err);
-tsr_status tsr_chain_come_back(tsr_chain *chain, int move, const void *room,
-                               int job, tsr_body_proposal *ask, int *needed,
-                               tsr_err *err);
+tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
+                                  int job, tsr_err *err);
+tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
+                                const void *workspace, int job,
+                                tsr_body_proposal *ask, int *needed,
+                                tsr_err *err);
 
 /* The move with a launch that all chains make at a step of the run; -1: none.
  */
@@ -193,7 +195,8 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
 /* What the moves of n chains at one temperature have learnt becomes the mean of
  * it, in all of them; where it is alike it stays to the bit. Errors:
  * TSR_E_NOMEM. */
-tsr_status tsr_chain_share(tsr_chain *const *chain, int n, tsr_err *err);
+tsr_status tsr_chain_average_steps(tsr_chain *const *chain, int n,
+                                   tsr_err *err);
 
 /* The structures and parameters of `from` become those of `to`, which keeps its
  * random stream and what it has learnt. tsr_chain_refresh has to follow. */
@@ -236,7 +239,7 @@ typedef struct {
     gsl_rng *rng;   /* the chain's, for draws of scale and so on */
 } tsr_chain_view;
 
-void tsr_chain_look(const tsr_chain *chain, tsr_chain_view *view);
+void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view);
 
 /* After a draw of its chain was stored: what is counted between two draws
  * begins again. Of all replicas. */

@@ -160,7 +160,7 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
         learn_temperatures(l, probability);
 }
 
-void tsr_ladder_share(tsr_ladder *const *ladder, int n)
+void tsr_ladder_average(tsr_ladder *const *ladder, int n)
 {
     for (int k = 1; k + 1 < ladder[0]->n; k++) {
         const double first = ladder[0]->temperature[k];

@@ -43,7 +43,7 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
 /* In warm-up: all ladders, of one size, get the same temperatures, the
  * geometric means of theirs. So chains that had to learn from little share what
  * they know, and draws of all can be taken together. */
-void tsr_ladder_share(tsr_ladder *const *ladder, int n);
+void tsr_ladder_average(tsr_ladder *const *ladder, int n);
 
 /* Since the last reset: mean probability of an exchange between k and k + 1
  * (NaN where none was offered), and how often a replica went from the hottest

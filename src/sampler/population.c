@@ -107,7 +107,7 @@ static tsr_status go(pass *p, long n_step, tsr_err *err)
     p->s->population.n_step += n_step;
     for (int w = 0; w < p->s->n_worker; w++)
         p->accepted += atomic_load(&p->s->worker[w].accepted);
-    TSR_THEN(status, tsr_chain_share(p->s->chain, p->n, err));
+    TSR_THEN(status, tsr_chain_average_steps(p->s->chain, p->n, err));
     return status;
 }
 

@@ -204,8 +204,8 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
                 "NaN: none were made",
                 move, 0, get_moves, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
-                    "dirty_fraction of each move's proposals; NaN: the "
+        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move", NULL,
+                    "changed_fraction of each move's proposals; NaN: the "
                     "engine was asked for none",
                     move, 0, get_moves_changed, err));
     return TSR_OK;
@@ -249,7 +249,7 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
                            own[k].doc, own[k].index, own[k].get, err));
     TSR_TRY(add_states(target, columns, err));
-    if (!target->is_still)
+    if (!target->is_frozen)
         TSR_TRY(add_shapes(target, columns, err));
     for (int k = 0; k < TSR_N_TERM; k++)
         TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
@@ -257,7 +257,7 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
                            get_member, err));
     if (tsr_likelihood_n_profile(target->likelihood) > 0)
         TSR_TRY(add_scalar(
-            columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
+            columns, TSR_TRACE_SAMPLE_STATS, "changed_fraction", NULL,
             "mean share of the distances between bodies that a proposal "
             "changed, of those that the engine was asked for since the last "
             "draw",
@@ -307,24 +307,25 @@ static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
 static void get_gain(const tsr_column *c, const tsr_draw *d, double *value)
 {
     (void)c;
-    tsr_fine_gain(d->fine, value);
+    tsr_all_atom_chain_log_ratio(d->all_atom, value);
 }
 
 static void get_taken(const tsr_column *c, const tsr_draw *d, double *value)
 {
     (void)c;
-    *value = tsr_fine_is_taken(d->fine);
+    *value = tsr_all_atom_chain_is_accepted(d->all_atom);
 }
 
-static tsr_status add_fine(tsr_columns *columns, tsr_err *err)
+static tsr_status add_all_atom(tsr_columns *columns, tsr_err *err)
 {
     static const char *const label[] = {"atoms", "bodies"};
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
-    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
+    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio", "nat",
                 "log likelihood by all atoms less that by bodies: of the "
                 "draw, and of the bodies' chain that was offered for it",
                 axis, 0, get_gain, err));
-    return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "atoms_exchanged", NULL,
+    return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_exchange",
+                      NULL,
                       "1: the bodies' chain gave a new draw, 0: the one "
                       "before stays",
                       0, get_taken, err);
@@ -333,8 +334,8 @@ static tsr_status add_fine(tsr_columns *columns, tsr_err *err)
 tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                               tsr_err *err)
 {
-    if (target->fine != NULL)
-        TSR_TRY(add_fine(columns, err));
+    if (target->all_atom != NULL)
+        TSR_TRY(add_all_atom(columns, err));
     const int n_temp = tsr_target_n_temp(target);
     const tsr_column_axis rung = {"rung", n_temp, NULL, NULL, NULL};
     const tsr_column_axis pair = {"pair", n_temp - 1, NULL, NULL, NULL};
@@ -655,7 +656,7 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
     *out = NULL;
     tsr_record *r = calloc(1, sizeof *r);
     TSR_TRY(tsr_allocated(r, err));
-    target = tsr_fine_target(target);
+    target = tsr_draw_target(target);
     r->target = target;
     r->n_chain = n_chain;
     r->capacity = capacity;
@@ -728,17 +729,17 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     tsr_chain_view view;
     const tsr_chain *coldest =
         ladder->replica[tsr_ladder_replica(ladder->ladder, 0)];
-    if (ladder->fine != NULL)
-        tsr_fine_look(ladder->fine, coldest, &view);
+    if (ladder->all_atom != NULL)
+        tsr_all_atom_chain_view(ladder->all_atom, coldest, &view);
     else
-        tsr_chain_look(coldest, &view);
+        tsr_chain_view_get(coldest, &view);
     complete(r->target, &view, s, warm);
     const double *const *row = (const double *const *)s->row;
     const tsr_draw now = {.target = r->target,
                           .view = &view,
                           .ladder = ladder->ladder,
                           .replica = ladder->replica,
-                          .fine = ladder->fine,
+                          .all_atom = ladder->all_atom,
                           .acceptance_rate = acceptance_rate,
                           .theta = s->theta,
                           .row = {row, row + n, row + 2 * n}};

@@ -2,7 +2,7 @@
 #ifndef TSR_SAMPLER_RECORD_H
 #define TSR_SAMPLER_RECORD_H
 
-#include "sampler/fine.h"
+#include "sampler/all_atom_chain.h"
 #include "sampler/ladder.h"
 #include "store/trace.h"
 
@@ -23,8 +23,8 @@ int tsr_record_variables(const tsr_record *record,
  * the place above it. */
 typedef struct {
     const tsr_ladder *ladder;
-    tsr_chain *const *replica; /* [n_temp] */
-    const tsr_fine *fine;      /* NULL: there is none */
+    tsr_chain *const *replica;          /* [n_temp] */
+    const tsr_all_atom_chain *all_atom; /* NULL: there is none */
 } tsr_record_ladder;
 
 /* Stores a chain's present state as draw number `draw` of the block. Chains may
@@ -64,10 +64,10 @@ typedef struct {
                                    place above it */
     const tsr_ladder *ladder;   /* of its chain, and all its */
     tsr_chain *const *replica;  /* [n_temp] replicas */
-    const tsr_fine *fine;       /* above the ladder; NULL: none */
-    double acceptance_rate;     /* since the last draw */
-    const double *theta;        /* [n_parameter] of the chain's table, with
-                                   what is integrated out drawn */
+    const tsr_all_atom_chain *all_atom; /* above the ladder; NULL: none */
+    double acceptance_rate;             /* since the last draw */
+    const double *theta; /* [n_parameter] of the chain's table, with
+                            what is integrated out drawn */
     const double *const *row[TSR_N_ROW]; /* [n_term][n_point]; after warm-up
                                             only */
 } tsr_draw;

@@ -53,7 +53,7 @@ static tsr_status run(const tsr_target *target, const tsr_prior *prior,
             status = tsr_chain_decide(chain, NULL, 1, &accepted, err);
         }
         step += BETWEEN_LOOKS;
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         left = tsr_prior_clashes(prior, view.conformation, worst);
     }
     if (status == TSR_OK && left > 0)

@@ -35,23 +35,24 @@ static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
     int n_job = 0;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < w->half[k].n_replica; i++, n_job++)
-            TSR_TRY(tsr_chain_set_out(w->half[k].chain[i], move, w->room[move],
-                                      n_job, err));
+            TSR_TRY(tsr_chain_launch_begin(w->half[k].chain[i], move,
+                                           w->workspace[move], n_job, err));
     mark(w, &w->times.propose);
-    TSR_TRY(launch->run(w->room[move], n_job, err));
+    TSR_TRY(launch->run(w->workspace[move], n_job, err));
     mark(w, &w->times.walk);
     return TSR_OK;
 }
 
 /* Where the replicas' jobs have ended is what they propose. */
-static tsr_status half_come_back(const tsr_worker *w, tsr_half *h, int move,
-                                 tsr_err *err)
+static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
+                                  tsr_err *err)
 {
     const int first = h == &w->half[0] ? 0 : w->half[0].n_replica;
     for (int i = 0; i < h->n_replica; i++) {
         int needed = 0;
-        TSR_TRY(tsr_chain_come_back(h->chain[i], move, w->room[move], first + i,
-                                    &h->ask[h->n_ask], &needed, err));
+        TSR_TRY(tsr_chain_launch_end(h->chain[i], move, w->workspace[move],
+                                     first + i, &h->ask[h->n_ask], &needed,
+                                     err));
         h->asked[i] = needed ? h->n_ask++ : -1;
     }
     return TSR_OK;
@@ -64,7 +65,7 @@ static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
     tsr_status status = TSR_OK;
     h->n_ask = 0;
     if (move >= 0)
-        TSR_TRY(half_come_back(w, h, move, err));
+        TSR_TRY(half_launch_end(w, h, move, err));
     else
         for (int i = 0; i < h->n_replica; i++) {
             int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
@@ -194,16 +195,17 @@ static tsr_status half_offer(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     const int n_temp = w->sampler->n_temp;
     tsr_status status = TSR_OK;
-    if (h->fine == NULL || w->sampler->is_flat)
+    if (h->all_atom == NULL || w->sampler->is_flat)
         return TSR_OK;
     for (int i = 0; i < h->n_chain && status == TSR_OK; i++) {
         tsr_chain *coldest =
             h->chain[i * n_temp + tsr_ladder_replica(h->ladder[i], 0)];
-        status = tsr_fine_offer(h->fine[i], coldest, h->batch, err);
+        status =
+            tsr_all_atom_chain_exchange(h->all_atom[i], coldest, h->batch, err);
         if (status != TSR_OK)
             status = tsr_wrap(err, status, "chain %d", h->number[i]);
     }
-    mark(w, &w->times.fine);
+    mark(w, &w->times.all_atom);
     return status;
 }
 
@@ -213,15 +215,15 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
     for (int i = 0; i < h->n_chain; i++) {
         const tsr_record_ladder ladder = {
             h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp,
-            h->fine != NULL ? h->fine[i] : NULL};
-        if (h->fine == NULL || !s->is_flat) /* else there is no draw yet */
+            h->all_atom != NULL ? h->all_atom[i] : NULL};
+        if (h->all_atom == NULL || !s->is_flat) /* else there is no draw yet */
             tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
                              (double)h->accepted[i] / (double)s->thin);
-        if (s->track != NULL && !s->warm)
-            tsr_track_store(
-                s->track,
-                ladder.fine != NULL
-                    ? tsr_fine_chain(ladder.fine)
+        if (s->writer != NULL && !s->warm)
+            tsr_trajectory_writer_store(
+                s->writer,
+                ladder.all_atom != NULL
+                    ? tsr_all_atom_chain_as_chain(ladder.all_atom)
                     : ladder.replica[tsr_ladder_replica(h->ladder[i], 0)],
                 h->number[i], draw);
         for (int k = 0; k < s->n_temp; k++)
@@ -245,8 +247,9 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
                     !tsr_sampler_should_stop(w->sampler);
          i++)
         status = tsr_chain_refresh(h->chain[i], h->batch, err);
-    for (int i = 0; h->fine != NULL && i < h->n_chain && status == TSR_OK; i++)
-        status = tsr_fine_refresh(h->fine[i], err);
+    for (int i = 0; h->all_atom != NULL && i < h->n_chain && status == TSR_OK;
+         i++)
+        status = tsr_all_atom_chain_refresh(h->all_atom[i], err);
     mark(w, &w->times.refresh);
     return status;
 }
@@ -346,7 +349,7 @@ static double quota(int total, int n, double weight, double sum)
     return sum > 0.0 ? total * valid(weight) / sum : (double)total / n;
 }
 
-void tsr_share_divide(int total, int n, const double *weight, int *part)
+void tsr_apportion(int total, int n, const double *weight, int *part)
 {
     double sum = 0.0;
     int left = total;
@@ -399,15 +402,16 @@ void tsr_sampler_free(tsr_sampler *sampler)
         tsr_batch_free(s->worker[w].half[0].batch);
         tsr_batch_free(s->worker[w].half[1].batch);
         for (int m = 0; m < TSR_N_MOVE; m++)
-            if (s->worker[w].room[m] != NULL)
-                tsr_move_registry[m]->launch->room_free(s->worker[w].room[m]);
+            if (s->worker[w].workspace[m] != NULL)
+                tsr_move_registry[m]->launch->workspace_free(
+                    s->worker[w].workspace[m]);
     }
     for (int c = 0; s->chain != NULL && c < s->n_chain * s->n_temp; c++)
         tsr_chain_free(s->chain[c]);
     for (int c = 0; s->ladder != NULL && c < s->n_chain; c++)
         tsr_ladder_free(s->ladder[c]);
-    for (int c = 0; s->fine != NULL && c < s->n_chain; c++)
-        tsr_fine_free(s->fine[c]);
+    for (int c = 0; s->all_atom != NULL && c < s->n_chain; c++)
+        tsr_all_atom_chain_free(s->all_atom[c]);
     if (s->lock_made) {
         pthread_mutex_destroy(&s->lock);
         pthread_cond_destroy(&s->go);
@@ -418,7 +422,7 @@ void tsr_sampler_free(tsr_sampler *sampler)
 }
 
 static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
-                            const tsr_engine_share *share, tsr_err *err)
+                            const tsr_engine_group *share, tsr_err *err)
 {
     size_t n = (size_t)n_chain * (size_t)s->n_temp + 1;
     h->audited = -1;
@@ -429,8 +433,8 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
     tsr_pool_array(&s->pool, h->ask, n);
     tsr_pool_array(&s->pool, h->asked, n);
     tsr_pool_array(&s->pool, h->profile, n * (size_t)(s->n_profile + 1));
-    if (s->fine != NULL)
-        tsr_pool_array(&s->pool, h->fine, n);
+    if (s->all_atom != NULL)
+        tsr_pool_array(&s->pool, h->all_atom, n);
     TSR_TRY(tsr_pool_check(&s->pool, err));
     if (share->engine == NULL || n_chain == 0)
         return TSR_OK;
@@ -439,7 +443,7 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
 
 /* Deals an engine's chains, from `first` on, out over its n_worker workers:
  * the i-th to worker i % n_worker, whose halves take turns. */
-static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
+static tsr_status deal_share(tsr_sampler *s, const tsr_engine_group *share,
                              int first, tsr_worker *own, int n_worker,
                              tsr_err *err)
 {
@@ -456,14 +460,15 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
         }
         for (int m = 0; m < TSR_N_MOVE && n > 0; m++)
             if (share->launcher[m] != NULL)
-                TSR_TRY(tsr_move_registry[m]->launch->room_new(
-                    share->launcher[m], n * s->n_temp, &own[w].room[m], err));
+                TSR_TRY(tsr_move_registry[m]->launch->workspace_new(
+                    share->launcher[m], n * s->n_temp, &own[w].workspace[m],
+                    err));
     }
     for (int i = 0; i < share->n_chain; i++) {
         tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];
         h->ladder[h->n_chain] = s->ladder[first + i];
-        if (s->fine != NULL)
-            h->fine[h->n_chain] = s->fine[first + i];
+        if (s->all_atom != NULL)
+            h->all_atom[h->n_chain] = s->all_atom[first + i];
         h->number[h->n_chain++] = first + i;
         for (int r = 0; r < s->n_temp; r++) {
             tsr_chain *chain = s->chain[(first + i) * s->n_temp + r];
@@ -483,7 +488,7 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_share *share,
 
 /* Workers belong to engines, so that a batch goes to one device. */
 static tsr_status deal(tsr_sampler *s, int n_share,
-                       const tsr_engine_share *share, tsr_err *err)
+                       const tsr_engine_group *share, tsr_err *err)
 {
     double *weight;
     int *n_worker;
@@ -493,7 +498,7 @@ static tsr_status deal(tsr_sampler *s, int n_share,
     for (int e = 0; e < n_share && status == TSR_OK; e++)
         weight[e] = share[e].n_chain;
     if (status == TSR_OK)
-        tsr_share_divide(s->n_worker, n_share, weight, n_worker);
+        tsr_apportion(s->n_worker, n_share, weight, n_worker);
     for (int e = 0, chain = 0, w = 0; e < n_share && status == TSR_OK; e++) {
         status =
             deal_share(s, &share[e], chain, &s->worker[w], n_worker[e], err);
@@ -509,7 +514,7 @@ static tsr_status check_shares(const tsr_target *target, int n_chain,
 {
     int n = 0;
     for (int e = 0; e < target->n_share; e++) {
-        const tsr_engine_share *share = &target->share[e];
+        const tsr_engine_group *share = &target->share[e];
         int n_system = tsr_target_n_temp(target) * tsr_target_n_state(target);
         if (share->n_chain < 1 ||
             share->n_chain * n_system > share->engine->n_system)
@@ -550,7 +555,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err)
 {
-    const tsr_engine_share none = {.n_chain = n_chain};
+    const tsr_engine_group none = {.n_chain = n_chain};
     int n_share = target->n_share > 0 ? target->n_share : 1;
     *out = NULL;
     tsr_status status = check_shares(target, n_chain, err);
@@ -573,8 +578,8 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     tsr_pool_array(&s->pool, s->ladder, n_chain);
     tsr_pool_array(&s->pool, s->chi2, n_chain);
     tsr_pool_array(&s->pool, s->worker, s->n_worker);
-    if (target->fine != NULL)
-        tsr_pool_array(&s->pool, s->fine, n_chain);
+    if (target->all_atom != NULL)
+        tsr_pool_array(&s->pool, s->all_atom, n_chain);
     status = tsr_pool_check(&s->pool, err);
     for (int c = 0; c < n_chain && status == TSR_OK; c++) {
         s->ladder[c] =
@@ -584,8 +589,9 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     }
     for (int c = 0; c < n_replica && status == TSR_OK; c++)
         status = tsr_chain_new(target, c, &s->chain[c], err);
-    for (int c = 0; s->fine != NULL && c < n_chain && status == TSR_OK; c++)
-        status = tsr_fine_new(target->fine, c, &s->fine[c], err);
+    for (int c = 0; s->all_atom != NULL && c < n_chain && status == TSR_OK; c++)
+        status =
+            tsr_all_atom_chain_new(target->all_atom, c, &s->all_atom[c], err);
     TSR_THEN(status, deal(s, n_share,
                           target->n_share > 0 ? target->share : &none, err));
     TSR_THEN(status, start_workers(s, err));
@@ -752,9 +758,10 @@ tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
     return status;
 }
 
-void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track)
+void tsr_sampler_set_trajectory_writer(tsr_sampler *sampler,
+                                       tsr_trajectory_writer *writer)
 {
-    sampler->track = track;
+    sampler->writer = writer;
 }
 
 void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
@@ -772,8 +779,8 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
         tsr_ladder_archive(s->ladder[c], archive);
     for (int c = 0; c < s->n_chain * s->n_temp; c++)
         tsr_chain_archive(s->chain[c], archive);
-    for (int c = 0; s->fine != NULL && c < s->n_chain; c++)
-        tsr_fine_archive(s->fine[c], archive);
+    for (int c = 0; s->all_atom != NULL && c < s->n_chain; c++)
+        tsr_all_atom_chain_archive(s->all_atom[c], archive);
 }
 
 /* ---- what chains share ---- */
@@ -784,18 +791,18 @@ static tsr_chain *replica_at(const tsr_sampler *s, int chain, int k)
         ->chain[chain * s->n_temp + tsr_ladder_replica(s->ladder[chain], k)];
 }
 
-tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err)
+tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
     tsr_status status = TSR_OK;
     tsr_chain **same = calloc((size_t)s->n_chain, sizeof(*same));
     if (same == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory");
-    tsr_ladder_share(s->ladder, s->n_chain);
+    tsr_ladder_average(s->ladder, s->n_chain);
     for (int k = 0; k < s->n_temp && status == TSR_OK; k++) {
         for (int c = 0; c < s->n_chain; c++)
             same[c] = replica_at(s, c, k);
-        status = tsr_chain_share(same, s->n_chain, err);
+        status = tsr_chain_average_steps(same, s->n_chain, err);
     }
     free(same);
     return status;
@@ -812,7 +819,7 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
     tsr_sampler *s = sampler;
     double worst = 1.0;
     if (s->target->likelihood != NULL &&
-        tsr_likelihood_is_stiff(s->target->likelihood))
+        tsr_likelihood_has_hessian(s->target->likelihood))
         worst = stiff_heat;
     for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
         worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
@@ -839,9 +846,9 @@ tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain)
     return replica_at(sampler, chain, 0);
 }
 
-tsr_fine *tsr_sampler_fine(tsr_sampler *sampler, int chain)
+tsr_all_atom_chain *tsr_sampler_all_atom_chain(tsr_sampler *sampler, int chain)
 {
-    return sampler->fine != NULL ? sampler->fine[chain] : NULL;
+    return sampler->all_atom != NULL ? sampler->all_atom[chain] : NULL;
 }
 
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
@@ -849,12 +856,13 @@ const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain)
     return sampler->ladder[chain];
 }
 
-double tsr_sampler_fine_rate(const tsr_sampler *sampler)
+double tsr_sampler_all_atom_acceptance(const tsr_sampler *sampler)
 {
     double sum = 0.0;
-    for (int c = 0; sampler->fine != NULL && c < sampler->n_chain; c++)
-        sum += tsr_fine_rate(sampler->fine[c]) / sampler->n_chain;
-    return sampler->fine != NULL ? sum : (double)NAN;
+    for (int c = 0; sampler->all_atom != NULL && c < sampler->n_chain; c++)
+        sum += tsr_all_atom_chain_acceptance(sampler->all_atom[c]) /
+               sampler->n_chain;
+    return sampler->all_atom != NULL ? sum : (double)NAN;
 }
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
@@ -866,7 +874,7 @@ tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler)
         sum.wait += t->wait, sum.walk += t->walk;
         sum.decide += t->decide, sum.store += t->store;
         sum.refresh += t->refresh, sum.audit += t->audit;
-        sum.fine += t->fine;
+        sum.all_atom += t->all_atom;
     }
     for (int c = 0; c < sampler->n_chain * sampler->n_temp; c++)
         sum.clash += tsr_chain_clash_seconds(sampler->chain[c]);
@@ -892,7 +900,7 @@ void tsr_sampler_counts_reset(tsr_sampler *sampler)
         tsr_chain_counts_reset(sampler->chain[c]);
     for (int c = 0; c < sampler->n_chain; c++) {
         tsr_ladder_reset(sampler->ladder[c]);
-        if (sampler->fine != NULL)
-            tsr_fine_reset(sampler->fine[c]);
+        if (sampler->all_atom != NULL)
+            tsr_all_atom_chain_reset(sampler->all_atom[c]);
     }
 }

@@ -13,10 +13,10 @@
 #ifndef TSR_SAMPLER_SAMPLER_H
 #define TSR_SAMPLER_SAMPLER_H
 
-#include "sampler/fine.h"
+#include "sampler/all_atom_chain.h"
 #include "sampler/ladder.h"
 #include "sampler/record.h"
-#include "sampler/track.h"
+#include "sampler/trajectory_writer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,10 +67,10 @@ enum { TSR_POPULATION_LEAST = 16 };
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int walks;         /* 1: chains walk by a surrogate on the device */
-    double room;       /* systems that the devices have room for */
+    double capacity;   /* systems that the devices have room for */
     double least_beta; /* of the likelihood; 1 / t_max has to be more */
     int is_placed; /* 1: data say where the molecule lies, as its file does */
-} tsr_sampler_place;
+} tsr_sampler_problem;
 
 /* What is auto becomes a number. A CPU takes its time for every system: few
  * chains, and a ladder that only reaches to T = 20. On a GPU systems are cheap
@@ -84,7 +84,7 @@ typedef struct {
  * left its valley. Not on a processor where the molecule is placed: there too
  * few replicas look for its place. Errors: TSR_E_NOMEM. */
 tsr_status tsr_sampler_settle(tsr_sampler_options *options,
-                              const tsr_sampler_place *place, tsr_err *err);
+                              const tsr_sampler_problem *problem, tsr_err *err);
 
 extern const tsr_field tsr_sampler_fields[];
 
@@ -135,7 +135,8 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive);
 
 /* Frames of the draws that are kept go to `track` too (borrowed; NULL: none).
  */
-void tsr_sampler_set_track(tsr_sampler *sampler, tsr_track *track);
+void tsr_sampler_set_trajectory_writer(tsr_sampler *sampler,
+                                       tsr_trajectory_writer *writer);
 
 /* Before warm-up: how many steps it will have, of which `anneal` with the
  * likelihood turned on slowly, from chi2 of the start. Returns 1 where it has
@@ -147,7 +148,7 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
  * learnt, temperatures and, for each of them, widths of steps. What one chain
  * has hardly tried others have. A second call changes nothing. Errors:
  * TSR_E_NOMEM. */
-tsr_status tsr_sampler_share(tsr_sampler *sampler, tsr_err *err);
+tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err);
 
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 
@@ -155,12 +156,12 @@ int tsr_sampler_n_thread(const tsr_sampler *sampler);
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
 
 /* The place above its ladder; NULL: there is none. */
-tsr_fine *tsr_sampler_fine(tsr_sampler *sampler, int chain);
+tsr_all_atom_chain *tsr_sampler_all_atom_chain(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
 /* Mean share of offers that the places above the ladders took since the
  * counters began; NaN: there are none (fine.h). */
-double tsr_sampler_fine_rate(const tsr_sampler *sampler);
+double tsr_sampler_all_atom_acceptance(const tsr_sampler *sampler);
 
 /* Where the workers' time went since the sampler was made, s, summed over them:
  * proposals with the prior (clash: the part of it in excluded volume, from a
@@ -169,7 +170,7 @@ double tsr_sampler_fine_rate(const tsr_sampler *sampler);
  * checking the engine, curves of all atoms (fine.h). */
 typedef struct {
     double propose, clash, walk, submit, wait, decide, store, refresh, audit,
-        fine;
+        all_atom;
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
@@ -185,7 +186,7 @@ void tsr_sampler_counts_reset(tsr_sampler *sampler);
  * part is at least 1. A weight that is not positive and finite counts as 0;
  * where all do, the parts are equal.
  * weight [n] in; part [n] out, its sum is total. Cost: O(n^2). */
-void tsr_share_divide(int total, int n, const double *weight, int *part);
+void tsr_apportion(int total, int n, const double *weight, int *part);
 
 /* ---- populations ----
  *
@@ -236,10 +237,11 @@ typedef struct {
     int n_chain, n_replica;
     tsr_chain **chain;   /* [n_replica] */
     tsr_ladder **ladder; /* [n_chain] */
-    tsr_fine **fine;     /* [n_chain] NULL: no place above the ladders */
-    int *number;         /* [n_chain] */
-    long *accepted;      /* [n_chain] at temperature 1 since the last draw */
-    tsr_batch *batch;    /* NULL without data */
+    tsr_all_atom_chain *
+        *all_atom;    /* [n_chain] NULL: no place above the ladders */
+    int *number;      /* [n_chain] */
+    long *accepted;   /* [n_chain] at temperature 1 since the last draw */
+    tsr_batch *batch; /* NULL without data */
     int n_ask;
     tsr_body_proposal *ask; /* [n_replica] */
     int *asked;             /* [n_replica] place in ask, or -1 */
@@ -253,9 +255,9 @@ typedef struct {
     pthread_t thread;
     int started;
     tsr_half half[2];
-    void *room[TSR_N_MOVE]; /* of both, for moves with a launch; or NULL */
-    int n_done;             /* draws completed in this call */
-    long n_step;            /* steps */
+    void *workspace[TSR_N_MOVE]; /* of both, for moves with a launch; or NULL */
+    int n_done;                  /* draws completed in this call */
+    long n_step;                 /* steps */
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;
@@ -272,9 +274,10 @@ struct tsr_sampler {
     int n_profile;       /* numbers an answer of the engine has */
     tsr_chain **chain;   /* [n_chain * n_temp] */
     tsr_ladder **ladder; /* [n_chain] */
-    tsr_fine **fine;     /* [n_chain] NULL: no place above the ladders */
-    long n_step;         /* of each chain, before the call under way */
-    long n_anneal;       /* steps in which the likelihood is turned on */
+    tsr_all_atom_chain *
+        *all_atom; /* [n_chain] NULL: no place above the ladders */
+    long n_step;   /* of each chain, before the call under way */
+    long n_anneal; /* steps in which the likelihood is turned on */
     double first_heat;
     int is_flat; /* 1: all replicas at flat_beta, without exchanges */
     double flat_beta;
@@ -291,8 +294,8 @@ struct tsr_sampler {
 
     /* the call under way */
     tsr_record *record;
-    tsr_track *track;          /* NULL: no trajectories */
-    int n_draw, warm, refresh; /* refresh: nothing but that */
+    tsr_trajectory_writer *writer; /* NULL: no trajectories */
+    int n_draw, warm, refresh;     /* refresh: nothing but that */
     long thin;
     double seconds; /* of all calls */
 };

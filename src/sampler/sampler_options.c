@@ -144,12 +144,13 @@ static tsr_status settle_draws(tsr_sampler_options *o, tsr_err *err)
 }
 
 tsr_status tsr_sampler_settle(tsr_sampler_options *options,
-                              const tsr_sampler_place *place, tsr_err *err)
+                              const tsr_sampler_problem *problem, tsr_err *err)
 {
-    const tsr_sampler_place *p = place;
+    const tsr_sampler_problem *p = problem;
     set(&options->thin, usual_thin);
-    const int is_wide = p->is_gpu && p->has_data &&
-                        p->room >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
+    const int is_wide =
+        p->is_gpu && p->has_data &&
+        p->capacity >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
     const int is_tall = is_wide || (options->evidence && p->has_data);
     set(&options->temperatures, is_tall ? MANY_RUNGS : FEW_RUNGS);
     const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
@@ -164,7 +165,7 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
         if (p->walks)
             n = fmin(n, fmax(floor((double)WALKING * p->n_state / n_system),
                              p->n_thread));
-        n = fmin(n, floor(p->room / n_system));
+        n = fmin(n, floor(p->capacity / n_system));
     }
     if (n >= WHOLE_GROUPS)
         n -= fmod(n, MOST_GROUPS);

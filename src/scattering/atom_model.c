@@ -34,7 +34,7 @@ static void find_bonds(const tsr_atoms *atoms, const tsr_cell_list *cells,
 {
     int near[MAX_NEAR];
     const tsr_file_atom *a = &atoms->atom[i];
-    int n = tsr_cell_list_near(cells, a->xyz, reach, MAX_NEAR, near);
+    int n = tsr_cell_list_within(cells, a->xyz, reach, MAX_NEAR, near);
     *out = (bonds){0};
     for (int k = 0; k < n && k < MAX_NEAR; k++) {
         const tsr_file_atom *b = &atoms->atom[near[k]];
@@ -894,8 +894,8 @@ static void tell_missing(const tsr_atoms *atoms, tsr_log *log)
                  atoms->path, n_gap, first_gap->chain, first_gap->number);
 }
 
-void tsr_atom_model_tell(const tsr_atoms *atoms, const tsr_atom_model *model,
-                         tsr_log *log)
+void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
+                        tsr_log *log)
 {
     const tsr_hydrogen_count *h = &model->hydrogens;
     tell_kinds(atoms, log);

@@ -121,8 +121,8 @@ double tsr_solvent_contrast(tsr_solvent_model solvent);
 /* Says what the file held beside protein, what was left out and what was
  * assumed of hydrogens and volumes; warns of atoms that amino acids lack and of
  * residues that chains lack by their numbers. */
-void tsr_atom_model_tell(const tsr_atoms *atoms, const tsr_atom_model *model,
-                         tsr_log *log);
+void tsr_atom_model_log(const tsr_atoms *atoms, const tsr_atom_model *model,
+                        tsr_log *log);
 
 /* Volume that an atom displaces, Angstrom cubed: H, C, N, O, S of Fraser,
  * MacRae & Suzuki 1978; P and some metals as in CRYSOL (Svergun et al. 1995);

@@ -107,7 +107,7 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
         }
         add_row(s, i, field, profile);
         if ((i + 1) % ROWS_A_REPORT == 0)
-            status = tsr_debye_tell(
+            status = tsr_debye_report(
                 progress,
                 (double)(i + 1) * (i + 2) / ((double)s->n * (s->n + 1)), err);
     }

@@ -46,8 +46,8 @@ typedef struct {
     void *context;
 } tsr_debye_progress;
 
-static inline tsr_status tsr_debye_tell(const tsr_debye_progress *progress,
-                                        double done, tsr_err *err)
+static inline tsr_status tsr_debye_report(const tsr_debye_progress *progress,
+                                          double done, tsr_err *err)
 {
     return progress != NULL && progress->tell != NULL
                ? progress->tell(progress->context, done, err)

@@ -222,14 +222,14 @@ typedef struct {
                                                      polynomials */
     double *kernel_inv[3]; /* [n] 1 over the kernel's transform, by index */
     double *k[3];          /* [n] 1/Angstrom, of either sign */
-    int n_fine;            /* curves at |k| = i k_cut / (n_fine - 1) */
-    double *curve;         /* [n_comp][n_mode][n_fine], with the root of the
+    int n_all_atom;        /* curves at |k| = i k_cut / (n_all_atom - 1) */
+    double *curve;         /* [n_comp][n_mode][n_all_atom], with the root of the
                               window */
 } grid_plan;
 
 /* Between two points of a curve, 1/Angstrom: straight lines are within 1e-6 of
  * Gaussians that fall by 1e3 to q = 2. */
-static const double fine_step = 2e-4;
+static const double all_atom_step = 2e-4;
 
 /* How far the form factors themselves reach, both of a pair: Angstrom. */
 static const double own_size = 20.0;
@@ -525,7 +525,7 @@ static tsr_status make_curves(const tsr_debye_spec *spec,
 {
     continued c;
     double *root, *basis;
-    const int n = p->n_fine;
+    const int n = p->n_all_atom;
     tsr_pool_array(pool, root, n);
     tsr_pool_array(pool, basis, n * N_GAUSS);
     tsr_status status =
@@ -562,9 +562,9 @@ static tsr_status make_plan(const tsr_debye_spec *spec,
 {
     make_box(spec, p);
     p->beta = 0.976 * PI * WIDTH * (1.0 - 0.5 / oversampling);
-    p->n_fine = (int)fmax(N_FINE, ceil(p->k_cut / fine_step));
+    p->n_all_atom = (int)fmax(N_FINE, ceil(p->k_cut / all_atom_step));
     tsr_pool_array(pool, p->curve,
-                   (size_t)(modes->n_comp * modes->n) * (size_t)p->n_fine);
+                   (size_t)(modes->n_comp * modes->n) * (size_t)p->n_all_atom);
     for (int c = 0; c < 3; c++) {
         tsr_pool_array(pool, p->kernel_inv[c], p->n[c]);
         tsr_pool_array(pool, p->k[c], p->n[c]);
@@ -854,18 +854,19 @@ TSR_CLONES static int locate(const grid_plan *p, const across *c,
                              double inverse_y, int *restrict at,
                              double *restrict part, double *restrict weight)
 {
-    const double scale = (p->n_fine - 1) / p->k_cut, cut2 = p->k_cut * p->k_cut;
-    const int last = p->n_fine - 2;
+    const double scale = (p->n_all_atom - 1) / p->k_cut,
+                 cut2 = p->k_cut * p->k_cut;
+    const int last = p->n_all_atom - 2;
     double any = 0.0;
     for (int z = 0; z < p->n[2]; z++, at += BLOCK, part += BLOCK) {
         const double kz = p->k[2][z],
                      inverse_yz = inverse_y * p->kernel_inv[2][z];
         for (int b = 0; b < BLOCK; b++) {
-            double k2 = c->k2[b] + kz * kz, fine = sqrt(k2) * scale;
+            double k2 = c->k2[b] + kz * kz, all_atom = sqrt(k2) * scale;
             double by = inverse_yz * c->inverse[b];
-            int i = fine < last ? (int)fine : last;
+            int i = all_atom < last ? (int)all_atom : last;
             at[b] = i;
-            part[b] = fine - i;
+            part[b] = all_atom - i;
             weight[z * BLOCK + b] = k2 < cut2 ? by * by : 0.0;
         }
         for (int b = 0; b < BLOCK; b++)
@@ -941,7 +942,7 @@ static void do_columns(const work *w, const columns *c, scratch *s)
             if (m >= modes_first(&w->modes, a) && m < modes_end(&w->modes, a))
                 add_mode(n,
                          w->plan.curve + (size_t)(a * w->modes.n + m) *
-                                             (size_t)w->plan.n_fine,
+                                             (size_t)w->plan.n_all_atom,
                          s->at, s->part, (const double *)s->column,
                          (double *)(s->amplitude + (size_t)a * n));
     }
@@ -1066,13 +1067,13 @@ static tsr_status run(work *w, const tsr_debye_progress *progress,
 {
     TSR_TRY(sort_particles(w, err));
     tsr_parallel_run(w->n_part, w->n_thread, spread_part, w);
-    TSR_TRY(tsr_debye_tell(progress, 0.4, err));
+    TSR_TRY(tsr_debye_report(progress, 0.4, err));
     tsr_parallel_run(w->plan.n[1], w->n_thread, column_part, w);
-    TSR_TRY(tsr_debye_tell(progress, 0.8, err));
+    TSR_TRY(tsr_debye_report(progress, 0.8, err));
     tsr_parallel_run(N_BLOCK, w->n_thread, plane_part, w);
     tsr_parallel_run(N_BLOCK, w->n_thread, shell_part, w);
     finish(w, profile);
-    return tsr_debye_tell(progress, 1.0, err);
+    return tsr_debye_report(progress, 1.0, err);
 }
 
 static tsr_status check(const tsr_debye_spec *spec, tsr_err *err)

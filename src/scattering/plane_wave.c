@@ -390,7 +390,7 @@ tsr_status tsr_plane_wave_sum(const tsr_debye_spec *spec, double d_ang,
                     profile[(size_t)p * n_q + (size_t)(low + k)] +=
                         w.unit[u].part[p][k];
         }
-        status = tsr_debye_tell(progress, 1.0, err);
+        status = tsr_debye_report(progress, 1.0, err);
     }
     tsr_pool_clear(&w.pool);
     return status;
@@ -548,7 +548,8 @@ static void transform(void *context, int part, int thread)
     const maker *m = context;
     const int n = m->n, wide = 2 * n, n_comp = m->sums.spec->n_comp;
     const size_t size = (size_t)wide * (size_t)wide;
-    fftw_complex *fine = m->grid + (size_t)thread * 2 * size, *g = fine + size;
+    fftw_complex *all_atom = m->grid + (size_t)thread * 2 * size,
+                 *g = all_atom + size;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             double sign;
@@ -557,22 +558,23 @@ static void transform(void *context, int part, int thread)
             g[i * n + j][1] = sign * at[1];
         }
     fftw_execute_dft(m->forth, g, g);
-    memset(fine, 0, size * sizeof *fine);
+    memset(all_atom, 0, size * sizeof *all_atom);
     for (int a = -n / 2 + 1; a < n / 2; a++)
         for (int b = -n / 2 + 1; b < n / 2; b++) {
             const double *from = g[fold(a, n) * (size_t)n + fold(b, n)];
-            double *to = fine[fold(a, wide) * (size_t)wide + fold(b, wide)];
+            double *to = all_atom[fold(a, wide) * (size_t)wide + fold(b, wide)];
             const double by =
                 m->inverse[abs(a)] * m->inverse[abs(b)] / ((double)n * n);
             to[0] = by * from[0];
             to[1] = by * from[1];
         }
-    fftw_execute_dft(m->back, fine, fine);
+    fftw_execute_dft(m->back, all_atom, all_atom);
     const tsr_amplitude_table *t = m->table;
     for (int r = 0; r < t->rows; r++)
         for (int c = 0; c < t->columns; c++) {
-            const double *from = fine[fold(r - BEFORE, wide) * (size_t)wide +
-                                      fold((c - BEFORE + wide) % wide, wide)];
+            const double *from =
+                all_atom[fold(r - BEFORE, wide) * (size_t)wide +
+                         fold((c - BEFORE + wide) % wide, wide)];
             float *to = t->value +
                         ((size_t)r * (size_t)t->columns + (size_t)c) *
                             (size_t)(2 * TABLE_BAND * n_comp) +

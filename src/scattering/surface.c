@@ -56,7 +56,7 @@ typedef struct {
     double *from, *length;
 } caps_row;
 
-struct tsr_cap_room {
+struct tsr_cap_workspace {
     interval *covered; /* [n + 2] of one circle */
     caps_row row;
     /* Sums over arcs, in the caps' own sense of rotation. */
@@ -66,10 +66,10 @@ struct tsr_cap_room {
 
 /* ---- room ---- */
 
-tsr_cap_room *tsr_cap_room_new(int n, tsr_pool *pool)
+tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool)
 {
     const size_t row = (size_t)n + LANES;
-    tsr_cap_room *s = tsr_pool_new(pool, 1, sizeof *s);
+    tsr_cap_workspace *s = tsr_pool_new(pool, 1, sizeof *s);
     if (s == NULL)
         return NULL;
     tsr_pool_array(pool, s->covered, n + 2);
@@ -83,7 +83,7 @@ tsr_cap_room *tsr_cap_room_new(int n, tsr_pool *pool)
     return s;
 }
 
-static void fill_row(int n, const tsr_cap *caps, tsr_cap_room *s)
+static void fill_row(int n, const tsr_cap *caps, tsr_cap_workspace *s)
 {
     caps_row *r = &s->row;
     r->n = (n + LANES - 1) / LANES * LANES;
@@ -203,7 +203,7 @@ TSR_CLONES static double farthest(int n, double at, const double *restrict from,
 
 /* Whether the caps but j cover all of its circle: from 0 on, each time by the
  * interval that goes farthest. */
-static int is_covered(const circle *p, int j, tsr_cap_room *s)
+static int is_covered(const circle *p, int j, tsr_cap_workspace *s)
 {
     caps_row *r = &s->row;
     double frame[9], at = 0.0, done = 0.0;
@@ -257,7 +257,8 @@ static double short_arc(const circle *p, double from, double to)
            triangle(p->c->axis, a, b);
 }
 
-static void add_arc(const circle *p, double from, double to, tsr_cap_room *s)
+static void add_arc(const circle *p, double from, double to,
+                    tsr_cap_workspace *s)
 {
     int n = (int)ceil((to - from) / (0.5 * pi));
     double h = p->c->h, sine = p->c->s;
@@ -272,7 +273,7 @@ static void add_arc(const circle *p, double from, double to, tsr_cap_room *s)
 }
 
 /* The arcs of circle j that no other cap covers. */
-static void follow(int j, int n, const tsr_cap *caps, tsr_cap_room *s)
+static void follow(int j, int n, const tsr_cap *caps, tsr_cap_workspace *s)
 {
     circle p = plane_of(&caps[j]);
     const caps_row *r = &s->row;
@@ -297,7 +298,7 @@ static void follow(int j, int n, const tsr_cap *caps, tsr_cap_room *s)
 
 /* The sums are those of what the caps cover, up to whole spheres: where next to
  * nothing or next to all is covered, the caps' own areas tell which. */
-static void finish(int n, const tsr_cap *caps, const tsr_cap_room *s,
+static void finish(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
                    double *fraction, double *vector)
 {
     double covered = s->angle / (4.0 * pi), most = 0.0;
@@ -313,20 +314,21 @@ static void finish(int n, const tsr_cap *caps, const tsr_cap_room *s,
         vector[c] = -s->vector[c] / (4.0 * pi);
 }
 
-void tsr_cap_union_rest(int n, const tsr_cap *caps, tsr_cap_room *room,
-                        double *fraction, double vector[3])
+void tsr_cap_union_rest(int n, const tsr_cap *caps,
+                        tsr_cap_workspace *workspace, double *fraction,
+                        double vector[3])
 {
     *fraction = n == 0;
     vector[0] = vector[1] = vector[2] = 0.0;
-    room->angle = 0.0;
-    room->vector[0] = room->vector[1] = room->vector[2] = 0.0;
-    room->n_arc = 0;
-    fill_row(n, caps, room);
+    workspace->angle = 0.0;
+    workspace->vector[0] = workspace->vector[1] = workspace->vector[2] = 0.0;
+    workspace->n_arc = 0;
+    fill_row(n, caps, workspace);
     for (int j = 0; j < n; j++)
         if (caps[j].is_bound)
-            follow(j, n, caps, room);
-    if (room->n_arc > 0)
-        finish(n, caps, room, fraction, vector);
+            follow(j, n, caps, workspace);
+    if (workspace->n_arc > 0)
+        finish(n, caps, workspace, fraction, vector);
 }
 
 /* ---- spheres ---- */
@@ -361,7 +363,7 @@ typedef struct {
     tsr_cap *caps;      /* [n] */
     neighbours row;     /* [n] */
     int owner[N_PATCH]; /* the first cap that covers a patch, from 1; 0: none */
-    tsr_cap_room *room;
+    tsr_cap_workspace *workspace;
 } scratch;
 
 typedef struct {
@@ -470,7 +472,7 @@ static int add_neighbours(const surface *f, int i, double inner, double reach,
                           int n, scratch *s)
 {
     const double *at = f->xyz[i];
-    int found = tsr_cell_list_near(f->cells, at, reach, f->n, s->near);
+    int found = tsr_cell_list_within(f->cells, at, reach, f->n, s->near);
     for (int k = 0; k < found; k++) {
         int j = s->near[k];
         double d2 = tsr_vec3_distance2(f->xyz[j], at);
@@ -629,7 +631,7 @@ static void expose_part(void *context, int part, int thread)
         int n_cap;
         f->fraction[i] = 0.0;
         if (!is_hidden(f, i, s, &n_cap))
-            tsr_cap_union_rest(n_cap, s->caps, s->room, &f->fraction[i],
+            tsr_cap_union_rest(n_cap, s->caps, s->workspace, &f->fraction[i],
                                vector);
         if (f->vector != NULL)
             tsr_vec3_copy(f->vector[i], vector);
@@ -644,7 +646,7 @@ static void scratch_make(size_t n, tsr_pool *pool, scratch *s)
     tsr_pool_array(pool, s->caps, n);
     tsr_pool_array(pool, r->x, 4 * n);
     tsr_pool_array(pool, r->covers, 2 * n);
-    s->room = tsr_cap_room_new((int)n, pool);
+    s->workspace = tsr_cap_workspace_new((int)n, pool);
     if (r->x == NULL || r->covers == NULL)
         return;
     r->y = r->x + n, r->z = r->y + n, r->h = r->z + n;

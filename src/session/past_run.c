@@ -7,8 +7,8 @@
 #include "core/text.h"
 #include "files/file.h"
 #include "files/lock.h"
+#include "session/run_checkpoint.h"
 #include "session/run_directory.h"
-#include "session/run_place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -194,12 +194,12 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
     if (run->directory != NULL &&
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
         run->has_place = 1;
-        run->place = at.place;
+        run->progress = at.progress;
     }
     tsr_run_checkpoint_clear(&at);
     /* before all draws: converged, or out of time */
     run->is_finished =
-        run->place.is_finished && (o->until != NULL || o->time_limit > 0.0);
+        run->progress.is_finished && (o->until != NULL || o->time_limit > 0.0);
     if (run->asked > run->n_draw && !run->is_finished) {
         tsr_sampler_draws_text(&run->config.sampler, run->n_draw, draws);
         tsr_warn(log,

@@ -7,7 +7,7 @@
 #include "analysis/shape.h"
 #include "core/log.h"
 #include "posterior/config.h"
-#include "session/run_place.h"
+#include "session/run_checkpoint.h"
 #include "store/trace.h"
 
 typedef struct {
@@ -21,8 +21,9 @@ typedef struct {
     int n_warm;          /* draws of warm-up */
     long asked;          /* draws a chain, at most; 0: not known */
     int has_place;
-    tsr_run_place place; /* of the newest checkpoint, where that is there */
-    int is_finished;     /* before all of them: converged, or out of time */
+    tsr_run_progress
+        progress;    /* of the newest checkpoint, where that is there */
+    int is_finished; /* before all of them: converged, or out of time */
 } tsr_past_run;
 
 /* Opens the run in the folder `path`, or a trace.h5 itself. A run that has

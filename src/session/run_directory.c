@@ -340,7 +340,7 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     TSR_THEN(status, check_writable(directory, err));
     const int has_leftovers = is_left_behind(directory);
     if (status == TSR_OK) {
-        status = tsr_lock_take(directory, lock, err);
+        status = tsr_lock_acquire(directory, lock, err);
         if (status == TSR_E_CONFIG) /* another run was faster */
             tsr_wrap(err, status, "'%s' holds a run already", directory);
         else if (status != TSR_OK && !has_leftovers)

@@ -27,13 +27,13 @@ typedef struct {
     double trace, trajectories; /* MiB */
 } sizes;
 
-static tsr_track_options track_options(const tsr_config *config);
+static tsr_trajectory_options trajectory_options(const tsr_config *config);
 
 static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
 {
     const double mib = 1048576.0, scalars = 40.0;
     const tsr_sampler_options *o = &config->sampler;
-    tsr_track_options track = track_options(config);
+    tsr_trajectory_options writer = trajectory_options(config);
     double draw = scalars * sizeof(double);
     const tsr_likelihood *l = setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
@@ -42,10 +42,11 @@ static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
                0.0};
     s.trace += scalars * sizeof(double) * (double)tsr_session_warmup(config) *
                setup->n_chain / mib;
-    if (track.atoms || track.bodies)
-        s.trajectories = tsr_track_bytes(&setup->target, setup->n_chain, &track,
-                                         tsr_sampler_draws(o)) /
-                         mib;
+    if (writer.atoms || writer.bodies)
+        s.trajectories =
+            tsr_trajectory_writer_disk_bytes(&setup->target, setup->n_chain,
+                                             &writer, tsr_sampler_draws(o)) /
+            mib;
     return s;
 }
 
@@ -150,8 +151,8 @@ static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
 {
     char list[256] = "";
     size_t used = 0;
-    if (setup->target.is_still) {
-        tsr_info(log, "structure.still: the structures stay as they are");
+    if (setup->target.is_frozen) {
+        tsr_info(log, "structure.frozen: the structures stay as they are");
         return;
     }
     for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
@@ -231,7 +232,7 @@ static void tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
 /* How often bodies gave a draw of all atoms, where draws are of them. */
 static void tell_atoms(const tsr_sampler *sampler, tsr_log *log)
 {
-    const double rare = 0.01, rate = tsr_sampler_fine_rate(sampler);
+    const double rare = 0.01, rate = tsr_sampler_all_atom_acceptance(sampler);
     if (isnan(rate))
         return;
     tsr_info(log,
@@ -253,7 +254,7 @@ static void tell_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);
     double all = t.propose + t.walk + t.submit + t.wait + t.decide + t.store +
-                 t.refresh + t.audit + t.fine;
+                 t.refresh + t.audit + t.all_atom;
     if (all > 0.0)
         tsr_info(
             log,
@@ -267,7 +268,7 @@ static void tell_times(const tsr_sampler *sampler, tsr_log *log)
             100.0 * t.walk / all, 100.0 * t.submit / all, 100.0 * t.wait / all,
             100.0 * t.decide / all, 100.0 * t.store / all,
             100.0 * t.refresh / all, 100.0 * t.audit / all,
-            100.0 * t.fine / all);
+            100.0 * t.all_atom / all);
 }
 
 /* Log likelihoods of the chains, ascending; NULL: out of memory. */
@@ -310,12 +311,13 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         const tsr_chain *chain = tsr_sampler_chain(sampler, c);
         double chi2 = tsr_chain_chi2(chain);
         double behind = middle - tsr_chain_log_lik(chain);
-        const int is_still = !setup->target.is_still && accepted_of(chain) == 0;
-        if (!is_still && !(behind > far_nat))
+        const int is_stuck =
+            !setup->target.is_frozen && accepted_of(chain) == 0;
+        if (!is_stuck && !(behind > far_nat))
             continue;
         if (++n_behind > MOST)
             continue;
-        if (is_still)
+        if (is_stuck)
             tsr_warn(
                 log,
                 "chain %d is where it started after warm-up (chi2 %.3g): "
@@ -333,17 +335,17 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         tsr_warn(log, "and %d chains more of %d", n_behind - MOST, n);
 }
 
-static tsr_track_options track_options(const tsr_config *config)
+static tsr_trajectory_options trajectory_options(const tsr_config *config)
 {
     int content = config->output.trajectory; /* all, atoms, bodies, none */
-    return (tsr_track_options){.atoms = content == 0 || content == 1,
-                               .bodies = content == 0 || content == 2,
-                               .every = config->output.trajectory_every};
+    return (tsr_trajectory_options){.atoms = content == 0 || content == 1,
+                                    .bodies = content == 0 || content == 2,
+                                    .every = config->output.trajectory_every};
 }
 
-static int has_track(const tsr_config *config)
+static int has_trajectory_writer(const tsr_config *config)
 {
-    tsr_track_options o = track_options(config);
+    tsr_trajectory_options o = trajectory_options(config);
     return o.atoms || o.bodies;
 }
 
@@ -351,14 +353,14 @@ static int has_track(const tsr_config *config)
 static int block_capacity(const tsr_session *s)
 {
     const double most = 256.0 * 1048576.0;
-    tsr_track_options track = track_options(s->config);
+    tsr_trajectory_options writer = trajectory_options(s->config);
     double bytes = 1.0; /* a draw of all chains: three curves a data set */
     const tsr_likelihood *l = s->setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
         bytes += 3.0 * sizeof(double) * l->term[d]->n_point * s->setup->n_chain;
-    if (has_track(s->config))
-        bytes +=
-            tsr_track_draw_bytes(&s->setup->target, s->setup->n_chain, &track);
+    if (has_trajectory_writer(s->config))
+        bytes += tsr_trajectory_writer_draw_bytes(&s->setup->target,
+                                                  s->setup->n_chain, &writer);
     return bytes * 64.0 <= most ? 64 : bytes < most ? (int)(most / bytes) : 1;
 }
 
@@ -378,23 +380,24 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
         status = tsr_setup_draw_starts(s->is_resumed, s->log, s->setup, err);
     TSR_THEN(status, tsr_record_new(&setup->target, setup->n_chain, capacity,
                                     &s->record, err));
-    if (status == TSR_OK && has_track(s->config))
-        status = tsr_track_new(&setup->target, setup->n_chain, capacity,
-                               track_options(s->config), &s->track, err);
+    if (status == TSR_OK && has_trajectory_writer(s->config))
+        status = tsr_trajectory_writer_new(
+            &setup->target, setup->n_chain, capacity,
+            trajectory_options(s->config), &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
                              &tsr_stop_asked, &s->sampler, err));
     TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
         return tsr_config_blame(s->config, status, err);
-    tsr_sampler_set_track(s->sampler, s->track);
+    tsr_sampler_set_trajectory_writer(s->sampler, s->writer);
     s->identity = tsr_run_identity_of(setup);
-    s->place.next_look = 100;
-    s->place.start_chi2 =
+    s->progress.next_look = 100;
+    s->progress.start_chi2 =
         setup->target.n_group > 0
             ? setup->starts.first_chi2
             : tsr_chain_chi2(tsr_sampler_chain(s->sampler, 0));
-    s->place.start_rg =
+    s->progress.start_rg =
         tsr_conformation_rg(setup->molecule.topology, setup->molecule.first,
                             setup->molecule.form_factors->rg2);
     return TSR_OK;
@@ -492,8 +495,8 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
 static tsr_status make_draws(tsr_session *s, tsr_err *err)
 {
     TSR_TRY(make_trace(s, err));
-    if (s->track != NULL)
-        TSR_TRY(tsr_track_create(s->track, s->directory, err));
+    if (s->writer != NULL)
+        TSR_TRY(tsr_trajectory_writer_create(s->writer, s->directory, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
     tsr_draw_log_drop(s->draws);
     return TSR_OK;
@@ -559,10 +562,10 @@ static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
     tsr_draw_records log;
     tsr_status status = tsr_draw_records_open(s->trace_path, &log, err);
     TSR_THEN(status, tsr_trace_update(s->trace_path, &log, keep, err));
-    if (status == TSR_OK && s->track != NULL)
-        status =
-            tsr_track_update(s->track, s->directory, &log,
-                             keep != NULL ? keep[TSR_DRAWN_KEPT] : -1, err);
+    if (status == TSR_OK && s->writer != NULL)
+        status = tsr_trajectory_writer_update(
+            s->writer, s->directory, &log,
+            keep != NULL ? keep[TSR_DRAWN_KEPT] : -1, err);
     tsr_draw_records_close(&log);
     if (status == TSR_OK)
         tsr_draw_log_drop(s->draws);
@@ -573,13 +576,14 @@ static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
  * none, what there is of the files may be half made. */
 static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 {
-    const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_WARMUP] = s->place.warmup,
-                                         [TSR_DRAWN_KEPT] = s->place.draws};
-    if (s->place.warmup == 0 && s->place.draws == 0)
+    const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_WARMUP] =
+                                             s->progress.warmup,
+                                         [TSR_DRAWN_KEPT] = s->progress.draws};
+    if (s->progress.warmup == 0 && s->progress.draws == 0)
         return make_draws(s, err);
     TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
-    s->n_updated = s->place.warmup + s->place.draws;
+    s->n_updated = s->progress.warmup + s->progress.draws;
     return update_files(s, keep, err);
 }
 
@@ -587,7 +591,7 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 static tsr_status archive(tsr_session *s, tsr_err *err)
 {
     tsr_sampler_archive(s->sampler, &s->saved);
-    return s->setup->target.fine != NULL
+    return s->setup->target.all_atom != NULL
                ? tsr_likelihood_archive(s->setup->data.likelihood, &s->saved,
                                         err)
                : TSR_OK;
@@ -604,7 +608,7 @@ static long steps_of_starts(const tsr_session *s)
 /* A checkpoint's seal finds damage, not what another program wrote there. */
 static int place_is_sound(const tsr_session *s)
 {
-    const tsr_run_place *p = &s->place;
+    const tsr_run_progress *p = &s->progress;
     const double draws = (double)p->warmup + (double)p->draws;
     return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
            p->draws >= 0 && p->next_look > 0 &&
@@ -616,11 +620,12 @@ static int place_is_sound(const tsr_session *s)
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
-    s->place = s->saved_place;
-    s->place.is_finished = s->place.is_converged = 0; /* it is extended */
+    s->progress = s->saved_progress;
+    s->progress.is_finished = s->progress.is_converged = 0; /* it is extended */
     tsr_archive_rewind(&s->saved);
     TSR_TRY(archive(s, err));
-    if (s->setup->target.fine != NULL && s->setup->devices.surrogate != NULL)
+    if (s->setup->target.all_atom != NULL &&
+        s->setup->devices.surrogate != NULL)
         TSR_TRY(tsr_surrogate_update(s->setup->devices.surrogate, err));
     tsr_status status = tsr_archive_end(&s->saved, err);
     if (status == TSR_OK && !place_is_sound(s))
@@ -652,7 +657,7 @@ static tsr_status save(tsr_session *session, tsr_err *err)
     tsr_session *s = session;
     tsr_archive_begin(&s->saved);
     TSR_TRY(archive(s, err));
-    s->saved_place = s->place;
+    s->saved_progress = s->progress;
     return tsr_archive_end(&s->saved, err);
 }
 
@@ -666,10 +671,10 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
         status = save(s, err);
     if (s->draws != NULL)
         TSR_THEN(status, tsr_draw_log_sync(s->draws, err));
-    s->saved_place.is_finished = s->place.is_finished;
-    s->saved_place.is_converged = s->place.is_converged;
-    s->saved_place.expected = s->place.expected;
-    const tsr_run_checkpoint checkpoint = {.place = s->saved_place,
+    s->saved_progress.is_finished = s->progress.is_finished;
+    s->saved_progress.is_converged = s->progress.is_converged;
+    s->saved_progress.expected = s->progress.expected;
+    const tsr_run_checkpoint checkpoint = {.progress = s->saved_progress,
                                            .identity = s->identity,
                                            .text = s->config_text,
                                            .engine = s->setup->devices.text,
@@ -689,7 +694,7 @@ static tsr_status write_files(tsr_session *session, tsr_err *err)
     const double before = tsr_clock_s();
     const tsr_status status = update_files(s, NULL, err);
     const double now = tsr_clock_s();
-    s->n_updated = s->place.warmup + s->place.draws;
+    s->n_updated = s->progress.warmup + s->progress.draws;
     s->next_update = next_time(now, now - before, 0.0);
     s->storing += now - before;
     /* what the files hold was right when it was written */
@@ -701,7 +706,7 @@ static tsr_status write_files(tsr_session *session, tsr_err *err)
 /* They are copied as a whole, so not before there are a quarter more draws. */
 static int files_are_due(const tsr_session *s)
 {
-    const long n = s->place.warmup + s->place.draws;
+    const long n = s->progress.warmup + s->progress.draws;
     return n - s->n_updated > s->n_updated / 4 &&
            tsr_clock_s() >= s->next_update;
 }
@@ -765,7 +770,7 @@ void tsr_session_clear(tsr_session *session)
     tsr_session *s = session;
     tsr_sampler_free(s->sampler);
     tsr_draw_log_free(s->draws);
-    tsr_track_free(s->track);
+    tsr_trajectory_writer_free(s->writer);
     tsr_record_free(s->record);
     tsr_archive_clear(&s->saved);
     tsr_lock_free(s->lock);
@@ -821,10 +826,10 @@ static void tick(void *context, const tsr_progress *now)
     char line[256], left[48], chi2[32] = "";
     if (!isnan(now->chi2))
         snprintf(chi2, sizeof chi2, " | chi2 %.3g", now->chi2);
-    tsr_run_place at = p->session->place;
+    tsr_run_progress at = p->session->progress;
     at.steps += now->step;
     at.seconds += time - p->block;
-    tsr_run_left(p->session->config, &p->session->identity, &at, left);
+    tsr_run_remaining(p->session->config, &p->session->identity, &at, left);
     if (p->total == 0) /* nobody knows how many */
         snprintf(line, sizeof line,
                  "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
@@ -843,19 +848,19 @@ static int is_over(const tsr_session *s)
 {
     const tsr_sampler_options *o = &s->config->sampler;
     enum { LEAST = 4 }; /* from which convergence can be told */
-    return s->place.draws >= tsr_sampler_draws(o) ||
-           (o->time_limit > 0.0 && s->place.draws >= LEAST &&
-            s->place.seconds >= o->time_limit);
+    return s->progress.draws >= tsr_sampler_draws(o) ||
+           (o->time_limit > 0.0 && s->progress.draws >= LEAST &&
+            s->progress.seconds >= o->time_limit);
 }
 
 /* Steps that the phase will have: all, or as many as it takes at this rate. */
 static void expect(progress *p, tsr_session *s, double far)
 {
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
-    const double needed = far * (double)s->place.draws;
+    const double needed = far * (double)s->progress.draws;
     const long draws =
-        (long)fmin(most, fmax(needed, (double)s->place.next_look));
-    s->place.expected = s->place.warmup + draws;
+        (long)fmin(most, fmax(needed, (double)s->progress.next_look));
+    s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
     snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
              100.0 / far);
@@ -875,15 +880,15 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
     double far;
-    long done = s->place.draws;
+    long done = s->progress.draws;
     if (!tsr_until_is_set(&s->until) ||
-        (done < s->place.next_look && !is_over(s)))
+        (done < s->progress.next_look && !is_over(s)))
         return TSR_OK;
-    s->place.next_look = look_after(done);
+    s->progress.next_look = look_after(done);
     tsr_status status =
         tsr_until_check(&s->until, s->trace_path, &far, worst, err);
-    s->place.is_converged = status == TSR_OK && far <= 1.0;
-    if (s->place.is_converged) {
+    s->progress.is_converged = status == TSR_OK && far <= 1.0;
+    if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
         tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
                  done, worst);
@@ -899,11 +904,11 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
 static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
 {
     const double before = tsr_clock_s();
-    const long first = warm ? s->place.warmup : s->place.draws;
+    const long first = warm ? s->progress.warmup : s->progress.draws;
     tsr_status status =
         tsr_record_write(s->record, s->draws, warm, first, n, err);
-    if (status == TSR_OK && !warm && s->track != NULL)
-        status = tsr_track_write(s->track, s->draws, n, err);
+    if (status == TSR_OK && !warm && s->writer != NULL)
+        status = tsr_trajectory_writer_write(s->writer, s->draws, n, err);
     s->is_broken |= status != TSR_OK;
     s->storing += tsr_clock_s() - before;
     return status;
@@ -917,14 +922,14 @@ static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
     const long steps = tsr_run_draw_steps(s->config, &s->identity);
     const double before = p->block = tsr_clock_s();
     int n_done;
-    if (s->track != NULL)
-        tsr_track_begin(s->track, s->place.draws);
+    if (s->writer != NULL)
+        tsr_trajectory_writer_begin(s->writer, s->progress.draws);
     tsr_status status = tsr_sampler_advance(s->sampler, s->record, n, thin,
                                             warm, tick, p, &n_done, err);
-    s->place.seconds += tsr_clock_s() - before;
+    s->progress.seconds += tsr_clock_s() - before;
     tsr_status stored = store(s, warm, n_done, status == TSR_OK ? err : NULL);
-    *(warm ? &s->place.warmup : &s->place.draws) += n_done;
-    s->place.steps += (long)n_done * steps;
+    *(warm ? &s->progress.warmup : &s->progress.draws) += n_done;
+    s->progress.steps += (long)n_done * steps;
     p->before += (long)n_done * steps;
     p->accepted_before =
         tsr_sampler_accepted(s->sampler) - s->accepted_before_session;
@@ -936,7 +941,7 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
 {
     double before = tsr_clock_s();
     tsr_status status = tsr_sampler_refresh(s->sampler, err);
-    s->place.seconds += tsr_clock_s() - before;
+    s->progress.seconds += tsr_clock_s() - before;
     return status;
 }
 
@@ -945,7 +950,8 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
  * device led to. Checkpoints are written here when it is time. */
 static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
-    tsr_status status = warm ? tsr_sampler_share(s->sampler, err) : TSR_OK;
+    tsr_status status =
+        warm ? tsr_sampler_average_warmup(s->sampler, err) : TSR_OK;
     TSR_THEN(status, refresh(s, err));
     TSR_THEN(status, save(s, err));
     if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
@@ -968,7 +974,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
     if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
         tsr_info(s->log, "checkpoint as asked: %ld draws of warm-up, %ld kept",
-                 s->saved_place.warmup, s->saved_place.draws);
+                 s->saved_progress.warmup, s->saved_progress.draws);
     }
     return status;
 }
@@ -989,7 +995,7 @@ static long warmup_draws(const tsr_session *s)
  * and at three quarters of warm-up; from a quarter on chains keep examples. */
 static int is_lesson(const tsr_session *s, long done, long total)
 {
-    return s->setup->target.fine != NULL && done > 0 &&
+    return s->setup->target.all_atom != NULL && done > 0 &&
            (done == total / 4 || done == total / 2 || done == 3 * total / 4);
 }
 
@@ -1001,7 +1007,8 @@ static tsr_status give_lesson(tsr_session *s, long done, long total,
         return tsr_setup_follow_chains(s->config, s->log, s->sampler, is_last,
                                        s->setup, err);
     for (int c = 0; c < s->setup->n_chain; c++)
-        tsr_fine_learn(tsr_sampler_fine(s->sampler, c), 1);
+        tsr_all_atom_chain_set_learning(
+            tsr_sampler_all_atom_chain(s->sampler, c), 1);
     return TSR_OK;
 }
 
@@ -1017,7 +1024,7 @@ static long until_lesson(const tsr_session *s, long done, long total, long n)
 /* Blocks of about two seconds; their size changes nothing. */
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
-    const long *done = warm ? &s->place.warmup : &s->place.draws;
+    const long *done = warm ? &s->progress.warmup : &s->progress.draws;
     long total =
         warm ? warmup_draws(s) : tsr_sampler_draws(&s->config->sampler);
     long epoch = epoch_length(s->config, s->setup), block = 1;
@@ -1030,14 +1037,14 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
                   .before = *done * steps,
                   .total = total * steps};
     p.shown = p.began;
-    if (s->place.draws == 0 || !tsr_until_is_set(&s->until))
-        s->place.expected = (warm ? total : s->place.warmup) +
-                            tsr_sampler_draws(&s->config->sampler);
+    if (s->progress.draws == 0 || !tsr_until_is_set(&s->until))
+        s->progress.expected = (warm ? total : s->progress.warmup) +
+                               tsr_sampler_draws(&s->config->sampler);
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
-    while (s->place.next_look <= s->place.draws) /* --until is new */
-        s->place.next_look = look_after(s->place.next_look);
+    while (s->progress.next_look <= s->progress.draws) /* --until is new */
+        s->progress.next_look = look_after(s->progress.next_look);
     while (*done < total && status == TSR_OK && !tsr_stop_asked &&
-           (warm || (!s->place.is_converged && !is_over(s)))) {
+           (warm || (!s->progress.is_converged && !is_over(s)))) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
             status = begin_epoch(s, warm, err);
@@ -1050,8 +1057,9 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         if (n > epoch - *done % epoch)
             n = epoch - *done % epoch;
         if (!warm && tsr_until_is_set(&s->until) &&
-            n > s->place.next_look - *done)
-            n = s->place.next_look - *done; /* so that time decides nothing */
+            n > s->progress.next_look - *done)
+            n = s->progress.next_look -
+                *done; /* so that time decides nothing */
         double before = tsr_clock_s();
         TSR_THEN(status, advance(s, warm, (int)n, &p, err));
         double took = tsr_clock_s() - before;
@@ -1074,12 +1082,12 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         tsr_info(s->log,
                  "the time limit is over after %ld of %ld draws a chain", *done,
                  total);
-    int is_end = !warm && (s->place.is_converged || is_over(s));
+    int is_end = !warm && (s->progress.is_converged || is_over(s));
     if (is_end && status == TSR_OK)
         status = refresh(s, err); /* the draws since the last epoch began */
     if (status == TSR_E_INTERRUPTED)
         return TSR_OK; /* who asked for the stop is told of it */
-    s->place.is_finished = is_end && status == TSR_OK;
+    s->progress.is_finished = is_end && status == TSR_OK;
     return status;
 }
 
@@ -1107,7 +1115,7 @@ static void tell_population(const tsr_session *s, double seconds)
              "%d groups of chains came from the prior in %d levels of some %ld "
              "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
              t->n_group, found.n_level, found.n_step / found.n_level, seconds,
-             found.barrier, t->fine != NULL ? " of the bodies" : "", log_z,
+             found.barrier, t->all_atom != NULL ? " of the bodies" : "", log_z,
              error);
 }
 
@@ -1125,8 +1133,8 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
     tsr_status status = tsr_sampler_populate(
         s->sampler, s->record, warmup / levels + 1,
         share * s->config->sampler.time_limit, tick, &p, err);
-    s->place.seconds += tsr_clock_s() - before;
-    s->place.steps += steps_of_starts(s);
+    s->progress.seconds += tsr_clock_s() - before;
+    s->progress.steps += steps_of_starts(s);
     tsr_log_progress(s->log, "");
     if (status != TSR_OK || tsr_stop_asked)
         return status;
@@ -1138,14 +1146,14 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
 {
     const tsr_sampler_options *o = &s->config->sampler;
     double began = tsr_clock_s();
-    if (s->place.warmup == 0 && s->place.draws == 0)
+    if (s->progress.warmup == 0 && s->progress.draws == 0)
         TSR_TRY(populate(s, err));
     if (tsr_stop_asked)
         return TSR_OK;
     const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
-    const int had_warmup = s->place.warmup < warmup;
-    if (s->place.warmup == 0 &&
+    const int had_warmup = s->progress.warmup < warmup;
+    if (s->progress.warmup == 0 &&
         tsr_sampler_plan_warmup(s->sampler, warmup * tsr_sampler_thin(o),
                                 is_there ? 0.0 : o->anneal))
         tsr_info(s->log, "warm-up begins with more of the likelihood than the "
@@ -1156,10 +1164,10 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (tsr_stop_asked)
         return TSR_OK;
     if (had_warmup)
-        TSR_TRY(tsr_sampler_share(s->sampler, err));
+        TSR_TRY(tsr_sampler_average_warmup(s->sampler, err));
     if (had_warmup)
         tell_stuck(s->setup, s->sampler, s->log);
-    if (s->place.draws == 0)
+    if (s->progress.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
     TSR_TRY(draw_phase(s, 0, err));
     if (!tsr_stop_asked) {
@@ -1243,11 +1251,11 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
  * finished when they have all of its draws. */
 static tsr_status close_files(tsr_session *s, tsr_err *err)
 {
-    const int is_finished = s->place.is_finished;
-    s->place.is_finished = 0;
+    const int is_finished = s->progress.is_finished;
+    s->progress.is_finished = 0;
     TSR_TRY(write_checkpoint(s, err));
     TSR_TRY(write_files(s, err));
-    s->place.is_finished = is_finished;
+    s->progress.is_finished = is_finished;
     return is_finished ? write_checkpoint(s, err) : TSR_OK;
 }
 
@@ -1258,9 +1266,9 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     if (!s->is_broken)
         closed = close_files(s, status == TSR_OK ? err : NULL);
     TSR_THEN(status, closed);
-    if (status == TSR_OK && tsr_stop_asked && !s->place.is_finished) {
+    if (status == TSR_OK && tsr_stop_asked && !s->progress.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];
-        tsr_sampler_draws_text(&s->config->sampler, s->place.draws, draws);
+        tsr_sampler_draws_text(&s->config->sampler, s->progress.draws, draws);
         return tsr_fail(err, TSR_E_INTERRUPTED,
                         "interrupted; %s are stored; to go on: tessera resume "
                         "%s",

@@ -28,8 +28,8 @@
 #include "posterior/setup.h"
 #include "sampler/record.h"
 #include "sampler/sampler.h"
-#include "sampler/track.h"
-#include "session/run_place.h"
+#include "sampler/trajectory_writer.h"
+#include "session/run_checkpoint.h"
 #include "session/until.h"
 #include "store/draw_log.h"
 #include "store/trace.h"
@@ -46,11 +46,11 @@ typedef struct {
     tsr_lock *lock;
     tsr_sampler *sampler;
     tsr_record *record;
-    tsr_track *track;    /* trajectories; NULL: none are asked for */
+    tsr_trajectory_writer *writer; /* trajectories; NULL: none are asked for */
     tsr_draw_log *draws; /* NULL: the files are not there yet, or closed */
 
-    tsr_run_place place;
-    tsr_run_place saved_place; /* of the state in `saved` */
+    tsr_run_progress progress;
+    tsr_run_progress saved_progress; /* of the state in `saved` */
     tsr_archive saved;
     tsr_run_identity identity;
     double next_checkpoint; /* s, monotonic clock */
@@ -95,7 +95,7 @@ tsr_status tsr_session_begin(tsr_session *session, tsr_err *err);
  * checkpoint, whose lock is held; what was made stays. */
 tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err);
 
-/* Sampler and files as the checkpoint in `saved` and saved_place have them;
+/* Sampler and files as the checkpoint in `saved` and saved_progress have them;
  * after tsr_session_prepare. Errors: TSR_E_DATA (what they hold does not go
  * together). */
 tsr_status tsr_session_restore(tsr_session *session, tsr_err *err);

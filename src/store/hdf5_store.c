@@ -588,7 +588,7 @@ tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
 /* ---- a file and the log beside it ---- */
 
 /* What the log has more, or as much as is kept. */
-static tsr_status take(const char *path, const tsr_hdf5_taker *taker,
+static tsr_status take(const char *path, const tsr_hdf5_updater *taker,
                        void *object, const tsr_draw_records *log,
                        const long *keep, const tsr_hdf5_output *output,
                        tsr_err *err)
@@ -634,7 +634,7 @@ static tsr_status take(const char *path, const tsr_hdf5_taker *taker,
 
 /* Makes the file `to` from the one at `path` with the log's draws in it. */
 static tsr_status rewrite(const char *path, const char *to,
-                          const tsr_hdf5_taker *taker,
+                          const tsr_hdf5_updater *taker,
                           const tsr_draw_records *log, const long *keep,
                           tsr_err *err)
 {
@@ -655,7 +655,7 @@ static tsr_status rewrite(const char *path, const char *to,
 /* Has the log what the file lacks? Where some are kept: has the file others
  * than these? */
 static tsr_status compare(const tsr_hdf5_input *input,
-                          const tsr_hdf5_taker *taker,
+                          const tsr_hdf5_updater *taker,
                           const tsr_draw_records *log, const long *keep,
                           int *differs, tsr_err *err)
 {
@@ -676,7 +676,7 @@ static tsr_status compare(const tsr_hdf5_input *input,
                             : tsr_wrap(err, status, "'%s'", input->path);
 }
 
-tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_taker *taker,
+tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *taker,
                            const tsr_draw_records *log,
                            const long keep[TSR_DRAWN_N_KIND], tsr_err *err)
 {
@@ -695,13 +695,13 @@ tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_taker *taker,
  * taken is read again. The file keeps its owner and its mode. TSR_E_IO: a
  * process works on the run, or the folder cannot be written. */
 static tsr_status update_locked(const char *path, const char *folder,
-                                const tsr_hdf5_taker *taker, tsr_err *err)
+                                const tsr_hdf5_updater *taker, tsr_err *err)
 {
     tsr_lock *lock;
     tsr_draw_records log;
     struct stat before;
 
-    if (stat(path, &before) != 0 || tsr_lock_take(folder, &lock, NULL) != 0)
+    if (stat(path, &before) != 0 || tsr_lock_acquire(folder, &lock, NULL) != 0)
         return TSR_E_IO;
     tsr_status status = tsr_draw_records_open(path, &log, err);
     TSR_THEN(status, tsr_hdf5_update(path, taker, &log, NULL, err));
@@ -717,7 +717,7 @@ static tsr_status update_locked(const char *path, const char *folder,
 /* Opens a copy of the file with the log's draws in it, in a folder; the copy
  * has no name once it is open. */
 static tsr_status open_copy(const char *path, const char *folder,
-                            const tsr_hdf5_taker *taker,
+                            const tsr_hdf5_updater *taker,
                             const tsr_draw_records *log, tsr_hdf5_input *input,
                             tsr_err *err)
 {
@@ -738,7 +738,7 @@ static tsr_status open_copy(const char *path, const char *folder,
 }
 
 /* A copy is put into TMPDIR, or else beside the file. */
-static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_taker *taker,
+static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_updater *taker,
                         const tsr_draw_records *log, tsr_err *err)
 {
     const char *folder = getenv("TMPDIR");
@@ -771,7 +771,7 @@ static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_taker *taker,
 
 /* The log first: a run that goes on removes it when the file has its draws. */
 tsr_status tsr_hdf5_input_open_all(const char *path,
-                                   const tsr_hdf5_taker *taker,
+                                   const tsr_hdf5_updater *taker,
                                    tsr_hdf5_input *input, tsr_err *err)
 {
     tsr_draw_records log;

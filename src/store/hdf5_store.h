@@ -82,14 +82,14 @@ typedef struct {
     tsr_status (*append)(void *object, const tsr_draw_record *record,
                          const void *bytes, tsr_err *err);
     tsr_status (*finish)(void *object, tsr_err *err); /* NULL: nothing to do */
-} tsr_hdf5_taker;
+} tsr_hdf5_updater;
 
 /* Opens the file with what the log beside it has more: the file itself is
  * rewritten where no process works on the run and the folder can be written,
  * else a copy without a name in TMPDIR (or /tmp) is read. Errors: as
  * tsr_hdf5_input_open. */
 tsr_status tsr_hdf5_input_open_all(const char *path,
-                                   const tsr_hdf5_taker *taker,
+                                   const tsr_hdf5_updater *taker,
                                    tsr_hdf5_input *input, tsr_err *err);
 
 /* Replaces the file by one with the draws of the log. keep: how many of each
@@ -97,7 +97,7 @@ tsr_status tsr_hdf5_input_open_all(const char *path,
  * that has them already is not written. Errors: TSR_E_NOINPUT, TSR_E_DATA
  * (damaged; of another run; fewer than `keep`), TSR_E_IO; the file then is as
  * it was. */
-tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_taker *taker,
+tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *taker,
                            const tsr_draw_records *log,
                            const long keep[TSR_DRAWN_N_KIND], tsr_err *err);
 

@@ -467,16 +467,16 @@ static tsr_status put_record(void *object, const tsr_draw_record *r,
     return status;
 }
 
-static const tsr_hdf5_taker taker = {.noun = "frames",
-                                     .first = TSR_DRAWN_FRAMES,
-                                     .last = TSR_DRAWN_FRAMES,
-                                     .open = open_trajectory,
-                                     .close = free,
-                                     .count = count,
-                                     .part = part_of,
-                                     .size = size_of,
-                                     .cut = cut_back,
-                                     .append = put_record};
+static const tsr_hdf5_updater taker = {.noun = "frames",
+                                       .first = TSR_DRAWN_FRAMES,
+                                       .last = TSR_DRAWN_FRAMES,
+                                       .open = open_trajectory,
+                                       .close = free,
+                                       .count = count,
+                                       .part = part_of,
+                                       .size = size_of,
+                                       .cut = cut_back,
+                                       .append = put_record};
 
 tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
                                  const long keep[TSR_DRAWN_N_KIND],
@@ -528,7 +528,7 @@ void tsr_trajectory_reader_free(tsr_trajectory_reader *reader)
 }
 
 const tsr_trajectory_info *
-tsr_trajectory_look(const tsr_trajectory_reader *reader)
+tsr_trajectory_info_get(const tsr_trajectory_reader *reader)
 {
     return &reader->info;
 }

@@ -104,7 +104,7 @@ typedef struct {
 } tsr_trajectory_info;
 
 const tsr_trajectory_info *
-tsr_trajectory_look(const tsr_trajectory_reader *reader);
+tsr_trajectory_info_get(const tsr_trajectory_reader *reader);
 
 /* Frames first .. first+n. step [n], atom [n][n_atom][3], body [n][n_body][3];
  * NULL: not wanted. Errors: TSR_E_RANGE (no such frames), TSR_E_DATA. */

@@ -126,11 +126,11 @@ typedef struct {
     float node[NODES];
     float *ratio;   /* [NODES][n_q] */
     double *weight; /* [SECOND + 1][NODES] log, of curves and of c2 */
-} redraw_room;
+} redraw_workspace;
 
 typedef uint32_t bits __attribute__((vector_size(64), aligned(4), may_alias));
 
-static const tsr_surrogate_spec *spec_of(const redraw_room *s)
+static const tsr_surrogate_spec *spec_of(const redraw_workspace *s)
 {
     return s->base.engine->spec;
 }
@@ -238,7 +238,7 @@ static int list_stretches(const tsr_surrogate_spec *p, stretch *out)
  * first. Points between torsions k and k + 1, segment k, make R_1 ... R_k. Both
  * torsions of a residue are drawn from cells of its density, as walks do. */
 
-static void set_segments(redraw_room *s)
+static void set_segments(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const stretch *own = s->own;
@@ -254,7 +254,7 @@ static void set_segments(redraw_room *s)
         }
 }
 
-static void set_beads(const redraw_room *s)
+static void set_beads(const redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int last = 2 * s->n_residue;
@@ -274,7 +274,7 @@ static void set_beads(const redraw_room *s)
 
 /* Takes up to 2 HALF residues of a linker, fewer of a tail: torsions, segments,
  * and what each bead does. */
-static void choose_part(redraw_room *s, const stretch *of)
+static void choose_part(redraw_workspace *s, const stretch *of)
 {
     const int all = of->n_residue;
     const int longest = of->is_tail ? LONGEST_TAIL : LONGEST;
@@ -352,7 +352,7 @@ static float density_at(const float *term, const float wave[4])
     return all;
 }
 
-static float log_density(const redraw_room *s, int density,
+static float log_density(const redraw_workspace *s, int density,
                          const float angle[2])
 {
     const float wave[4] = {cosf(angle[0]), sinf(angle[0]), cosf(angle[1]),
@@ -435,7 +435,7 @@ static motion about(const float *from, const float *to, float angle_rad)
 
 /* Motions of a half's segments, upto [2 n_half + 1], the first of which is that
  * of nothing. */
-static void move_segments(const redraw_room *s, int which, const half *own,
+static void move_segments(const redraw_workspace *s, int which, const half *own,
                           motion *upto)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -453,7 +453,7 @@ static void move_segments(const redraw_room *s, int which, const half *own,
         }
 }
 
-static void move_loose(redraw_room *s, int which, int number,
+static void move_loose(redraw_workspace *s, int which, int number,
                        const motion *upto)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -476,7 +476,7 @@ static void move_loose(redraw_room *s, int which, int number,
 }
 
 /* Draw `number` of a half; 0 is the present shape. */
-static void draw_half(redraw_room *s, int which, int number)
+static void draw_half(redraw_workspace *s, int which, int number)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     half *own = &s->pool[which][number];
@@ -503,7 +503,7 @@ static void draw_half(redraw_room *s, int which, int number)
 
 /* ---- where beads are ---- */
 
-static void put_bead(redraw_room *s, int k)
+static void put_bead(redraw_workspace *s, int k)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int b = s->bead[k];
@@ -519,7 +519,7 @@ static void put_bead(redraw_room *s, int k)
     s->radius[k] = b >= 0 ? p->radius[b] : -p->cutoff; /* near nothing */
 }
 
-static void put_forms(redraw_room *s)
+static void put_forms(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const float *amount = s->job + s->base.layout.amount,
@@ -534,7 +534,7 @@ static void put_forms(redraw_room *s)
             }
 }
 
-static void arrange(redraw_room *s)
+static void arrange(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     int n[3] = {0};
@@ -556,7 +556,7 @@ static void arrange(redraw_room *s)
 
 /* Beads where draws a and b take them; and those of one half alone, the second
  * as seen from what moves as one. */
-static void place(redraw_room *s, int a, int b)
+static void context(redraw_workspace *s, int a, int b)
 {
     const ptrdiff_t n_bead = spec_of(s)->n_bead;
     const motion *m = &s->pool[0][a].end;
@@ -577,7 +577,7 @@ static void place(redraw_room *s, int a, int b)
                          both.turn[d][2] * s->still_x[2][k] + both.shift[d];
 }
 
-static void place_half(redraw_room *s, int which, int number)
+static void place_half(redraw_workspace *s, int which, int number)
 {
     const half *own = &s->pool[which][number];
     const float *loose =
@@ -617,7 +617,7 @@ static int overlap(const tsr_surrogate_spec *p, int a, int b, float r2)
 
 /* The bodies of beads k and m of the arrangement, those of k where `moved`
  * takes them (NULL: where they are). */
-static long touch(const redraw_room *s, int k, int m, const motion *moved)
+static long touch(const redraw_workspace *s, int k, int m, const motion *moved)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int32_t *a = p->bead[s->bead[k]], *b = p->bead[s->bead[m]];
@@ -649,7 +649,7 @@ static long touch(const redraw_room *s, int k, int m, const motion *moved)
 /* Which of WIDE beads from `at` on are near bead k: two a word, each by the
  * sign of how far they are beyond, as compilers spoil comparisons of vectors.
  * Returns whether any is. */
-TSR_INLINE int find_near(const redraw_room *s, int k, int at, float close,
+TSR_INLINE int find_near(const redraw_workspace *s, int k, int at, float close,
                          uint64_t near[WIDE / 2])
 {
     const lanes x = *(const lanes *)(s->x[0] + at) - s->x[0][k],
@@ -667,7 +667,7 @@ TSR_INLINE int find_near(const redraw_room *s, int k, int at, float close,
 /* Adds pairs of bead k with from..to-1; `moved` takes the bodies of k, or those
  * of the others. 0: impossible. */
 TSR_CLONES
-static int touch_row(const redraw_room *s, int k, int from, int to,
+static int touch_row(const redraw_workspace *s, int k, int from, int to,
                      const motion *moved, int moves_others, long *sum)
 {
     const float close = spec_of(s)->cutoff + s->radius[k];
@@ -691,7 +691,7 @@ static int touch_row(const redraw_room *s, int k, int from, int to,
 /* Overlaps, nat, of distances that a redraw changes, where beads are placed and
  * `both` takes what moves as one; of one half alone, with that where it is.
  * INFINITY: impossible. */
-static float energy_of(const redraw_room *s, const motion *both)
+static float energy_of(const redraw_workspace *s, const motion *both)
 {
     const int loose_end = s->at_loose + s->n_loose,
               far_end = s->at_far + s->n_far;
@@ -708,7 +708,7 @@ static float energy_of(const redraw_room *s, const motion *both)
 }
 
 /* Beads that lie in both halves count in neither. */
-static float half_energy(const redraw_room *s, int which)
+static float half_energy(const redraw_workspace *s, int which)
 {
     const int from = which == 0 ? 0 : s->at_far,
               to = from + (which == 0 ? s->n_stay : s->n_far);
@@ -750,7 +750,7 @@ TSR_INLINE void inverse_root(const lanes *v, lanes *out)
 
 /* Of WIDE pairs, bead k with those from `at` on: sin(a) / (q1 r) times their
  * mask and 2 cos(a), a = q1 r below .9 pi, by half the angle. */
-TSR_INLINE void start_pairs(const redraw_room *s, int k, int at, float dq,
+TSR_INLINE void start_pairs(const redraw_workspace *s, int k, int at, float dq,
                             lanes *is, lanes *twice)
 {
     const lanes dx = *(const lanes *)(s->x[0] + at) - s->x[0][k],
@@ -778,8 +778,8 @@ TSR_INLINE void start_pairs(const redraw_room *s, int k, int at, float dq,
 
 /* Two vectors of pairs at a time, so that one recurrence need not wait for the
  * other. */
-TSR_INLINE void add_pairs(const redraw_room *s, int n_q, int k, int at, int n,
-                          float dq, int has_water)
+TSR_INLINE void add_pairs(const redraw_workspace *s, int n_q, int k, int at,
+                          int n, float dq, int has_water)
 {
     lanes *u = (lanes *)s->row_sum[0], *v = (lanes *)s->row_sum[1];
     const float *f = s->form[0] + at, *h = s->form[1] + at;
@@ -813,8 +813,8 @@ TSR_INLINE void add_pairs(const redraw_room *s, int n_q, int k, int at, int n,
 }
 
 /* Adds bead k's pairs with from..to-1, whole vectors of them. */
-TSR_INLINE void add_row(const redraw_room *s, int n_q, int k, int from, int to,
-                        float dq, int has_water)
+TSR_INLINE void add_row(const redraw_workspace *s, int n_q, int k, int from,
+                        int to, float dq, int has_water)
 {
     const lanes *u = (const lanes *)s->row_sum[0],
                 *v = (const lanes *)s->row_sum[1];
@@ -841,8 +841,8 @@ TSR_INLINE void add_row(const redraw_room *s, int n_q, int k, int from, int to,
 }
 
 TSR_CLONES
-static void add_one_row(const redraw_room *s, int n_q, int k, int from, int to,
-                        float dq, int has_water)
+static void add_one_row(const redraw_workspace *s, int n_q, int k, int from,
+                        int to, float dq, int has_water)
 {
     if (has_water) /* known where the loops are made */
         add_row(s, n_q, k, from, to, dq, 1);
@@ -852,7 +852,7 @@ static void add_one_row(const redraw_room *s, int n_q, int k, int from, int to,
 
 /* Beads that stay with all that does not, and loose ones with what moves as
  * one. */
-TSR_INLINE void add_others(const redraw_room *s, int n_q, float dq,
+TSR_INLINE void add_others(const redraw_workspace *s, int n_q, float dq,
                            int has_water)
 {
     for (int k = s->at_far; k < s->at_far + s->n_far; k++)
@@ -865,7 +865,8 @@ TSR_INLINE void add_others(const redraw_room *s, int n_q, float dq,
 }
 
 TSR_CLONES
-static void add_between(const redraw_room *s, int n_q, float dq, int has_water)
+static void add_between(const redraw_workspace *s, int n_q, float dq,
+                        int has_water)
 {
     if (has_water)
         add_others(s, n_q, dq, 1);
@@ -880,7 +881,7 @@ static int unit_of(const tsr_surrogate_spec *p, int bead)
 
 /* Pairs of beads within from..to-1, each once, but for those of one rigid unit,
  * which the rest of the job has. */
-static void add_within(redraw_room *s, int from, int to)
+static void add_within(redraw_workspace *s, int from, int to)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const int end = from + padded(to - from);
@@ -897,14 +898,14 @@ static void add_within(redraw_room *s, int from, int to)
         s->mask[m] = 1.0F;
 }
 
-static void clear_sums(const redraw_room *s)
+static void clear_sums(const redraw_workspace *s)
 {
     for (int k = 0; k < 3; k++)
         memset(s->lane_sum[k], 0,
                (size_t)spec_of(s)->n_q * WIDE * sizeof(float));
 }
 
-static void take_sums(const redraw_room *s, float *const out[3])
+static void take_sums(const redraw_workspace *s, float *const out[3])
 {
     for (int k = 0; k < 3; k++)
         for (int q = 0; q < spec_of(s)->n_q; q++) {
@@ -916,7 +917,7 @@ static void take_sums(const redraw_room *s, float *const out[3])
 }
 
 /* Pairs whose distance a redraw keeps, into rest. */
-static void sum_rest(redraw_room *s)
+static void sum_rest(redraw_workspace *s)
 {
     clear_sums(s);
     add_within(s, 0, s->n_stay);
@@ -925,7 +926,7 @@ static void sum_rest(redraw_room *s)
 }
 
 /* Partial curves of all pairs, with beads where they are placed. */
-static void sum_curves(redraw_room *s)
+static void sum_curves(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     clear_sums(s);
@@ -945,7 +946,7 @@ static float by_powers(const float *a, int n_q, int q, float c2)
 }
 
 /* What `top` over `bottom` is at c2: ratio [n_q]. */
-static void ratio_at(const redraw_room *s, float c2, float *ratio)
+static void ratio_at(const redraw_workspace *s, float c2, float *ratio)
 {
     const tsr_surrogate_layout *l = &s->base.layout;
     const int n_q = spec_of(s)->n_q;
@@ -969,7 +970,7 @@ static void multiply(const float *rows, int n_q, int row_pad,
 
 /* Of the curves that were summed: the bare profile at c2 into bare [n_q] (NULL:
  * not wanted), and log L. */
-static double log_lik_at(redraw_room *s, float c2, const float *ratio,
+static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
                          float *bare)
 {
     const tsr_surrogate_spec *p = spec_of(s);
@@ -1020,7 +1021,7 @@ static int is_finite(double x)
 }
 
 /* The middle of the bodies of beads from..to-1. */
-static void middle_of(const redraw_room *s, int from, int to, float x[3])
+static void middle_of(const redraw_workspace *s, int from, int to, float x[3])
 {
     const tsr_surrogate_spec *p = spec_of(s);
     float n = 0.0F;
@@ -1032,14 +1033,14 @@ static void middle_of(const redraw_room *s, int from, int to, float x[3])
             x[d] += (float)p->bead[s->bead[k]][3] / n * s->still_x[d][k];
 }
 
-static int n_draw(const redraw_room *s, int which)
+static int n_draw(const redraw_workspace *s, int which)
 {
     return s->n_half[which] > 0 ? POOL : 1;
 }
 
 /* near, far: the middles of what stays and of what moves as one (where nothing
  * does, the last point of the chain), whose distance shells are of. */
-static void fill_pools(redraw_room *s, float near[3], float far[3])
+static void fill_pools(redraw_workspace *s, float near[3], float far[3])
 {
     middle_of(s, 0, s->n_stay, near);
     if (s->n_far > 0)
@@ -1060,7 +1061,7 @@ static void fill_pools(redraw_room *s, float near[3], float far[3])
 }
 
 /* Pairs of draws at distances from low to high; the present one comes first. */
-static void find_pairs(redraw_room *s, float low, float high)
+static void find_pairs(redraw_workspace *s, float low, float high)
 {
     const float least = low > 0.0F ? low * low : 0.0F, most = high * high;
     s->pair[0] = 0;
@@ -1076,7 +1077,7 @@ static void find_pairs(redraw_room *s, float low, float high)
     }
 }
 
-static const half *half_of(const redraw_room *s, int which, int k)
+static const half *half_of(const redraw_workspace *s, int which, int k)
 {
     const uint32_t pair = s->pair[k];
     return &s->pool[which][which == 0 ? pair >> 16 : pair & 0xffff];
@@ -1087,7 +1088,7 @@ static const half *half_of(const redraw_room *s, int which, int k)
 /* From the n of s->pair with log weights s->guess, each there s->count times,
  * n_drawn are drawn independently, into s->count; the first is there once more.
  * Uniform numbers in order are sums of exponential ones. */
-static void draw_some(redraw_room *s, int n, int n_drawn)
+static void draw_some(redraw_workspace *s, int n, int n_drawn)
 {
     double most = -HUGE_VAL, sum = 0.0, step[FIRST + 1], total = 0.0;
     for (int k = 0; k < n; k++)
@@ -1108,7 +1109,7 @@ static void draw_some(redraw_room *s, int n, int n_drawn)
 }
 
 /* Candidate k becomes the n-th that is left. */
-static void keep(redraw_room *s, int k, int n)
+static void keep(redraw_workspace *s, int k, int n)
 {
     s->pair[n] = s->pair[k];
     s->count[n] = s->count[k];
@@ -1116,7 +1117,7 @@ static void keep(redraw_room *s, int k, int n)
 
 /* By torsions and the halves' own overlaps; of those drawn the overlaps of the
  * whole. Returns how many candidates are left. */
-static int draw_first(redraw_room *s)
+static int draw_first(redraw_workspace *s)
 {
     int n = 0;
     for (int k = 0; k < s->n_pair; k++) {
@@ -1130,7 +1131,7 @@ static int draw_first(redraw_room *s)
             continue;
         const half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
         const motion both = after(&u->end, &v->end);
-        place(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
+        context(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
         const float energy = energy_of(s, &both);
         if (!(energy < INFINITY))
             continue;
@@ -1141,7 +1142,7 @@ static int draw_first(redraw_room *s)
     return n;
 }
 
-static double prior_of_c2(const redraw_room *s, float c2)
+static double prior_of_c2(const redraw_workspace *s, float c2)
 {
     const float *head = s->job + s->base.layout.head;
     const double z = ((double)c2 - (double)head[2]) / (double)head[3];
@@ -1151,7 +1152,7 @@ static double prior_of_c2(const redraw_room *s, float c2)
 }
 
 /* A grid of c2 that holds the present value, at any of its places. */
-static int set_nodes(redraw_room *s)
+static int set_nodes(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const float width = s->job[s->base.layout.head + 3];
@@ -1169,7 +1170,7 @@ static int set_nodes(redraw_room *s)
 }
 
 /* By the other overlaps; of those drawn, likelihoods at all nodes of c2. */
-static int draw_second(redraw_room *s, int n_first)
+static int draw_second(redraw_workspace *s, int n_first)
 {
     const int n_q = spec_of(s)->n_q;
     const double beta = (double)s->job[s->base.layout.head];
@@ -1178,7 +1179,7 @@ static int draw_second(redraw_room *s, int n_first)
     for (int k = 0; k < n_first; k++) {
         if (s->count[k] == 0)
             continue;
-        place(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
+        context(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
         sum_curves(s);
         keep(s, k, n);
         s->energy[n] = s->energy[k];
@@ -1196,7 +1197,7 @@ static int draw_second(redraw_room *s, int n_first)
 }
 
 /* Candidate and node, as one number. */
-static int choose(redraw_room *s, int n)
+static int choose(redraw_workspace *s, int n)
 {
     const int all = n * s->n_node;
     double most = -HUGE_VAL, sum = 0.0;
@@ -1217,17 +1218,17 @@ static int choose(redraw_room *s, int n)
 /* ---- a job ---- */
 
 /* Returns log g, but for what a redraw leaves; bare [n_q] out. */
-static double tell_place(redraw_room *s, int k, int node, float *bare)
+static double tell_place(redraw_workspace *s, int k, int node, float *bare)
 {
     const half *u = half_of(s, 0, k), *v = half_of(s, 1, k);
-    place(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
+    context(s, (int)(s->pair[k] >> 16), (int)(s->pair[k] & 0xffff));
     sum_curves(s);
     log_lik_at(s, s->node[node], s->ratio + node * spec_of(s)->n_q, bare);
     return (double)u->log_density + (double)v->log_density -
            (double)s->energy[k] + s->weight[k * s->n_node + node];
 }
 
-static void tell_turns(const redraw_room *s, int k, float *turned)
+static void tell_turns(const redraw_workspace *s, int k, float *turned)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     for (int w = 0; w < 2; w++)
@@ -1238,7 +1239,7 @@ static void tell_turns(const redraw_room *s, int k, float *turned)
             }
 }
 
-static void redraw(redraw_room *s, float *result)
+static void redraw(redraw_workspace *s, float *result)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     float near[3], far[3], *bare = result + TSR_SURROGATE_HEAD;
@@ -1267,7 +1268,7 @@ static void redraw(redraw_room *s, float *result)
     tell_turns(s, k, bare + 2 * (ptrdiff_t)p->n_q);
 }
 
-static void open_job(redraw_room *s, int i)
+static void open_job(redraw_workspace *s, int i)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const tsr_surrogate_layout *l = &s->base.layout;
@@ -1283,7 +1284,7 @@ static void open_job(redraw_room *s, int i)
                    (size_t)l->n_row * sizeof *s->rows);
 }
 
-static const stretch *choose_stretch(const redraw_room *s)
+static const stretch *choose_stretch(const redraw_workspace *s)
 {
     int all = 0, k = 0;
     for (int i = 0; i < s->n_stretch; i++)
@@ -1294,7 +1295,7 @@ static const stretch *choose_stretch(const redraw_room *s)
     return &s->stretch[k];
 }
 
-static tsr_status do_job(redraw_room *s, int i, tsr_err *err)
+static tsr_status do_job(redraw_workspace *s, int i, tsr_err *err)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
@@ -1316,19 +1317,19 @@ static tsr_status do_job(redraw_room *s, int i, tsr_err *err)
 static tsr_status room_walk(tsr_surrogate_walker *walker, tsr_err *err)
 {
     for (int i = 0; i < walker->call.n_job; i++)
-        TSR_TRY(do_job((redraw_room *)walker, i, err));
+        TSR_TRY(do_job((redraw_workspace *)walker, i, err));
     return TSR_OK;
 }
 
 /* ---- the engine ---- */
 
-static void room_free(tsr_surrogate_walker *walker)
+static void workspace_free(tsr_surrogate_walker *walker)
 {
-    tsr_pool_clear(&((redraw_room *)walker)->memory);
+    tsr_pool_clear(&((redraw_workspace *)walker)->memory);
     free(walker);
 }
 
-static void make_call(redraw_room *s, size_t n)
+static void make_call(redraw_workspace *s, size_t n)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     tsr_surrogate_call *c = &s->base.call;
@@ -1340,7 +1341,7 @@ static void make_call(redraw_room *s, size_t n)
     tsr_pool_array(&s->memory, c->count, n * (size_t)tsr_surrogate_n_count(p));
 }
 
-static void make_room(redraw_room *s)
+static void reserve(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t q = (size_t)p->n_q, n_bead = (size_t)p->n_bead,
@@ -1380,11 +1381,11 @@ static void make_room(redraw_room *s)
     }
 }
 
-static tsr_status room_new(tsr_surrogate_engine *engine, int most_jobs,
-                           tsr_surrogate_walker **out, tsr_err *err)
+static tsr_status workspace_new(tsr_surrogate_engine *engine, int most_jobs,
+                                tsr_surrogate_walker **out, tsr_err *err)
 {
     const tsr_surrogate_spec *p = engine->spec;
-    redraw_room *s = calloc(1, sizeof *s);
+    redraw_workspace *s = calloc(1, sizeof *s);
     TSR_TRY(tsr_allocated(s, err));
     s->base.engine = engine;
     s->base.layout = tsr_surrogate_layout_of(p);
@@ -1392,10 +1393,10 @@ static tsr_status room_new(tsr_surrogate_engine *engine, int most_jobs,
     s->row_pad = padded(s->base.layout.n_row);
     s->n_stretch = list_stretches(p, NULL);
     make_call(s, (size_t)most_jobs);
-    make_room(s);
+    reserve(s);
     const tsr_status status = tsr_pool_check(&s->memory, err);
     if (status != TSR_OK) {
-        room_free(&s->base);
+        workspace_free(&s->base);
         return status;
     }
     list_stretches(p, s->stretch);
@@ -1420,8 +1421,8 @@ tsr_surrogate_engine *tsr_redraw_engine_new(const tsr_surrogate_spec *spec)
     if (e != NULL)
         *e = (tsr_surrogate_engine){.spec = spec,
                                     .free = engine_free,
-                                    .walker_new = room_new,
+                                    .walker_new = workspace_new,
                                     .walk = room_walk,
-                                    .walker_free = room_free};
+                                    .walker_free = workspace_free};
     return e;
 }

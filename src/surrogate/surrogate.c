@@ -331,15 +331,15 @@ static int solve(fit *f)
 int tsr_unit_fit(const tsr_unit_beads *unit)
 {
     const size_t n = (size_t)(SHAPES * unit->n_bead), n_q = (size_t)unit->n_q;
-    double *room = calloc(3 * n_q + n * n + n, sizeof *room);
-    if (room == NULL)
+    double *workspace = calloc(3 * n_q + n * n + n, sizeof *workspace);
+    if (workspace == NULL)
         return 0;
     fit f = {.unit = unit,
-             .sinc = room,
-             .weight = room + n_q,
-             .curve = room + 2 * n_q,
-             .gram = room + 3 * n_q,
-             .side = room + 3 * n_q + n * n};
+             .sinc = workspace,
+             .weight = workspace + n_q,
+             .curve = workspace + 2 * n_q,
+             .gram = workspace + 3 * n_q,
+             .side = workspace + 3 * n_q + n * n};
     weigh(&f);
     for (int a = 0; a < unit->n_bead; a++) {
         for (int b = a; b < unit->n_bead; b++)
@@ -349,7 +349,7 @@ int tsr_unit_fit(const tsr_unit_beads *unit)
     if (solve(&f))
         for (size_t i = 0; i < n; i++)
             unit->amount[i] += f.side[i];
-    free(room);
+    free(workspace);
     return 1;
 }
 
@@ -778,9 +778,9 @@ static tsr_status make_beads(bead_set *g, tsr_pool *pool,
 }
 
 /* NULL: c1 and c2 are where they start. */
-static const double *contrast_of(const tsr_move_place *place)
+static const double *contrast_of(const tsr_move_context *context)
 {
-    return place->contrast < 0 ? NULL : place->theta + place->contrast;
+    return context->contrast < 0 ? NULL : context->theta + context->contrast;
 }
 
 /* ---- the beads of a job ---- */
@@ -808,7 +808,7 @@ static void put_powers(making *s, const double *partial, const double *power,
     }
 }
 
-static void put_rest(making *s, const tsr_move_place *place,
+static void put_rest(making *s, const tsr_move_context *context,
                      const double *ratio, const tsr_surrogate_layout *at,
                      float *job)
 {
@@ -817,8 +817,8 @@ static void put_rest(making *s, const tsr_move_place *place,
     const int n_q = l->grid.n_q;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     for (size_t k = 0; k < n; k++)
-        s->fixed[k] = place->weight * s->beads->constant[k] + l->self[k] +
-                      (place->others != NULL ? place->others[k] : 0.0);
+        s->fixed[k] = context->weight * s->beads->constant[k] + l->self[k] +
+                      (context->others != NULL ? context->others[k] : 0.0);
     put_powers(s, s->fixed, l->probe->power, NULL, job + at->rest);
     if (v->atoms != NULL) {
         put_powers(s, v->atoms, v->atom_power, ratio, job + at->top);
@@ -841,7 +841,7 @@ static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
                        float *job)
 {
     static const int pair[PRODUCTS][2] = {{0, 0}, {0, 1}, {1, 1}};
-    static const double room[PRODUCTS] = {0x1p30, 0x1p18, 0x1p18};
+    static const double headroom[PRODUCTS] = {0x1p30, 0x1p18, 0x1p18};
     const int n = s->beads->n_bead, n_q = s->beads->likelihood->grid.n_q;
     const int has_water = s->beads->has_water;
     const tsr_parameter *water_prior = &s->beads->likelihood->contrast[TSR_C2];
@@ -860,7 +860,7 @@ static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
         }
     for (int k = 0; k < PRODUCTS; k++) {
         const double most = size[pair[k][0]] * size[pair[k][1]];
-        double unit = most > 0.0 ? room[k] / most : 0.0;
+        double unit = most > 0.0 ? headroom[k] / most : 0.0;
         if (k == 0 && largest > 0.0)
             unit = fmin(unit, 0x1p22 / (largest * largest));
         job[at->unit + k] = (float)unit;
@@ -870,14 +870,16 @@ static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
 }
 
 /* The parts of a job from unit and amount to bottom. */
-static tsr_status fill_beads(const bead_set *beads, const tsr_move_place *place,
+static tsr_status fill_beads(const bead_set *beads,
+                             const tsr_move_context *context,
                              const double *ratio,
                              const tsr_surrogate_layout *layout, float *job,
                              tsr_err *err)
 {
     const size_t n_q = (size_t)beads->likelihood->grid.n_q;
     making s;
-    const tsr_status status = start_making(&s, beads, contrast_of(place), err);
+    const tsr_status status =
+        start_making(&s, beads, contrast_of(context), err);
     if (status == TSR_OK && beads->amount == NULL) {
         set_shapes(&s);
         for (int k = 0; k < SHAPES * s.n_row; k++)
@@ -888,8 +890,8 @@ static tsr_status fill_beads(const bead_set *beads, const tsr_move_place *place,
         memcpy(s.shape, beads->shape, SHAPES * n_q * sizeof *s.shape);
     }
     if (status == TSR_OK) {
-        put_rest(&s, place, ratio, layout, job);
-        put_shapes(&s, place->weight, layout, job);
+        put_rest(&s, context, ratio, layout, job);
+        put_shapes(&s, context->weight, layout, job);
     }
     tsr_pool_clear(&s.pool);
     return status;
@@ -1363,10 +1365,10 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
 {
     const tsr_topology *t = s->topology;
     tsr_surrogate_spec *p = &s->spec;
-    int *place = s->torsion + t->n_torsion; /* of the topology's, here */
+    int *context = s->torsion + t->n_torsion; /* of the topology's, here */
     for (int k = 0; k < t->n_torsion; k++) {
-        place[k] = slot_of[t->torsion[k].residue] >= 0 ? p->n_torsion : -1;
-        if (place[k] >= 0)
+        context[k] = slot_of[t->torsion[k].residue] >= 0 ? p->n_torsion : -1;
+        if (context[k] >= 0)
             s->torsion[p->n_torsion++] = k;
     }
     for (int j = 0; j < p->n_torsion; j++) {
@@ -1384,7 +1386,7 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
         where[3] = own->c_side ? first[r->chain_last + 1] : p->edge[j][0];
         turn[0] = slot_of[own->residue];
         turn[1] = is_phi ? 0 : 1;
-        turn[2] = partner < 0 ? -1 : place[partner];
+        turn[2] = partner < 0 ? -1 : context[partner];
         turn[3] = own->c_side ? 1 : -1;
     }
 }
@@ -1591,7 +1593,7 @@ static void make_pairs(tsr_surrogate *s)
         }
 }
 
-static tsr_status make_room(tsr_surrogate *s, int **slot_of, tsr_err *err)
+static tsr_status reserve(tsr_surrogate *s, int **slot_of, tsr_err *err)
 {
     const tsr_topology *t = s->topology;
     const size_t n = (size_t)t->n_residue + 1, m = (size_t)t->n_torsion + 1,
@@ -1630,7 +1632,7 @@ static tsr_status describe(tsr_surrogate *s, const tsr_prior *prior,
     TSR_TRY(
         make_beads(&s->beads, &s->pool, s->topology, s->likelihood, body, err));
     TSR_TRY(data_new(s->likelihood, &s->data, err));
-    TSR_TRY(make_room(s, &slot_of, err));
+    TSR_TRY(reserve(s, &slot_of, err));
     set_points(s);
     set_slots(s, slot_of);
     set_torsions(s, slot_of);
@@ -1739,7 +1741,7 @@ static void put_points(const tsr_surrogate *s, const tsr_conformation *c,
 }
 
 static void put_head(const tsr_surrogate *s, const tsr_surrogate_state *learnt,
-                     const tsr_move_place *at, float *head)
+                     const tsr_move_context *at, float *head)
 {
     const tsr_parameter *p = &s->likelihood->contrast[TSR_C2];
     head[0] = (float)at->beta;
@@ -1754,23 +1756,23 @@ static void put_head(const tsr_surrogate *s, const tsr_surrogate_state *learnt,
 tsr_status tsr_surrogate_fill(const tsr_surrogate *s,
                               const tsr_surrogate_layout *layout,
                               const tsr_surrogate_state *learnt,
-                              const tsr_move_place *place, float *job,
+                              const tsr_move_context *context, float *job,
                               float (*point)[4], tsr_err *err)
 {
     const tsr_surrogate_spec *p = &s->spec;
     const tsr_topology *t = s->topology;
-    put_points(s, place->current, point);
-    put_head(s, learnt, place, job + layout->head);
+    put_points(s, context->current, point);
+    put_head(s, learnt, context, job + layout->head);
     for (int k = 0; k < p->n_slot; k++)
         for (int kind = 0; kind < 2; kind++)
             job[layout->angle + 2 * k + kind] = (float)tsr_conformation_torsion(
-                t, place->current, s->slot[k], kind == 0 ? TSR_PHI : TSR_PSI);
+                t, context->current, s->slot[k], kind == 0 ? TSR_PHI : TSR_PSI);
     for (int k = 0; k < p->n_torsion + 1 + p->n_linker; k++)
         job[layout->width + k] = (float)exp(learnt->log_width[k]);
     for (int k = 0; k < p->n_linker * TSR_SURROGATE_FACTOR; k++)
         job[layout->factor + k] = (float)learnt->factor[0][k];
-    TSR_TRY(fill_beads(&s->beads, place, learnt->ratio, layout, job, err));
-    return fill_curves(s->data, place->theta, job + layout->curve, err);
+    TSR_TRY(fill_beads(&s->beads, context, learnt->ratio, layout, job, err));
+    return fill_curves(s->data, context->theta, job + layout->curve, err);
 }
 
 tsr_status tsr_surrogate_turn(const tsr_surrogate *s, const float *change_rad,
@@ -1797,11 +1799,11 @@ tsr_status tsr_surrogate_turn(const tsr_surrogate *s, const float *change_rad,
 }
 
 void tsr_surrogate_learn(const tsr_surrogate *surrogate,
-                         const tsr_move_place *place, const float *walked,
+                         const tsr_move_context *context, const float *walked,
                          long n, double *ratio)
 {
     const tsr_likelihood *l = surrogate->likelihood;
-    const double *contrast = contrast_of(place);
+    const double *contrast = contrast_of(context);
     const double gain = pow((double)n + 1.0, -0.7);
     double start[TSR_N_CONTRAST];
     for (int i = 0; i < TSR_N_CONTRAST; i++)
@@ -1810,7 +1812,7 @@ void tsr_surrogate_learn(const tsr_surrogate *surrogate,
         const double atoms = l->view->atoms != NULL
                                  ? tsr_likelihood_ratio(l, 0, start, (size_t)q)
                                  : 1.0;
-        const double seen = place->profile[q] / ((double)walked[q] * atoms);
+        const double seen = context->profile[q] / ((double)walked[q] * atoms);
         if (seen > 0.0 && isfinite(seen)) /* else beads are of no use there */
             ratio[q] += gain * (seen - 1.0 - ratio[q]);
     }

@@ -285,7 +285,7 @@ const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate);
 tsr_status tsr_surrogate_fill(const tsr_surrogate *surrogate,
                               const tsr_surrogate_layout *layout,
                               const tsr_surrogate_state *learnt,
-                              const tsr_move_place *place, float *job,
+                              const tsr_move_context *context, float *job,
                               float (*point)[4], tsr_err *err);
 
 /* Turns the conformation by change_rad [n_torsion], as a walk has. Errors:
@@ -297,7 +297,7 @@ tsr_status tsr_surrogate_turn(const tsr_surrogate *surrogate,
 /* Warm-up: learns the ratio from the engine's curve where a chain is and that
  * of a walk there [n_q]; n: how many times before. */
 void tsr_surrogate_learn(const tsr_surrogate *surrogate,
-                         const tsr_move_place *place, const float *walked,
+                         const tsr_move_context *context, const float *walked,
                          long n, double *ratio);
 
 /* ---- both moves in a run ---- */
@@ -310,7 +310,7 @@ typedef struct {
     const tsr_likelihood *likelihood;
     const tsr_conformation *first;
     const void *const *move_options; /* [TSR_N_MOVE] */
-    int is_still;                    /* 1: nothing moves */
+    int is_frozen;                   /* 1: nothing moves */
     int n_device;
     tsr_device *const *device; /* [n_device] NULL: the reference engine */
 } tsr_surrogate_run;

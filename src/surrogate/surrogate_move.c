@@ -41,8 +41,8 @@ static const tsr_field surrogate_fields[] = {
               .doc = "share of the proposals, relative to the other moves (on "
                      "processors a third of it); 0: off"),
     TSR_FIELD(
-        CHOICE, "on", tsr_surrogate_options, on, .initial = "auto",
-        .words = on_words,
+        CHOICE, "devices", tsr_surrogate_options, on, .former = "on",
+        .initial = "auto", .words = on_words,
         .doc =
             "devices that walk; auto: GPUs, and processors where the molecule "
             "has at least 450 bodies"),
@@ -208,30 +208,30 @@ static void surrogate_archive(void *state, tsr_archive *archive)
 
 /* ---- jobs and results ---- */
 
-static tsr_status put_job(void *room, int job, const void *state,
-                          const tsr_move_place *place, const uint32_t key[2],
-                          tsr_err *err)
+static tsr_status put_job(void *workspace, int job, const void *state,
+                          const tsr_move_context *context,
+                          const uint32_t key[2], tsr_err *err)
 {
-    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_call *c = &w->call;
     memcpy(c->key[job], key, sizeof c->key[job]);
     return tsr_surrogate_fill(
-        w->engine->surrogate, &w->layout, state, place,
+        w->engine->surrogate, &w->layout, state, context,
         c->job + (ptrdiff_t)job * w->layout.size,
         c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
 }
 
-static tsr_status run(void *room, int n_job, tsr_err *err)
+static tsr_status run(void *workspace, int n_job, tsr_err *err)
 {
-    tsr_surrogate_walker *w = room;
+    tsr_surrogate_walker *w = workspace;
     w->call.n_job = n_job;
     return w->engine->walk(w, err);
 }
 
 /* The numbers of a job's result. */
-static const float *numbers_of(const void *room, int job)
+static const float *numbers_of(const void *workspace, int job)
 {
-    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_walker *w = workspace;
     return w->call.result +
            (ptrdiff_t)job * tsr_surrogate_result_size(w->engine->spec);
 }
@@ -282,49 +282,50 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
 /* Where g is 0 or not a number no step leads, so that what starts there stays,
  * as a proposal of nothing. c2 moves by what it walked, so that a walk of none
  * leaves every digit of it. */
-static tsr_status take_result(const void *room, int job,
-                              const tsr_move_place *place,
+static tsr_status take_result(const void *workspace, int job,
+                              const tsr_move_context *context,
                               tsr_conformation *proposed,
                               tsr_proposal *proposal, tsr_move_along *along,
                               tsr_err *err)
 {
-    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_spec *spec = w->engine->spec;
-    const float *result = numbers_of(room, job);
+    const float *result = numbers_of(workspace, job);
     const float *change = result + TSR_SURROGATE_HEAD + 2 * spec->n_q;
     proposal->target = 0;
     proposal->n_span = 0;
     proposal->log_ratio = 0.0;
     if (spec->has_c2) {
-        along->at = place->contrast + TSR_C2;
-        const double from = place->theta[along->at];
+        along->at = context->contrast + TSR_C2;
+        const double from = context->theta[along->at];
         along->to = from + ((double)result[2] - (double)(float)from);
     }
     if (!isfinite(result[0]) || !isfinite(result[1]))
         return TSR_OK;
     TSR_TRY(tsr_surrogate_turn(w->engine->surrogate, change, proposed, err));
-    find_spans(place->topology, place->current, proposed, proposal);
+    find_spans(context->topology, context->current, proposed, proposal);
     proposal->log_ratio = (double)result[0] - (double)result[1];
     return TSR_OK;
 }
 
 /* Warm-up: what the curve of beads where the chain is now lacks of the
  * engine's. n: how many times before. */
-static void learn_ratio(const void *room, int job, tsr_surrogate_state *state,
-                        const tsr_move_place *place, int accepted, long n)
+static void learn_ratio(const void *workspace, int job,
+                        tsr_surrogate_state *state,
+                        const tsr_move_context *context, int accepted, long n)
 {
-    const tsr_surrogate_walker *w = room;
-    tsr_surrogate_learn(w->engine->surrogate, place,
-                        numbers_of(room, job) + TSR_SURROGATE_HEAD +
+    const tsr_surrogate_walker *w = workspace;
+    tsr_surrogate_learn(w->engine->surrogate, context,
+                        numbers_of(workspace, job) + TSR_SURROGATE_HEAD +
                             (accepted ? w->engine->spec->n_q : 0),
                         n, state->ratio);
 }
 
 /* From what the device counted. */
-static void surrogate_learn(const void *room, int job, void *state,
-                            const tsr_move_place *place, int accepted)
+static void surrogate_learn(const void *workspace, int job, void *state,
+                            const tsr_move_context *context, int accepted)
 {
-    const tsr_surrogate_walker *w = room;
+    const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_spec *spec = w->engine->spec;
     tsr_surrogate_state *learnt = state;
     const long n = learnt->n_learnt + learnt->n_redrawn;
@@ -332,10 +333,10 @@ static void surrogate_learn(const void *room, int job, void *state,
         learnt,
         (const int32_t(*)[2])(w->call.count +
                               (ptrdiff_t)job * tsr_surrogate_n_count(spec)),
-        numbers_of(room, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
+        numbers_of(workspace, job) + TSR_SURROGATE_HEAD + 2 * spec->n_q +
             spec->n_torsion,
         accepted);
-    learn_ratio(room, job, learnt, place, accepted, n);
+    learn_ratio(workspace, job, learnt, context, accepted, n);
 }
 
 static double walk_cost(const void *launcher, const tsr_topology *topology)
@@ -345,11 +346,11 @@ static double walk_cost(const void *launcher, const tsr_topology *topology)
 }
 
 /* Launchers and rooms are tsr_surrogate_engine and tsr_surrogate_walker. */
-#define LAUNCH                                                          \
-    .keeper = &tsr_move_surrogate, .open = open_state,                  \
-    .launcher_free = tsr_surrogate_engine_free,                         \
-    .room_new = tsr_surrogate_walker_new,                               \
-    .room_free = tsr_surrogate_walker_free, .job = put_job, .run = run, \
+#define LAUNCH                                                               \
+    .keeper = &tsr_move_surrogate, .open = open_state,                       \
+    .launcher_free = tsr_surrogate_engine_free,                              \
+    .workspace_new = tsr_surrogate_walker_new,                               \
+    .workspace_free = tsr_surrogate_walker_free, .job = put_job, .run = run, \
     .result = take_result
 
 static const tsr_move_launch walks = {
@@ -389,14 +390,14 @@ static double redraw_cost(const void *launcher, const tsr_topology *topology)
     return fmin(fmax(4e6 / (n * n), least), most);
 }
 
-static void redraw_learn(const void *room, int job, void *state,
-                         const tsr_move_place *place, int accepted)
+static void redraw_learn(const void *workspace, int job, void *state,
+                         const tsr_move_context *context, int accepted)
 {
     tsr_surrogate_state *learnt = state;
-    const float drawn = numbers_of(room, job)[TSR_SURROGATE_HEAD];
+    const float drawn = numbers_of(workspace, job)[TSR_SURROGATE_HEAD];
     const long n = learnt->n_learnt + learnt->n_redrawn;
     learnt->n_redrawn += isfinite(drawn) ? 1 : 0; /* NaN: nothing to draw */
-    learn_ratio(room, job, learnt, place, accepted, n);
+    learn_ratio(workspace, job, learnt, context, accepted, n);
 }
 
 /* Redraws are rarer than walks: where both are due it is they that are made. */
@@ -436,7 +437,7 @@ enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
 /* Whether there is anything to go by, and a device everywhere. */
 static int applies(const tsr_surrogate_run *run)
 {
-    int all = run->n_device > 0 && !run->is_still &&
+    int all = run->n_device > 0 && !run->is_frozen &&
               tsr_surrogate_applies(run->topology, run->likelihood);
     for (int e = 0; e < run->n_device; e++)
         all &= run->device[e] != NULL;

@@ -47,7 +47,7 @@ typedef struct {
     cl_kernel kernel;
     cl_mem buffer[N_BUFFER];
     cl_uint n_fixed; /* arguments that are the same for all walks */
-    int room;        /* jobs that the buffers hold */
+    int workspace;   /* jobs that the buffers hold */
 
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -68,12 +68,12 @@ struct walker {
 
 /* ---- a launch ---- */
 
-static tsr_status make_room(walk_engine *e, int n, tsr_err *err)
+static tsr_status reserve(walk_engine *e, int n, tsr_err *err)
 {
     cl_int code = CL_SUCCESS;
-    if (n <= e->room)
+    if (n <= e->workspace)
         return TSR_OK;
-    e->room = 0;
+    e->workspace = 0;
     tsr_cl_clear(&e->grown);
     for (cl_uint i = 0; i < N_BUFFER; i++) {
         e->buffer[i] = tsr_cl_buffer(&e->grown, CL_MEM_READ_WRITE,
@@ -83,7 +83,7 @@ static tsr_status make_room(walk_engine *e, int n, tsr_err *err)
     }
     TSR_TRY(tsr_cl_check(&e->grown, err));
     TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg", code));
-    e->room = n;
+    e->workspace = n;
     return TSR_OK;
 }
 
@@ -147,7 +147,7 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
         n += w->base.call.n_job;
     if (n == 0)
         return TSR_OK;
-    TSR_TRY(make_room(e, n, err));
+    TSR_TRY(reserve(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
     const cl_int code = clFinish(e->queue);
     TSR_THEN(status, tsr_cl_did(err, e->cl.device, "clFinish", code));
@@ -236,15 +236,15 @@ static tsr_status make_call(walker *w, size_t n_job, tsr_err *err)
         if (i != NEXT_POINT)
             bytes += (n_job * e->each[i] + line - 1) / line * line;
     }
-    char *room = tsr_cl_pinned(&w->cl, e->queue, bytes, NULL);
+    char *workspace = tsr_cl_pinned(&w->cl, e->queue, bytes, NULL);
     TSR_TRY(tsr_cl_check(&w->cl, err));
-    memset(room, 0, bytes);
+    memset(workspace, 0, bytes);
     w->base.call = (tsr_surrogate_call){
-        .job = (void *)(room + at[JOB]),
-        .key = (void *)(room + at[KEY]),
-        .point = (void *)(room + at[POINT]),
-        .result = (void *)(room + at[RESULT]),
-        .count = (void *)(room + at[COUNT]),
+        .job = (void *)(workspace + at[JOB]),
+        .key = (void *)(workspace + at[KEY]),
+        .point = (void *)(workspace + at[POINT]),
+        .result = (void *)(workspace + at[RESULT]),
+        .count = (void *)(workspace + at[COUNT]),
     };
     return TSR_OK;
 }

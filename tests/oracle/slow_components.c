@@ -234,7 +234,7 @@ static void exposures(void **state)
             int *type = calloc(most_bodies, sizeof *type);
             double *e = calloc(2 * most_bodies, sizeof *e);
             double *guess = e + most_bodies, sum = 0.0, guessed = 0.0;
-            assert_int_equal(tsr_target_shares(s, share, NULL), TSR_OK);
+            assert_int_equal(tsr_target_exposure(s, share, NULL), TSR_OK);
             int n = bodies_of(s, models[m], share, type, xyz, e);
             tsr_form_factor_expose(table, n, type, (const double(*)[3])xyz,
                                    guess);

@@ -97,7 +97,7 @@ static void molecule_new(molecule *m, const char *path, tsr_body_model model)
             m->type[m->n_body++] = type[b];
         }
     }
-    assert_int_equal(tsr_target_shares(s, m->share, NULL), TSR_OK);
+    assert_int_equal(tsr_target_exposure(s, m->share, NULL), TSR_OK);
 }
 
 static void molecule_clear(molecule *m)

@@ -413,7 +413,7 @@ static void harvest(crowd *c)
         step_all(c, 0);
         for (int k = 0; k < c->n && i % EVERY == 0; k++) {
             tsr_chain_view view;
-            tsr_chain_look(c->chain[k], &view);
+            tsr_chain_view_get(c->chain[k], &view);
             observe(x, view.conformation, value);
             for (size_t o = 0; o < N_OBSERVABLE; o++) {
                 const double off = value[o] - truth[o];

@@ -85,7 +85,7 @@ static const tsr_conformation *walk_prior(tsr_chain *chain, long n, int is_warm)
         tsr_chain_propose(chain, &ask);
         must(tsr_chain_decide(chain, NULL, is_warm, &accepted, &err), &err);
     }
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     return view.conformation;
 }
 
@@ -294,7 +294,7 @@ static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
         tsr_saxs_term_prepare((tsr_saxs_term *)*term, l.grid.n_q, matrix, &err),
         &err);
     if (l.view->error.n > 0)
-        must(tsr_saxs_doubt(*term, &l.view->error, &err), &err);
+        must(tsr_saxs_set_model_error(*term, &l.view->error, &err), &err);
     l.term = term;
     l.n_term = 1;
     l.n_parameter = (*term)->n_parameter;

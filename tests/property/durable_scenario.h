@@ -301,7 +301,7 @@ static int durable_judge_frames(const char *path)
     if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
         return NOTHING;
     DURABLE_OK(status);
-    const int n = tsr_trajectory_look(reader)->n_frame;
+    const int n = tsr_trajectory_info_get(reader)->n_frame;
     for (int f = 0; f < n; f++) {
         int64_t step;
         double rg;

@@ -129,7 +129,7 @@ static inline expectation of_blocks(int n_block, double (*block)[N_BY])
 static inline void add_look(const tsr_chain *chain, double by, double sum[N_BY])
 {
     tsr_chain_view view;
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     sum[BY_RG] += by * view.rg_ang;
     sum[BY_LOG_LIK] += by * view.log_lik;
     sum[BY_RG_1] += by * view.state_rg_ang[0];

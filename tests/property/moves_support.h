@@ -353,7 +353,7 @@ static long replicate(fixture *f, const tsr_target *target, int number,
     int n = measure(f, target->first, start);
     for (int s = 0; s < steps; s++)
         step(chain, 0);
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     measure(f, view.conformation, end);
     for (int v = 0; v < n; v++)
         *n_moved += end[v] != start[v];

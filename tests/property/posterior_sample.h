@@ -32,7 +32,7 @@ typedef struct {
     unsigned char option[TSR_N_MOVE][256];
     const void *options[TSR_N_MOVE];
     tsr_likelihood *likelihood;
-    tsr_engine_share share;
+    tsr_engine_group share;
     tsr_device *device;
     tsr_target target;
 } posterior_sample;
@@ -265,7 +265,7 @@ static inline const double *posterior_contrast_of(const tsr_chain_view *view)
     return value != NULL ? value : none;
 }
 
-/* ---- a finer model above it (sampler/fine.h) ---- */
+/* ---- a finer model above it (sampler/all_atom_chain.h) ---- */
 
 /* Form factors that fall otherwise: a model beside the other. */
 static inline void posterior_sharpen(tsr_form_factor_table *f)
@@ -286,22 +286,23 @@ static inline tsr_status posterior_finer(void *batch, const tsr_conformation *c,
  * structures, whose data it gets before both are started; batch: of fine's
  * engine, for one thread. */
 static inline void posterior_share_data(posterior_sample *coarse,
-                                        const posterior_sample *fine)
+                                        const posterior_sample *all_atom)
 {
-    memcpy(coarse->intensity, fine->intensity, sizeof fine->intensity);
-    memcpy(coarse->sigma, fine->sigma, sizeof fine->sigma);
+    memcpy(coarse->intensity, all_atom->intensity, sizeof all_atom->intensity);
+    memcpy(coarse->sigma, all_atom->sigma, sizeof all_atom->sigma);
 }
 
 static inline void posterior_put_above(posterior_sample *coarse,
-                                       const posterior_sample *fine,
-                                       tsr_batch *batch, tsr_fine_model *model)
+                                       const posterior_sample *all_atom,
+                                       tsr_batch *batch,
+                                       tsr_all_atom_model *model)
 {
-    *model = (tsr_fine_model){
+    *model = (tsr_all_atom_model){
         .target = coarse->target, .context = batch, .profile = posterior_finer};
-    model->target.likelihood = fine->likelihood;
+    model->target.likelihood = all_atom->likelihood;
     model->target.n_share = 0;
-    model->target.fine = model;
-    coarse->target.fine = model;
+    model->target.all_atom = model;
+    coarse->target.all_atom = model;
 }
 
 /* A sampler with its record, in one call each. */

@@ -203,7 +203,7 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
         double theta[TSR_TERM_PARAMETERS];
         for (int j = 0; j < THIN; j++)
             chain_step(chain, batch, profile, 0);
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         int n = saxs_draw(l, 0, view.point, view.rng, theta);
         measure(f, view.conformation, theta, theta[n - 2], theta[n - 1], value);
         for (int k = 0; k < N_QUANTITY; k++)

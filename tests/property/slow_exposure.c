@@ -113,7 +113,7 @@ static void freezing_costs_little(void **state)
              &err);
         for (int c = 0; c < N_CHAIN; c++) {
             tsr_chain_view view;
-            tsr_chain_look(tsr_sampler_chain(sampler, c), &view);
+            tsr_chain_view_get(tsr_sampler_chain(sampler, c), &view);
             const tsr_conformation *x = view.state[d % view.n_state];
             must(tsr_atom_curves_expose(s.data.atoms, &s.molecule, x, exposure,
                                         &err),

@@ -85,7 +85,7 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
 {
     tsr_err err = {0};
     tsr_batch *batch = NULL;
-    tsr_fine_model model;
+    tsr_all_atom_model model;
     posterior_sample *own = coarse != NULL ? coarse : s;
     int n = tsr_target_n_state(&s->target);
     double truth_value[N_QUANTITY], value[N_QUANTITY], i0, scale;
@@ -113,9 +113,10 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
             posterior_advance(run, 1, thin, 0);
         tsr_chain *chain = tsr_sampler_chain(run.sampler, 0);
         if (coarse != NULL)
-            tsr_fine_look(tsr_sampler_fine(run.sampler, 0), chain, &view);
+            tsr_all_atom_chain_view(tsr_sampler_all_atom_chain(run.sampler, 0),
+                                    chain, &view);
         else
-            tsr_chain_look(chain, &view);
+            tsr_chain_view_get(chain, &view);
         if (!draw_scale(s, &view, i0, &scale))
             continue;
         n_inside++;
@@ -132,7 +133,7 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     tsr_batch_free(batch);
     if (coarse != NULL) {
         posterior_stop(coarse);
-        coarse->target.fine = NULL;
+        coarse->target.all_atom = NULL;
     }
     posterior_stop(s);
     tsr_conformation_free(truth[0]);
@@ -177,7 +178,7 @@ static int covers(const int *rank)
 /* first: of the random streams, one a repetition. Those from 0 on gave the
  * scale of an ensemble p = 0.0003; 4993 others p = 0.39 (docs/statistics.md).
  */
-static void calibrate(int n_state, int contrast, int is_fine, long thin,
+static void calibrate(int n_state, int contrast, int is_all_atom, long thin,
                       int first)
 {
     static int rank[N_QUANTITY][N_REPEAT];
@@ -194,7 +195,7 @@ static void calibrate(int n_state, int contrast, int is_fine, long thin,
     }
     s.target.n_state = n_state, s.target.infer_weights = 1;
     s.target.n_temp = 3, s.target.t_max = 8.0, s.target.swap_every = 5;
-    if (is_fine) {
+    if (is_all_atom) {
         posterior_open(&coarse, "AGVAGPSGAVAG", &flexible, soft);
         posterior_sharpen(coarse.factors);
         coarse.target.n_state = n_state, coarse.target.infer_weights = 1;
@@ -203,8 +204,8 @@ static void calibrate(int n_state, int contrast, int is_fine, long thin,
     }
     for (int r = 0; r < N_REPEAT; r++) {
         int one[N_QUANTITY] = {0};
-        repetition(&s, is_fine ? &coarse : NULL, (uint64_t)(first + r), thin,
-                   one);
+        repetition(&s, is_all_atom ? &coarse : NULL, (uint64_t)(first + r),
+                   thin, one);
         for (int k = 0; k < N_QUANTITY; k++)
             rank[k][r] = one[k];
     }
@@ -212,7 +213,7 @@ static void calibrate(int n_state, int contrast, int is_fine, long thin,
         if (contrast || (k != C1 && k != C2))
             failed += !is_even(k, rank[k]);
     failed += !covers(rank[RG]);
-    if (is_fine)
+    if (is_all_atom)
         posterior_close(&coarse);
     posterior_close(&s);
     if (failed)

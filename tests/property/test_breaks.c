@@ -106,7 +106,7 @@ static void parts_keep_their_relation(void **state)
                     tsr_chain_decide(chain, NULL, 0, &accepted, &err), TSR_OK);
                 n += accepted;
             }
-            tsr_chain_look(chain, &view);
+            tsr_chain_view_get(chain, &view);
             relation(view.conformation, after, is);
             for (int d = 0; d < 9; d++)
                 if (!(fabs(is[d] - was[d]) < 1e-6) || n < 100)

@@ -28,7 +28,7 @@ static void collective_keeps_the_prior(void **state)
         fixture f;
         open_case(&f, &cases[k]);
         const int n = f.t->n_residue;
-        const tsr_stiffness stiffness = {f.t, springs};
+        const tsr_hessian stiffness = {f.t, springs};
         oracle o = oracle_new(&f, 8 * N);
         double *after = calloc((size_t)N * MAX_VALUE, sizeof *after);
         gsl_rng *rng = tsr_rng_new(22, (uint64_t)k);
@@ -112,7 +112,7 @@ static void opposite_step_leads_back(void **state)
         fixture f;
         open_case(&f, &cases[k]);
         const int n = f.t->n_residue;
-        const tsr_stiffness stiffness = {f.t, springs};
+        const tsr_hessian stiffness = {f.t, springs};
         tsr_conformation *to = tsr_conformation_new(f.t);
         tsr_conformation *back = tsr_conformation_new(f.t);
         gsl_rng *away = gsl_rng_alloc(&mirror);

@@ -24,7 +24,7 @@ typedef struct {
     double i0;
 } combined;
 
-static void open_combined(combined *m, const char *sequence, int is_still,
+static void open_combined(combined *m, const char *sequence, int is_frozen,
                           double e)
 {
     const tsr_prior_options prior = {
@@ -79,7 +79,7 @@ static void open_combined(combined *m, const char *sequence, int is_still,
     s->target.n_state = N_STATE, s->target.infer_weights = 1;
     s->target.n_start = N_STATE, s->target.start = m->start;
     s->target.n_temp = N_TEMP, s->target.t_max = 8.0;
-    s->target.swap_every = 2, s->target.is_still = is_still;
+    s->target.swap_every = 2, s->target.is_frozen = is_frozen;
     gsl_rng_free(rng);
 }
 
@@ -228,7 +228,7 @@ static void look(const combined *m, const tsr_chain *chain,
 {
     const tsr_likelihood *l = m->s.likelihood;
     tsr_chain_view view;
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     const double *contrast = posterior_contrast_of(&view);
     double theta[TSR_TERM_PARAMETERS];
     int n = saxs_draw(l, STUDENT_SET, view.point, view.rng, theta);
@@ -296,10 +296,10 @@ static void replicas_are_as_if_afresh(void **state)
         for (int r = 0; r < N_CHAIN * N_TEMP; r++) {
             tsr_chain *chain = run.sampler->chain[r];
             tsr_chain_view was, is;
-            tsr_chain_look(chain, &was);
+            tsr_chain_view_get(chain, &was);
             memcpy(profile, was.point->profile, bytes);
             posterior_must(tsr_chain_refresh(chain, batch, &err), &err);
-            tsr_chain_look(chain, &is);
+            tsr_chain_view_get(chain, &is);
             assert_true(fabs(is.log_prior - was.log_prior) < 1e-7);
             assert_true(fabs(is.log_lik - was.log_lik) < 1e-7);
             assert_true(fabs(is.lp - was.lp) < 1e-7);

@@ -70,7 +70,7 @@ static void prior_in_prior_out(void **state)
             posterior_must(
                 tsr_chain_decide(chain, NULL, i < 0, &accepted, &err), &err);
         }
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         const double *value = posterior_contrast_of(&view);
         double log_prior = view.log_prior;
         for (int k = 0; k < TSR_N_CONTRAST; k++) {
@@ -237,7 +237,7 @@ static void state_stays_right(void **state)
             tsr_chain_view view;
             tsr_err err = {0};
             posterior_advance(run, 1, 60 * LENGTH, i < 6);
-            tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+            tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
             const double *value = posterior_contrast_of(&view);
             for (int k = 0; k < s.likelihood->grid.n_q; k += 4) {
                 double mean = 0.0, one;
@@ -342,7 +342,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
 static void look_at(const tsr_chain *chain, double by, double sum[N_BY])
 {
     tsr_chain_view view;
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     const double *contrast = posterior_contrast_of(&view);
     sum[BY_RG] += by * view.rg_ang;
     sum[BY_C1] += by * contrast[0];
@@ -440,14 +440,14 @@ static void truth_is_found(void **state)
     posterior_data_at(&s, 1, (const tsr_conformation *const[]){truth}, &one, at,
                       0.0001, 1.5, 0.0, 0.0, rng);
     s.target.first = truth;
-    s.target.is_still = 1;
+    s.target.is_frozen = 1;
     posterior_start(&s, 0.3, 1, 0);
     posterior_run run = posterior_run_new(&s, 1, 1, 1);
     posterior_warm_up(run, 4000);
     for (int i = 0; i < N; i++) {
         tsr_chain_view view;
         posterior_advance(run, 1, 20, 0);
-        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
         const double *value = posterior_contrast_of(&view);
         for (int k = 0; k < 2; k++)
             mean[k] += value[k] / N, square[k] += value[k] * value[k] / N;

@@ -159,7 +159,7 @@ static void by_sampler(const posterior_sample *s, double mean[N_SEEN],
         for (int c = 0; c < N_CHAIN; c++) {
             tsr_chain_view view;
             double value[N_SEEN];
-            tsr_chain_look(tsr_sampler_chain(run.sampler, c), &view);
+            tsr_chain_view_get(tsr_sampler_chain(run.sampler, c), &view);
             see(s, view.n_state, view.state, view.state_weight,
                 view.point->theta[0], value);
             value[LIKELIHOOD] = view.log_lik;
@@ -244,7 +244,7 @@ static void evidence_of_an_ensemble(void **state)
     snprintf(file, sizeof file, "%s/trace.h5", path);
     tsr_draw_log *log = record_begin(file, N_CHAIN, run.record);
     posterior_warm_up(run, 3000);
-    posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+    posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
     posterior_advance(run, N_DRAW, THIN, 0);
     posterior_must(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err), &err);
     record_end(file, log);
@@ -313,7 +313,7 @@ static void populations_are_of_the_posterior(void **state)
     for (int c = 0; c < N_GROUP * CHAINS_EACH; c++) {
         tsr_chain_view view;
         double value[N_SEEN];
-        tsr_chain_look(tsr_sampler_chain(run.sampler, c), &view);
+        tsr_chain_view_get(tsr_sampler_chain(run.sampler, c), &view);
         see(&s, view.n_state, view.state, view.state_weight,
             view.point->theta[0], value);
         value[LIKELIHOOD] = view.log_lik;
@@ -433,7 +433,7 @@ static void steps_are_shared(void **state)
     for (int c = 0; c < N_CHAIN; c++)
         n = learnt(run, c, 1, before[c]);
     assert_true(memcmp(before[0], before[1], n * sizeof **before) != 0);
-    posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+    posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
     for (int c = 0; c < N_CHAIN; c++) {
         assert_int_equal(learnt(run, c, 1, after), n);
         for (size_t i = 0; i < n; i++) {
@@ -447,7 +447,7 @@ static void steps_are_shared(void **state)
         assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, c), 1) ==
                     beta);
     for (int i = 0; i < 50; i++) /* more than one call's luck */
-        posterior_must(tsr_sampler_share(run.sampler, &err), &err);
+        posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
     assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1) == beta);
     learnt(run, 0, 1, again);
     assert_memory_equal(after, again, n * sizeof *after);

@@ -96,7 +96,8 @@ static void sums_stay_right(void **state)
                 posterior_advance(run, 1, 80 * LENGTH, warm);
                 for (int c = 0; c < 2; c++) {
                     tsr_chain_view view;
-                    tsr_chain_look(tsr_sampler_chain(run.sampler, c), &view);
+                    tsr_chain_view_get(tsr_sampler_chain(run.sampler, c),
+                                       &view);
                     assert_int_equal(view.n_state, n);
                     check_sums(&other, fresh, &view, one, mean);
                     assert_true(fabs(fresh_log_lik(&other, mean, rng) -
@@ -191,7 +192,7 @@ static void prior_is_flat_and_independent(void **state)
                     tsr_chain_decide(chain, NULL, i < 0, &accepted, &err),
                     &err);
             }
-            tsr_chain_look(chain, &view);
+            tsr_chain_view_get(chain, &view);
             for (int k = 0; k < n; k++) {
                 sample_prior(&prior, rng, c);
                 draw[k] = tsr_conformation_rg(s.t, c, NULL);
@@ -291,7 +292,7 @@ static void equal_weights_stay_equal(void **state)
     for (int i = 0; i < 20; i++) {
         tsr_chain_view view;
         posterior_advance(run, 1, 10, i < 10);
-        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
         for (int k = 0; k < 3; k++)
             assert_true(view.state_weight[k] == 1.0 / 3.0);
     }

@@ -164,7 +164,7 @@ static void others_are_nearer(void **state)
             tsr_chain_propose(chain, &ask);
             must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
         }
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         bodies_profile(&x, view.conformation, contrast, own);
         bodies_profile(&raw, view.conformation, contrast, plain);
         must(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
@@ -230,7 +230,7 @@ static void impossible_lesson_is_refused(void **state)
     enum { N = 8 };
     sample x;
     tsr_err err = {0};
-    tsr_fine_example list[N];
+    tsr_all_atom_example list[N];
     (void)state;
     if (is_absent())
         skip();
@@ -249,7 +249,7 @@ static void impossible_lesson_is_refused(void **state)
         atoms[k] = l->view->atoms[k];
     }
     for (int i = 0; i < N; i++)
-        list[i] = (tsr_fine_example){atoms, bodies, contrast};
+        list[i] = (tsr_all_atom_example){atoms, bodies, contrast};
     for (int is_possible = 0; is_possible < 2; is_possible++) {
         for (size_t k = 0; k < n; k++)
             atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];

@@ -27,7 +27,7 @@ static void running_prior(void **state)
             step(chain, i < 5000);
             if (i % 250 != 0)
                 continue;
-            tsr_chain_look(chain, &view);
+            tsr_chain_view_get(chain, &view);
             double whole = tsr_prior_log_reference(f.prior, view.conformation);
             if (!(fabs(view.log_prior - whole) < 1e-6))
                 fail_msg("%s, step %d: %.12g, reference %.12g", cases[k].name,
@@ -190,7 +190,7 @@ static void geometry_keeps(void **state)
     for (int i = 0; i < N_STEP; i++)
         step(chain, i < 10000);
     tsr_chain_view view;
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     measure_geometry(f.t, view.conformation, g);
     for (int i = 0; i < n; i++) {
         assert_true(fabs(g[i].n_ca - was[i].n_ca) < most);

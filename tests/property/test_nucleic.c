@@ -153,7 +153,7 @@ static void geometry_keeps(void **state)
     OK(tsr_chain_new(&target, 0, &chain, &err));
     for (int k = 0; k < 100000; k++)
         step(chain);
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     tsr_conformation_atoms(f.t, view.conformation, xyz);
     assert_int_equal(n, g->atoms->n_atom);
     double moved = 0.0;

@@ -196,7 +196,7 @@ static void step_chain(chain *c, int warm)
                        tsr_likelihood_log_ratio(l, &k->now, &k->trial, k->beta);
     c->n_step++;
     if (log(gsl_rng_uniform_pos(k->rng)) < log_alpha) {
-        tsr_point_take(l, TSR_CHANGES_MEAN, -1, &k->now, &k->trial);
+        tsr_point_swap(l, TSR_CHANGES_MEAN, -1, &k->now, &k->trial);
         c->r = r;
         c->n_accepted++;
     }

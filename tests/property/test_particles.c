@@ -74,7 +74,7 @@ static const tsr_conformation *next(void)
     tsr_chain_view view;
     for (int i = 0; i < 400; i++)
         chain_step(prior, NULL, NULL, 0);
-    tsr_chain_look(prior, &view);
+    tsr_chain_view_get(prior, &view);
     return view.conformation;
 }
 
@@ -248,7 +248,7 @@ static void check_moves(sample *x)
     tsr_chain_heat(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     must(tsr_batch_profile(batch, tsr_chain_system(chain), got, &err), &err);
     must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body,
                                view.conformation, NULL, right, &err),

@@ -51,7 +51,7 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     for (int i = 0; i < TIMES; i++) {
         for (int k = 0; k < 7; k++)
             walking_step(&c, 1);
-        set_out(&c);
+        begin_walks(&c);
         const float *result = c.walker->call.result;
         const float *bare = result + TSR_SURROGATE_HEAD;
         const tsr_conformation *from = c.chain->state[c.chain->which].current;

@@ -54,7 +54,7 @@ static void look_at(const posterior_run *run, int draw, look *seen)
 {
     for (int c = 0; c < N_CHAIN; c++) {
         tsr_chain_view view;
-        tsr_chain_look(tsr_sampler_chain(run->sampler, c), &view);
+        tsr_chain_view_get(tsr_sampler_chain(run->sampler, c), &view);
         const double *contrast = posterior_contrast_of(&view);
         seen[draw * N_CHAIN + c] = (look){view.lp,
                                           view.rg_ang,

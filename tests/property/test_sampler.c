@@ -34,7 +34,7 @@ typedef struct {
     unsigned char option[TSR_N_MOVE][256];
     const void *options[TSR_N_MOVE];
     tsr_target target;
-    tsr_engine_share share[MAX_SHARE];
+    tsr_engine_group share[MAX_SHARE];
     tsr_device *device[MAX_SHARE];
 } fixture;
 
@@ -231,7 +231,7 @@ static void posterior_is_right(void **state)
         for (int i = 0; i < BLOCK * THIN; i++) {
             chain_step(chain, batch, profile, block < 0);
             if (i % THIN == 0) {
-                tsr_chain_look(chain, &view);
+                tsr_chain_view_get(chain, &view);
                 sum[BY_RG] += view.rg_ang / BLOCK;
                 sum[BY_LOG_LIK] += view.log_lik / BLOCK;
             }

@@ -123,7 +123,7 @@ static void check_walk(const char *device, double close)
     must(tsr_chain_new(&x.s.target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
     walk(chain, batch, 150, 1);
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     const double before = view.log_lik;
     const tsr_chain_counts *counts = tsr_chain_counts_get(chain);
     long proposed = 0, accepted = 0;
@@ -159,7 +159,7 @@ static void check_walk(const char *device, double close)
         tsr_neutron_bodies_free(bodies);
     }
     must(tsr_chain_refresh(chain, batch, &err), &err);
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     assert_true(fabs(view.log_lik - before) < 20.0 * close * fabs(before));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
@@ -351,7 +351,7 @@ static void match_point_has_no_forward_scattering(void **state)
 /* Where nothing moves bodies scatter neutrons like atoms, in every solvent. */
 static void what_stays_is_exact(void **state)
 {
-    const char *const set[] = {"device.use=reference", "structure.still=true",
+    const char *const set[] = {"device.use=reference", "structure.frozen=true",
                                "structure.flexible=[]", "structure.mobile=[]"};
     const double value[TSR_N_CONTRAST] = {1.0, 0.8};
     sample x;
@@ -431,7 +431,7 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     for (int i = 0; i < N_LAW; i++) {
         tsr_chain_view view;
         walk(chain, batch, LAW_THIN, 0);
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         value[0][i] = view.rg_ang;
         value[1][i] = view.rg_ang * view.rg_ang;
         value[2][i] =

@@ -23,7 +23,7 @@ static void device_agrees(int with_water, int n_state)
         for (int k = 0; k < 7; k++)
             walking_step(&c, 1);
         const float *result = c.walker->call.result;
-        set_out(&c);
+        begin_walks(&c);
         const tsr_conformation *from = c.chain->state[c.chain->which].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
@@ -82,7 +82,7 @@ static void way_back_has_the_same_density(void **state)
     for (int i = 0; i < TIMES; i++) {
         const float *result = c.walker->call.result;
         theta[at + TSR_C2] = 3.0 + 0.1 * i;
-        set_out(&c);
+        begin_walks(&c);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
@@ -93,12 +93,12 @@ static void way_back_has_the_same_density(void **state)
         theta[at + TSR_C2] = c2;
         tsr_surrogate_state one_step = *learnt;
         one_step.log_steps = 0.0;
-        const tsr_move_place end = {.topology = w.s.t,
-                                    .beta = 1.0,
-                                    .theta = theta,
-                                    .contrast = at,
-                                    .weight = 1.0,
-                                    .current = to};
+        const tsr_move_context end = {.topology = w.s.t,
+                                      .beta = 1.0,
+                                      .theta = theta,
+                                      .contrast = at,
+                                      .weight = 1.0,
+                                      .current = to};
         posterior_must(tsr_surrogate_fill(w.surrogate, &c.walker->layout,
                                           &one_step, &end, c.walker->call.job,
                                           c.walker->call.point, &err),

@@ -34,50 +34,50 @@ static void both_posteriors_are_right(void **state)
 {
     (void)state;
     enum { N = 4, BLOCK = 60 * LENGTH, N_BLOCK = 10, STEPS = 10 };
-    posterior_sample coarse, fine;
+    posterior_sample coarse, all_atom;
     tsr_err err = {0};
     tsr_batch *batch;
     double(*sum)[N_BY] = calloc(2 * N * N_BLOCK, sizeof *sum);
     double rate = 0.0;
     gsl_rng *rng = tsr_rng_new(41, 1);
     posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
-    posterior_open(&fine, "GAFGSLG", NULL, no_clash);
+    posterior_open(&all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(coarse.factors);
-    tsr_conformation *truth = tsr_conformation_new(fine.t);
-    prior_sampler prior = prior_of(&fine);
+    tsr_conformation *truth = tsr_conformation_new(all_atom.t);
+    prior_sampler prior = prior_of(&all_atom);
     sample_prior(&prior, rng, truth);
     const tsr_conformation *const one[] = {truth};
-    posterior_data(&fine, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05, 0.0,
-                   rng);
-    posterior_share_data(&coarse, &fine);
+    posterior_data(&all_atom, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05,
+                   0.0, rng);
+    posterior_share_data(&coarse, &all_atom);
     coarse.target.n_temp = 3, coarse.target.t_max = 8.0;
     coarse.target.swap_every = 3;
     posterior_start(&coarse, 0.0, N, 0);
-    posterior_start(&fine, 0.0, 1, 0);
-    posterior_must(tsr_batch_new(fine.share.engine, 1, &batch, &err), &err);
-    tsr_fine_model model;
-    posterior_put_above(&coarse, &fine, batch, &model);
+    posterior_start(&all_atom, 0.0, 1, 0);
+    posterior_must(tsr_batch_new(all_atom.share.engine, 1, &batch, &err), &err);
+    tsr_all_atom_model model;
+    posterior_put_above(&coarse, &all_atom, batch, &model);
     posterior_run run = posterior_run_new(&coarse, N, 1, 1);
     posterior_warm_up(run, 3000);
     for (int b = 0; b < N_BLOCK; b++)
         for (int i = 0; i < BLOCK; i++) {
             posterior_advance(run, 1, STEPS, 0);
             for (int c = 0; c < N; c++) {
-                add_look(tsr_fine_chain(run.sampler->fine[c]), 1.0 / BLOCK,
-                         sum[b * N + c]);
+                add_look(tsr_all_atom_chain_as_chain(run.sampler->all_atom[c]),
+                         1.0 / BLOCK, sum[b * N + c]);
                 add_look(tsr_sampler_chain(run.sampler, c), 1.0 / BLOCK,
                          sum[(N_BLOCK + b) * N + c]);
             }
         }
     for (int c = 0; c < N; c++)
-        rate += tsr_fine_rate(run.sampler->fine[c]) / N;
+        rate += tsr_all_atom_chain_acceptance(run.sampler->all_atom[c]) / N;
     print_message("  exchanged %.2f\n", rate);
     assert_true(rate > 0.1 && rate < 0.9);
     const expectation upper = of_blocks(N_BLOCK * N, sum);
     const expectation lower = of_blocks(N_BLOCK * N, sum + N_BLOCK * N);
-    const expectation upper_weighted = importance(&fine, 1.0, 8000, 31);
+    const expectation upper_weighted = importance(&all_atom, 1.0, 8000, 31);
     const expectation lower_weighted = importance(&coarse, 1.0, 8000, 32);
-    compare(&fine, &upper_weighted, &upper);
+    compare(&all_atom, &upper_weighted, &upper);
     compare(&coarse, &lower_weighted, &lower);
     assert_true(
         fabs(upper_weighted.mean[BY_RG] - lower_weighted.mean[BY_RG]) >
@@ -87,14 +87,14 @@ static void both_posteriors_are_right(void **state)
     tsr_conformation_free(truth);
     gsl_rng_free(rng);
     free(sum);
-    posterior_close(&fine);
+    posterior_close(&all_atom);
     posterior_close(&coarse);
 }
 
 /* A coarse and a finer model of the same data. */
 typedef struct {
-    posterior_sample coarse, fine;
-    tsr_fine_model model;
+    posterior_sample coarse, all_atom;
+    tsr_all_atom_model model;
     tsr_batch *batch; /* of the finer one's engine */
 } pair_of_models;
 
@@ -103,28 +103,28 @@ static void open_pair(pair_of_models *m, int n_chain, int n_state)
     tsr_err err = {0};
     gsl_rng *rng = tsr_rng_new(43, 1);
     posterior_open(&m->coarse, "GAFGSLG", NULL, no_clash);
-    posterior_open(&m->fine, "GAFGSLG", NULL, no_clash);
+    posterior_open(&m->all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(m->coarse.factors);
-    const tsr_conformation *const one[] = {m->fine.extended};
-    posterior_data(&m->fine, 1, one, (const double[]){1.0}, 0.035, 1.3, 0.05,
-                   0.0, rng);
-    posterior_share_data(&m->coarse, &m->fine);
-    m->coarse.target.n_state = m->fine.target.n_state = n_state;
+    const tsr_conformation *const one[] = {m->all_atom.extended};
+    posterior_data(&m->all_atom, 1, one, (const double[]){1.0}, 0.035, 1.3,
+                   0.05, 0.0, rng);
+    posterior_share_data(&m->coarse, &m->all_atom);
+    m->coarse.target.n_state = m->all_atom.target.n_state = n_state;
     m->coarse.target.infer_weights = n_state > 1;
     m->coarse.target.n_temp = 2, m->coarse.target.t_max = 8.0;
     m->coarse.target.swap_every = 3;
     posterior_start(&m->coarse, 0.0, n_chain, 0);
-    posterior_start(&m->fine, 0.0, 1, 0);
-    posterior_must(tsr_batch_new(m->fine.share.engine, 1, &m->batch, &err),
+    posterior_start(&m->all_atom, 0.0, 1, 0);
+    posterior_must(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err),
                    &err);
-    posterior_put_above(&m->coarse, &m->fine, m->batch, &m->model);
+    posterior_put_above(&m->coarse, &m->all_atom, m->batch, &m->model);
     gsl_rng_free(rng);
 }
 
 static void close_pair(pair_of_models *m)
 {
     tsr_batch_free(m->batch);
-    posterior_close(&m->fine);
+    posterior_close(&m->all_atom);
     posterior_close(&m->coarse);
 }
 
@@ -155,7 +155,8 @@ static void lesson_reaches_what_is_held(void **state)
     assert_non_null(view->atoms);
     assert_true(view->atoms[1] == exp(-0.002) && view->radius_ang == 1.0);
     for (int c = 0; c < N; c++)
-        tsr_fine_learn(tsr_sampler_fine(run.sampler, c), 0);
+        tsr_all_atom_chain_set_learning(
+            tsr_sampler_all_atom_chain(run.sampler, c), 0);
     posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
     posterior_advance(run, 1, 10, 1);
     tsr_chain *own;
@@ -163,13 +164,16 @@ static void lesson_reaches_what_is_held(void **state)
     posterior_must(tsr_chain_new(&m.coarse.target, 0, &own, &err), &err);
     posterior_must(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err), &err);
     for (int c = 0; c < N; c++) {
-        const tsr_fine *fine = tsr_sampler_fine(run.sampler, c);
+        const tsr_all_atom_chain *all_atom =
+            tsr_sampler_all_atom_chain(run.sampler, c);
         double gain[2];
-        tsr_fine_gain(fine, gain);
-        tsr_chain_copy(own, tsr_fine_chain(fine));
+        tsr_all_atom_chain_log_ratio(all_atom, gain);
+        tsr_chain_copy(own, tsr_all_atom_chain_as_chain(all_atom));
         posterior_must(tsr_chain_refresh(own, batch, &err), &err);
-        assert_true(fabs(gain[0] - tsr_chain_log_lik(tsr_fine_chain(fine)) +
-                         tsr_chain_log_lik(own)) < 1e-6);
+        assert_true(
+            fabs(gain[0] -
+                 tsr_chain_log_lik(tsr_all_atom_chain_as_chain(all_atom)) +
+                 tsr_chain_log_lik(own)) < 1e-6);
     }
     tsr_batch_free(batch);
     tsr_chain_free(own);
@@ -186,13 +190,13 @@ static void example_is_of_all_states(void **state)
     open_pair(&m, 1, 2);
     posterior_run run = posterior_run_new(&m.coarse, 1, 1, 1);
     posterior_warm_up(run, 100);
-    tsr_fine *fine = tsr_sampler_fine(run.sampler, 0);
-    tsr_fine_learn(fine, 1);
+    tsr_all_atom_chain *all_atom = tsr_sampler_all_atom_chain(run.sampler, 0);
+    tsr_all_atom_chain_set_learning(all_atom, 1);
     posterior_advance(run, 1, 10, 1); /* the first offer leaves the chain */
     const tsr_chain *own = tsr_sampler_chain(run.sampler, 0);
     const double *weight = own->now.theta + own->parameters->weight;
-    assert_int_equal(tsr_fine_n_example(fine), 1);
-    const tsr_fine_example e = tsr_fine_example_get(fine, 0);
+    assert_int_equal(tsr_all_atom_chain_n_example(all_atom), 1);
+    const tsr_all_atom_example e = tsr_all_atom_chain_example(all_atom, 0);
     const int n = tsr_likelihood_n_profile(m.coarse.likelihood);
     for (int k = 0; k < n; k++) {
         const double mean = weight[0] * own->state[0].profile[k] +
@@ -201,10 +205,10 @@ static void example_is_of_all_states(void **state)
         assert_true(fabs(own->state[0].profile[k] / mean - 1.0) > 1e-9 ||
                     k == 0);
     }
-    for (int draw = 1; draw < 10 * TSR_FINE_EXAMPLES; draw++)
+    for (int draw = 1; draw < 10 * TSR_ALL_ATOM_EXAMPLES; draw++)
         posterior_advance(run, 1, 1, 1);
-    assert_in_range(tsr_fine_n_example(fine), TSR_FINE_EXAMPLES / 2,
-                    TSR_FINE_EXAMPLES);
+    assert_in_range(tsr_all_atom_chain_n_example(all_atom),
+                    TSR_ALL_ATOM_EXAMPLES / 2, TSR_ALL_ATOM_EXAMPLES);
     posterior_run_free(run);
     close_pair(&m);
 }
@@ -234,31 +238,34 @@ static void likelihood_of_0_is_refused(void **state)
     posterior_warm_up(run, 600);
     double gain[2], middle = 0.0;
     for (int c = 0; c < N; c++)
-        middle += tsr_chain_log_lik(
-                      tsr_fine_chain(tsr_sampler_fine(run.sampler, c))) /
+        middle += tsr_chain_log_lik(tsr_all_atom_chain_as_chain(
+                      tsr_sampler_all_atom_chain(run.sampler, c))) /
                   N;
-    tsr_term *term = m.fine.likelihood->term[0];
+    tsr_term *term = m.all_atom.likelihood->term[0];
     tsr_term_type cut = *term->type;
     uncut = term->type;
     cut.log_lik = cut_log_lik;
     least_log_lik = middle;
     term->type = &cut;
     for (int c = 0; c < N; c++)
-        tsr_fine_learn(tsr_sampler_fine(run.sampler, c), 0);
+        tsr_all_atom_chain_set_learning(
+            tsr_sampler_all_atom_chain(run.sampler, c), 0);
     for (int i = 0; i < N_LOOK; i++) {
         posterior_advance(run, 1, 5, 1);
         for (int c = 0; c < N; c++) {
-            const tsr_fine *fine = tsr_sampler_fine(run.sampler, c);
-            tsr_fine_gain(fine, gain);
+            const tsr_all_atom_chain *all_atom =
+                tsr_sampler_all_atom_chain(run.sampler, c);
+            tsr_all_atom_chain_log_ratio(all_atom, gain);
             n_cut += isinf(gain[1]) != 0;
             if (i >= N_LOOK / 2)
-                assert_true(tsr_chain_log_lik(tsr_fine_chain(fine)) >= middle);
+                assert_true(tsr_chain_log_lik(tsr_all_atom_chain_as_chain(
+                                all_atom)) >= middle);
         }
     }
     print_message("  %d of %d offers ruled out, %.2f taken\n", n_cut,
-                  N * N_LOOK, tsr_sampler_fine_rate(run.sampler));
+                  N * N_LOOK, tsr_sampler_all_atom_acceptance(run.sampler));
     assert_in_range(n_cut, N * N_LOOK / 20, N * N_LOOK * 19 / 20);
-    assert_true(tsr_sampler_fine_rate(run.sampler) > 0.02);
+    assert_true(tsr_sampler_all_atom_acceptance(run.sampler) > 0.02);
     term->type = uncut;
     posterior_run_free(run);
     close_pair(&m);
@@ -285,9 +292,9 @@ static void populations_know_no_finer_model(void **state)
                    &err);
     assert_true(tsr_sampler_population(run.sampler).n_level > 0);
     assert_true(isfinite(log_z[0]));
-    assert_true(isnan(tsr_sampler_fine_rate(run.sampler)));
+    assert_true(isnan(tsr_sampler_all_atom_acceptance(run.sampler)));
     posterior_advance(run, 1, 10, 1);
-    const double rate = tsr_sampler_fine_rate(run.sampler);
+    const double rate = tsr_sampler_all_atom_acceptance(run.sampler);
     assert_true(rate >= 0.0);
     posterior_run_free(run);
     close_pair(&m);
@@ -403,7 +410,7 @@ static void chains_are_independent(void **state)
         tsr_chain_view view[2];
         for (int k = 0; k < 2; k++) {
             posterior_advance(run[k], 1, 5, 0);
-            tsr_chain_look(tsr_sampler_chain(run[k].sampler, 0), &view[k]);
+            tsr_chain_view_get(tsr_sampler_chain(run[k].sampler, 0), &view[k]);
         }
         assert_true(view[0].lp == view[1].lp);
         for (int a = 0; a < TSR_N_CONTRAST; a++)
@@ -439,7 +446,7 @@ static void temperatures_are_held_after_warm_up(void **state)
     for (int i = 1; i <= WARM; i++) {
         tsr_chain_view view;
         posterior_advance(run, 1, 1, 1);
-        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
         double expected = i < WARM / 2 ? pow(chi2, 2.0 * i / WARM - 1.0) : 1.0;
         assert_true(fabs(log(view.beta / expected)) < 1e-9);
         if (i <= WARM / 2) /* the ladder learns afterwards */
@@ -454,7 +461,7 @@ static void temperatures_are_held_after_warm_up(void **state)
     for (int i = 0; i < 200; i++) {
         tsr_chain_view view;
         posterior_advance(run, 1, 3, 0);
-        tsr_chain_look(tsr_sampler_chain(run.sampler, 0), &view);
+        tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
         assert_true(view.beta == 1.0);
         for (int k = 0; k < 3; k++)
             assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0),

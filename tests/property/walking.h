@@ -128,11 +128,11 @@ static inline void stop_chain(walking_chain c)
     free(c.profile);
 }
 
-static inline void set_out(const walking_chain *c)
+static inline void begin_walks(const walking_chain *c)
 {
     tsr_err err = {0};
-    posterior_must(tsr_chain_set_out(c->chain, c->kind, c->walker, 0, &err),
-                   &err);
+    posterior_must(
+        tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err), &err);
     c->walker->call.n_job = 1;
 }
 
@@ -146,10 +146,10 @@ static inline void walking_step(walking_chain *c, int warm)
         chain_step(c->chain, c->batch, c->profile, warm);
         return;
     }
-    set_out(c);
+    begin_walks(c);
     posterior_must(c->walker->engine->walk(c->walker, &err), &err);
-    posterior_must(tsr_chain_come_back(c->chain, c->kind, c->walker, 0, &ask,
-                                       &needed, &err),
+    posterior_must(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask,
+                                        &needed, &err),
                    &err);
     if (needed) {
         posterior_must(tsr_batch_submit(c->batch, 1, &ask, &err), &err);
@@ -293,7 +293,7 @@ static inline int compare_launches(const walking *w)
     tsr_surrogate_walker *many;
     int n_other = 0;
     posterior_must(own->walker_new(own, N_LAUNCHED, &many, &err), &err);
-    set_out(&c);
+    begin_walks(&c);
     const size_t job = (size_t)c.walker->layout.size;
     many->call.n_job = N_LAUNCHED;
     for (size_t i = 0; i < N_LAUNCHED; i++) {
@@ -404,7 +404,7 @@ static inline void by_chain(const walking *w, double beta, int block,
         for (int i = 0; i < block; i++) {
             tsr_chain_view view;
             walking_step(&c, 0);
-            tsr_chain_look(c.chain, &view);
+            tsr_chain_view_get(c.chain, &view);
             had[b][BY_C2] += posterior_contrast_of(&view)[TSR_C2] / block;
             had[b][BY_RG] += view.rg_ang / block;
             had[b][BY_LOG_LIK] += view.log_lik / block;

@@ -348,7 +348,7 @@ static void cells_find_neighbours(void **state)
         TSR_OK);
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
-        int n = tsr_cell_list_near(cells, xyz[i], 4.5, N, index);
+        int n = tsr_cell_list_within(cells, xyz[i], 4.5, N, index);
         for (int j = 0; j < N; j++) {
             double d2 = 0.0;
             for (int c = 0; c < 3; c++)
@@ -392,9 +392,9 @@ static void cells_of_odd_points(void **state)
         assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
                                            5.0, &cells, &err),
                          TSR_OK);
-        assert_int_equal(tsr_cell_list_near(cells, xyz[2], 5.0, N, index),
+        assert_int_equal(tsr_cell_list_within(cells, xyz[2], 5.0, N, index),
                          N - 2 * far);
-        assert_int_equal(tsr_cell_list_near(cells, xyz[0], 5.0, N, index),
+        assert_int_equal(tsr_cell_list_within(cells, xyz[0], 5.0, N, index),
                          far ? 1 : N);
         tsr_pool_clear(&pool);
     }

@@ -229,7 +229,7 @@ static void test_read(void **state)
     tsr_draw_log *log = begin();
     append(log, TSR_DRAWN_WARMUP, 0, 10, 0);
     append(log, TSR_DRAWN_KEPT, 0, 400, 0);
-    OK(tsr_lock_take(folder, &lock, &err));
+    OK(tsr_lock_acquire(folder, &lock, &err));
     check(10, 400);
     assert_int_equal(size_of(path), empty);
     append(log, TSR_DRAWN_KEPT, 400, 500, 0);

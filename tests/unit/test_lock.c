@@ -46,8 +46,8 @@ static void test_two(void **state)
     assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, 0);
-    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
-    assert_int_equal(tsr_lock_take(folder, &second, &err), TSR_E_CONFIG);
+    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    assert_int_equal(tsr_lock_acquire(folder, &second, &err), TSR_E_CONFIG);
     assert_null(second);
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
     assert_non_null(strstr(err.message, pid));
@@ -62,14 +62,14 @@ static void test_two(void **state)
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     assert_string_equal(holder.host, host);
     close(open(file, O_RDWR));
-    assert_int_equal(tsr_lock_take(folder, &second, &err), TSR_E_CONFIG);
+    assert_int_equal(tsr_lock_acquire(folder, &second, &err), TSR_E_CONFIG);
 
     tsr_lock_free(lock);
     tsr_lock_free(NULL);
     assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, getpid()); /* who was there last */
-    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
     tsr_lock_free(lock);
 }
 
@@ -87,14 +87,14 @@ static void test_killed(void **state)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        byte = tsr_lock_take(folder, &lock, &err) == TSR_OK ? '1' : '0';
+        byte = tsr_lock_acquire(folder, &lock, &err) == TSR_OK ? '1' : '0';
         if (write(ready[1], &byte, 1) == 1)
             pause();
         _exit(1);
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, '1');
-    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_E_CONFIG);
+    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_E_CONFIG);
     assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
     assert_true(holder.is_held);
     assert_int_equal(holder.pid, child);
@@ -102,7 +102,7 @@ static void test_killed(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
     assert_false(holder.is_held);
-    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
     tsr_lock_free(lock);
     close(ready[0]);
     close(ready[1]);
@@ -115,8 +115,8 @@ static void test_odd_files(void **state)
     tsr_lock_holder holder;
     tsr_err err;
 
-    assert_int_equal(tsr_lock_take("/dev/null", &lock, &err), TSR_E_IO);
-    assert_int_equal(tsr_lock_take("/proc", &lock, &err), TSR_E_IO);
+    assert_int_equal(tsr_lock_acquire("/dev/null", &lock, &err), TSR_E_IO);
+    assert_int_equal(tsr_lock_acquire("/proc", &lock, &err), TSR_E_IO);
     assert_null(lock);
     assert_int_equal(tsr_lock_query("/dev/null", &holder, &err), TSR_E_NOINPUT);
     const char *const texts[] = {"", "pid", "pid 12\nhost", "\n\n\n",
@@ -131,7 +131,7 @@ static void test_odd_files(void **state)
         assert_int_equal(holder.pid, i == 2 ? 12 : 0);
         assert_string_equal(holder.host, "");
     }
-    assert_int_equal(tsr_lock_take(folder, &lock, &err), TSR_OK);
+    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
     assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
     assert_int_equal(holder.pid, getpid());
     tsr_lock_free(lock);

@@ -26,7 +26,7 @@ static void walk(gsl_rng *rng, int n, double (*x)[3])
         }
 }
 
-static int is_still(const uint16_t *still, int b)
+static int is_frozen(const uint16_t *still, int b)
 {
     return still[b / TSR_LANES] >> b % TSR_LANES & 1;
 }
@@ -40,7 +40,7 @@ static int count_near(const double (*x)[3], const double (*y)[3], int n,
     memset(is_pair, 0, (size_t)TSR_LANES * (size_t)n);
     for (int a = first; a < end; a++)
         for (int b = 0; b < n; b++)
-            if (is_still(still, b) &&
+            if (is_frozen(still, b) &&
                 tsr_vec3_distance2(y[a], x[b]) < reach * reach) {
                 is_pair[a % TSR_LANES * n + b] = 1;
                 count++;
@@ -48,7 +48,7 @@ static int count_near(const double (*x)[3], const double (*y)[3], int n,
     return count;
 }
 
-static void expect_pairs(int n, int found, int count, const tsr_near_pair *pair,
+static void expect_pairs(int n, int found, int count, const tsr_body_pair *pair,
                          char *is_pair)
 {
     assert_int_equal(found, count);
@@ -63,7 +63,7 @@ static int look(gsl_rng *rng, int n)
 {
     double(*x)[3] = calloc((size_t)n, sizeof *x);
     double(*y)[3] = calloc((size_t)n, sizeof *y);
-    tsr_near_pair *pair = calloc(16 * (size_t)n + 256, sizeof *pair);
+    tsr_body_pair *pair = calloc(16 * (size_t)n + 256, sizeof *pair);
     char *is_pair = calloc(TSR_LANES * (size_t)n, 1);
     uint16_t still[MOST / TSR_LANES + 1];
     const double reach = 6.5;
@@ -71,27 +71,28 @@ static int look(gsl_rng *rng, int n)
     walk(rng, n, x);
     walk(rng, n, y);
     tsr_pool pool = {0};
-    tsr_near_tree *tree = tsr_near_tree_new(&pool, n, (const double(*)[3])y);
+    tsr_sphere_tree *tree =
+        tsr_sphere_tree_new(&pool, n, (const double(*)[3])y);
     assert_non_null(tree);
     for (int k = 0; k < tree->n_block; k++) {
         int end = (k + 1) * TSR_LANES;
-        tsr_near_place(&tree->block[k], (const double(*)[3])x, k * TSR_LANES,
-                       end < n ? end : n);
+        tsr_body_block_set(&tree->block[k], (const double(*)[3])x,
+                           k * TSR_LANES, end < n ? end : n);
     }
-    tsr_near_tree_renew(tree, 0, tree->n_block - 1);
+    tsr_sphere_tree_update(tree, 0, tree->n_block - 1);
     for (int k = 0; k < tree->n_block; k++) {
         int r = (int)gsl_rng_uniform_int(rng, 0x20000);
         still[k] = (uint16_t)(r & 0x10000 ? 0xffff : r);
     }
     for (int first = 0; first < n;) {
-        tsr_near_block own, other;
+        tsr_body_block own, other;
         int base = first / TSR_LANES * TSR_LANES, end = base + TSR_LANES;
         end = end < n ? end : n;
         int stop = first + 1 +
                    (int)gsl_rng_uniform_int(rng, (unsigned long)(end - first));
-        tsr_near_place(&own, (const double(*)[3])y, first, stop);
+        tsr_body_block_set(&own, (const double(*)[3])y, first, stop);
         assert_int_equal(own.first, base);
-        int found = tsr_near_find(tree, &own, still, reach, pair);
+        int found = tsr_sphere_tree_pairs(tree, &own, still, reach, pair);
         int count = count_near((const double(*)[3])x, (const double(*)[3])y, n,
                                first, stop, still, reach, is_pair);
         expect_pairs(n, found, count, pair, is_pair);
@@ -102,8 +103,8 @@ static int look(gsl_rng *rng, int n)
         uint16_t only[MOST / TSR_LANES + 1] = {0};
         for (int b = from; b < to; b++)
             only[b / TSR_LANES] |= (uint16_t)(1u << b % TSR_LANES);
-        tsr_near_place(&other, (const double(*)[3])x, from, to);
-        found = tsr_near_between(&own, &other, reach, pair);
+        tsr_body_block_set(&other, (const double(*)[3])x, from, to);
+        found = tsr_body_block_pairs(&own, &other, reach, pair);
         count = count_near((const double(*)[3])x, (const double(*)[3])y, n,
                            first, stop, only, reach, is_pair);
         expect_pairs(n, found, count, pair, is_pair);

@@ -22,7 +22,7 @@ static void limit(void **state)
                             .n_system = N_SYSTEM,
                             .type = type,
                             .form_factor = factor};
-    const double room = tsr_engine_room(&spec, device, TSR_ENGINE_TILES);
+    const double room = tsr_engine_capacity(&spec, device, TSR_ENGINE_TILES);
     must(tsr_engine_page_tile_new(&spec, device, NULL, &engine, &err), &err);
     const double each = engine->system_bytes, shared = engine->shared_bytes;
     assert_true(engine->most_systems == room);

@@ -66,20 +66,20 @@ static void uniform(void **state)
     enum { N = 200000 };
     gsl_rng *rng = tsr_rng_new(42, 0);
     double sum = 0.0, square = 0.0, low = 1.0;
-    int fine = 0;
+    int all_atom = 0;
     for (int i = 0; i < N; i++) {
         double u = gsl_rng_uniform(rng);
         assert_true(u >= 0.0 && u < 1.0);
         sum += u, square += (u - 0.5) * (u - 0.5);
         low = u < low ? u : low;
-        fine += u * 0x1p33 != (double)(int64_t)(u * 0x1p33);
+        all_atom += u * 0x1p33 != (double)(int64_t)(u * 0x1p33);
     }
     assert_true(sum / N > 0.5 - 5 * 0.2887 / 447.2);
     assert_true(sum / N < 0.5 + 5 * 0.2887 / 447.2);
     assert_true(square / N > 0.0833333 - 5 * 0.0745 / 447.2);
     assert_true(square / N < 0.0833333 + 5 * 0.0745 / 447.2);
     assert_true(low < 1e-4);
-    assert_true(fine > N - N / 1000);
+    assert_true(all_atom > N - N / 1000);
     gsl_rng_free(rng);
 }
 

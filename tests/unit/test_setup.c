@@ -10,7 +10,7 @@ static void settles(void **state)
     (void)state;
     const tsr_number_or_word word = {0, 0.0};
     const struct {
-        tsr_sampler_place place;
+        tsr_sampler_problem place;
         double chains, temperatures, t_max;
         int start;
     } expected[] = {
@@ -114,7 +114,7 @@ static void never_beyond_the_bound(void **state)
                          TSR_OK);
         if (!accepted)
             continue;
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         assert_true(view.d_max_ang <= f.s.molecule.d_bound_ang);
         near += view.d_max_ang > 0.97 * f.s.molecule.d_bound_ang;
     }

@@ -40,7 +40,7 @@ static void known_divisions(void **state)
     };
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         int part[MAX];
-        tsr_share_divide(known[k].total, known[k].n, known[k].weight, part);
+        tsr_apportion(known[k].total, known[k].n, known[k].weight, part);
         for (int i = 0; i < known[k].n; i++)
             if (part[i] != known[k].part[i])
                 fail_msg("division %zu: part %d is %d, expected %d", k, i,
@@ -59,7 +59,7 @@ static void laws(void **state)
                 const double weight[3] = {a, b, 7.3};
                 double sum = a + b + 7.3;
                 int part[3], helped = 0;
-                tsr_share_divide(total, 3, weight, part);
+                tsr_apportion(total, 3, weight, part);
                 assert_int_equal(part[0] + part[1] + part[2], total);
                 for (int i = 0; i < 3; i++)
                     helped |= total * weight[i] / sum < 1.0;
@@ -80,7 +80,7 @@ static void no_more_threads_than_chains(void **state)
         for (int b = 1; b < 12; b++)
             for (int total = 2; total <= a + b; total++) {
                 int part[2];
-                tsr_share_divide(total, 2, (const double[]){a, b}, part);
+                tsr_apportion(total, 2, (const double[]){a, b}, part);
                 assert_true(part[0] <= a && part[1] <= b);
             }
 }

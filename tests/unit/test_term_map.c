@@ -76,7 +76,8 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
 {
     char entry[200];
     snprintf(entry, sizeof entry,
-             "file: map.mrc, resolution: 5, sigma_over_r: %s, independent: 60",
+             "file: map.mrc, resolution: 5, sigma_over_r: %s, "
+             "independent_voxels: 60",
              sigma_over_r);
     tsr_term *term;
     tsr_err err = {0};
@@ -336,7 +337,7 @@ static void stiffness(void **state)
     const tsr_prediction prediction = {NULL, 1, states, &one};
     void *fit = tsr_term_fit_new(term, &term->pool);
     term->type->fit(term, NULL, &prediction, &theta, fit, NULL);
-    term->type->stiffen(term, fit, 0, N, v, y);
+    term->type->hessian_product(term, fit, 0, N, v, y);
     for (int k = 0; k < N; k++) {
         double told = 0.0;
         for (int r = 0; r < rows; r++)
@@ -351,8 +352,8 @@ static void stiffness(void **state)
     tsr_term_free(term);
 }
 
-/* The count of voxels that are independent: of noise all of the map's, where
- * the solvent is flat those about the molecule, whatever the box. */
+/* The count of voxels that are independent_voxels: of noise all of the map's,
+ * where the solvent is flat those about the molecule, whatever the box. */
 static void independent_voxels(void **state)
 {
     fixture *f = *state;

@@ -192,12 +192,12 @@ static void check_frames(const char *file, int n)
     tsr_err err;
 
     OK(tsr_trajectory_open(file, &reader, &err));
-    assert_int_equal(tsr_trajectory_look(reader)->n_frame, n);
-    assert_int_equal(tsr_trajectory_look(reader)->n_atom, N_ATOM);
-    assert_int_equal(tsr_trajectory_look(reader)->n_body, N_BODY);
-    assert_int_equal(tsr_trajectory_look(reader)->chain, 1);
-    assert_int_equal(tsr_trajectory_look(reader)->state, 1);
-    assert_int_equal(tsr_trajectory_look(reader)->stride, STRIDE);
+    assert_int_equal(tsr_trajectory_info_get(reader)->n_frame, n);
+    assert_int_equal(tsr_trajectory_info_get(reader)->n_atom, N_ATOM);
+    assert_int_equal(tsr_trajectory_info_get(reader)->n_body, N_BODY);
+    assert_int_equal(tsr_trajectory_info_get(reader)->chain, 1);
+    assert_int_equal(tsr_trajectory_info_get(reader)->state, 1);
+    assert_int_equal(tsr_trajectory_info_get(reader)->stride, STRIDE);
     for (int f = 0; f < n; f += 2) {
         const int count = n - f < 2 ? 1 : 2;
         OK(tsr_trajectory_read(reader, f, count, step, &atom[0][0][0],
@@ -325,7 +325,7 @@ static void test_bodies_only(void **state)
     OK(tsr_trajectory_append(t, 1, &step, NULL, xyz, NULL, &err));
     OK(tsr_trajectory_close(t, &err));
     OK(tsr_trajectory_open(path, &reader, &err));
-    assert_int_equal(tsr_trajectory_look(reader)->n_atom, 0);
+    assert_int_equal(tsr_trajectory_info_get(reader)->n_atom, 0);
     OK(tsr_trajectory_read(reader, 0, 1, &step, NULL, read, &err));
     assert_int_equal(step, 17);
     for (int i = 0; i < 12; i++)

@@ -78,7 +78,7 @@ static tsr_status coil(bench_case *b, long n_step, tsr_err *err)
     for (long i = 0; i < n_step && status == TSR_OK; i++)
         status = step(chain, 1, &accepted, err);
     if (status == TSR_OK) {
-        tsr_chain_look(chain, &view);
+        tsr_chain_view_get(chain, &view);
         tsr_conformation_copy(b->topology, b->first, view.conformation, 0,
                               b->topology->n_residue);
     }

@@ -103,10 +103,11 @@ static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
             status = TSR_OK;
     }
     r->seconds = tsr_clock_s() - began;
-    r->steps_per_s = (double)s->place.steps / fmax(s->place.seconds, 1e-9);
-    r->draws = s->place.draws;
+    r->steps_per_s =
+        (double)s->progress.steps / fmax(s->progress.seconds, 1e-9);
+    r->draws = s->progress.draws;
     r->n_chain = s->setup->n_chain;
-    r->converged = s->place.is_converged;
+    r->converged = s->progress.is_converged;
     return status;
 }
 

@@ -421,8 +421,8 @@ static tsr_status expose(placed *p, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_target_shares(const tsr_structure *structure, double *share,
-                             tsr_err *err)
+tsr_status tsr_target_exposure(const tsr_structure *structure, double *share,
+                               tsr_err *err)
 {
     tsr_pool pool = {0};
     placed p;

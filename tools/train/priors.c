@@ -23,7 +23,7 @@ static const double farthest = 4.0, mad_to_sd = 1.4826;
 
 enum { N, CA, C, O, CB }; /* of the table of amino acids */
 
-static int make_room(tsr_pool *pool, tsr_sample *s, int dim, long more)
+static int reserve(tsr_pool *pool, tsr_sample *s, int dim, long more)
 {
     if (s->n + more <= s->room)
         return 1;
@@ -43,7 +43,7 @@ static int make_room(tsr_pool *pool, tsr_sample *s, int dim, long more)
 
 static void put(tsr_prior_sample *all, tsr_sample *s, int dim, const double *x)
 {
-    if (!make_room(&all->pool, s, dim, 1))
+    if (!reserve(&all->pool, s, dim, 1))
         return;
     memcpy(s->x + s->n * dim, x, (size_t)dim * sizeof *x);
     s->file[s->n++] = all->n_file;
@@ -158,7 +158,7 @@ tsr_status tsr_prior_sample_visit(tsr_prior_sample *sample,
 static void append(tsr_prior_sample *all, tsr_sample *to,
                    const tsr_sample *from)
 {
-    if (from->n == 0 || !make_room(&all->pool, to, from->dim, from->n))
+    if (from->n == 0 || !reserve(&all->pool, to, from->dim, from->n))
         return;
     memcpy(to->x + to->n * to->dim, from->x,
            (size_t)(from->n * from->dim) * sizeof *from->x);

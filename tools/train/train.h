@@ -279,8 +279,8 @@ void tsr_target_partials(const tsr_target_grid *grid, const double *target,
 /* Exposed shares of the atoms of a structure's complete residues, in the order
  * of tsr_amino_table within each: share [n_atom of the structure] out. Errors:
  * TSR_E_NOMEM, TSR_E_NUMERIC. */
-tsr_status tsr_target_shares(const tsr_structure *structure, double *share,
-                             tsr_err *err);
+tsr_status tsr_target_exposure(const tsr_structure *structure, double *share,
+                               tsr_err *err);
 
 /* ---- evaluation ----
  *

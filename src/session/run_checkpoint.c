@@ -1,7 +1,7 @@
 /* What a run's checkpoint holds is one table, which both writes and reads it.
  * A checkpoint belongs to a run where the configuration (but for what a session
  * may change) and what was read are those of the run. */
-#include "session/run_place.h"
+#include "session/run_checkpoint.h"
 
 #include "core/text.h"
 #include "files/checksum.h"
@@ -83,28 +83,28 @@ long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of)
            (long)(of->n_chain * of->n_temp);
 }
 
-long tsr_run_warmup(const tsr_config *config, const tsr_run_place *place)
+long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
 {
-    return place->draws > 0 ? place->warmup
-           : place->expected > 0
-               ? place->expected - tsr_sampler_draws(&config->sampler)
+    return progress->draws > 0 ? progress->warmup
+           : progress->expected > 0
+               ? progress->expected - tsr_sampler_draws(&config->sampler)
                : tsr_session_warmup(config);
 }
 
-double tsr_run_left(const tsr_config *config, const tsr_run_identity *of,
-                    const tsr_run_place *place, char text[48])
+double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
+                         const tsr_run_progress *progress, char text[48])
 {
     const tsr_sampler_options *o = &config->sampler;
-    const long warmup = tsr_run_warmup(config, place),
+    const long warmup = tsr_run_warmup(config, progress),
                most = warmup + tsr_sampler_draws(o),
-               all = place->expected > 0 ? place->expected : most;
-    const double each = place->seconds / (double)place->steps *
+               all = progress->expected > 0 ? progress->expected : most;
+    const double each = progress->seconds / (double)progress->steps *
                         (double)tsr_run_draw_steps(config, of);
-    const double warm = each * (double)(warmup - place->warmup);
-    double left = each * (double)(all - place->warmup - place->draws);
+    const double warm = each * (double)(warmup - progress->warmup);
+    double left = each * (double)(all - progress->warmup - progress->draws);
     if (o->time_limit > 0.0)
-        left = fmax(warm, fmin(left, o->time_limit - place->seconds));
-    if (place->is_finished || left < 0.0)
+        left = fmax(warm, fmin(left, o->time_limit - progress->seconds));
+    if (progress->is_finished || left < 0.0)
         left = 0.0;
     const long t = isfinite(left) ? (long)(left + 0.5) : 0;
     snprintf(text, 48, isfinite(left) ? "%s%ld:%02ld:%02ld" : "unknown",
@@ -123,16 +123,16 @@ double tsr_run_left(const tsr_config *config, const tsr_run_identity *of,
 
 /* What every reader of a checkpoint wants. */
 static const tsr_checkpoint_field fields[] = {
-    FIELD("place/warmup", LONG, place.warmup),
-    FIELD("place/draws", LONG, place.draws),
-    FIELD("place/next_look", LONG, place.next_look),
-    FIELD("place/is_finished", INT, place.is_finished),
-    FIELD("place/is_converged", INT, place.is_converged),
-    FIELD("place/expected", LONG, place.expected),
-    FIELD("place/steps", LONG, place.steps),
-    FIELD("place/seconds", DOUBLE, place.seconds),
-    FIELD("place/start_chi2", DOUBLE, place.start_chi2),
-    FIELD("place/start_rg", DOUBLE, place.start_rg),
+    FIELD("place/warmup", LONG, progress.warmup),
+    FIELD("place/draws", LONG, progress.draws),
+    FIELD("place/next_look", LONG, progress.next_look),
+    FIELD("place/is_finished", INT, progress.is_finished),
+    FIELD("place/is_converged", INT, progress.is_converged),
+    FIELD("place/expected", LONG, progress.expected),
+    FIELD("place/steps", LONG, progress.steps),
+    FIELD("place/seconds", DOUBLE, progress.seconds),
+    FIELD("place/start_chi2", DOUBLE, progress.start_chi2),
+    FIELD("place/start_rg", DOUBLE, progress.start_rg),
     FIELD("identity/structure", INT64, identity.structure),
     FIELD("identity/data", INT64, identity.data),
     FIELD("identity/tables", INT64, identity.tables),
@@ -269,6 +269,25 @@ static int next_line(reader *r)
     return 0;
 }
 
+/* What a line says behind its key. Both texts have every key in the order of
+ * the tables, so that values need no keys to be compared; a key may have been
+ * renamed since the checkpoint was written. */
+static const char *value_of(const reader *r, size_t *length)
+{
+    const size_t key =
+        strspn(r->line, " -abcdefghijklmnopqrstuvwxyz_0123456789");
+    const size_t skip = key < r->length && r->line[key] == ':' ? key : 0;
+    *length = r->length - skip;
+    return r->line + skip;
+}
+
+static int is_same_value(const reader *a, const reader *b)
+{
+    size_t n_a, n_b;
+    const char *value_a = value_of(a, &n_a), *value_b = value_of(b, &n_b);
+    return n_a == n_b && memcmp(value_a, value_b, n_a) == 0;
+}
+
 static tsr_status match_text(const char *what, const char *then,
                              const char *now, tsr_err *err)
 {
@@ -277,8 +296,7 @@ static tsr_status match_text(const char *what, const char *then,
         int has_a = next_line(&a), has_b = next_line(&b);
         if (!has_a && !has_b)
             return TSR_OK;
-        if (has_a != has_b || a.length != b.length ||
-            memcmp(a.line, b.line, a.length) != 0)
+        if (has_a != has_b || !is_same_value(&a, &b))
             return tsr_fail(
                 err, TSR_E_DATA,
                 "config.yaml is not the one that the %s was made "

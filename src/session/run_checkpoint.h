@@ -1,6 +1,6 @@
 /* Checkpoints of a run: where it is, and whether one belongs to it. */
-#ifndef TSR_SESSION_RUN_PLACE_H
-#define TSR_SESSION_RUN_PLACE_H
+#ifndef TSR_SESSION_RUN_CHECKPOINT_H
+#define TSR_SESSION_RUN_CHECKPOINT_H
 
 #include "core/archive.h"
 #include "posterior/config.h"
@@ -16,7 +16,7 @@ typedef struct {
     long steps;                  /* of all chains, since the first */
     double seconds;              /* that they took */
     double start_chi2, start_rg; /* of the first conformation */
-} tsr_run_place;
+} tsr_run_progress;
 
 /* What has to be the same for a state to belong to a run. */
 typedef struct {
@@ -30,17 +30,17 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of);
 
 /* Draws of warm-up in all; behind populations fewer than were asked for. */
-long tsr_run_warmup(const tsr_config *config, const tsr_run_place *place);
+long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
 
 /* Seconds until the end, at the pace so far: of all draws, or of those that
  * convergence takes, and no more than sampler.time_limit leaves once warm-up is
  * over; not finite: not known. text: the same as "0:41:07", with "at most"
  * where it is not known when the chains will have converged. */
-double tsr_run_left(const tsr_config *config, const tsr_run_identity *of,
-                    const tsr_run_place *place, char text[48]);
+double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
+                         const tsr_run_progress *progress, char text[48]);
 
 typedef struct {
-    tsr_run_place place;
+    tsr_run_progress progress;
     tsr_run_identity identity;
     char *text;        /* config.yaml */
     char *engine;      /* what computed the profiles; "": the prior alone */

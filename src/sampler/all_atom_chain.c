@@ -1,7 +1,7 @@
 /* The exchange with a finer model. Two chains that make no steps hold the state
  * of the place and the one that is offered; they change roles when it is taken.
  */
-#include "sampler/fine.h"
+#include "sampler/all_atom_chain.h"
 
 #include "sampler/chain.h"
 
@@ -12,8 +12,8 @@
 /* Streams that no chain and no ladder has. */
 #define FINE_STREAM 0x200000000u
 
-struct tsr_fine {
-    const tsr_fine_model *model;
+struct tsr_all_atom_chain {
+    const tsr_all_atom_model *model;
     tsr_chain *held, *offered;
     double coarse;   /* log L_c of what is held */
     double gain;     /* log L_f - log L_c of what was last offered */
@@ -26,49 +26,50 @@ struct tsr_fine {
     /* examples; each is [2][n_profile] and c1, c2 */
     int learns, n_example;
     long every, n_seen; /* one of so many is kept; how many there were */
-    double *example;    /* [TSR_FINE_EXAMPLES][n_number] */
+    double *example;    /* [TSR_ALL_ATOM_EXAMPLES][n_number] */
 };
 
-static size_t n_profile(const tsr_fine *f)
+static size_t n_profile(const tsr_all_atom_chain *f)
 {
     return (size_t)tsr_likelihood_n_profile(f->model->target.likelihood);
 }
 
 /* Numbers of an example. */
-static size_t n_number(const tsr_fine *f)
+static size_t n_number(const tsr_all_atom_chain *f)
 {
     return 2 * n_profile(f) + TSR_N_CONTRAST;
 }
 
-const tsr_target *tsr_fine_target(const tsr_target *target)
+const tsr_target *tsr_draw_target(const tsr_target *target)
 {
-    return target->fine != NULL ? &target->fine->target : target;
+    return target->all_atom != NULL ? &target->all_atom->target : target;
 }
 
-void tsr_fine_free(tsr_fine *fine)
+void tsr_all_atom_chain_free(tsr_all_atom_chain *all_atom)
 {
-    if (fine == NULL)
+    if (all_atom == NULL)
         return;
-    tsr_chain_free(fine->held);
-    tsr_chain_free(fine->offered);
-    if (fine->rng != NULL)
-        gsl_rng_free(fine->rng);
-    free(fine->example);
-    free(fine);
+    tsr_chain_free(all_atom->held);
+    tsr_chain_free(all_atom->offered);
+    if (all_atom->rng != NULL)
+        gsl_rng_free(all_atom->rng);
+    free(all_atom->example);
+    free(all_atom);
 }
 
-tsr_status tsr_fine_new(const tsr_fine_model *model, int chain, tsr_fine **out,
-                        tsr_err *err)
+tsr_status tsr_all_atom_chain_new(const tsr_all_atom_model *model, int chain,
+                                  tsr_all_atom_chain **out, tsr_err *err)
 {
     const tsr_target *t = &model->target;
     const int number = chain * tsr_target_n_temp(t);
-    tsr_fine *f = calloc(1, sizeof *f);
+    tsr_all_atom_chain *f = calloc(1, sizeof *f);
     *out = NULL;
     TSR_TRY(tsr_allocated(f, err));
     f->model = model;
     f->rng = tsr_rng_new(t->seed, FINE_STREAM + (uint64_t)chain);
     f->every = 1;
-    f->example = calloc(TSR_FINE_EXAMPLES * n_number(f), sizeof *f->example);
+    f->example =
+        calloc(TSR_ALL_ATOM_EXAMPLES * n_number(f), sizeof *f->example);
     tsr_status status =
         f->rng == NULL || f->example == NULL ? tsr_no_memory(err) : TSR_OK;
     TSR_THEN(status, tsr_chain_new(t, number, &f->held, err));
@@ -76,12 +77,13 @@ tsr_status tsr_fine_new(const tsr_fine_model *model, int chain, tsr_fine **out,
     if (status == TSR_OK)
         *out = f;
     else
-        tsr_fine_free(f);
+        tsr_all_atom_chain_free(f);
     return status;
 }
 
 /* All that follows from the structures and parameters of one of the two. */
-static tsr_status complete(const tsr_fine *f, tsr_chain *c, tsr_err *err)
+static tsr_status complete(const tsr_all_atom_chain *f, tsr_chain *c,
+                           tsr_err *err)
 {
     for (int k = 0; k < c->n_state; k++)
         TSR_TRY(f->model->profile(f->model->context, c->state[k].current,
@@ -96,31 +98,32 @@ static tsr_status complete(const tsr_fine *f, tsr_chain *c, tsr_err *err)
 
 /* ---- examples ---- */
 
-void tsr_fine_learn(tsr_fine *fine, int learns)
+void tsr_all_atom_chain_set_learning(tsr_all_atom_chain *all_atom, int learns)
 {
-    fine->learns = learns;
-    fine->n_held = 0; /* what the coarse model made of it no longer holds */
-    fine->n_example = 0;
-    fine->n_seen = 0;
-    fine->every = 1;
+    all_atom->learns = learns;
+    all_atom->n_held = 0; /* what the coarse model made of it no longer holds */
+    all_atom->n_example = 0;
+    all_atom->n_seen = 0;
+    all_atom->every = 1;
 }
 
-int tsr_fine_n_example(const tsr_fine *fine)
+int tsr_all_atom_chain_n_example(const tsr_all_atom_chain *all_atom)
 {
-    return fine->n_example;
+    return all_atom->n_example;
 }
 
-tsr_fine_example tsr_fine_example_get(const tsr_fine *fine, int k)
+tsr_all_atom_example
+tsr_all_atom_chain_example(const tsr_all_atom_chain *all_atom, int k)
 {
-    const double *at = fine->example + (size_t)k * n_number(fine);
-    const size_t n = n_profile(fine);
-    return (tsr_fine_example){at, at + n, at + 2 * n};
+    const double *at = all_atom->example + (size_t)k * n_number(all_atom);
+    const size_t n = n_profile(all_atom);
+    return (tsr_all_atom_example){at, at + n, at + 2 * n};
 }
 
 /* One of every so many offers; where there is no more room, every other one
  * goes, and half as many are kept from then on. Of several states the mean is
  * kept, which is what meets the data. */
-static void keep_example(tsr_fine *f, const tsr_chain *coarse)
+static void keep_example(tsr_all_atom_chain *f, const tsr_chain *coarse)
 {
     const tsr_chain *c = f->offered;
     const size_t size = n_number(f), n = n_profile(f);
@@ -128,8 +131,8 @@ static void keep_example(tsr_fine *f, const tsr_chain *coarse)
         tsr_parameters_contrast(c->parameters, c->now.theta);
     if (!f->learns || f->n_seen++ % f->every != 0)
         return;
-    if (f->n_example == TSR_FINE_EXAMPLES) {
-        for (size_t i = 1; i < TSR_FINE_EXAMPLES / 2; i++)
+    if (f->n_example == TSR_ALL_ATOM_EXAMPLES) {
+        for (size_t i = 1; i < TSR_ALL_ATOM_EXAMPLES / 2; i++)
             memcpy(f->example + i * size, f->example + 2 * i * size,
                    size * sizeof *f->example);
         f->n_example /= 2;
@@ -147,7 +150,7 @@ static void keep_example(tsr_fine *f, const tsr_chain *coarse)
 
 /* ---- the exchange ---- */
 
-static void take(tsr_fine *f, double coarse)
+static void take(tsr_all_atom_chain *f, double coarse)
 {
     tsr_chain *held = f->held;
     f->held = f->offered;
@@ -156,10 +159,11 @@ static void take(tsr_fine *f, double coarse)
     f->is_taken = 1;
 }
 
-tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
-                          tsr_err *err)
+tsr_status tsr_all_atom_chain_exchange(tsr_all_atom_chain *all_atom,
+                                       tsr_chain *coarse, tsr_batch *batch,
+                                       tsr_err *err)
 {
-    tsr_fine *f = fine;
+    tsr_all_atom_chain *f = all_atom;
     const double log_c = coarse->now.log_lik, beta = coarse->beta;
     f->is_taken = 0;
     tsr_chain_copy(f->offered, coarse);
@@ -184,47 +188,50 @@ tsr_status tsr_fine_offer(tsr_fine *fine, tsr_chain *coarse, tsr_batch *batch,
     return TSR_OK;
 }
 
-void tsr_fine_look(const tsr_fine *fine, const tsr_chain *coarse,
-                   tsr_chain_view *view)
+void tsr_all_atom_chain_view(const tsr_all_atom_chain *all_atom,
+                             const tsr_chain *coarse, tsr_chain_view *view)
 {
     tsr_chain_view steps;
-    tsr_chain_look(fine->held, view);
-    tsr_chain_look(coarse, &steps);
+    tsr_chain_view_get(all_atom->held, view);
+    tsr_chain_view_get(coarse, &steps);
     view->since_draw = steps.since_draw;
     view->changed = steps.changed;
-    view->rng = fine->rng;
+    view->rng = all_atom->rng;
 }
 
-const tsr_chain *tsr_fine_chain(const tsr_fine *fine)
+const tsr_chain *tsr_all_atom_chain_as_chain(const tsr_all_atom_chain *all_atom)
 {
-    return fine->held;
+    return all_atom->held;
 }
 
-void tsr_fine_gain(const tsr_fine *fine, double *gain)
+void tsr_all_atom_chain_log_ratio(const tsr_all_atom_chain *all_atom,
+                                  double *gain)
 {
-    gain[0] = fine->held->now.log_lik - fine->coarse;
-    gain[1] = fine->gain;
+    gain[0] = all_atom->held->now.log_lik - all_atom->coarse;
+    gain[1] = all_atom->gain;
 }
 
-int tsr_fine_is_taken(const tsr_fine *fine)
+int tsr_all_atom_chain_is_accepted(const tsr_all_atom_chain *all_atom)
 {
-    return fine->is_taken;
+    return all_atom->is_taken;
 }
 
-double tsr_fine_rate(const tsr_fine *fine)
+double tsr_all_atom_chain_acceptance(const tsr_all_atom_chain *all_atom)
 {
-    return fine->n_offer > 0 ? (double)fine->n_taken / (double)fine->n_offer
-                             : (double)NAN;
+    return all_atom->n_offer > 0
+               ? (double)all_atom->n_taken / (double)all_atom->n_offer
+               : (double)NAN;
 }
 
-void tsr_fine_reset(tsr_fine *fine)
+void tsr_all_atom_chain_reset(tsr_all_atom_chain *all_atom)
 {
-    fine->n_offer = fine->n_taken = 0;
+    all_atom->n_offer = all_atom->n_taken = 0;
 }
 
-void tsr_fine_archive(tsr_fine *fine, tsr_archive *archive)
+void tsr_all_atom_chain_archive(tsr_all_atom_chain *all_atom,
+                                tsr_archive *archive)
 {
-    tsr_fine *f = fine;
+    tsr_all_atom_chain *f = all_atom;
     tsr_archive_rng(archive, f->rng);
     tsr_archive_int(archive, &f->n_held, 1);
     tsr_archive_real(archive, &f->coarse, 1);
@@ -234,7 +241,7 @@ void tsr_fine_archive(tsr_fine *fine, tsr_archive *archive)
     tsr_archive_int(archive, &f->n_example, 1);
     tsr_archive_long(archive, &f->every, 1);
     tsr_archive_long(archive, &f->n_seen, 1);
-    if (f->n_example > TSR_FINE_EXAMPLES || f->n_example < 0)
+    if (f->n_example > TSR_ALL_ATOM_EXAMPLES || f->n_example < 0)
         archive->failed = 1;
     else
         tsr_archive_real(archive, f->example,
@@ -243,9 +250,10 @@ void tsr_fine_archive(tsr_fine *fine, tsr_archive *archive)
     f->is_restored = archive->is_restoring;
 }
 
-tsr_status tsr_fine_refresh(tsr_fine *fine, tsr_err *err)
+tsr_status tsr_all_atom_chain_refresh(tsr_all_atom_chain *all_atom,
+                                      tsr_err *err)
 {
-    const int is_needed = fine->is_restored && fine->n_held > 0;
-    fine->is_restored = 0;
-    return is_needed ? complete(fine, fine->held, err) : TSR_OK;
+    const int is_needed = all_atom->is_restored && all_atom->n_held > 0;
+    all_atom->is_restored = 0;
+    return is_needed ? complete(all_atom, all_atom->held, err) : TSR_OK;
 }

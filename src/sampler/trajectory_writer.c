@@ -1,6 +1,6 @@
 /* Coordinates of draws on their way to the log: collected in a block of frames,
  * as chains are at different draws at one time, then written file by file. */
-#include "sampler/track.h"
+#include "sampler/trajectory_writer.h"
 
 #include "core/text.h"
 #include "store/trajectory.h"
@@ -18,9 +18,9 @@ static const tsr_trajectory_observable observables[] = {
     [WEIGHT] = {"weight", NULL}};
 enum { N_OBSERVABLE = sizeof observables / sizeof *observables };
 
-struct tsr_track {
+struct tsr_trajectory_writer {
     const tsr_target *target;
-    tsr_track_options options;
+    tsr_trajectory_options options;
     int n_chain, n_state, n_atom, n_body; /* 0 where they are not stored */
     int n_frame;                          /* of a block, at most */
     long first;                           /* draw that the block begins with */
@@ -32,24 +32,24 @@ struct tsr_track {
 
 /* ---- sizes ---- */
 
-static int n_atom_of(const tsr_target *t, const tsr_track_options *o)
+static int n_atom_of(const tsr_target *t, const tsr_trajectory_options *o)
 {
     return o->atoms ? tsr_topology_n_atom(t->topology) : 0;
 }
 
-static int n_body_of(const tsr_target *t, const tsr_track_options *o)
+static int n_body_of(const tsr_target *t, const tsr_trajectory_options *o)
 {
     return o->bodies ? t->topology->n_body : 0;
 }
 
 /* Frames that n_draw draws have. */
-static long n_frame_of(const tsr_track_options *options, long n_draw)
+static long n_frame_of(const tsr_trajectory_options *options, long n_draw)
 {
     return (n_draw + options->every - 1) / options->every;
 }
 
-double tsr_track_draw_bytes(const tsr_target *target, int n_chain,
-                            const tsr_track_options *options)
+double tsr_trajectory_writer_draw_bytes(const tsr_target *target, int n_chain,
+                                        const tsr_trajectory_options *options)
 {
     double points = n_atom_of(target, options) + n_body_of(target, options);
     return 3.0 * sizeof(double) * points * n_chain *
@@ -57,8 +57,8 @@ double tsr_track_draw_bytes(const tsr_target *target, int n_chain,
 }
 
 static tsr_trajectory_spec spec_of(const tsr_target *target,
-                                   const tsr_track_options *options, int chain,
-                                   int state)
+                                   const tsr_trajectory_options *options,
+                                   int chain, int state)
 {
     return (tsr_trajectory_spec){.n_atom = n_atom_of(target, options),
                                  .n_body = n_body_of(target, options),
@@ -69,8 +69,9 @@ static tsr_trajectory_spec spec_of(const tsr_target *target,
                                  .stride = (int)options->every};
 }
 
-double tsr_track_bytes(const tsr_target *target, int n_chain,
-                       const tsr_track_options *options, long n_draw)
+double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
+                                        const tsr_trajectory_options *options,
+                                        long n_draw)
 {
     const tsr_trajectory_spec spec = spec_of(target, options, 0, 0);
     return tsr_trajectory_bytes(&spec, (int)n_frame_of(options, n_draw)) *
@@ -80,7 +81,8 @@ double tsr_track_bytes(const tsr_target *target, int n_chain,
 /* ---- files ---- */
 
 /* Of file number i; caller frees. */
-static char *file_name(const tsr_track *t, const char *directory, int i)
+static char *file_name(const tsr_trajectory_writer *t, const char *directory,
+                       int i)
 {
     const int chain = i / t->n_state, state = i % t->n_state;
     return t->n_state > 1
@@ -89,8 +91,8 @@ static char *file_name(const tsr_track *t, const char *directory, int i)
                : tsr_words_of("%s/trajectory-%03d.h5", directory, chain);
 }
 
-static tsr_status create(const tsr_track *t, const char *path, int i,
-                         tsr_err *err)
+static tsr_status create(const tsr_trajectory_writer *t, const char *path,
+                         int i, tsr_err *err)
 {
     const int state = t->n_state > 1 ? i % t->n_state + 1 : 0;
     const tsr_trajectory_spec spec =
@@ -100,30 +102,31 @@ static tsr_status create(const tsr_track *t, const char *path, int i,
     return tsr_trajectory_close(file, err);
 }
 
-tsr_status tsr_track_create(const tsr_track *track, const char *directory,
-                            tsr_err *err)
+tsr_status tsr_trajectory_writer_create(const tsr_trajectory_writer *writer,
+                                        const char *directory, tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    for (int i = 0; i < track->n_chain * track->n_state && status == TSR_OK;
+    for (int i = 0; i < writer->n_chain * writer->n_state && status == TSR_OK;
          i++) {
-        char *path = file_name(track, directory, i);
+        char *path = file_name(writer, directory, i);
         status = tsr_allocated(path, err);
-        TSR_THEN(status, create(track, path, i, err));
+        TSR_THEN(status, create(writer, path, i, err));
         free(path);
     }
     return status;
 }
 
-tsr_status tsr_track_update(const tsr_track *track, const char *directory,
-                            const tsr_draw_records *log, long n_draw,
-                            tsr_err *err)
+tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
+                                        const char *directory,
+                                        const tsr_draw_records *log,
+                                        long n_draw, tsr_err *err)
 {
     const long keep[TSR_DRAWN_N_KIND] = {
-        [TSR_DRAWN_FRAMES] = n_frame_of(&track->options, n_draw)};
+        [TSR_DRAWN_FRAMES] = n_frame_of(&writer->options, n_draw)};
     tsr_status status = TSR_OK;
-    for (int i = 0; i < track->n_chain * track->n_state && status == TSR_OK;
+    for (int i = 0; i < writer->n_chain * writer->n_state && status == TSR_OK;
          i++) {
-        char *path = file_name(track, directory, i);
+        char *path = file_name(writer, directory, i);
         status = tsr_allocated(path, err);
         TSR_THEN(status, tsr_trajectory_update(path, log,
                                                n_draw < 0 ? NULL : keep, err));
@@ -133,7 +136,7 @@ tsr_status tsr_track_update(const tsr_track *track, const char *directory,
 }
 
 /* Bytes of a frame in the log. */
-static size_t frame_bytes(const tsr_track *t)
+static size_t frame_bytes(const tsr_trajectory_writer *t)
 {
     return 3 * sizeof(float) * (size_t)(t->n_atom + t->n_body) +
            sizeof *t->observable;
@@ -141,12 +144,13 @@ static size_t frame_bytes(const tsr_track *t)
 
 /* ---- a block ---- */
 
-tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
-                         tsr_track_options options, tsr_track **out,
-                         tsr_err *err)
+tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
+                                     int capacity,
+                                     tsr_trajectory_options options,
+                                     tsr_trajectory_writer **out, tsr_err *err)
 {
     *out = NULL;
-    tsr_track *t = calloc(1, sizeof *t);
+    tsr_trajectory_writer *t = calloc(1, sizeof *t);
     TSR_TRY(tsr_allocated(t, err));
     t->target = target;
     t->options = options;
@@ -163,31 +167,31 @@ tsr_status tsr_track_new(const tsr_target *target, int n_chain, int capacity,
     t->observable = calloc(frames, sizeof *t->observable);
     if (t->part == NULL || t->atom == NULL || t->body == NULL ||
         t->observable == NULL) {
-        tsr_track_free(t);
+        tsr_trajectory_writer_free(t);
         return tsr_no_memory(err);
     }
     *out = t;
     return TSR_OK;
 }
 
-void tsr_track_free(tsr_track *track)
+void tsr_trajectory_writer_free(tsr_trajectory_writer *writer)
 {
-    if (track == NULL)
+    if (writer == NULL)
         return;
-    free(track->part);
-    free(track->atom);
-    free(track->body);
-    free(track->observable);
-    free(track);
+    free(writer->part);
+    free(writer->atom);
+    free(writer->body);
+    free(writer->observable);
+    free(writer);
 }
 
-void tsr_track_begin(tsr_track *track, long first)
+void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first)
 {
-    track->first = first;
+    writer->first = first;
 }
 
 /* Which frame of the block a draw of it is; -1: none. */
-static int frame_of(const tsr_track *t, int draw)
+static int frame_of(const tsr_trajectory_writer *t, int draw)
 {
     long every = t->options.every;
     if ((t->first + draw) % every != 0)
@@ -195,15 +199,16 @@ static int frame_of(const tsr_track *t, int draw)
     return (int)((t->first + draw) / every - (t->first + every - 1) / every);
 }
 
-void tsr_track_store(tsr_track *track, const tsr_chain *chain, int chain_number,
-                     int draw)
+void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
+                                 const tsr_chain *chain, int chain_number,
+                                 int draw)
 {
-    tsr_track *t = track;
+    tsr_trajectory_writer *t = writer;
     int frame = frame_of(t, draw);
     tsr_chain_view view;
     if (frame < 0)
         return;
-    tsr_chain_look(chain, &view);
+    tsr_chain_view_get(chain, &view);
     for (int k = 0; k < t->n_state; k++) {
         size_t i = ((size_t)frame * (size_t)t->n_chain + (size_t)chain_number) *
                        (size_t)t->n_state +
@@ -222,8 +227,8 @@ void tsr_track_store(tsr_track *track, const tsr_chain *chain, int chain_number,
 
 /* Frames `from` .. from + n of a block, of file f, of n_point positions each.
  */
-static float *pack(const tsr_track *t, double (*xyz)[3], int n_point, int f,
-                   int n, float *to)
+static float *pack(const tsr_trajectory_writer *t, double (*xyz)[3],
+                   int n_point, int f, int n, float *to)
 {
     const size_t files = (size_t)t->n_chain * (size_t)t->n_state;
     for (int frame = 0; frame < n; frame++) {
@@ -235,10 +240,11 @@ static float *pack(const tsr_track *t, double (*xyz)[3], int n_point, int f,
     return to;
 }
 
-tsr_status tsr_track_write(tsr_track *track, tsr_draw_log *log, int n_draw,
-                           tsr_err *err)
+tsr_status tsr_trajectory_writer_write(tsr_trajectory_writer *writer,
+                                       tsr_draw_log *log, int n_draw,
+                                       tsr_err *err)
 {
-    tsr_track *t = track;
+    tsr_trajectory_writer *t = writer;
     const long first = n_frame_of(&t->options, t->first);
     const int n = (int)(n_frame_of(&t->options, t->first + n_draw) - first);
     const int files = t->n_chain * t->n_state;
