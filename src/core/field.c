@@ -171,8 +171,8 @@ static void hand_over(const tsr_field *from, void *old, const tsr_field *to,
     }
 }
 
-tsr_status tsr_field_choose(const tsr_field *field, void *object,
-                            const char *name, tsr_err *err)
+tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
+                              const char *name, tsr_err *err)
 {
     const size_t size =
         field->type == TSR_FIELD_LIST ? field->element_size : field->size;
@@ -319,7 +319,7 @@ static void put_keys(buffer *b, const tsr_field *field)
     }
 }
 
-int tsr_field_expects(const tsr_field *field, char *text, size_t size)
+int tsr_field_expected(const tsr_field *field, char *text, size_t size)
 {
     static const char *const what[] = {
         [TSR_FIELD_BOOL] = "true or false",
@@ -356,7 +356,7 @@ int tsr_field_expects(const tsr_field *field, char *text, size_t size)
                 : NULL;
         if (alias != NULL) {
             char inner[200];
-            tsr_field_expects(alias, inner, sizeof inner);
+            tsr_field_expected(alias, inner, sizeof inner);
             put(&b, ", or %s (its '%s')", inner, alias->name);
         }
     }
@@ -369,7 +369,7 @@ static tsr_status refuse(const tsr_field *f, const char *text, const char *what,
                          tsr_err *err)
 {
     char shown[TSR_EXCERPT_SIZE], expected[512];
-    tsr_field_expects(f, expected, sizeof expected);
+    tsr_field_expected(f, expected, sizeof expected);
     return tsr_fail(err, TSR_E_CONFIG, "value '%s' %s: expected %s%s%s%s",
                     tsr_text_excerpt(text, shown), what, expected,
                     f->unit != NULL ? " (" : "", f->unit != NULL ? f->unit : "",
@@ -682,7 +682,7 @@ static void meaning(const tsr_field *f, char *text, size_t size)
     char expected[600];
     const char *doc = f->doc != NULL ? f->doc : "";
     const char *join = *doc != '\0' ? "; " : "";
-    tsr_field_expects(f, expected, sizeof expected);
+    tsr_field_expected(f, expected, sizeof expected);
     if (f->type == TSR_FIELD_STRING) /* "text" tells nobody anything */
         snprintf(text, size, "%s", doc);
     else if (f->type != TSR_FIELD_GROUP && f->type != TSR_FIELD_LIST)

@@ -118,7 +118,7 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
 
 /* "number in [min, max]", "one of a, b, c", ... for messages and help; returns
  * the length, as snprintf. An infinite bound (HUGE_VAL) is not shown. */
-int tsr_field_expects(const tsr_field *field, char *text, size_t size);
+int tsr_field_expected(const tsr_field *field, char *text, size_t size);
 
 /* The table of the struct that a GROUP is, or of an element of a LIST: `object`
  * is that struct itself, and says of which kind it is. */
@@ -127,8 +127,8 @@ const tsr_field *tsr_field_members(const tsr_field *field, const void *object);
 /* Makes that struct one of the kind of that name. What the kinds have under the
  * same name keeps its value, the rest takes its default. Errors: TSR_E_CONFIG
  * (no such kind), TSR_E_NOMEM. */
-tsr_status tsr_field_choose(const tsr_field *field, void *object,
-                            const char *name, tsr_err *err);
+tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
+                              const char *name, tsr_err *err);
 
 /* Appends an element, set to its defaults, to a LIST; *element is the new one
  * and the older ones may have moved. Errors: as tsr_fields_init. */

@@ -15,8 +15,8 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
 static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 enum { N_STOPPING = sizeof stopping / sizeof *stopping };
 
-atomic_int tsr_stop_asked;
-atomic_int tsr_checkpoint_asked;
+atomic_int tsr_stop_requested;
+atomic_int tsr_checkpoint_requested;
 
 static atomic_long asked_at; /* seconds; 0: not yet */
 
@@ -28,7 +28,7 @@ static void ask_to_stop(int signal_number)
     clock_gettime(CLOCK_MONOTONIC, &now);
     long at = (long)now.tv_sec + 1;
     if (atomic_compare_exchange_strong(&asked_at, &before, at)) {
-        tsr_stop_asked = signal_number;
+        tsr_stop_requested = signal_number;
     } else if (at - before > 1 && signal_number != SIGXCPU) {
         signal(signal_number, SIG_DFL);
         raise(signal_number); /* comes when this handler returns */
@@ -38,7 +38,7 @@ static void ask_to_stop(int signal_number)
 static void ask_for_checkpoint(int signal_number)
 {
     (void)signal_number;
-    tsr_checkpoint_asked = 1;
+    tsr_checkpoint_requested = 1;
 }
 
 int tsr_hang_up_is_ignored(void)
@@ -48,7 +48,7 @@ int tsr_hang_up_is_ignored(void)
            hang_up.sa_handler == SIG_IGN;
 }
 
-void tsr_interrupt_hold(int hold)
+void tsr_interrupt_block(int hold)
 {
     sigset_t set;
     sigemptyset(&set);

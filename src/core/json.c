@@ -119,7 +119,7 @@ void tsr_json_integer(tsr_json *json, const char *key, long long value)
         fprintf(json->out, "%lld", value);
 }
 
-void tsr_json_truth(tsr_json *json, const char *key, int value)
+void tsr_json_boolean(tsr_json *json, const char *key, int value)
 {
     if (start(json, key, 0))
         fputs(value ? "true" : "false", json->out);
@@ -205,7 +205,7 @@ static const char *put_value(tsr_table *t, const char *values, va_list *list)
     } else if (conversion == 'i') {
         const int value = va_arg(*list, int);
         if (has_json)
-            tsr_json_truth(t->json, key, value);
+            tsr_json_boolean(t->json, key, value);
     } else if (conversion == 'd') {
         const long value =
             *end == 'l' ? va_arg(*list, long) : va_arg(*list, int);

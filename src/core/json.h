@@ -47,7 +47,7 @@ void tsr_json_number(tsr_json *json, const char *key, double value);
 void tsr_json_numbers(tsr_json *json, const char *key, int n,
                       const double *value);
 void tsr_json_integer(tsr_json *json, const char *key, long long value);
-void tsr_json_truth(tsr_json *json, const char *key, int value);
+void tsr_json_boolean(tsr_json *json, const char *key, int value);
 
 /* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);

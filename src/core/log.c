@@ -86,7 +86,7 @@ void tsr_log_free(tsr_log *log)
 }
 
 /* Without memory for it these lines are lost to the file, no more. */
-void tsr_log_hold(tsr_log *log)
+void tsr_log_buffer(tsr_log *log)
 {
     if (log != NULL && log->file == NULL && log->hold == NULL)
         log->hold = open_memstream(&log->held, &log->n_held);
@@ -157,7 +157,7 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    char *text = tsr_words_list(format, args); /* NULL: lost */
+    char *text = tsr_text_format_list(format, args); /* NULL: lost */
     va_end(args);
     if (text == NULL)
         return;
@@ -177,7 +177,7 @@ void tsr_log_set_brief(tsr_log *log, int is_brief)
         log->is_brief = is_brief && log->level < TSR_LOG_DEBUG;
 }
 
-void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text)
+void tsr_log_write_file(tsr_log *log, tsr_log_level level, const char *text)
 {
     if (log == NULL)
         return;

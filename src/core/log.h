@@ -24,7 +24,7 @@ tsr_log *tsr_log_new(FILE *stream, tsr_log_level level);
 void tsr_log_free(tsr_log *log);
 
 /* Remembers what comes until tsr_log_open, for its file. */
-void tsr_log_hold(tsr_log *log);
+void tsr_log_buffer(tsr_log *log);
 
 /* Also appends every message up to TSR_LOG_INFO, with the time in UTC, to the
  * file at `path`, those held first. Errors: TSR_E_IO (also for a symbolic
@@ -44,7 +44,7 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
 void tsr_log_set_brief(tsr_log *log, int is_brief);
 
 /* To the file alone, where there is one: what the stream is told otherwise. */
-void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text);
+void tsr_log_write_file(tsr_log *log, tsr_log_level level, const char *text);
 
 /* A progress line: on a terminal it replaces the one before it, elsewhere it is
  * an ordinary line. An empty text ends the line. Never goes to the file; silent

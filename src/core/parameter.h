@@ -30,7 +30,7 @@ typedef enum {
     TSR_STEP_WALK,       /* normal steps of theta */
     TSR_STEP_AXES,       /* normal steps of two parameters along the principal
                             axes of their covariance */
-    TSR_STEP_SHARE,      /* two weights share their sum anew */
+    TSR_STEP_PAIR,       /* two weights share their sum anew */
     TSR_STEP_CONDITIONAL /* its likelihood term, from a distribution close to
                             its conditional */
 } tsr_step_kind;
@@ -55,8 +55,9 @@ typedef struct {
     double gamma_k, rate; /* GAMMA: exponent k and rate */
     tsr_step_kind step;
     tsr_scope scope;
-    double seldom; /* the share of a chain's steps that pass it over, because a
-                      step on it costs much more than one on the structure */
+    double skip_fraction; /* the share of a chain's steps that pass it over,
+                      because a step on it costs much more than one on the
+                      structure */
 } tsr_parameter;
 
 double tsr_parameter_value(const tsr_parameter *parameter, double theta);

@@ -82,7 +82,7 @@ char *tsr_pool_print(tsr_pool *pool, const char *format, ...)
     return text;
 }
 
-void tsr_pool_drop(tsr_pool *pool, void *memory)
+void tsr_pool_free(tsr_pool *pool, void *memory)
 {
     if (memory == NULL)
         return;

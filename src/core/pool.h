@@ -51,7 +51,7 @@ char *tsr_pool_text(tsr_pool *pool, const char *text);
 char *tsr_pool_print(tsr_pool *pool, const char *format, ...) TSR_PRINTF(2, 3);
 
 /* Frees one allocation of the pool before the others; NULL is fine. */
-void tsr_pool_drop(tsr_pool *pool, void *memory);
+void tsr_pool_free(tsr_pool *pool, void *memory);
 
 /* TSR_E_NOMEM where any allocation since the last clear was refused. */
 tsr_status tsr_pool_check(const tsr_pool *pool, tsr_err *err);

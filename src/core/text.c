@@ -184,7 +184,7 @@ void tsr_words_begin(tsr_words *words)
     words->out = open_memstream(&words->text, &words->size);
 }
 
-void tsr_words_say(tsr_words *words, const char *format, ...)
+void tsr_words_add(tsr_words *words, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -220,7 +220,7 @@ tsr_status tsr_words_print(tsr_words *words, FILE *out, int indent,
     return TSR_OK;
 }
 
-char *tsr_words_list(const char *format, va_list list)
+char *tsr_text_format_list(const char *format, va_list list)
 {
     tsr_words words;
     tsr_words_begin(&words);
@@ -229,11 +229,11 @@ char *tsr_words_list(const char *format, va_list list)
     return tsr_words_end(&words);
 }
 
-char *tsr_words_of(const char *format, ...)
+char *tsr_text_format(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = tsr_words_list(format, list);
+    char *text = tsr_text_format_list(format, list);
     va_end(list);
     return text;
 }

@@ -62,7 +62,7 @@ typedef struct {
 } tsr_words;
 
 void tsr_words_begin(tsr_words *words);
-void tsr_words_say(tsr_words *words, const char *format, ...) TSR_PRINTF(2, 3);
+void tsr_words_add(tsr_words *words, const char *format, ...) TSR_PRINTF(2, 3);
 
 /* The text, which the caller frees; NULL: out of memory. */
 char *tsr_words_end(tsr_words *words);
@@ -73,7 +73,7 @@ tsr_status tsr_words_print(tsr_words *words, FILE *out, int indent,
                            const char *before, tsr_err *err);
 
 /* One sentence at once. */
-char *tsr_words_of(const char *format, ...) TSR_PRINTF(1, 2);
-char *tsr_words_list(const char *format, va_list list) TSR_PRINTF(1, 0);
+char *tsr_text_format(const char *format, ...) TSR_PRINTF(1, 2);
+char *tsr_text_format_list(const char *format, va_list list) TSR_PRINTF(1, 0);
 
 #endif

@@ -28,7 +28,7 @@ tsr_path tsr_path_in(const char *folder, const char *name)
     return path;
 }
 
-tsr_status tsr_file_expect(const char *path, tsr_err *err)
+tsr_status tsr_file_check_input(const char *path, tsr_err *err)
 {
     struct stat info;
     const int is_there = stat(path, &info) == 0;
@@ -91,7 +91,7 @@ static tsr_status read_stream(gzFile stream, const char *path, size_t most,
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err)
 {
-    TSR_TRY(tsr_file_read_most(path, (size_t)1 << 31, data, size, err));
+    TSR_TRY(tsr_file_read_limited(path, (size_t)1 << 31, data, size, err));
     if (*size > 0)
         return TSR_OK;
     free(*data);
@@ -100,12 +100,12 @@ tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                     is_of_shell(path) ? "; a pipe can be read only once" : "");
 }
 
-tsr_status tsr_file_read_most(const char *path, size_t most, char **data,
-                              size_t *size, tsr_err *err)
+tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
+                                 size_t *size, tsr_err *err)
 {
     *data = NULL;
     *size = 0;
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     errno = 0;
     gzFile stream = gzopen(path, "rbe");
     if (stream == NULL)
@@ -201,7 +201,7 @@ static int is_device(const char *path)
 /* A name beside `path` that no other process uses; caller frees. */
 static char *name_beside(const char *path)
 {
-    return tsr_words_of("%s.%ld.tmp", path, (long)getpid());
+    return tsr_text_format("%s.%ld.tmp", path, (long)getpid());
 }
 
 tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
@@ -355,8 +355,8 @@ tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
     if (folder == NULL)
         return tsr_fail(err, TSR_E_IO, "cannot find the current folder: %s",
                         strerror(errno));
-    *out = tsr_words_of("%s%s%s", folder,
-                        *path == '/' || *path == '\0' ? "" : "/", path);
+    *out = tsr_text_format("%s%s%s", folder,
+                           *path == '/' || *path == '\0' ? "" : "/", path);
     free(folder);
     return tsr_allocated(*out, err);
 }

@@ -24,7 +24,7 @@ tsr_path tsr_path_in(const char *folder, const char *name);
  * whoever writes into it; a pipe of the shell, which has its writer, is none.
  * To be called before any input is opened, which tells what is missing. Errors:
  * TSR_E_NOINPUT. */
-tsr_status tsr_file_expect(const char *path, tsr_err *err);
+tsr_status tsr_file_check_input(const char *path, tsr_err *err);
 
 /* Reads a file and, where its content is gzip, unpacks it. *data (caller frees)
  * ends in a NUL that *size does not count. Errors: TSR_E_NOINPUT (missing,
@@ -35,8 +35,8 @@ tsr_status tsr_file_read(const char *path, char **data, size_t *size,
 
 /* The same with another bound than 2 GiB, in bytes, a power of two; may be
  * empty. */
-tsr_status tsr_file_read_most(const char *path, size_t most, char **data,
-                              size_t *size, tsr_err *err);
+tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
+                                 size_t *size, tsr_err *err);
 
 /* Puts `size` bytes into the file at `path`: written beside it, synced and
  * renamed, so that a reader sees the old file or the new one and a crash leaves

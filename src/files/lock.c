@@ -155,7 +155,7 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
 
 tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out, tsr_err *err)
 {
-    char *name = tsr_words_of("%s/run.lock", directory);
+    char *name = tsr_text_format("%s/run.lock", directory);
     tsr_lock *lock = malloc(sizeof *lock);
     tsr_status status = TSR_OK;
 
@@ -194,7 +194,7 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
     memset(holder, 0, sizeof *holder);
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
         return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
-    char *name = tsr_words_of("%s/run.lock", directory);
+    char *name = tsr_text_format("%s/run.lock", directory);
     if (name == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
                         directory);

@@ -155,7 +155,7 @@ static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
                          const char *key, const tsr_field *field)
 {
     char expected[600], value[TSR_EXCERPT_SIZE];
-    tsr_field_expects(field, expected, sizeof expected);
+    tsr_field_expected(field, expected, sizeof expected);
     if (is_null(node))
         return REFUSE(r, node, key, "no value: expected %s", expected);
     if (node->type == YAML_SCALAR_NODE)
@@ -340,7 +340,7 @@ static tsr_status choose_kind(yaml_reader *r, yaml_node_t *node,
         return REFUSE(r, node, key, "expected one word, the %s, such as %s",
                       group->selector, group->kind(0).name);
     const tsr_status status =
-        tsr_field_choose(group, object, scalar(node), r->err);
+        tsr_field_set_kind(group, object, scalar(node), r->err);
     return status == TSR_OK ? TSR_OK : at_place(r, node, key, status);
 }
 
@@ -473,8 +473,8 @@ static tsr_status read_string(yaml_reader *r, yaml_node_t *node,
     const char *text = scalar(node);
     int joined =
         tsr_field_names_file(field, text) && *text != '\0' && *text != '/';
-    char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
-                              joined ? "/" : "", text);
+    char *copy = tsr_text_format("%s%s%s", joined ? r->folder : "",
+                                 joined ? "/" : "", text);
     TSR_TRY(tsr_allocated(copy, r->err));
     if (joined)
         shorten_path(copy);
@@ -786,7 +786,7 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
     size_t n = 0;
     yaml_reader r = {.source = path, .top = fields, .marks = marks, .err = err};
     tsr_status status =
-        tsr_file_read_most(path, FILE_MAX_BYTES, &text, &n, err);
+        tsr_file_read_limited(path, FILE_MAX_BYTES, &text, &n, err);
     if (status == TSR_E_DATA)
         status = tsr_wrap(err, TSR_E_CONFIG, "not a configuration");
     TSR_THEN(status, absolute_folder(path, &folder, err));
@@ -937,7 +937,7 @@ static void write_comment(FILE *out, const tsr_field *f, int indent)
     int is_choice =
         f->type == TSR_FIELD_CHOICE || f->type == TSR_FIELD_NUMBER_OR_WORD;
     if (is_choice)
-        tsr_field_expects(f, expected, sizeof expected);
+        tsr_field_expected(f, expected, sizeof expected);
     if (*doc == '\0' && *unit == '\0' && !is_choice)
         return;
     snprintf(text, sizeof text, "%s%s%s%s%s", doc,

@@ -263,8 +263,8 @@ void tsr_config_clear(tsr_config *config)
     config->path = NULL;
 }
 
-tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
-                            tsr_err *err)
+tsr_status tsr_config_locate_error(const tsr_config *config, tsr_status status,
+                                   tsr_err *err)
 {
     char key[256];
     if (status != TSR_E_CONFIG || config->path == NULL || err == NULL)
@@ -361,7 +361,7 @@ void tsr_config_data_name(const tsr_config *config, int number, size_t size,
  * What a configuration leaves open once it is read, and what of it cannot be.
  */
 
-const char *tsr_config_no_atoms(const tsr_config *config)
+const char *tsr_config_why_no_atoms(const tsr_config *config)
 {
     const tsr_structure_config *c = &config->structure;
     if (config->model_error.learn == TSR_LEARN_NONE)
@@ -378,7 +378,7 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     const tsr_config *c = config;
     const tsr_structure_config *s = &c->structure;
     const tsr_start_config *start = s->starts.item;
-    const char *unknown = tsr_config_no_atoms(c);
+    const char *unknown = tsr_config_why_no_atoms(c);
     const int is_atoms = s->bodies == TSR_CONFIG_ATOMS;
     const struct {
         int is_wrong;
@@ -499,11 +499,11 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     settle_moves(config);
     config->path = strdup(path);
     if (config->name == NULL)
-        config->name = tsr_words_of("%.*s", (int)n, base);
+        config->name = tsr_text_format("%.*s", (int)n, base);
     if (config->output.directory == NULL && config->name != NULL)
-        config->output.directory = tsr_words_of("runs/%s", config->name);
+        config->output.directory = tsr_text_format("runs/%s", config->name);
     if (config->path == NULL || config->name == NULL ||
         config->output.directory == NULL)
         return tsr_no_memory(err);
-    return tsr_config_blame(config, tsr_config_check(config, err), err);
+    return tsr_config_locate_error(config, tsr_config_check(config, err), err);
 }

@@ -111,13 +111,13 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
 /* Why a run does not know the curves of its molecule's atoms; NULL: it does,
  * where its file has them. */
-const char *tsr_config_no_atoms(const tsr_config *config);
+const char *tsr_config_why_no_atoms(const tsr_config *config);
 
 /* Where a status found later says that the configuration is wrong, puts before
  * the message where the key was given with which it begins ("structure.d_max:
  * ..."), else the file's name. Returns the status. */
-tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
-                            tsr_err *err);
+tsr_status tsr_config_locate_error(const tsr_config *config, tsr_status status,
+                                   tsr_err *err);
 
 /* Where the configuration has the path of the file of an entry of `data:`, NULL
  * in it where none is given; NULL: entries of that kind have no file. */

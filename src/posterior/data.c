@@ -300,9 +300,10 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     return status;
 }
 
-tsr_status tsr_data_again(const tsr_config *config,
-                          const tsr_molecule *molecule, const tsr_data *data,
-                          tsr_likelihood **out, tsr_err *err)
+tsr_status tsr_data_copy_likelihood(const tsr_config *config,
+                                    const tsr_molecule *molecule,
+                                    const tsr_data *data, tsr_likelihood **out,
+                                    tsr_err *err)
 {
     int n = 0;
     tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
@@ -388,8 +389,8 @@ static int list_data(tsr_data *data, const tsr_likelihood *l,
     return n;
 }
 
-tsr_status tsr_data_fit(tsr_data *data, const tsr_likelihood *likelihood,
-                        const double *partial, tsr_err *err)
+tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
+                              const double *partial, tsr_err *err)
 {
     const tsr_likelihood *l = likelihood;
     tsr_pool room = {0};

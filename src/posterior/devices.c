@@ -49,7 +49,7 @@ static tsr_status make_engine(const tsr_setup *setup,
 /* ---- profiles of single conformations ---- */
 
 /* A system of the engine, for one thread at a time. */
-struct tsr_seat {
+struct tsr_profiler_slot {
     tsr_batch *batch;
     double (*place)[3]; /* [particles] */
     int is_taken;
@@ -526,8 +526,8 @@ static tsr_status make_target(const tsr_config *config, tsr_log *log,
     tsr_atom_target *t = &s->atoms;
     const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
     tsr_device *device = s->devices.device[0];
-    TSR_TRY(
-        tsr_data_again(config, &s->molecule, &s->data, &t->likelihood, err));
+    TSR_TRY(tsr_data_copy_likelihood(config, &s->molecule, &s->data,
+                                     &t->likelihood, err));
     TSR_TRY(test_waves(s, err));
     TSR_TRY(make_particles(s, t->likelihood, log, err));
     if (device != NULL)
@@ -535,8 +535,8 @@ static tsr_status make_target(const tsr_config *config, tsr_log *log,
     TSR_TRY(make_profiler(s->molecule.topology, t->likelihood, t->engine, n + 1,
                           &t->profiler, err));
     TSR_TRY(check_profiler(s, &t->profiler, partial, NULL, err));
-    return tsr_setup_model_error(config, t->likelihood, &t->profiler, log, s,
-                                 err);
+    return tsr_setup_learn_model_error(config, t->likelihood, &t->profiler, log,
+                                       s, err);
 }
 
 /* Where they are, and bodies make the steps: a likelihood of all atoms' curves
@@ -574,11 +574,12 @@ static tsr_status take_model(const tsr_config *config, tsr_log *log,
     tsr_profiler own;
     tsr_status status = make_profiler(s->molecule.topology, l,
                                       s->devices.share[0].engine, 1, &own, err);
-    TSR_THEN(status, tsr_setup_model_error(config, l, &own, log, s, err));
+    TSR_THEN(status, tsr_setup_learn_model_error(config, l, &own, log, s, err));
     TSR_THEN(status, take_atoms(config, log, s, partial, err));
     tsr_profiler *of = s->target.all_atom != NULL ? &s->atoms.profiler : &own;
     TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
-    TSR_THEN(status, tsr_data_fit(&s->data, of->likelihood, partial, err));
+    TSR_THEN(status,
+             tsr_data_fit_rigid(&s->data, of->likelihood, partial, err));
     clear_profiler(&own);
     return status;
 }
@@ -652,7 +653,7 @@ static int moves_atoms(const tsr_config *config, const tsr_devices *v)
 {
     return v->device[0] != NULL &&
            (v->choice == TSR_ENGINE_PLANE_WAVES ||
-            tsr_config_no_atoms(config) != NULL ||
+            tsr_config_why_no_atoms(config) != NULL ||
             (v->choice == TSR_ENGINE_AUTO && has_gpu(v)));
 }
 
@@ -699,7 +700,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     tsr_status status = open_all(config, log, s, err);
     TSR_THEN(status, make_engines(config, n_chain, log, s, err));
     if (status != TSR_OK)
-        return tsr_config_blame(config, status, err);
+        return tsr_config_locate_error(config, status, err);
     if (s->n_thread < v->n) {
         if (config->device.threads.word < 0)
             tsr_info(log, "%d threads instead of %d: one for each device", v->n,

@@ -133,7 +133,7 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
     for (long i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted;
-        if (tsr_stop_asked)
+        if (tsr_stop_requested)
             return tsr_fail(err, TSR_E_INTERRUPTED, "interrupted while %s",
                             what);
         tsr_chain_propose(chain, &ask);
@@ -202,14 +202,14 @@ static void set_nodes(lesson *x)
 static void name_view(const lesson *x, tsr_words *words)
 {
     if (x->of.view > 0)
-        tsr_words_say(words, "; ");
+        tsr_words_add(words, "; ");
     if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
         return;
     if (probe_of(x)->is_neutron)
-        tsr_words_say(words, "of neutrons in %.4g %% D2O ",
+        tsr_words_add(words, "of neutrons in %.4g %% D2O ",
                       100.0 * x->l->view[x->of.view].d2o);
     else
-        tsr_words_say(words, "of X-rays ");
+        tsr_words_add(words, "of X-rays ");
 }
 
 static void describe(const lesson *x, int n_error, const double *before,
@@ -217,7 +217,7 @@ static void describe(const lesson *x, int n_error, const double *before,
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
     name_view(x, words);
-    tsr_words_say(words, "over %d conformation%s %s by", x->of.n,
+    tsr_words_add(words, "over %d conformation%s %s by", x->of.n,
                   x->has_chains ? "s of chains"
                   : x->of.n > 1 ? "s of the prior"
                                 : "",
@@ -232,15 +232,15 @@ static void describe(const lesson *x, int n_error, const double *before,
             tsr_examples_percent(&x->of, after, edge[k], edge[k + 1]);
         if (isnan(b))
             break;
-        tsr_words_say(words, "%s %.2g -> %.2g %% (q %g to %g)",
+        tsr_words_add(words, "%s %.2g -> %.2g %% (q %g to %g)",
                       k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
     }
-    tsr_words_say(words, " before -> after the correction by their ratio; ");
+    tsr_words_add(words, " before -> after the correction by their ratio; ");
     if (n_error > 0)
-        tsr_words_say(words, "what is left is integrated out in %d components",
+        tsr_words_add(words, "what is left is integrated out in %d components",
                       n_error);
     else
-        tsr_words_say(words, "what is left is not in the likelihood");
+        tsr_words_add(words, "what is left is not in the likelihood");
 }
 
 /* ---- the whole ---- */
@@ -361,9 +361,9 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
         return tsr_fail(err, status, "%s", why.message);
     name_view(x, words);
     if (x->has_chains)
-        tsr_words_say(words, "all stays as before: %s", why.message);
+        tsr_words_add(words, "all stays as before: %s", why.message);
     else
-        tsr_words_say(words, "it is not known");
+        tsr_words_add(words, "it is not known");
     tsr_warn(log, "model error: %s: %s",
              x->has_chains ? "what was learnt before stays"
                            : "curves of neutrons stay those of the bodies",
@@ -428,16 +428,16 @@ static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
     return status;
 }
 
-tsr_status tsr_setup_model_error(const tsr_config *config,
-                                 tsr_likelihood *likelihood,
-                                 tsr_profiler *profiler, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_learn_model_error(const tsr_config *config,
+                                       tsr_likelihood *likelihood,
+                                       tsr_profiler *profiler, tsr_log *log,
+                                       tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
     tsr_likelihood *l = likelihood;
     char **text = &s->data.model_error;
     const double begin = tsr_clock_s();
-    const char *why = tsr_config_no_atoms(config);
+    const char *why = tsr_config_why_no_atoms(config);
     tsr_atom_curves *curves = NULL;
     tsr_err reason;
     int n_cut = 0;
@@ -483,9 +483,10 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
 
 /* ---- learning again ---- */
 
-tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_all_atom_example *example,
-                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
+                                         const tsr_all_atom_example *example,
+                                         tsr_log *log, tsr_setup *setup,
+                                         tsr_err *err)
 {
     tsr_likelihood *l = setup->data.likelihood;
     lesson x = {.s = setup,
@@ -516,9 +517,9 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     return status;
 }
 
-tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
-                                   tsr_sampler *sampler, int last,
-                                   tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
+                                         tsr_sampler *sampler, int last,
+                                         tsr_setup *setup, tsr_err *err)
 {
     /* fewer would say too little, and more hardly more */
     enum { FEWEST = 8, ENOUGH = 256 };
@@ -538,8 +539,9 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
                 list[n++] = tsr_all_atom_chain_example(all_atom, k);
     }
     tsr_status status =
-        n < FEWEST ? TSR_OK
-                   : tsr_setup_learn_again(config, n, list, log, setup, err);
+        n < FEWEST
+            ? TSR_OK
+            : tsr_setup_relearn_model_error(config, n, list, log, setup, err);
     for (int c = 0; c < setup->n_chain; c++)
         tsr_all_atom_chain_set_learning(tsr_sampler_all_atom_chain(sampler, c),
                                         !last);

@@ -23,7 +23,7 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
     for (int k = 0; k < 3; k++) {
         if (folder[k] == NULL)
             continue;
-        *path = tsr_words_of("%s/%s", folder[k], name);
+        *path = tsr_text_format("%s/%s", folder[k], name);
         TSR_TRY(tsr_allocated(*path, err));
         if (access(*path, R_OK) == 0)
             return TSR_OK;

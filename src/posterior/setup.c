@@ -165,7 +165,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     const tsr_likelihood *l = s->data.likelihood;
     TSR_THEN(status, check_temperatures(o, l, err));
     if (status != TSR_OK)
-        return tsr_config_blame(config, status, err);
+        return tsr_config_locate_error(config, status, err);
     s->n_thread = config->device.threads.word < 0
                       ? (int)config->device.threads.number
                       : processors();

@@ -53,8 +53,8 @@ typedef struct {
     const tsr_likelihood *likelihood; /* NULL: not made */
     const tsr_topology *topology;
     pthread_mutex_t lock;
-    int n;                 /* 0: direct sums in double precision */
-    struct tsr_seat *seat; /* [n] systems of the engine */
+    int n;                          /* 0: direct sums in double precision */
+    struct tsr_profiler_slot *seat; /* [n] systems of the engine */
 } tsr_profiler;
 
 /* Where draws are of all atoms: these, with water that rides along. Chains move
@@ -120,11 +120,11 @@ char *tsr_data_rigid_text(const tsr_data *data);
 
 /* In warm-up, between two steps: the bodies' error learnt again from where the
  * coldest replicas were since the last time; computes all chains afresh. last:
- * there will be no other. Errors: those of tsr_setup_learn_again and
+ * there will be no other. Errors: those of tsr_setup_relearn_model_error and
  * tsr_sampler_refresh. */
-tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
-                                   tsr_sampler *sampler, int last,
-                                   tsr_setup *setup, tsr_err *err);
+tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
+                                         tsr_sampler *sampler, int last,
+                                         tsr_setup *setup, tsr_err *err);
 
 /* The model's error learnt anew from n examples of what chains came to
  * (sampler/all_atom_chain.h): for the bodies that propose draws of all atoms,
@@ -132,9 +132,10 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
  * tsr_sampler_refresh. A ratio that is not positive leaves correction and error
  * of its curve as they are; the log says so. Errors: as of learning them first.
  */
-tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_all_atom_example *example,
-                                 tsr_log *log, tsr_setup *setup, tsr_err *err);
+tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
+                                         const tsr_all_atom_example *example,
+                                         tsr_log *log, tsr_setup *setup,
+                                         tsr_err *err);
 
 /* partial [n_pair][n_q] out, of all probes, from all atoms, S_ab included;
  * components that c1 and c2 do not need are folded into the others. six
@@ -165,15 +166,16 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
 void tsr_data_clear(tsr_data *data);
 
 /* A likelihood of the same data with terms of its own. */
-tsr_status tsr_data_again(const tsr_config *config,
-                          const tsr_molecule *molecule, const tsr_data *data,
-                          tsr_likelihood **out, tsr_err *err);
+tsr_status tsr_data_copy_likelihood(const tsr_config *config,
+                                    const tsr_molecule *molecule,
+                                    const tsr_data *data, tsr_likelihood **out,
+                                    tsr_err *err);
 
 /* Fits the first conformation to the curves, rigid: data->rigid, and the
  * `start` of a likelihood's terms. partial [n_pair][n_q]: its profiles, as that
  * likelihood takes them. Errors: TSR_E_NOMEM. */
-tsr_status tsr_data_fit(tsr_data *data, const tsr_likelihood *likelihood,
-                        const double *partial, tsr_err *err);
+tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
+                              const double *partial, tsr_err *err);
 
 void tsr_devices_clear(tsr_devices *devices);
 void tsr_atoms_clear(tsr_atom_target *atoms);
@@ -189,9 +191,9 @@ tsr_status tsr_profiler_run(void *profiler,
  * likelihood. Where there is nothing to learn it from the log says so. Errors:
  * TSR_E_NOMEM, those of the engine, of tsr_chain_new and of
  * tsr_likelihood_correct. */
-tsr_status tsr_setup_model_error(const tsr_config *config,
-                                 tsr_likelihood *likelihood,
-                                 tsr_profiler *profiler, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err);
+tsr_status tsr_setup_learn_model_error(const tsr_config *config,
+                                       tsr_likelihood *likelihood,
+                                       tsr_profiler *profiler, tsr_log *log,
+                                       tsr_setup *setup, tsr_err *err);
 
 #endif

@@ -193,7 +193,7 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
                         path, run->n_warm, where_it_stands(run, stands));
     if (run->directory != NULL &&
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
-        run->has_place = 1;
+        run->has_checkpoint = 1;
         run->progress = at.progress;
     }
     tsr_run_checkpoint_clear(&at);
@@ -225,7 +225,7 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
         run->trace_path = tsr_run_directory_file(path, "trace.h5");
         TSR_TRY(tsr_allocated(run->directory, err));
     } else {
-        TSR_TRY(tsr_file_expect(path, err));
+        TSR_TRY(tsr_file_check_input(path, err));
         run->trace_path = strdup(path);
     }
     TSR_TRY(tsr_allocated(run->trace_path, err));

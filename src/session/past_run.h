@@ -20,7 +20,7 @@ typedef struct {
     int n_chain, n_draw; /* of the posterior */
     int n_warm;          /* draws of warm-up */
     long asked;          /* draws a chain, at most; 0: not known */
-    int has_place;
+    int has_checkpoint;
     tsr_run_progress
         progress;    /* of the newest checkpoint, where that is there */
     int is_finished; /* before all of them: converged, or out of time */

@@ -125,7 +125,7 @@ double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
 static const tsr_checkpoint_field fields[] = {
     FIELD("place/warmup", LONG, progress.warmup),
     FIELD("place/draws", LONG, progress.draws),
-    FIELD("place/next_look", LONG, progress.next_look),
+    FIELD("place/next_look", LONG, progress.next_check),
     FIELD("place/is_finished", INT, progress.is_finished),
     FIELD("place/is_converged", INT, progress.is_converged),
     FIELD("place/expected", LONG, progress.expected),
@@ -166,7 +166,7 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
     const char *text = checkpoint->text;
     tsr_checkpoint_writer *w = NULL;
     char hash[32];
-    char *path = tsr_words_of("%s/%s", directory, TSR_CHECKPOINT_NAME);
+    char *path = tsr_text_format("%s/%s", directory, TSR_CHECKPOINT_NAME);
     snprintf(hash, sizeof hash, "%016llx",
              (unsigned long long)tsr_checksum(0, text, strlen(text)));
     tsr_status status = tsr_allocated(path, err);

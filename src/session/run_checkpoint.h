@@ -9,7 +9,7 @@
 /* How far a run is. Draws are counted a chain. */
 typedef struct {
     long warmup, draws;          /* stored so far */
-    long next_look;              /* of --until, at so many draws */
+    long next_check;             /* of --until, at so many draws */
     int is_finished;             /* all draws, time over, or converged */
     int is_converged;            /* as asked, at the last look */
     long expected;               /* of both, that it takes; 0: not known */

@@ -20,7 +20,7 @@
 
 char *tsr_run_directory_file(const char *directory, const char *name)
 {
-    return tsr_words_of("%s/%s", directory, name);
+    return tsr_text_format("%s/%s", directory, name);
 }
 
 int tsr_run_directory_has(const char *directory, const char *name)
@@ -131,7 +131,7 @@ static tsr_status check_writable(const char *directory, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
+tsr_status tsr_run_directory_require(const char *directory, tsr_err *err)
 {
     char word[TSR_SHELL_SIZE];
     struct stat info;
@@ -308,15 +308,15 @@ static tsr_status look(const char *directory, int *is_new, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
-                                    tsr_err *err)
+tsr_status tsr_run_directory_recover(const char *directory, int *is_new,
+                                     tsr_err *err)
 {
     struct stat info;
     tsr_status status = TSR_OK;
     if (lstat(tsr_path_in(directory, "input").text, &info) != 0) {
         char *waiting = find_waiting(directory);
         if (waiting != NULL)
-            status = tsr_run_inputs_place(directory, waiting, err);
+            status = tsr_run_inputs_commit(directory, waiting, err);
         free(waiting);
     }
     sweep(directory);
@@ -357,8 +357,8 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     return status;
 }
 
-tsr_status tsr_run_directory_claim(const char *directory, const char *text,
-                                   tsr_err *err)
+tsr_status tsr_run_directory_write_config(const char *directory,
+                                          const char *text, tsr_err *err)
 {
     int is_taken = 0;
     return tsr_file_create(tsr_path_in(directory, "config.yaml").text, text,
@@ -400,8 +400,8 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
-                                  tsr_err *err)
+tsr_status tsr_run_directory_write_model(const char *directory,
+                                         const tsr_setup *setup, tsr_err *err)
 {
     return tsr_model_atoms_write(
         setup->molecule.model, tsr_path_in(directory, "model.pdb").text,
@@ -540,8 +540,8 @@ tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
     return status;
 }
 
-tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
-                                tsr_err *err)
+tsr_status tsr_run_inputs_commit(const char *directory, const char *waiting,
+                                 tsr_err *err)
 {
     const tsr_path path = tsr_path_in(directory, "input");
     if (rename(waiting, path.text) != 0)

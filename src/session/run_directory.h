@@ -30,22 +30,22 @@ void tsr_run_directory_undo(const char *directory, int is_claimed,
                             int n_folder);
 
 /* Step 3: makes config.yaml with `text`. Errors: TSR_E_IO. */
-tsr_status tsr_run_directory_claim(const char *directory, const char *text,
-                                   tsr_err *err);
+tsr_status tsr_run_directory_write_config(const char *directory,
+                                          const char *text, tsr_err *err);
 
 /* For who takes a run up again and holds its lock: finishes step 4, and takes
  * away what a process that is dead left under temporary names. *is_new: no file
  * is there that is made from step 5 on. Errors: TSR_E_IO (also where one of
  * these is a symbolic link). */
-tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
-                                    tsr_err *err);
+tsr_status tsr_run_directory_recover(const char *directory, int *is_new,
+                                     tsr_err *err);
 
 /* Removes a folder and the files in it; one with a folder in it stays. */
 void tsr_run_directory_remove(const char *path);
 
 /* Is that a run's folder? Errors: TSR_E_NOINPUT (it is not there, or holds no
  * config.yaml). */
-tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err);
+tsr_status tsr_run_directory_require(const char *directory, tsr_err *err);
 
 /* directory/name, caller frees; NULL: out of memory. */
 char *tsr_run_directory_file(const char *directory, const char *name);
@@ -54,8 +54,8 @@ char *tsr_run_directory_file(const char *directory, const char *name);
 int tsr_run_directory_has(const char *directory, const char *name);
 
 /* Writes model.pdb. Errors: TSR_E_IO. */
-tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
-                                  tsr_err *err);
+tsr_status tsr_run_directory_write_model(const char *directory,
+                                         const tsr_setup *setup, tsr_err *err);
 
 /* The config as YAML text: every key, with defaults; caller frees. */
 tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err);
@@ -75,7 +75,7 @@ tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
                                char **waiting, tsr_err *err);
 
 /* Makes that folder DIRECTORY/input. Errors: TSR_E_IO. */
-tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
-                                tsr_err *err);
+tsr_status tsr_run_inputs_commit(const char *directory, const char *waiting,
+                                 tsr_err *err);
 
 #endif

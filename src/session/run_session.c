@@ -385,13 +385,13 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
             trajectory_options(s->config), &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
-                             &tsr_stop_asked, &s->sampler, err));
+                             &tsr_stop_requested, &s->sampler, err));
     TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
-        return tsr_config_blame(s->config, status, err);
+        return tsr_config_locate_error(s->config, status, err);
     tsr_sampler_set_trajectory_writer(s->sampler, s->writer);
     s->identity = tsr_run_identity_of(setup);
-    s->progress.next_look = 100;
+    s->progress.next_check = 100;
     s->progress.start_chi2 =
         setup->target.n_group > 0
             ? setup->starts.first_chi2
@@ -497,7 +497,7 @@ static tsr_status make_draws(tsr_session *s, tsr_err *err)
     if (s->writer != NULL)
         TSR_TRY(tsr_trajectory_writer_create(s->writer, s->directory, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
-    tsr_draw_log_drop(s->draws);
+    tsr_draw_log_remove(s->draws);
     return TSR_OK;
 }
 
@@ -505,7 +505,7 @@ static tsr_status make_draws(tsr_session *s, tsr_err *err)
  * it is, the others can be made again, and a trace without one holds draws. */
 static tsr_status make_files(tsr_session *s, tsr_err *err)
 {
-    TSR_TRY(tsr_run_directory_fill(s->directory, s->setup, err));
+    TSR_TRY(tsr_run_directory_write_model(s->directory, s->setup, err));
     TSR_TRY(open_log(s, err));
     TSR_TRY(write_checkpoint(s, err));
     return make_draws(s, err);
@@ -520,10 +520,10 @@ tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
     tsr_status status =
         tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
     TSR_THEN(status,
-             tsr_run_directory_claim(s->directory, s->config_text, err));
+             tsr_run_directory_write_config(s->directory, s->config_text, err));
     const int is_claimed = status == TSR_OK;
     if (is_claimed && waiting != NULL)
-        status = tsr_run_inputs_place(s->directory, waiting, err);
+        status = tsr_run_inputs_commit(s->directory, waiting, err);
     TSR_THEN(status, make_files(s, err));
     if (status != TSR_OK) {
         if (waiting != NULL)
@@ -567,7 +567,7 @@ static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
             keep != NULL ? keep[TSR_DRAWN_KEPT] : -1, err);
     tsr_draw_records_close(&log);
     if (status == TSR_OK)
-        tsr_draw_log_drop(s->draws);
+        tsr_draw_log_remove(s->draws);
     return status;
 }
 
@@ -610,7 +610,7 @@ static int place_is_sound(const tsr_session *s)
     const tsr_run_progress *p = &s->progress;
     const double draws = (double)p->warmup + (double)p->draws;
     return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
-           p->draws >= 0 && p->next_look > 0 &&
+           p->draws >= 0 && p->next_check > 0 &&
            draws * (double)tsr_run_draw_steps(s->config, &s->identity) +
                    (double)steps_of_starts(s) ==
                (double)p->steps;
@@ -716,7 +716,8 @@ tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err)
 {
     char word[TSR_SHELL_SIZE];
-    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
+    if (!tsr_stop_requested ||
+        (status != TSR_OK && status != TSR_E_INTERRUPTED))
         return status;
     if (session->lock != NULL) /* it is resumed */
         return tsr_fail(
@@ -734,9 +735,9 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
     tsr_session *s = session;
     tsr_config *c = s->config;
     /* Refused before the work, and again when the folder is made. */
-    TSR_TRY(tsr_config_blame(
+    TSR_TRY(tsr_config_locate_error(
         c, tsr_run_directory_check(c->output.directory, err), err));
-    TSR_TRY(tsr_config_blame(
+    TSR_TRY(tsr_config_locate_error(
         c, tsr_until_parse(c->sampler.until, &s->until, err), err));
     return tsr_session_check_stop(
         s, tsr_setup_read(c, 1, s->log, s->setup, err), err);
@@ -760,7 +761,7 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
     tell_size(s->config, s->setup, s->log);
     status = tsr_session_sample(s, err);
     if (status != TSR_OK)
-        tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
+        tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
     return status;
 }
 
@@ -858,7 +859,7 @@ static void expect(progress *p, tsr_session *s, double far)
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
     const double needed = far * (double)s->progress.draws;
     const long draws =
-        (long)fmin(most, fmax(needed, (double)s->progress.next_look));
+        (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
     snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
@@ -881,9 +882,9 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
     double far;
     long done = s->progress.draws;
     if (!tsr_until_is_set(&s->until) ||
-        (done < s->progress.next_look && !is_over(s)))
+        (done < s->progress.next_check && !is_over(s)))
         return TSR_OK;
-    s->progress.next_look = look_after(done);
+    s->progress.next_check = look_after(done);
     tsr_status status =
         tsr_until_check(&s->until, s->trace_path, &far, worst, err);
     s->progress.is_converged = status == TSR_OK && far <= 1.0;
@@ -965,9 +966,9 @@ static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 /* A checkpoint on request (SIGUSR1), between epochs: of the last one. */
 static tsr_status answer_request(tsr_session *s, tsr_err *err)
 {
-    if (!tsr_checkpoint_asked)
+    if (!tsr_checkpoint_requested)
         return TSR_OK;
-    tsr_checkpoint_asked = 0;
+    tsr_checkpoint_requested = 0;
     tsr_status status = write_checkpoint(s, err);
     s->is_broken |= status != TSR_OK;
     if (status == TSR_OK) {
@@ -1003,8 +1004,8 @@ static tsr_status give_lesson(tsr_session *s, long done, long total,
 {
     const int is_first = done == total / 4, is_last = done == 3 * total / 4;
     if (!is_first || is_last)
-        return tsr_setup_follow_chains(s->config, s->log, s->sampler, is_last,
-                                       s->setup, err);
+        return tsr_setup_relearn_from_chains(s->config, s->log, s->sampler,
+                                             is_last, s->setup, err);
     for (int c = 0; c < s->setup->n_chain; c++)
         tsr_all_atom_chain_set_learning(
             tsr_sampler_all_atom_chain(s->sampler, c), 1);
@@ -1040,9 +1041,9 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         s->progress.expected = (warm ? total : s->progress.warmup) +
                                tsr_sampler_draws(&s->config->sampler);
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
-    while (s->progress.next_look <= s->progress.draws) /* --until is new */
-        s->progress.next_look = look_after(s->progress.next_look);
-    while (*done < total && status == TSR_OK && !tsr_stop_asked &&
+    while (s->progress.next_check <= s->progress.draws) /* --until is new */
+        s->progress.next_check = look_after(s->progress.next_check);
+    while (*done < total && status == TSR_OK && !tsr_stop_requested &&
            (warm || (!s->progress.is_converged && !is_over(s)))) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
@@ -1056,8 +1057,8 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         if (n > epoch - *done % epoch)
             n = epoch - *done % epoch;
         if (!warm && tsr_until_is_set(&s->until) &&
-            n > s->progress.next_look - *done)
-            n = s->progress.next_look -
+            n > s->progress.next_check - *done)
+            n = s->progress.next_check -
                 *done; /* so that time decides nothing */
         double before = tsr_clock_s();
         TSR_THEN(status, advance(s, warm, (int)n, &p, err));
@@ -1135,7 +1136,7 @@ static tsr_status populate(tsr_session *s, tsr_err *err)
     s->progress.seconds += tsr_clock_s() - before;
     s->progress.steps += steps_of_starts(s);
     tsr_log_progress(s->log, "");
-    if (status != TSR_OK || tsr_stop_asked)
+    if (status != TSR_OK || tsr_stop_requested)
         return status;
     tell_population(s, tsr_clock_s() - before);
     return make_trace(s, err);
@@ -1147,7 +1148,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     double began = tsr_clock_s();
     if (s->progress.warmup == 0 && s->progress.draws == 0)
         TSR_TRY(populate(s, err));
-    if (tsr_stop_asked)
+    if (tsr_stop_requested)
         return TSR_OK;
     const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
@@ -1160,7 +1161,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
                          "would leave scale and background open");
     if (had_warmup)
         TSR_TRY(draw_phase(s, 1, err));
-    if (tsr_stop_asked)
+    if (tsr_stop_requested)
         return TSR_OK;
     if (had_warmup)
         TSR_TRY(tsr_sampler_average_warmup(s->sampler, err));
@@ -1169,7 +1170,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     if (s->progress.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
     TSR_TRY(draw_phase(s, 0, err));
-    if (!tsr_stop_asked) {
+    if (!tsr_stop_requested) {
         tell_moves(s->setup, s->sampler, s->log);
         tell_ladder(s->setup, s->sampler, s->log);
         tell_atoms(s->sampler, s->log);
@@ -1188,8 +1189,8 @@ static void ignore(void *context, const tsr_progress *now)
     (void)now;
 }
 
-tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
-                           double *each, tsr_err *err)
+tsr_status tsr_session_estimate(tsr_session *session, double seconds,
+                                double *start, double *each, tsr_err *err)
 {
     tsr_session *s = session;
     const tsr_sampler_options *o = &s->config->sampler;
@@ -1265,7 +1266,7 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     if (!s->is_broken)
         closed = close_files(s, status == TSR_OK ? err : NULL);
     TSR_THEN(status, closed);
-    if (status == TSR_OK && tsr_stop_asked && !s->progress.is_finished) {
+    if (status == TSR_OK && tsr_stop_requested && !s->progress.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];
         tsr_sampler_draws_text(&s->config->sampler, s->progress.draws, draws);
         return tsr_fail(err, TSR_E_INTERRUPTED,

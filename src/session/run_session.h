@@ -81,8 +81,8 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
  * nothing is kept or written. *start: s to prepare; *each: s a draw of all
  * chains, or of warm-up. After tsr_setup_engine; the session cannot be run
  * afterwards. Errors: those of tsr_session_prepare and of drawing. */
-tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
-                           double *each, tsr_err *err);
+tsr_status tsr_session_estimate(tsr_session *session, double seconds,
+                                double *start, double *each, tsr_err *err);
 
 /* Record and sampler at the start. Config and setup are borrowed. */
 tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err);

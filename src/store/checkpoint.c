@@ -26,7 +26,7 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
     *out = NULL;
     message[0] = '\0';
     for (int i = 0; i < 2; i++) {
-        char *path = tsr_words_of("%s%s", directory, end[i]);
+        char *path = tsr_text_format("%s%s", directory, end[i]);
         if (path == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'",
                             directory);

@@ -42,7 +42,7 @@ tsr_status tsr_draw_log_new(const char *directory, tsr_draw_log **out,
                             tsr_err *err)
 {
     tsr_draw_log *log = calloc(1, sizeof *log);
-    char *path = tsr_words_of("%s/%s", directory, TSR_DRAW_LOG_NAME);
+    char *path = tsr_text_format("%s/%s", directory, TSR_DRAW_LOG_NAME);
 
     *out = log;
     if (log == NULL || path == NULL) {
@@ -117,7 +117,7 @@ tsr_status tsr_draw_log_sync(tsr_draw_log *log, tsr_err *err)
     return TSR_OK;
 }
 
-void tsr_draw_log_drop(tsr_draw_log *log)
+void tsr_draw_log_remove(tsr_draw_log *log)
 {
     if (log->fd >= 0)
         close(log->fd);
@@ -150,7 +150,7 @@ static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
         head.n < 1 || head.n > INT_MAX || head.n_chain < 1 ||
         head.n_chain > SHRT_MAX || head.n_state < 1 || head.n_state > SHRT_MAX)
         return 0;
-    *r = (tsr_draw_record){.kind = (tsr_drawn)head.kind,
+    *r = (tsr_draw_record){.kind = (tsr_draw_kind)head.kind,
                            .first = (long)head.first,
                            .n = (long)head.n,
                            .n_chain = (int)head.n_chain,
@@ -172,9 +172,10 @@ tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
     size_t room = 0;
 
     *log = (tsr_draw_records){.fd = -1};
-    log->path = slash == NULL ? strdup(TSR_DRAW_LOG_NAME)
-                              : tsr_words_of("%.*s/%s", (int)(slash - beside),
-                                             beside, TSR_DRAW_LOG_NAME);
+    log->path = slash == NULL
+                    ? strdup(TSR_DRAW_LOG_NAME)
+                    : tsr_text_format("%.*s/%s", (int)(slash - beside), beside,
+                                      TSR_DRAW_LOG_NAME);
     TSR_TRY(tsr_allocated(log->path, err));
     log->fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (log->fd < 0 && (errno == ENOENT || errno == ENOTDIR))

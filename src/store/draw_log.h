@@ -31,10 +31,10 @@ typedef enum {
     TSR_DRAWN_KEPT,
     TSR_DRAWN_FRAMES,
     TSR_DRAWN_N_KIND
-} tsr_drawn;
+} tsr_draw_kind;
 
 typedef struct {
-    tsr_drawn kind;
+    tsr_draw_kind kind;
     long first, n;        /* number of the first draw or frame; how many */
     int n_chain, n_state; /* parts; 1 and 1 of draws */
     size_t size;          /* bytes of a part, without its checksum */
@@ -63,7 +63,7 @@ tsr_status tsr_draw_log_sync(tsr_draw_log *log, tsr_err *err);
 
 /* Removes the file, whose draws trace.h5 and the trajectories hold; the next
  * record begins a new one. */
-void tsr_draw_log_drop(tsr_draw_log *log);
+void tsr_draw_log_remove(tsr_draw_log *log);
 
 /* NULL is fine; the file stays. */
 void tsr_draw_log_free(tsr_draw_log *log);

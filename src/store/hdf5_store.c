@@ -522,8 +522,8 @@ tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err)
  * the place of the one before it at once: at no moment is there none. */
 static int keep_previous(const char *path)
 {
-    char *name = tsr_words_of("%s.link", path);
-    char *previous = tsr_words_of("%s.previous", path);
+    char *name = tsr_text_format("%s.link", path);
+    char *previous = tsr_text_format("%s.previous", path);
     int failed = name == NULL || previous == NULL ? ENOMEM : 0;
 
     if (failed == 0 && access(path, F_OK) != 0) {
@@ -617,7 +617,7 @@ static tsr_status take(const char *path, const tsr_hdf5_updater *taker,
         TSR_THEN(status, tsr_hdf5_output_check(output, err));
         TSR_TRY(status);
     }
-    for (tsr_drawn kind = taker->first; kind <= taker->last && keep != NULL;
+    for (tsr_draw_kind kind = taker->first; kind <= taker->last && keep != NULL;
          kind++) {
         const long have = taker->count(object, kind);
         if (have < keep[kind])
@@ -664,7 +664,7 @@ static tsr_status compare(const tsr_hdf5_input *input,
 
     *differs = 0;
     if (status == TSR_OK)
-        for (tsr_drawn kind = taker->first; kind <= taker->last; kind++) {
+        for (tsr_draw_kind kind = taker->first; kind <= taker->last; kind++) {
             const long have = taker->count(object, kind);
             *differs |= keep != NULL && have != keep[kind];
             for (size_t i = 0; keep == NULL && i < log->n; i++)
@@ -721,7 +721,7 @@ static tsr_status open_copy(const char *path, const char *folder,
                             const tsr_draw_records *log, tsr_hdf5_input *input,
                             tsr_err *err)
 {
-    char *name = tsr_words_of("%s/tessera-XXXXXX.tmp", folder);
+    char *name = tsr_text_format("%s/tessera-XXXXXX.tmp", folder);
     tsr_status status = tsr_allocated(name, err);
     const int fd = name != NULL ? mkostemps(name, 4, O_CLOEXEC) : -1;
 

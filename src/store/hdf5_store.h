@@ -70,15 +70,15 @@ tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
 /* How a kind of file takes draws or frames from the log. Its calls share an
  * object that `open` makes and `close` frees. */
 typedef struct {
-    const char *noun;      /* "draws" */
-    tsr_drawn first, last; /* the kinds of records that are its */
+    const char *noun;          /* "draws" */
+    tsr_draw_kind first, last; /* the kinds of records that are its */
     tsr_status (*open)(hid_t file, void **object, tsr_err *err);
     void (*close)(void *object);
-    long (*count)(const void *object, tsr_drawn kind);
+    long (*count)(const void *object, tsr_draw_kind kind);
     int (*part)(const void *object,
                 const tsr_draw_record *record); /* -1: none */
     size_t (*size)(const void *object, const tsr_draw_record *record);
-    tsr_status (*cut)(void *object, tsr_drawn kind, long n, tsr_err *err);
+    tsr_status (*cut)(void *object, tsr_draw_kind kind, long n, tsr_err *err);
     tsr_status (*append)(void *object, const tsr_draw_record *record,
                          const void *bytes, tsr_err *err);
     tsr_status (*finish)(void *object, tsr_err *err); /* NULL: nothing to do */

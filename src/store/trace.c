@@ -569,7 +569,7 @@ static tsr_status open_trace(hid_t file, void **object, tsr_err *err)
 }
 
 /* Which draws a group has. */
-static tsr_drawn kind_of(tsr_trace_group group)
+static tsr_draw_kind kind_of(tsr_trace_group group)
 {
     return group == TSR_TRACE_WARMUP_POSTERIOR ||
                    group == TSR_TRACE_WARMUP_SAMPLE_STATS
@@ -589,7 +589,7 @@ static tsr_status set_draws(const tsr_trace *t, variable *var, hsize_t n_draw,
     return TSR_OK;
 }
 
-static tsr_status cut_back(void *object, tsr_drawn kind, long n_draw,
+static tsr_status cut_back(void *object, tsr_draw_kind kind, long n_draw,
                            tsr_err *err)
 {
     const tsr_trace *t = object;
@@ -600,7 +600,7 @@ static tsr_status cut_back(void *object, tsr_drawn kind, long n_draw,
     return TSR_OK;
 }
 
-static long count(const void *object, tsr_drawn kind)
+static long count(const void *object, tsr_draw_kind kind)
 {
     const tsr_trace *t = object;
     for (int v = 0; v < t->n_variable; v++)

@@ -413,7 +413,7 @@ static tsr_status open_trajectory(hid_t file, void **object, tsr_err *err)
     return TSR_OK;
 }
 
-static long count(const void *object, tsr_drawn kind)
+static long count(const void *object, tsr_draw_kind kind)
 {
     (void)kind;
     return ((const tsr_trajectory *)object)->info.n_frame;
@@ -435,7 +435,8 @@ static size_t size_of(const void *object, const tsr_draw_record *r)
             sizeof(double) * (size_t)t->n_observable);
 }
 
-static tsr_status cut_back(void *object, tsr_drawn kind, long n, tsr_err *err)
+static tsr_status cut_back(void *object, tsr_draw_kind kind, long n,
+                           tsr_err *err)
 {
     tsr_trajectory *t = object;
     (void)kind;
