@@ -1,6 +1,7 @@
-/* What a run's checkpoint holds is one table, which both writes and reads it.
- * A checkpoint belongs to a run where the configuration (but for what a session
- * may change) and what was read are those of the run. */
+/* A run's checkpoint. One table of fields describes its content for writing and
+ * for reading. A checkpoint belongs to a run if the configuration agrees,
+ * except for keys that may change between sessions, and if checksums of the
+ * input agree. */
 #include "session/run_checkpoint.h"
 
 #include "core/text.h"
@@ -20,7 +21,7 @@ long tsr_session_warmup(const tsr_config *config)
     return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
 }
 
-/* ---- what belongs together ---- */
+/* ---- identity ---- */
 
 static int64_t as_number(uint64_t checksum)
 {
@@ -75,7 +76,7 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                               tsr_target_n_state(&setup->target)};
 }
 
-/* ---- how long it takes ---- */
+/* ---- remaining time ---- */
 
 long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of)
 {
@@ -121,7 +122,7 @@ double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
         .offset = offsetof(tsr_run_checkpoint, member), .count = 1 \
     }
 
-/* What every reader of a checkpoint wants. */
+/* Read by every command. */
 static const tsr_checkpoint_field fields[] = {
     FIELD("place/warmup", LONG, progress.warmup),
     FIELD("place/draws", LONG, progress.draws),
@@ -147,7 +148,7 @@ static const tsr_checkpoint_field fields[] = {
      .offset = offsetof(tsr_run_checkpoint, engine)},
     {0}};
 
-/* The state itself, which is large. */
+/* State of the chains: large, read only to resume. */
 static const tsr_checkpoint_field state_fields[] = {
     {.name = "sampler/real",
      .type = TSR_CHECKPOINT_DOUBLE,
@@ -211,11 +212,11 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
     return status;
 }
 
-/* ---- does it belong here? ---- */
+/* ---- comparison of configurations ---- */
 
-/* Keys that a session may change. Not those that say which frames a trajectory
- * has. */
-static int may_change(const char *section, const char *key)
+/* Keys that may differ between sessions. The choice of trajectory frames may
+ * not. */
+static int is_changeable(const char *section, const char *key)
 {
     static const char *const sections[] = {"output", "device", "simulate"};
     static const char *const keys[] = {"draws", "until", "time_limit"};
@@ -232,15 +233,16 @@ static int may_change(const char *section, const char *key)
     return 0;
 }
 
-/* A text line by line, without comments and what may change. */
+/* Reads a configuration line by line, without comments and without changeable
+ * keys. */
 typedef struct {
     const char *at;
     char section[64], key[64];
-    const char *line; /* [length] */
+    const char *line; /* [length], not terminated */
     size_t length;
 } reader;
 
-static void note_key(reader *r, size_t indent)
+static void store_key(reader *r, size_t indent)
 {
     size_t n = strcspn(r->line + indent, ":\n");
     char *to = indent == 0 ? r->section : r->key;
@@ -251,7 +253,7 @@ static void note_key(reader *r, size_t indent)
         r->key[0] = '\0';
 }
 
-/* 0 at the end. */
+/* Returns 0 at the end. */
 static int next_line(reader *r)
 {
     while (*r->at != '\0') {
@@ -262,8 +264,8 @@ static int next_line(reader *r)
         if (indent >= r->length || r->line[indent] == '#')
             continue;
         if (indent == 0 || (indent == 2 && r->line[2] != '-'))
-            note_key(r, indent);
-        if (!may_change(r->section, r->key))
+            store_key(r, indent);
+        if (!is_changeable(r->section, r->key))
             return 1;
     }
     return 0;
