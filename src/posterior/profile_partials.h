@@ -72,10 +72,10 @@ void tsr_profile_maker_free(tsr_profile_maker *maker);
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err);
 
-/* The same for atoms in memory; `path` is their name. tell 0: the log does not
- * get the assumptions. */
+/* The same for atoms in memory; `path` is their name. is_logged 0: the log does
+ * not get the assumptions. */
 tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
-                                     const tsr_atoms *atoms, int tell,
+                                     const tsr_atoms *atoms, int is_logged,
                                      tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
 

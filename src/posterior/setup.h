@@ -56,7 +56,7 @@ typedef struct {
     const tsr_topology *topology;
     pthread_mutex_t lock;
     int n;                          /* 0: direct sums in double precision */
-    struct tsr_profiler_slot *seat; /* [n]  systems of the engine */
+    struct tsr_profiler_slot *slot; /* [n]  systems of the engine */
 } tsr_profiler;
 
 /* The all-atom target, where draws are all-atom conformations: particles with
