@@ -26,7 +26,7 @@ typedef struct {
     int64_t *integer; /* [n_integer] */
     size_t n_real, n_integer;
     size_t at_real, at_integer; /* next number to restore */
-    size_t room_real, room_integer;
+    size_t capacity_real, capacity_integer;
 } tsr_archive;
 
 /* Empties the archive and starts to save; its memory is reused. An archive of

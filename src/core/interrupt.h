@@ -29,6 +29,6 @@ void tsr_interrupt_catch(int ignore_hang_up);
 /* Blocks (1) or unblocks (0) the signals while a device is opened: the handlers
  * of LLVM in PoCL delete the files it compiles and may lose the signal. Threads
  * created while signals are blocked never receive them. */
-void tsr_interrupt_block(int hold);
+void tsr_interrupt_block(int block);
 
 #endif

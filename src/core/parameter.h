@@ -70,9 +70,9 @@ double tsr_parameter_theta(const tsr_parameter *parameter, double value);
 double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta);
 
 /* Prior density of the value for a plot: x, y [n] out, over the range with
- * nearly all of the probability. n_share: number of weights of a SIMPLEX.
+ * nearly all of the probability. n_weight: number of weights of a SIMPLEX.
  * Returns 0 where there is no density (fixed, or flat without bounds). */
-int tsr_parameter_density(const tsr_parameter *parameter, int n_share, int n,
+int tsr_parameter_density(const tsr_parameter *parameter, int n_weight, int n,
                           double *x, double *y);
 
 /* Quantiles of a CUT_NORMAL prior at the midpoints of n equal probability

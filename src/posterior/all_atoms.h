@@ -108,7 +108,7 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
  * have components. The exposure of a body is the sum over its atoms, each
  * exposed where no other atom of the molecule covers its surface. Where curves
  * is NULL, or a residue lacks atoms in the file, exposure is estimated from
- * neighbouring bodies. Exposure is then carried outwards
+ * neighbouring bodies. Exposure is then redistributed outwards at constant sum
  * (scattering/form_factor.h).
  * exposure  [n_body]  out
  * Errors: TSR_E_NOMEM. */
