@@ -252,8 +252,8 @@ static tsr_status mark_all_rigid(tsr_structure_config *c, structure_file *file,
     const tsr_structure *s = file->structure;
     const int is_alone = s->n_residue == 0; /* strands only */
     int n;
-    c->still = c->fixed.n + c->mobile.n == 0;
-    if (c->still || (is_alone && atoms_of(file) == NULL))
+    c->frozen = c->fixed.n + c->mobile.n == 0;
+    if (c->frozen || (is_alone && atoms_of(file) == NULL))
         return TSR_OK; /* the next reader of the atoms reports the error */
     tsr_residue *r = residues_of(s, is_alone ? file->atoms : NULL, &n);
     tsr_status status = tsr_allocated(r, err);
@@ -295,7 +295,7 @@ static tsr_status set_flexible_ranges(tsr_structure_config *c,
                                       tsr_err *err)
 {
     const tsr_structure *s = file->structure;
-    if (c->still || c->flexible.n + c->rigid.n > 0)
+    if (c->frozen || c->flexible.n + c->rigid.n > 0)
         return TSR_OK;
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
@@ -354,7 +354,8 @@ static tsr_status check_names(const chains *s, const char *key,
         return tsr_fail(
             err, TSR_E_CONFIG,
             "structure.%s.%d: '%s': the nucleotides of chain %s are rigid, on "
-            "what they touch (structure.bound), where structure.flexible names "
+            "what they touch (structure.attach), where structure.flexible "
+            "names "
             "none of them; name there what may move, as %s:FIRST-LAST",
             key, k, text, chain, chain);
     }
@@ -418,7 +419,7 @@ static tsr_status find_strands(structure_file *file,
                         "holds no protein",
                         structure->path);
     if (structure->n_nucleotide == 0 || config->ligands != 0 ||
-        (config->still && !is_alone))
+        (config->frozen && !is_alone))
         return TSR_OK;
     const tsr_atoms *atoms = atoms_of(file);
     if (atoms != NULL)
@@ -426,7 +427,7 @@ static tsr_status find_strands(structure_file *file,
     chains s = {.structure = structure, .nucleic = *out};
     s.residue = residues_of(structure, atoms, &s.n);
     TSR_THEN(status, tsr_allocated(s.residue, err));
-    if (atoms != NULL && !config->still)
+    if (atoms != NULL && !config->frozen)
         TSR_THEN(status, check_strands(&s, config, log, err));
     /* in other cases add_guests logs the reason */
     if (atoms == NULL && status == TSR_OK &&
@@ -448,7 +449,7 @@ build_topology(structure_file *file, const tsr_structure_config *c,
 {
     tsr_nucleic *nucleic = NULL;
     tsr_status status = find_strands(
-        file, c, may.is_still > c->still ? NULL : log, &nucleic, err);
+        file, c, may.is_frozen > c->frozen ? NULL : log, &nucleic, err);
     may.nucleic = nucleic;
     TSR_THEN(status,
              tsr_topology_from_structure(
@@ -562,7 +563,7 @@ static tsr_status read_start(const tsr_structure_config *config,
                              tsr_err *err)
 {
     const tsr_topology *own = m->topology;
-    const tsr_flexibility still = {.is_still = 1};
+    const tsr_flexibility still = {.is_frozen = 1};
     structure_file file = {0};
     tsr_topology *topology = NULL;
     tsr_conformation *read = NULL, *c = NULL;
@@ -714,7 +715,7 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
                            .fixed = &c->fixed,
                            .mobile = &c->mobile,
                            .file = c->file,
-                           .is_still = c->still,
+                           .is_frozen = c->frozen,
                            .is_placed = tsr_config_is_placed(config)};
     if (c->file == NULL)
         return tsr_topology_from_sequence(
@@ -723,11 +724,11 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
             prior, &m->topology, &m->first, err);
     tsr_status status = tsr_structure_read_any(c->file, &file.structure, err);
     TSR_THEN(status, set_flexible_ranges(c, &file, log, err));
-    may.is_still = c->still;
+    may.is_frozen = c->frozen;
     TSR_THEN(status, build_topology(&file, c, may, prior, log, &m->topology,
                                     &m->first, err));
     if (c->ligands == 0)
-        TSR_THEN(status, add_guests(&file, &c->bound, log, m, err));
+        TSR_THEN(status, add_guests(&file, &c->attach, log, m, err));
     if (status == TSR_OK)
         log_left_out(file.structure, m->topology->guests != NULL, log);
     structure_file_clear(&file);
@@ -845,7 +846,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     TSR_TRY(read_starts(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
-    if (c->still) /* overlaps cannot change */
+    if (c->frozen) /* overlaps cannot change */
         prior.clash = TSR_CLASH_NONE;
     TSR_TRY(tsr_prior_new(m->topology, tables->prior, &prior, m->d_bound_ang,
                           &m->prior, err));
