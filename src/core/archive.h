@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An archive of numbers. All members are private, except that the arrays may be
+ * filled from a file before tsr_archive_rewind. */
 typedef struct {
     int is_restoring;
     int failed;       /* out of memory, or too few numbers to restore */
@@ -38,6 +40,7 @@ void tsr_archive_clear(tsr_archive *archive);
  * read from a file. */
 void tsr_archive_rewind(tsr_archive *archive);
 
+/* Save or restore n values, and the state of a random generator. */
 void tsr_archive_real(tsr_archive *archive, double *value, size_t n);
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n);
 void tsr_archive_long(tsr_archive *archive, long *value, size_t n);

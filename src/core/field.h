@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Types of fields, with the C type of the member. */
 typedef enum {
     TSR_FIELD_BOOL = 1,       /* int, 0 or 1 */
     TSR_FIELD_INT,            /* long */
@@ -35,16 +36,19 @@ typedef enum {
     TSR_FIELD_LIST            /* tsr_list of structs described by `fields` */
 } tsr_field_type;
 
+/* A number, or one of a field's words. */
 typedef struct {
     int word;      /* index into the field's `words`; -1: a number */
     double number; /* valid where word is -1 */
 } tsr_number_or_word;
 
+/* A list of strings. */
 typedef struct {
     int n;
     char **item; /* [n], owned */
 } tsr_strings;
 
+/* A list of structs. */
 typedef struct {
     int n;
     void *item; /* [n][element_size], owned */
@@ -60,6 +64,8 @@ typedef struct {
     const tsr_field *fields;
 } tsr_field_kind;
 
+/* One entry of a field table: a key, and the member of the struct for its
+ * value. */
 struct tsr_field {
     const char *name;
     const char *former; /* name in an earlier version, still accepted; or

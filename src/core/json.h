@@ -25,6 +25,7 @@
 
 enum { TSR_JSON_DEPTH = 32 }; /* largest nesting of brackets */
 
+/* The state of a writer. The caller sets the first members. */
 typedef struct {
     FILE *out;
     int digits;    /* significant digits of the numbers that follow; 0:
@@ -37,6 +38,7 @@ typedef struct {
     char close[TSR_JSON_DEPTH], has_entry[TSR_JSON_DEPTH];
 } tsr_json;
 
+/* Open an object or array. */
 void tsr_json_object(tsr_json *json, const char *key);
 void tsr_json_array(tsr_json *json, const char *key);
 void tsr_json_close(tsr_json *json); /* closes the innermost open object or
@@ -118,6 +120,7 @@ void tsr_table_end(tsr_table *table);
  * After a syntax error every function returns 0, is_bad is 1, and `at` points
  * to the error. */
 
+/* The state of a reader. The caller sets `at` and `end`. */
 typedef struct {
     const char *at, *end; /* *end must be readable and NUL */
     int is_bad;

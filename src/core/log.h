@@ -17,6 +17,7 @@ typedef enum {
     TSR_LOG_DEBUG
 } tsr_log_level;
 
+/* A log. NULL is a log without output. */
 typedef struct tsr_log tsr_log;
 
 /* A log that writes messages up to `level` to `stream` (borrowed; NULL: no

@@ -15,6 +15,7 @@
 #include "core/field.h"
 #include "core/random.h"
 
+/* Forms of the prior. */
 typedef enum {
     TSR_PRIOR_FLAT,       /* improper; log density 0 */
     TSR_PRIOR_NORMAL,     /* in theta */
@@ -44,6 +45,7 @@ typedef enum {
     TSR_CHANGES_LIKELIHOOD /* likelihood of the term */
 } tsr_scope;
 
+/* A parameter of the posterior. */
 typedef struct {
     const char *name, *unit, *doc; /* as in the trace */
     int infer;                     /* 0: fixed at `start` */
@@ -61,6 +63,7 @@ typedef struct {
                              step of the structure */
 } tsr_parameter;
 
+/* Conversion between the coordinate theta and the value. */
 double tsr_parameter_value(const tsr_parameter *parameter, double theta);
 double tsr_parameter_theta(const tsr_parameter *parameter, double value);
 

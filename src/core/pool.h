@@ -26,6 +26,7 @@
 
 #include <stddef.h>
 
+/* A pool of memory. */
 typedef struct {
     struct tsr_pool_item *last; /* newest allocation; NULL: empty */
     int failed;                 /* 1: an allocation has failed */

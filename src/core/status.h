@@ -25,6 +25,7 @@
     X(E_INTERRUPTED, 75, "interrupted; can be resumed")            \
     X(E_CONFIG, 78, "bad configuration")
 
+/* The status codes, TSR_OK, TSR_E_NO, ... */
 typedef enum {
 #define TSR_STATUS_ENUM(name, exit_status, text) TSR_##name,
     TSR_STATUS_LIST(TSR_STATUS_ENUM)
@@ -33,6 +34,7 @@ typedef enum {
 
 enum { TSR_ERR_SIZE = 2048 };
 
+/* An error with its message. */
 typedef struct {
     tsr_status status;
     char message[TSR_ERR_SIZE]; /* without a final newline */

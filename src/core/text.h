@@ -63,6 +63,7 @@ typedef struct {
     size_t size;
 } tsr_words;
 
+/* Begin a text, and append to it as printf does. */
 void tsr_words_begin(tsr_words *words);
 void tsr_words_add(tsr_words *words, const char *format, ...) TSR_PRINTF(2, 3);
 

@@ -6,8 +6,10 @@
 
 #include "core/status.h"
 
+/* An open trajectory. */
 typedef struct tsr_dcd tsr_dcd;
 
+/* Size of a trajectory. */
 typedef struct {
     int n_atom;
     int n_frame; /* complete frames in the file; the header is ignored */

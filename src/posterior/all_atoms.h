@@ -20,6 +20,7 @@
 #include "scattering/neutron.h"
 #include "scattering/q_grid.h"
 
+/* Placement of all atoms of an input structure. */
 typedef struct tsr_all_atoms tsr_all_atoms;
 
 /* Matches the residues of `input` with those of `model`. Both may be freed
@@ -49,6 +50,7 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
  * all` places them. Hydration is a layer of water beads outside the molecular
  * surface (scattering/atom_model.h), computed anew for each conformation. */
 
+/* Placement, hydration and Debye sum of all atoms, with their workspace. */
 typedef struct tsr_atom_curves tsr_atom_curves;
 
 /* Prepares the placement and the Debye sum. The molecule is borrowed and must

@@ -15,12 +15,16 @@
 
 #include <stdalign.h>
 
+/* Values of structure.bodies. */
 enum { TSR_CONFIG_TWO, TSR_CONFIG_ONE, TSR_CONFIG_ATOMS };
 
+/* An element of structure.starts. */
 typedef struct {
     char *file;
 } tsr_start_config;
 
+/* Section structure: the molecule, its flexible ranges and its representation.
+ */
 typedef struct {
     char *file;
     char *sequence;
@@ -37,28 +41,35 @@ typedef struct {
 
 enum { TSR_MOVE_OPTIONS = 256 }; /* largest size of a move's options, bytes */
 
+/* Section solvent. */
 typedef struct {
     double density; /* electrons/A^3 */
     int layer;      /* index: rides (the only choice) */
 } tsr_solvent_config;
 
+/* Values of model_error.learn. */
 enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
 
+/* Section model_error. */
 typedef struct {
     int learn;                        /* index: all, ratio, none */
     tsr_number_or_word conformations; /* auto, or their number */
 } tsr_model_error_config;
 
+/* Section moves: the options struct of each move, in the order of the registry.
+ */
 typedef struct {
     alignas(double) unsigned char option[TSR_N_MOVE][TSR_MOVE_OPTIONS];
 } tsr_moves_config;
 
+/* Section device. */
 typedef struct {
     char *use;
     tsr_number_or_word threads; /* auto, or their number */
     int engine;                 /* tsr_engine_choice */
 } tsr_device_config;
 
+/* Section output. */
 typedef struct {
     char *directory;
     int trajectory;          /* index: all, atoms, bodies, none */
@@ -66,6 +77,7 @@ typedef struct {
     double checkpoint_every; /* s */
 } tsr_output_config;
 
+/* Section simulate: the curve that `tessera simulate` makes. */
 typedef struct {
     double q_range[2]; /* 1/Angstrom */
     long points;
@@ -78,6 +90,7 @@ typedef struct {
     tsr_neutron_options neutron;
 } tsr_simulate_config;
 
+/* The whole configuration. */
 typedef struct {
     char *path; /* the configuration file */
     tsr_yaml_marks marks;

@@ -18,6 +18,7 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
 
 /* ---- tables ---- */
 
+/* Trained tables of a run, and the priors of c1 and c2. */
 typedef struct {
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
     tsr_prior_table *prior;
@@ -36,6 +37,7 @@ void tsr_tables_clear(tsr_tables *tables);
 
 /* ---- the molecule ---- */
 
+/* The molecule of a run. */
 typedef struct {
     const tsr_tables *tables; /* borrowed */
     const char *file;         /* structure file, borrowed; NULL: built from a

@@ -11,6 +11,7 @@
 #include "scattering/profile_fit.h"
 #include "scattering/profile_method.h"
 
+/* Scatterers: all atoms, or two or one bodies per residue. */
 typedef enum {
     TSR_PROFILE_ATOMS,
     TSR_PROFILE_TWO,
@@ -38,6 +39,7 @@ typedef struct {
  * other. */
 typedef struct tsr_profile_maker tsr_profile_maker;
 
+/* Partial profiles and properties of one structure. */
 typedef struct {
     char *path;
     int n_body;  /* number of atoms or bodies */

@@ -82,6 +82,7 @@ typedef struct {
                           starts */
 } tsr_starts;
 
+/* Everything that a run needs before its first step. */
 typedef struct {
     tsr_tables tables;
     tsr_molecule molecule;

@@ -10,6 +10,7 @@
 #include "session/run_checkpoint.h"
 #include "store/trace.h"
 
+/* A run on disk. */
 typedef struct {
     char *directory; /* NULL: only a trace file was given */
     char *trace_path;

@@ -29,6 +29,7 @@ typedef struct {
     int64_t n_chain, n_temp, n_state;
 } tsr_run_identity;
 
+/* Computes the identity of a run that has been set up. */
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
 /* Steps of all chains for one draw of every chain. */
@@ -45,6 +46,7 @@ long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
 double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
                          const tsr_run_progress *progress, char text[48]);
 
+/* Content of a checkpoint. */
 typedef struct {
     tsr_run_progress progress;
     tsr_run_identity identity;

@@ -36,6 +36,7 @@
 
 #include <stdio.h>
 
+/* A session. The caller sets config, setup and log, and zeroes the rest. */
 typedef struct {
     tsr_config *config;
     tsr_setup *setup;

@@ -5,6 +5,7 @@
 #include "analysis/summary.h"
 #include "core/status.h"
 
+/* The criteria. */
 typedef struct {
     double rhat; /* largest R-hat allowed; infinite: no criterion */
     double ess;  /* smallest bulk and tail ESS allowed; 0: no criterion */
@@ -14,6 +15,7 @@ typedef struct {
  * TSR_E_CONFIG. */
 tsr_status tsr_until_parse(const char *text, tsr_until *until, tsr_err *err);
 
+/* Is there any criterion? */
 int tsr_until_is_set(const tsr_until *until);
 
 /* Evaluates the criteria on the draws in a trace file: rg, d_max, chi2, all

@@ -43,6 +43,7 @@ typedef enum {
     TSR_CHECKPOINT_N_TYPE
 } tsr_checkpoint_type;
 
+/* One entry of a table of members. */
 typedef struct {
     const char *name; /* path in the file; NULL ends a table */
     tsr_checkpoint_type type;

@@ -33,6 +33,7 @@ typedef enum {
     TSR_DRAWN_N_KIND
 } tsr_draw_kind;
 
+/* Header of a record. */
 typedef struct {
     tsr_draw_kind kind;
     long first, n;        /* number of the first draw or frame, and how many */
@@ -43,6 +44,7 @@ typedef struct {
 
 /* ---- writing ---- */
 
+/* A log being written. */
 typedef struct tsr_draw_log tsr_draw_log;
 
 /* The log of the run in `directory`. The file must not exist; the first record
@@ -70,6 +72,7 @@ void tsr_draw_log_free(tsr_draw_log *log);
 
 /* ---- reading ---- */
 
+/* A log being read. */
 typedef struct {
     char *path;
     int fd;

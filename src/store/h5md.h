@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 
+/* An open trajectory. */
 typedef struct tsr_h5md tsr_h5md;
 
 /* Does the file begin as HDF5 files do? */

@@ -21,6 +21,7 @@
 
 /* ---- reading ---- */
 
+/* A file open for reading. */
 typedef struct {
     char *path;
     hid_t file;    /* < 0: closed */
@@ -42,6 +43,7 @@ void tsr_hdf5_input_close(tsr_hdf5_input *input);
  * the first write that the system refuses, data are kept in memory, and the
  * file is discarded when the current call ends. */
 
+/* A file being written. */
 typedef struct {
     tsr_file_writer writer;
     hid_t file;    /* < 0: closed */

@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "store/draw_log.h"
 
+/* Groups of InferenceData. */
 typedef enum {
     TSR_TRACE_POSTERIOR,
     TSR_TRACE_SAMPLE_STATS,

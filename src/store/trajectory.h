@@ -30,11 +30,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A number per frame. */
 typedef struct {
     const char *name; /* "rg" */
     const char *unit; /* "Angstrom"; NULL: no unit */
 } tsr_trajectory_observable;
 
+/* Content of a trajectory. */
 typedef struct {
     int n_atom; /* 0: no atoms */
     int n_body; /* 0: no bodies */
@@ -98,6 +100,7 @@ tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
                                tsr_err *err);
 void tsr_trajectory_reader_free(tsr_trajectory_reader *reader);
 
+/* Sizes and parameters of a trajectory. */
 typedef struct {
     int n_frame, n_atom, n_body;
     int chain, state, stride;
