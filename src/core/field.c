@@ -18,7 +18,8 @@ static void *at(const tsr_field *field, void *object)
     return (char *)object + field->offset;
 }
 
-/* 0: a GROUP, whose members have their own sizes. */
+/* Bytes of a field's value in the struct; 0 for a GROUP, whose members have
+ * their own sizes. */
 static size_t size_of(const tsr_field *field)
 {
     static const size_t size[] = {[TSR_FIELD_BOOL] = sizeof(int),

@@ -158,9 +158,9 @@ int tsr_field_is_named(const tsr_field *field, const char *name);
 /* The field called `name`, or NULL. */
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);
 
-/* The known name nearest to a misspelt one, or NULL. The Damerau-Levenshtein
- * distance is at most a third of the length of the name, and at least 1 is
- * allowed (core/text.h). */
+/* The known name nearest to a misspelt one, or NULL. Its Damerau-Levenshtein
+ * distance is at most a third of the length of `name`, or at most 1 for a short
+ * name (core/text.h). */
 const char *tsr_field_nearest(const tsr_field *fields, const char *name);
 
 /* Prints the table for --help: name, default, unit, doc and allowed values, in

@@ -6,9 +6,9 @@
 
 #include <stdatomic.h>
 
-/* The signal that requested a stop; 0: no stop was requested. Static, because a
- * signal handler cannot reach other objects; atomic, because worker threads
- * read it. */
+/* The signal that requested a stop; 0: no stop was requested. It has static
+ * storage, because a signal handler cannot reach other objects, and is atomic,
+ * because worker threads read it. */
 extern atomic_int tsr_stop_requested;
 
 /* 1 after SIGUSR1. The code that writes the checkpoint sets it to 0. */

@@ -25,7 +25,7 @@
 
 enum { TSR_JSON_DEPTH = 32 }; /* largest nesting of brackets */
 
-/* The state of a writer. The caller sets the first members. */
+/* The state of a writer. The caller sets `out`, `digits` and `is_script`. */
 typedef struct {
     FILE *out;
     int digits;    /* significant digits of the numbers that follow; 0:

@@ -58,9 +58,9 @@ typedef struct {
     double gamma_k, rate; /* GAMMA: exponent k and rate */
     tsr_step_kind step;
     tsr_scope scope;
-    double skip_fraction; /* fraction of a chain's steps without a step of
-                             this parameter, where it costs much more than a
-                             step of the structure */
+    double skip_fraction; /* fraction of a chain's steps that skip this
+                             parameter, if its step costs much more than a step
+                             of the structure */
 } tsr_parameter;
 
 /* Conversion between the coordinate theta and the value. */

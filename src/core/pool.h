@@ -54,7 +54,8 @@ char *tsr_pool_print(tsr_pool *pool, const char *format, ...) TSR_PRINTF(2, 3);
 /* Frees one allocation of the pool. NULL is fine. */
 void tsr_pool_free(tsr_pool *pool, void *memory);
 
-/* Errors: TSR_E_NOMEM (an allocation failed since the last clear). */
+/* Reports an allocation that failed since the last clear. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_pool_check(const tsr_pool *pool, tsr_err *err);
 
 /* Frees all memory. The pool is then empty and may be used again. */

@@ -54,8 +54,8 @@ typedef struct {
 
 void tsr_nearest_try(tsr_nearest *nearest, const char *name);
 
-/* A text that is assembled piece by piece. tsr_words_end reports if memory ran
- * out on the way. */
+/* A text that is assembled piece by piece. tsr_words_end reports whether memory
+ * ran out. */
 
 typedef struct {
     FILE *out; /* NULL: out of memory */

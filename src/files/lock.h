@@ -4,11 +4,11 @@
  * process ends for any reason. It also works over NFS, where the lock of a
  * client that vanished lasts until its lease expires. The file contains host,
  * process id and start time for messages. It is never removed, and its
- * existence means nothing; only the lock counts. On systems without locks of
- * open files (Linux has them since 3.15), closing any descriptor of run.lock in
- * the process that holds the lock releases it. On these systems the holder must
- * not call tsr_lock_query, and it does not. A child of fork() shares the lock
- * until it closes its inherited descriptors; exec closes them. */
+ * existence means nothing; only the lock counts. Linux has locks of open files
+ * since 3.15. On systems without them, closing any descriptor of run.lock in
+ * the process that holds the lock releases it, so that the holder must not call
+ * tsr_lock_query there. A child of fork() shares the lock until it closes its
+ * inherited descriptors; exec closes them. */
 #ifndef TSR_FILES_LOCK_H
 #define TSR_FILES_LOCK_H
 

@@ -16,7 +16,7 @@
 typedef struct {
     char *key;    /* "data.0.file" */
     char *place;  /* "lar.yaml:7:12", "--set data.0.file=x" */
-    char *former; /* the key's former name where that was used; NULL */
+    char *former; /* former name by which the key was given, or NULL */
 } tsr_yaml_mark;
 
 /* A struct of zero bytes is empty. */

@@ -20,21 +20,22 @@
 
 /* The frame an atom is fixed to. */
 typedef enum {
-    FROM_MODEL, /* coordinates of the model: N, CA, C, O */
-    FROM_FRAME, /* N, CA, C: CB */
-    FROM_SIDE,  /* side chain beyond CB, turned about CA-CB */
-    FROM_O,     /* OXT, opposite O */
+    FROM_MODEL, /* drawn position: N, CA, C, O */
+    FROM_FRAME, /* fixed to N, CA, C: CB */
+    FROM_SIDE,  /* fixed to the side chain, which turns about CA-CB: atoms
+                   beyond CB */
+    FROM_O,     /* opposite O: OXT */
     /* attached particles: water and guests */
-    FROM_CARBONYL, /* CA, C, O: water on O or OXT */
-    FROM_HOST,     /* N, CA, C of the host residue: guests */
+    FROM_CARBONYL, /* fixed to CA, C, O: water on O or OXT */
+    FROM_HOST,     /* fixed to N, CA, C of the host residue: guests */
     FROM_BASE      /* the same, turned with the base of a nucleotide */
 } source;
 
 typedef struct {
     source from;
-    int model;       /* FROM_MODEL: atom of the model; for an amino acid
-                        relative to the first atom of its residue, as all
-                        indices below */
+    int model;       /* FROM_MODEL: index of the atom in the model. Indices
+                        of an amino acid, here and below, count from the first
+                        atom of its residue */
     double local[3]; /* in the frame; FROM_O: [0] is the bond length */
 } placement;
 
@@ -604,11 +605,10 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
     return TSR_OK;
 }
 
-/* Whether FFT on a grid, on this thread, is faster than the pair sum on the
- * device. The costs are constants, so that a resumed run on another machine
- * chooses the same method. A device that is this computer's CPU is shared by
- * all threads. Without a device the pair sum of many particles would take
- * minutes. */
+/* Is FFT on a grid, on this thread, faster than the pair sum on the device? The
+ * costs are constants, so that a resumed run on another machine chooses the
+ * same method. A device that is this computer's CPU is shared by all threads.
+ * Without a device the pair sum of many particles would take minutes. */
 static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
 {
     static const double core_s = 2.4e-10, gpu_s = 2.5e-13;
@@ -821,7 +821,8 @@ typedef struct {
     int n_probe;
     tsr_atom_model **model; /* [n_probe] of the first conformation */
     attached *attached;     /* [n_all] sorted by residue */
-    int *first_attached;    /* [n_residue + 1] */
+    int *first_attached;    /* [n_residue + 1] first attached particle of a
+                               residue */
     int *first_all;         /* [n_residue + 1] first particle of a residue */
     int *number;            /* [n_all] index of a particle in the atom model */
     int *kind;              /* [n_all] type of a particle */

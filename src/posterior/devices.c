@@ -594,7 +594,8 @@ static tsr_status learn_and_fit(const tsr_config *config, tsr_log *log,
 
 /* ---- numbers of chains and temperatures ---- */
 
-/* Number of systems that fit into the memory of all devices, less a fifth. */
+/* Number of systems for which the devices together have memory, less a reserve
+ * of one fifth. */
 static double system_capacity(const tsr_setup *s)
 {
     const tsr_devices *v = &s->devices;
@@ -670,7 +671,7 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     const tsr_surrogate_run run = surrogate_run(s);
     tsr_devices *v = &s->devices;
-    void ***launcher; /* [n] one array for each engine */
+    void ***launcher; /* [n] launchers of each engine */
     tsr_pool_array(&v->pool, launcher, v->n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
     for (int e = 0; e < v->n; e++)

@@ -846,7 +846,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     TSR_TRY(read_starts(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
-    if (c->frozen) /* overlaps cannot change */
+    if (c->frozen) /* nothing moves, so overlaps cannot change */
         prior.clash = TSR_CLASH_NONE;
     TSR_TRY(tsr_prior_new(m->topology, tables->prior, &prior, m->d_bound_ang,
                           &m->prior, err));

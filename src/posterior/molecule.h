@@ -22,8 +22,8 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
 typedef struct {
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
     tsr_prior_table *prior;
-    tsr_form_factor_table *form_factors; /* where components exist, used for
-                                            Rg alone */
+    tsr_form_factor_table *form_factors; /* one component; if `components`
+                                            exists, used for Rg alone */
     tsr_form_factor_table *components;   /* NULL: form factors have one
                                             component */
 } tsr_tables;

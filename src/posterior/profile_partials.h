@@ -46,9 +46,10 @@ typedef struct {
     int n_chain; /* number of polymer chains */
     tsr_partials partials;
     double mass;           /* Da, hydrogens included */
-    double volume;         /* displaced at c1 = 1, A^3 */
+    double volume;         /* displaced volume at c1 = 1, A^3 */
     double radius_ang;     /* mean radius of displaced spheres at c1 = 1 */
-    double layer_contrast; /* at c2 = 1, electrons/A^3; neutrons: 1e-6/A^2 */
+    double layer_contrast; /* excess density of the hydration layer at c2 =
+                              1, electrons/A^3; neutrons: 1e-6/A^2 */
     int is_neutron;        /* 1: profiles are in fm^2, else electrons squared */
     double match_d2o;      /* neutrons: share of D2O at the match point */
     double usual_c2;       /* c2 of most proteins in this model */

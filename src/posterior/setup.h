@@ -26,7 +26,8 @@ typedef struct {
     tsr_neutron *sample; /* [n_probe]  neutrons: the sample, any share of D2O */
     tsr_neutron_bodies **neutron; /* [n_probe]  NULL: X-rays */
     double *exposure;       /* [n_body]  hydration; NULL without components */
-    tsr_atom_curves *atoms; /* atoms behind the exposure; NULL: from bodies */
+    tsr_atom_curves *atoms; /* atoms from which the exposure was computed;
+                               NULL: bodies */
     tsr_likelihood *likelihood; /* NULL without data */
     tsr_profile_fit *rigid;     /* [n_term] rigid fit of the first conformation
                                    to each curve, n_point 0: no fit. NULL without
@@ -136,8 +137,8 @@ tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
                                          tsr_setup *setup, tsr_err *err);
 
 /* Learns the model error of the bodies again from n conformations of the chains
- * (sampler/all_atom_chain.h), so that bodies approximate all atoms best where
- * the posterior is. Call tsr_sampler_refresh afterwards. Where the ratio of a
+ * (sampler/all_atom_chain.h), so that bodies approximate all atoms best near
+ * the posterior. Call tsr_sampler_refresh afterwards. Where the ratio of a
  * curve is not positive, its correction and error stay as they were, with a
  * warning in the log. Errors: as of tsr_setup_learn_model_error. */
 tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,

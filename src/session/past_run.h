@@ -18,9 +18,10 @@ typedef struct {
     int has_config; /* 1: config.yaml was read into `config` */
     tsr_config config;
     int has_data;        /* 0: a run of the prior */
-    int n_chain, n_draw; /* of the posterior group; draws a chain */
-    int n_warm;          /* warm-up draws a chain */
-    long asked;          /* draws a chain requested, at most; 0: unknown */
+    int n_chain, n_draw; /* of the posterior group: chains, and draws per
+                            chain */
+    int n_warm;          /* warm-up draws per chain */
+    long asked;          /* draws per chain requested, at most; 0: unknown */
     int has_checkpoint;
     tsr_run_progress progress; /* of the newest checkpoint, if has_checkpoint */
     int is_finished; /* 1: ended before all draws, as converged or at its

@@ -271,8 +271,8 @@ static int next_line(reader *r)
     return 0;
 }
 
-/* What a line says behind its key. Both texts have every key in the order of
- * the tables, so that values need no keys to be compared; a key may have been
+/* The value of a line, after its key. Both texts have all keys in the order of
+ * the field tables, so that it suffices to compare values. A key may have been
  * renamed since the checkpoint was written. */
 static const char *value_of(const reader *r, size_t *length)
 {

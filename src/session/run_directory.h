@@ -13,11 +13,12 @@
  * not writable). */
 tsr_status tsr_run_directory_check(const char *directory, tsr_err *err);
 
-/* A new run's folder is created in steps. Killed after any step, the folder can
- * be used by `run` or continued by `resume`: (1) create the folder and its
- * lock; (2) copy the inputs to a temporary folder; (3) create config.yaml,
- * which makes it the folder of a run; (4) rename the copies; (5) write the
- * first checkpoint, from which trace and trajectories can be recreated. */
+/* A new run's folder is created in steps. If the process is killed after any of
+ * them, `run` can use the folder or `resume` can continue: (1) create the
+ * folder and its lock; (2) copy the inputs to a temporary folder; (3) create
+ * config.yaml, which makes it the folder of a run; (4) rename the copies; (5)
+ * write the first checkpoint, from which trace and trajectories can be
+ * recreated. */
 
 /* Step 1: creates the folder with its parents and takes the lock. *n_folder
  * out: number of folders created. On failure everything is removed again.

@@ -590,8 +590,8 @@ static tsr_status reopen_files(tsr_session *s, tsr_err *err)
     return update_files(s, keep, err);
 }
 
-/* Saves or restores the sampler, and the likelihood's model error where the
- * all-atom target makes chains learn it during warm-up. */
+/* Saves or restores the sampler, and, for all-atom draws, the model error that
+ * the likelihood learns during warm-up. */
 static tsr_status archive(tsr_session *s, tsr_err *err)
 {
     tsr_sampler_archive(s->sampler, &s->saved);
@@ -627,7 +627,7 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
     tsr_session *s = session;
     s->progress = s->saved_progress;
     s->progress.is_finished = s->progress.is_converged =
-        0; /* the run is extended */
+        0; /* resuming extends the run */
     tsr_archive_rewind(&s->saved);
     TSR_TRY(archive(s, err));
     if (s->setup->target.all_atom != NULL &&

@@ -21,8 +21,8 @@ int tsr_until_is_set(const tsr_until *until);
 /* Evaluates the criteria on the draws in a trace file: rg, d_max, chi2, all
  * other scalars of the posterior, and the expected curve at some q.
  * far    out  estimated factor by which the number of draws must grow
- *             until all criteria hold (R-hat - 1 falls and ESS grows
- *             in proportion to it); at most 1: they hold
+ *             until all criteria hold, if R-hat - 1 falls and ESS grows in
+ *             proportion to the number of draws; at most 1: they hold
  * worst  out  the variable farthest from its criterion, as text
  */
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,

@@ -3,10 +3,10 @@
  * One table of fields lists the members, for writing and for reading:
  *
  *     static const tsr_checkpoint_field fields[] = {
- *         {.name = "place/draws", .type = TSR_CHECKPOINT_LONG,
- *          .offset = offsetof(place, draws), .count = 1},
+ *         {.name = "run/draws", .type = TSR_CHECKPOINT_LONG,
+ *          .offset = offsetof(state, draws), .count = 1},
  *         {.name = "config", .type = TSR_CHECKPOINT_TEXT,
- *          .offset = offsetof(place, config)},
+ *          .offset = offsetof(state, config)},
  *         {0}};
  *
  * The file is HDF5, written and verified like a run's other files

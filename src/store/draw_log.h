@@ -20,12 +20,18 @@
 
 #define TSR_DRAW_LOG_NAME "draws.log"
 
-/* Content of a record. Draws have one part: for each group of trace.h5 in the
- * order of tsr_trace_group, and each variable of the group stored in this
- * phase, in order, values [chain][n][n of the variable], float or double as in
- * the trace. Frames have one part for each chain and state: float atoms
- * [n][n_atom][3], float bodies [n][n_body][3], double observables
- * [n][n_observable]. */
+/* Content of a record.
+ *
+ * Draws have one part: the values of all variables of trace.h5 that this phase
+ * stores, by group and then in the order of the variables. The values of a
+ * variable are [n_chain][n][n of the variable], float or double as in the
+ * trace.
+ *
+ * Frames have one part for each chain and state:
+ *   atoms        [n][n_atom][3]     float
+ *   bodies       [n][n_body][3]     float
+ *   observables  [n][n_observable]  double
+ */
 typedef enum {
     TSR_DRAWN_WARMUP,
     TSR_DRAWN_KEPT,
