@@ -30,8 +30,8 @@ typedef struct {
                                NULL: bodies */
     tsr_likelihood *likelihood; /* NULL without data */
     tsr_profile_fit *rigid;     /* [n_term] rigid fit of the first conformation
-                                   to each curve, n_point 0: no fit. NULL without
-                                   engines */
+                                   to each curve, n_point 0: no fit. NULL
+                                   without engines */
     char *model_error; /* what was learnt of the model error, or why nothing
                           was; or NULL */
 } tsr_data;
