@@ -138,7 +138,7 @@ static tsr_status check_profiler(const tsr_setup *setup, tsr_profiler *profiler,
 static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
 {
     tsr_pool_array(&v->pool, v->device, n);
-    tsr_pool_array(&v->pool, v->share, n);
+    tsr_pool_array(&v->pool, v->group, n);
     tsr_pool_array(&v->pool, v->speed, n);
     return tsr_pool_check(&v->pool, err);
 }
@@ -146,10 +146,10 @@ static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
 /* Removes a device from the run. */
 static void drop_device(tsr_devices *v, int e)
 {
-    tsr_engine_group_clear(&v->share[e]);
+    tsr_engine_group_clear(&v->group[e]);
     tsr_device_free(v->device[e]);
     for (v->n--; e < v->n; e++) {
-        v->share[e] = v->share[e + 1];
+        v->group[e] = v->group[e + 1];
         v->device[e] = v->device[e + 1];
         v->speed[e] = v->speed[e + 1];
     }
@@ -370,7 +370,7 @@ static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
     /* speeds of 0 give equal parts */
     tsr_apportion(s->n_chain, n, v->speed, part);
     for (int e = n - 1; e >= 0; e--) {
-        v->share[e].n_chain = part[e];
+        v->group[e].n_chain = part[e];
         if (part[e] > 0)
             continue;
         tsr_warn(log,
@@ -390,9 +390,9 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     for (int e = 0; e < v->n; e++)
         TSR_TRY(
             make_engine(s, s->data.likelihood, v->device[e],
-                        v->share[e].n_chain * tsr_target_n_temp(&s->target) *
+                        v->group[e].n_chain * tsr_target_n_temp(&s->target) *
                             tsr_target_n_state(&s->target),
-                        &v->share[e].engine, err));
+                        &v->group[e].engine, err));
     return TSR_OK;
 }
 
@@ -400,7 +400,7 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
 static void format_chains(const tsr_devices *v, int e, int first, char *text,
                           size_t size)
 {
-    int last = first + v->share[e].n_chain - 1;
+    int last = first + v->group[e].n_chain - 1;
     char speed[48] = "";
     text[0] = '\0';
     if (v->n == 1)
@@ -419,7 +419,7 @@ static tsr_status log_engines(tsr_log *log, tsr_devices *v, tsr_err *err)
 {
     for (int e = 0, first = 0; e < v->n; e++) {
         char chains[128];
-        const char *whole = v->share[e].engine->description;
+        const char *whole = v->group[e].engine->description;
         const char *end = strchr(whole, ';');
         end = end != NULL ? strchr(end + 1, ';') : NULL;
         format_chains(v, e, first, chains, sizeof chains);
@@ -431,7 +431,7 @@ static tsr_status log_engines(tsr_log *log, tsr_devices *v, tsr_err *err)
         v->text = tsr_pool_print(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
                                  e > 0 ? "\n" : "", chains, whole);
         TSR_TRY(tsr_pool_check(&v->pool, err));
-        first += v->share[e].n_chain;
+        first += v->group[e].n_chain;
     }
     return TSR_OK;
 }
@@ -446,7 +446,7 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
         double own = 0.0;
         tsr_profiler one;
         tsr_status status = make_profiler(s->molecule.topology, l,
-                                          v->share[e].engine, 1, &one, err);
+                                          v->group[e].engine, 1, &one, err);
         TSR_THEN(status, check_profiler(s, &one, partial, &own, err));
         clear_profiler(&one);
         if (status != TSR_OK)
@@ -581,7 +581,7 @@ static tsr_status learn_and_fit(const tsr_config *config, tsr_log *log,
     tsr_likelihood *l = s->data.likelihood;
     tsr_profiler own;
     tsr_status status = make_profiler(s->molecule.topology, l,
-                                      s->devices.share[0].engine, 1, &own, err);
+                                      s->devices.group[0].engine, 1, &own, err);
     TSR_THEN(status, tsr_setup_learn_model_error(config, l, &own, log, s, err));
     TSR_THEN(status, add_all_atom_target(config, log, s, partial, err));
     tsr_profiler *of = s->target.all_atom != NULL ? &s->atoms.profiler : &own;
@@ -601,16 +601,16 @@ static double system_capacity(const tsr_setup *s)
     const tsr_devices *v = &s->devices;
     double least = HUGE_VAL;
     for (int e = 0; e < v->n; e++) {
-        double share = 0.0; /* fraction of the device's memory per system */
+        double fraction = 0.0; /* fraction of the device's memory per system */
         for (int p = 0; p < s->data.likelihood->n_probe; p++) {
             const tsr_engine_spec spec = make_spec(s, s->data.likelihood, p, 1);
             const double most =
                 v->device[e] != NULL
                     ? tsr_engine_capacity(&spec, v->device[e], v->choice)
                     : 0.0;
-            share += most > 0.0 ? 1.0 / most : 0.0;
+            fraction += most > 0.0 ? 1.0 / most : 0.0;
         }
-        least = fmin(least, 1.0 / share);
+        least = fmin(least, 1.0 / fraction);
     }
     return 0.8 * v->n * least;
 }
@@ -675,7 +675,7 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     tsr_pool_array(&v->pool, launcher, v->n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
     for (int e = 0; e < v->n; e++)
-        launcher[e] = v->share[e].launcher;
+        launcher[e] = v->group[e].launcher;
     return tsr_surrogate_open(&run, log, launcher, &v->surrogate, err);
 }
 
@@ -717,6 +717,6 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
         s->n_thread = v->n;
     }
     s->target.n_share = v->n;
-    s->target.share = v->share;
+    s->target.share = v->group;
     return TSR_OK;
 }

@@ -67,7 +67,7 @@ static tsr_status compute_first_chi2(tsr_setup *s, tsr_err *err)
     tsr_status status = tsr_chain_new(&alone, 0, &chain, err);
     if (s->devices.n > 0)
         TSR_THEN(status,
-                 tsr_batch_new(s->devices.share[0].engine,
+                 tsr_batch_new(s->devices.group[0].engine,
                                tsr_target_n_state(&alone), &batch, err));
     TSR_THEN(status, tsr_chain_start(chain, batch, err));
     if (status == TSR_OK)

@@ -41,7 +41,7 @@ typedef struct {
     tsr_pool pool;
     int n; /* number of engines, one a device; 0: no term needs profiles */
     tsr_device **device;     /* [n]  NULL: the reference engine */
-    tsr_engine_group *share; /* [n]  each engine with its number of chains */
+    tsr_engine_group *group; /* [n]  each engine with its number of chains */
     double *speed;           /* [n]  profiles a second; 0: not measured */
     tsr_engine_choice choice;
     int *unit;  /* [n_body]  rigid unit of a body, -1: none; or NULL */

@@ -108,7 +108,7 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
         line = line[length] == '\n' ? line + length + 1 : NULL;
     }
     for (int d = 0; d < setup->devices.n; d++) {
-        const tsr_engine *e = setup->devices.share[d].engine;
+        const tsr_engine *e = setup->devices.group[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
                     "memory: %.0f bytes a system, %d systems of %.0f that the "

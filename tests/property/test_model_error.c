@@ -50,7 +50,7 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
     tsr_err err = {0};
     double *partial =
         calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
          &err);
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
