@@ -122,7 +122,7 @@ double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
         .offset = offsetof(tsr_run_checkpoint, member), .count = 1 \
     }
 
-/* Read by every command. */
+/* Members that every command reads. */
 static const tsr_checkpoint_field fields[] = {
     FIELD("place/warmup", LONG, progress.warmup),
     FIELD("place/draws", LONG, progress.draws),
@@ -148,7 +148,7 @@ static const tsr_checkpoint_field fields[] = {
      .offset = offsetof(tsr_run_checkpoint, engine)},
     {0}};
 
-/* State of the chains: large, read only to resume. */
+/* State of the chains, which is large and read only to resume. */
 static const tsr_checkpoint_field state_fields[] = {
     {.name = "sampler/real",
      .type = TSR_CHECKPOINT_DOUBLE,

@@ -9,17 +9,13 @@
 
 /* Progress of a run. Draws are counted per chain. */
 typedef struct {
-    long warmup, draws;          /* stored so far */
-    long next_check;             /* number of draws at the next check of
-                                    --until */
-    int is_finished;             /* all draws, time limit reached, or
-                                    converged */
-    int is_converged;            /* --until was met at the last check */
-    long expected;               /* warm-up and draws until the end; 0:
-                                    unknown */
-    long steps;                  /* steps of all chains since the start of
-                                    the run */
-    double seconds;              /* time for these steps */
+    long warmup, draws; /* stored so far */
+    long next_check;    /* of --until, after so many draws */
+    int is_finished;    /* 1: the run has ended */
+    int is_converged;   /* 1: --until was met at the last check */
+    long expected;      /* draws at the end, with warm-up; 0: unknown */
+    long steps;         /* of all chains, since the start of the run */
+    double seconds;     /* duration of these steps */
     double start_chi2, start_rg; /* of the first conformation */
 } tsr_run_progress;
 
@@ -39,10 +35,11 @@ long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of);
  * configuration requests. */
 long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
 
-/* Estimated seconds until the run ends, at its average speed so far: until all
- * draws or the predicted convergence, limited by sampler.time_limit once
- * warm-up is over. Not finite where unknown. text: the same time as "0:41:07",
- * after "at most" where the number of draws to convergence is unknown. */
+/* Estimated seconds until the run ends, at its average speed so far. A run ends
+ * after its last draw, at the predicted convergence, or at sampler.time_limit
+ * but not before the end of warm-up. The result is not finite where unknown.
+ * text: the same time as "0:41:07", after "at most" where the number of draws
+ * to convergence is unknown. */
 double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
                          const tsr_run_progress *progress, char text[48]);
 

@@ -39,9 +39,9 @@ void tsr_hdf5_input_close(tsr_hdf5_input *input);
 /* ---- writing ----
  *
  * After a failed write, HDF5 1.10 crashes when an object or the file is closed.
- * HDF5 therefore writes through a file driver of tessera that never fails. From
- * the first write that the system refuses, data are kept in memory, and the
- * file is discarded when the current call ends. */
+ * HDF5 therefore writes through a file driver of tessera that never fails. Once
+ * the system has refused a write, the driver keeps further data in memory, and
+ * the file is discarded when the current call ends. */
 
 /* A file being written. */
 typedef struct {
@@ -54,9 +54,10 @@ typedef struct {
     int keeps_previous; /* 1: the old file is kept as PATH.previous */
 } tsr_hdf5_output;
 
-/* Begins the file `path`, empty or as a copy of `from` (NULL: empty), whose
- * seal has been verified. tsr_hdf5_output_end must follow, also after an error,
- * and `output` must not move in memory until then. Errors: TSR_E_IO. */
+/* Begins the file `path`. It is empty, or a copy of the file `from` (NULL:
+ * empty), whose seal the caller has verified. tsr_hdf5_output_end must follow,
+ * also after an error, and `output` must not move in memory until then.
+ * Errors: TSR_E_IO. */
 tsr_status tsr_hdf5_output_start(const char *path, const char *from,
                                  tsr_hdf5_output *output, tsr_err *err);
 
@@ -77,15 +78,18 @@ typedef struct {
     tsr_draw_kind first, last; /* kinds of records for this file */
     tsr_status (*open)(hid_t file, void **object, tsr_err *err);
     void (*close)(void *object);
+    /* Number of draws of a kind in the file. */
     long (*count)(const void *object, tsr_draw_kind kind);
-    int (*part)(const void *object,
-                const tsr_draw_record *record); /* -1: the record has no part
-                                                   for this file */
+    /* Number of the part of a record for this file, -1: no part. */
+    int (*part)(const void *object, const tsr_draw_record *record);
+    /* Expected bytes of that part. */
     size_t (*size)(const void *object, const tsr_draw_record *record);
+    /* Removes the draws after the first n. */
     tsr_status (*cut)(void *object, tsr_draw_kind kind, long n, tsr_err *err);
     tsr_status (*append)(void *object, const tsr_draw_record *record,
                          const void *bytes, tsr_err *err);
-    tsr_status (*finish)(void *object, tsr_err *err); /* NULL: nothing to do */
+    /* Called after the last record; NULL: nothing to do. */
+    tsr_status (*finish)(void *object, tsr_err *err);
 } tsr_hdf5_updater;
 
 /* Opens a file with the draws of the log beside it. If no process works on the
