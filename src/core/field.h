@@ -39,7 +39,7 @@ typedef enum {
 /* A number, or one of a field's words. */
 typedef struct {
     int word;      /* index into the field's `words`; -1: a number */
-    double number; /* valid where word is -1 */
+    double number; /* valid if word is -1 */
 } tsr_number_or_word;
 
 /* A list of strings. */
@@ -78,7 +78,7 @@ struct tsr_field {
     const char *const *words; /* CHOICE, NUMBER_OR_WORD: allowed words. Path:
                                  values that are not files; "threshold:" matches
                                  every value with that prefix. Ends with NULL */
-    const tsr_field *fields;  /* GROUP, LIST; NULL where there are kinds */
+    const tsr_field *fields;  /* GROUP, LIST; NULL if there are kinds */
     const char *selector;     /* GROUP, LIST with kinds: key that chooses the
                                  kind; else NULL */
     tsr_field_kind (*kind)(int number); /* kinds by number, 0 is the default */

@@ -31,8 +31,8 @@ static void put_string(const tsr_json *j, const char *text)
     fputc('"', out);
 }
 
-/* Writes the comma, line break and key before a value. Returns 0 where the
- * value must be dropped because it is nested too deep. */
+/* Writes the comma, line break and key before a value. Returns 0 if the value
+ * must be dropped because it is nested too deep. */
 static int begin_value(tsr_json *j, const char *key, int is_container)
 {
     const int inside = j->depth - 1;
@@ -233,7 +233,7 @@ static const char *put_value(tsr_table *t, const char *values, va_list *list)
 }
 
 /* Handles "key{", "key[", "}" and "]"; entries of arrays have no key. Returns
- * the remaining `values`, or NULL where they begin with a value. */
+ * the remaining `values`, or NULL if they begin with a value. */
 static const char *put_bracket(tsr_json *j, const char *values)
 {
     const size_t n = strcspn(values, "{}[]|% ");

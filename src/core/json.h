@@ -130,7 +130,7 @@ typedef struct {
 /* First character of the next value; 0 at the end. */
 char tsr_json_peek(tsr_json_reader *reader);
 
-/* Enters an object ('{') or array ('['). Returns 0 and reads nothing where the
+/* Enters an object ('{') or array ('['). Returns 0 and reads nothing if the
  * next value has another type. */
 int tsr_json_open(tsr_json_reader *reader, char bracket);
 
@@ -140,8 +140,7 @@ int tsr_json_member(tsr_json_reader *reader, size_t size, char *key);
 int tsr_json_entry(tsr_json_reader *reader);
 
 /* Moves to the value at a path of keys and indices, "runs.0.evidence.log".
- * Returns 0 where the path does not exist; the reader cannot be used any
- * more. */
+ * Returns 0 if the path does not exist; the reader cannot be used any more. */
 int tsr_json_find(tsr_json_reader *reader, const char *path);
 
 /* Reads a number, or a string. A character written as \uXXXX becomes '?'. */

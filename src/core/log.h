@@ -31,8 +31,7 @@ void tsr_log_buffer(tsr_log *log);
 
 /* Opens the log file. Buffered messages and every later message up to
  * TSR_LOG_INFO are appended to `path`, with the time in UTC. Errors: TSR_E_IO
- * (also where path is a symbolic link, because its target might not be a
- * log). */
+ * (also if path is a symbolic link, because its target might not be a log). */
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err);
 
 /* Closes the log file and ends buffering. */

@@ -7,8 +7,8 @@
  * quantities to recompute when it changes. No parameter requires an engine
  * call.
  *
- * Chains store the coordinate theta. It is the value itself, or, where is_log
- * is set, log(value - low), which is unbounded. */
+ * Chains store the coordinate theta. It is the value itself, or, if is_log is
+ * set, log(value - low), which is unbounded. */
 #ifndef TSR_CORE_PARAMETER_H
 #define TSR_CORE_PARAMETER_H
 
@@ -68,23 +68,23 @@ double tsr_parameter_value(const tsr_parameter *parameter, double theta);
 double tsr_parameter_theta(const tsr_parameter *parameter, double value);
 
 /* Normalised log prior density of theta, nat; -infinity outside the support; 0
- * where the parameter is fixed. For a SIMPLEX, the first weight returns the
+ * if the parameter is fixed. For a SIMPLEX, the first weight returns the
  * density of all weights. */
 double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta);
 
 /* Prior density of the value for a plot: x, y [n] out, over the range with
  * nearly all of the probability. n_weight: number of weights of a SIMPLEX.
- * Returns 0 where there is no density (fixed, or flat without bounds). */
+ * Returns 0 if there is no density (fixed, or flat without bounds). */
 int tsr_parameter_density(const tsr_parameter *parameter, int n_weight, int n,
                           double *x, double *y);
 
 /* Quantiles of a CUT_NORMAL prior at the midpoints of n equal probability
- * intervals: value [n] out. Returns their number, 1 where the parameter is
+ * intervals: value [n] out. Returns their number, 1 if the parameter is
  * fixed. */
 int tsr_parameter_quantiles(const tsr_parameter *parameter, int n,
                             double *value);
 
-/* A positive parameter, proposed by a random walk. Where `value` is the word
+/* A positive parameter, proposed by a random walk. If `value` is the word
  * infer, its prior is log-normal with median `middle` and standard deviation
  * `width` of the logarithm; else it is fixed. */
 tsr_parameter tsr_parameter_log_normal(const char *name, const char *unit,

@@ -86,7 +86,7 @@ static inline tsr_status tsr_no_memory(tsr_err *err)
     return tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-/* TSR_OK, or TSR_E_NOMEM where `memory` is NULL. */
+/* TSR_OK, or TSR_E_NOMEM if `memory` is NULL. */
 #define tsr_allocated(memory, err) \
     ((memory) != NULL ? TSR_OK : tsr_no_memory(err))
 

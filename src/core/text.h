@@ -11,8 +11,8 @@
 enum { TSR_TEXT_COLUMNS = 80, TSR_EXCERPT_SIZE = 80, TSR_SHELL_SIZE = 4352 };
 
 /* Decodes one UTF-8 character and moves *text past it. Returns its code point,
- * or -1 where the bytes are not UTF-8 (*text then moves by one byte). Must not
- * be called at the end of the text. */
+ * or -1 if the bytes are not UTF-8 (*text then moves by one byte). Must not be
+ * called at the end of the text. */
 long tsr_utf8_next(const char **text);
 
 /* Number of characters of a text, which is its width on a terminal. */
@@ -24,8 +24,7 @@ const char *tsr_text_excerpt(const char *text, char out[TSR_EXCERPT_SIZE]);
 
 /* A file name quoted for a shell, for commands that messages suggest. Special
  * characters are put in quotes, a leading dash gets "./" before it, and control
- * characters become $'\012'. Returns `out`, or "..." where `out` is too
- * small. */
+ * characters become $'\012'. Returns `out`, or "..." if `out` is too small. */
 const char *tsr_text_shell(const char *name, char out[TSR_SHELL_SIZE]);
 
 /* The part of `path` after the last slash. */

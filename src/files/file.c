@@ -168,8 +168,8 @@ int tsr_file_sync_directory(const char *path)
     return failed;
 }
 
-/* With O_EXCL, open() fails where any file or link has the name. unlink()
- * removes a link, never its target. */
+/* With O_EXCL, open() fails if any file or link has the name. unlink() removes
+ * a link, never its target. */
 int tsr_file_open_new(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
@@ -267,7 +267,7 @@ tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
     return tsr_file_end(&writer, TSR_OK, err);
 }
 
-/* Unlike rename(), link() fails where the name is in use. File systems without
+/* Unlike rename(), link() fails if the name is in use. File systems without
  * links (FAT, some network file systems) get the file written directly. */
 tsr_status tsr_file_create(const char *path, const char *data, size_t size,
                            int *is_taken, tsr_err *err)

@@ -53,7 +53,7 @@ tsr_status tsr_file_create(const char *path, const char *data, size_t size,
 /* tsr_file_replace for output that is printed in pieces. */
 typedef struct {
     FILE *out;           /* NULL: nothing is open */
-    char *path, *beside; /* beside: temporary file, NULL where written
+    char *path, *beside; /* beside: temporary file, NULL if written
                             directly */
 } tsr_file_writer;
 
@@ -62,7 +62,7 @@ tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
                           tsr_err *err);
 
 /* Renames the temporary file to its path if `status` is TSR_OK and all writes
- * succeeded; otherwise removes it. Does nothing where nothing is open. Returns
+ * succeeded; otherwise removes it. Does nothing if nothing is open. Returns
  * `status`, or TSR_E_IO. */
 tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
                         tsr_err *err);

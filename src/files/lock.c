@@ -45,7 +45,7 @@ static lock_result lock_file(int fd)
                                                 : NO_LOCK;
 }
 
-/* Whether lock_file would succeed. *pid out: process id of the holder, -1 where
+/* Whether lock_file would succeed. *pid out: process id of the holder, -1 if
  * unknown. */
 static lock_result test_lock(int fd, long *pid)
 {

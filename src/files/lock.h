@@ -19,9 +19,9 @@ typedef struct tsr_lock tsr_lock;
 /* The process that works, or worked last, in a directory. */
 typedef struct {
     int is_held;
-    char host[128]; /* "" where unknown */
-    long pid;       /* 0 where unknown */
-    char since[40]; /* UTC, ISO 8601; "" where unknown */
+    char host[128]; /* "" if unknown */
+    long pid;       /* 0 if unknown */
+    char since[40]; /* UTC, ISO 8601; "" if unknown */
 } tsr_lock_holder;
 
 /* Takes the lock. Errors: TSR_E_CONFIG (another process has the lock; the

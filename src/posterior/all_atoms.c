@@ -283,7 +283,7 @@ static double best_turn(const double ca[3], const double cb[3],
         b[d] -= along_b * axis[d];
     }
     tsr_vec3_cross(normal, a, b);
-    /* 0 where one of the two centres lies on the axis */
+    /* 0 if one of the two centres lies on the axis */
     return atan2(tsr_vec3_dot(normal, axis), tsr_vec3_dot(a, b));
 }
 
@@ -291,7 +291,7 @@ static double best_turn(const double ca[3], const double cb[3],
 typedef struct {
     double frame[3][3], side[3][3]; /* origin CA; `side` is turned about
                                        CA-CB */
-    double carbonyl[3][3];          /* origin C, where the model has O */
+    double carbonyl[3][3];          /* origin C, if the model has O */
     double host[3][3];              /* origin CA, axes from N-CA-C; for
                                        guests */
     tsr_motion base;                /* turn of the base, in the frame `host` */

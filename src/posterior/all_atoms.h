@@ -65,7 +65,7 @@ tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
                                int *n_cut, tsr_atom_curves **out, tsr_err *err);
 
 /* For hydration alone: as tsr_atom_curves_new without grid and device. *out is
- * NULL where the molecule has no atoms or lacks too many of them; the log names
+ * NULL if the molecule has no atoms or lacks too many of them; the log names
  * the reason. Errors: TSR_E_NOMEM. */
 tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
                                tsr_atom_curves **out, tsr_err *err);
@@ -95,9 +95,9 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                    double *partial, double *radius_ang,
                                    tsr_err *err);
 
-/* Bodies of a conformation with neutron form factors from their own atoms.
- * Where the shares of D2O d2o [n] differ, the form factors are a series in the
- * share of D2O. The series begins at the match point, where the molecule has no
+/* Bodies of a conformation with neutron form factors from their own atoms. If
+ * the shares of D2O d2o [n] differ, the form factors are a series in the share
+ * of D2O. The series begins at the match point, where the molecule has no
  * contrast, so that its components do not cancel. *match out: the share of D2O
  * at the match point. The caller frees *out. Errors: as above. */
 tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
@@ -108,8 +108,8 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
 
 /* Hydration of each body in a conformation, for a molecule whose form factors
  * have components. The exposure of a body is the sum over its atoms, each
- * exposed where no other atom of the molecule covers its surface. Where curves
- * is NULL, or a residue lacks atoms in the file, exposure is estimated from
+ * exposed where no other atom of the molecule covers its surface. If curves is
+ * NULL, or a residue lacks atoms in the file, exposure is estimated from
  * neighbouring bodies. Exposure is then redistributed outwards at constant sum
  * (scattering/form_factor.h).
  * exposure  [n_body]  out

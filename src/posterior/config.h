@@ -125,19 +125,19 @@ void tsr_config_clear(tsr_config *config);
  * begins with the key. */
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
-/* The reason why a run cannot compute all-atom curves of its molecule; NULL
- * where the configuration allows them (the file may still lack atoms). */
+/* The reason why a run cannot compute all-atom curves of its molecule; NULL if
+ * the configuration allows them (the file may still lack atoms). */
 const char *tsr_config_why_no_atoms(const tsr_config *config);
 
-/* For an error found after reading: where status is TSR_E_CONFIG and the
- * message begins with a key ("structure.d_max: ..."), puts the file, line and
- * column of the key before the message, or the file's name where the key was
- * not given. Returns the status. */
+/* For an error found after reading: if status is TSR_E_CONFIG and the message
+ * begins with a key ("structure.d_max: ..."), puts the file, line and column of
+ * the key before the message, or the file's name if the key was not given.
+ * Returns the status. */
 tsr_status tsr_config_locate_error(const tsr_config *config, tsr_status status,
                                    tsr_err *err);
 
-/* Address of the file path in entry `number` of `data:`; the path is NULL where
- * none was given. Returns NULL where entries of that kind have no file. */
+/* Address of the file path in entry `number` of `data:`; the path is NULL if
+ * none was given. Returns NULL if entries of that kind have no file. */
 char **tsr_config_data_file(const tsr_config *config, int number);
 
 /* A name for entry `number` of `data:`: its file without folders, else its
@@ -147,7 +147,7 @@ void tsr_config_data_name(const tsr_config *config, int number, size_t size,
                           char *text);
 
 /* Address of the k-th file path (from 0) in the structure and data sections;
- * the path is NULL where none was given. Returns NULL past the last one. */
+ * the path is NULL if none was given. Returns NULL past the last one. */
 char **tsr_config_path(const tsr_config *config, int k);
 
 /* Removes all data, so that the prior alone is sampled. */

@@ -340,7 +340,7 @@ void tsr_data_clear(tsr_data *data)
  *
  * Fit of the first conformation, unchanged, to the curves. Fitted are the other
  * unknowns of the run: c1 and c2 within their ranges (one value for all curves)
- * where they are inferred, and scale and background of each curve. The forward
+ * if they are inferred, and scale and background of each curve. The forward
  * model is that of the run, so that a better fit of the draws is due to motion
  * alone. */
 

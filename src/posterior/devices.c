@@ -510,7 +510,7 @@ static tsr_status test_plane_waves(const tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* Where chains move all atoms: makes the likelihood one of particles. Call it
+/* If chains move all atoms: makes the likelihood one of particles. Call it
  * after the devices are open. */
 static tsr_status use_particles(const tsr_config *config, tsr_log *log,
                                 tsr_setup *setup, tsr_err *err)
@@ -544,7 +544,7 @@ static tsr_status make_all_atom_target(const tsr_config *config, tsr_log *log,
                                        s, err);
 }
 
-/* Where the chains move bodies and draws are all-atom: makes a likelihood of
+/* If the chains move bodies and draws are all-atom: makes a likelihood of
  * all-atom curves with its own terms, and the all-atom model of the target.
  * Call it after the model error of the bodies is known. partial [n_pair][n_q]:
  * workspace. */

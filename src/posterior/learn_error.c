@@ -171,7 +171,7 @@ static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
     return status;
 }
 
-/* Examples from draws of the prior, or from the starts where nothing moves. */
+/* Examples from draws of the prior, or from the starts if nothing moves. */
 static tsr_status compute_examples(comparison *x, int is_frozen,
                                    tsr_atom_curves *curves, tsr_err *err)
 {
@@ -315,7 +315,7 @@ static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
     return TSR_OK;
 }
 
-/* Warns where the ratio of a neutron curve exceeds its bounds somewhere in the
+/* Warns if the ratio of a neutron curve exceeds its bounds somewhere in the
  * range of c2. The curve then carries little information on the structure. */
 static void warn_low_contrast(const comparison *x, tsr_log *log)
 {

@@ -40,7 +40,7 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
  *
  * Shipped tables have one component, with c1, c2 and the solvent's density
  * fixed, or three. The configuration determines which kind is needed. A user's
- * table of three components is folded into one where that suffices. */
+ * table of three components is folded into one if that suffices. */
 
 /* Tables with components and published tables lack the bodies' mean square
  * radii, which Rg needs; these are copied from the shipped table. */
@@ -81,7 +81,7 @@ static tsr_status refuse_contrast(const tsr_tables *t, const char *own,
                     t->contrast[which].name, own);
 }
 
-/* A table of three components is folded where one component suffices. */
+/* A table of three components is folded if one component suffices. */
 static tsr_status read_form_factors(const char *path, int needs_components,
                                     double density, tsr_tables *t, tsr_err *err)
 {
@@ -619,7 +619,7 @@ static tsr_status add_hydrogen_mass(const tsr_atoms *atoms, tsr_guests *g,
 }
 
 /* Adds guests of the file (molecule/guest.h) to topology and conformation, and
- * extends the tables by their bodies. Where the atoms cannot be read, the log
+ * extends the tables by their bodies. If the atoms cannot be read, the log
  * gives the reason. */
 static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
                              tsr_log *log, tsr_molecule *m, tsr_err *err)

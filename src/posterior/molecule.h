@@ -54,10 +54,10 @@ typedef struct {
     tsr_model_atoms *model; /* the first conformation, as in model.pdb */
     double d_max_first_ang; /* largest distance within any starting
                                conformation */
-    double d_bound_ang;     /* P(X) is 0 where a distance exceeds this */
+    double d_bound_ang;     /* P(X) is 0 if a distance exceeds this */
 } tsr_molecule;
 
-/* Reads the structure and builds topology, starts and prior. Where the
+/* Reads the structure and builds topology, starts and prior. If the
  * configuration does not define flexible ranges, those found in the file are
  * written into it. The caller clears the molecule, also after an error. Errors:
  * TSR_E_CONFIG, TSR_E_DATA (bodies of a start overlap), those of reading. */

@@ -83,8 +83,8 @@ tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
 
 /* Intensity in 1/cm at 1 mg/ml that corresponds to I = 1 electron squared (or
- * fm^2): N_A r_e^2 / mass, for neutrons with 1 fm instead of r_e; 0 where the
- * mass is unknown. */
+ * fm^2): N_A r_e^2 / mass, for neutrons with 1 fm instead of r_e; 0 if the mass
+ * is unknown. */
 double tsr_profile_absolute(const tsr_profile_structure *structure);
 
 /* For the log: "reference", or device and kernel. */

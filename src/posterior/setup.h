@@ -97,10 +97,9 @@ typedef struct {
 } tsr_setup;
 
 /* Reads structure, tables and data, and makes prior and likelihood. with_data
- * 0: no likelihood. Where the configuration does not define flexible ranges,
- * those found in the file are written into it. The log gets a description. The
- * setup must not be moved in memory. The caller clears it, also after an
- * error. */
+ * 0: no likelihood. If the configuration does not define flexible ranges, those
+ * found in the file are written into it. The log gets a description. The setup
+ * must not be moved in memory. The caller clears it, also after an error. */
 tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err);
 void tsr_setup_clear(tsr_setup *setup);
@@ -110,12 +109,12 @@ void tsr_setup_clear(tsr_setup *setup);
  * Equal devices get equal numbers of chains, so that a run can be repeated;
  * unequal ones get numbers in proportion to their measured speed. Raises
  * n_thread to the number of engines. n_chain 0: sampler.chains, which is
- * resolved where it is auto; setup->n_chain is the number in use. Without a
- * term that needs profiles, only the sampler's settings are resolved. */
+ * resolved if it is auto; setup->n_chain is the number in use. Without a term
+ * that needs profiles, only the sampler's settings are resolved. */
 tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                             tsr_setup *setup, tsr_err *err);
 
-/* Draws a starting state for each group of chains from the prior, where
+/* Draws a starting state for each group of chains from the prior, if
  * sampler.start is `prior` and there are data. is_restored 1: the states will
  * come from a checkpoint, and only memory is prepared. Call it after
  * tsr_setup_engine. Errors: those of tsr_chain_start, TSR_E_NOMEM,
@@ -138,9 +137,9 @@ tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
 
 /* Learns the model error of the bodies again from n conformations of the chains
  * (sampler/all_atom_chain.h), so that bodies approximate all atoms best near
- * the posterior. Call tsr_sampler_refresh afterwards. Where the ratio of a
- * curve is not positive, its correction and error stay as they were, with a
- * warning in the log. Errors: as of tsr_setup_learn_model_error. */
+ * the posterior. Call tsr_sampler_refresh afterwards. If the ratio of a curve
+ * is not positive, its correction and error stay as they were, with a warning
+ * in the log. Errors: as of tsr_setup_learn_model_error. */
 tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
                                          const tsr_all_atom_example *example,
                                          tsr_log *log, tsr_setup *setup,
@@ -171,9 +170,9 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
 /* ---- parts of a setup, for the files of this folder ---- */
 
 /* Reads the data and makes their likelihood; with_data 0: prepares the
- * scattering of the bodies alone. Where an entry of the data asks for docking,
- * the starts are docked. Errors: those of reading; TSR_E_DATA (the data exceed
- * the q range of the form factors). */
+ * scattering of the bodies alone. If an entry of the data asks for docking, the
+ * starts are docked. Errors: those of reading; TSR_E_DATA (the data exceed the
+ * q range of the form factors). */
 tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
                          tsr_molecule *molecule, tsr_data *data, tsr_err *err);
 void tsr_data_clear(tsr_data *data);
@@ -204,7 +203,7 @@ tsr_status tsr_profiler_run(void *profiler,
  * from those of all atoms with recomputed water, on draws of the prior.
  * Corrects the likelihood's profiles and passes the remaining error to its
  * terms. data.model_error describes the result. The profiler must use the same
- * likelihood. Where the model error cannot be learnt, the log gives the reason.
+ * likelihood. If the model error cannot be learnt, the log gives the reason.
  * Errors: TSR_E_NOMEM, those of the engine, of tsr_chain_new and of
  * tsr_likelihood_correct. */
 tsr_status tsr_setup_learn_model_error(const tsr_config *config,

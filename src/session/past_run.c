@@ -256,7 +256,7 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
     return TSR_OK;
 }
 
-/* *frames is NULL where the run has no folder. */
+/* *frames is NULL if the run has no folder. */
 static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_err *why)
 {

@@ -28,30 +28,30 @@ typedef struct {
                         time limit */
 } tsr_past_run;
 
-/* Opens the run in the folder `path`, or a trace.h5. Warns where the run has
- * fewer draws than requested, and tells whether it still runs. The caller
- * clears `run`, also after an error. Errors, each with what was found and a
- * remedy: TSR_E_NOINPUT (no such folder, an empty folder, not a folder of a
- * run, no trace yet); TSR_E_DATA (the trace is damaged, is not a trace, or has
- * no draws). */
+/* Opens the run in the folder `path`, or a trace.h5. Warns if the run has fewer
+ * draws than requested, and tells whether it still runs. The caller clears
+ * `run`, also after an error. Errors, each with what was found and a remedy:
+ * TSR_E_NOINPUT (no such folder, an empty folder, not a folder of a run, no
+ * trace yet); TSR_E_DATA (the trace is damaged, is not a trace, or has no
+ * draws). */
 tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
                              tsr_err *err);
 void tsr_past_run_clear(tsr_past_run *run);
 
-/* Opens a run of the prior, for comparison. Errors: as above; TSR_E_DATA where
- * the run used data. */
+/* Opens a run of the prior, for comparison. Errors: as above; TSR_E_DATA if the
+ * run used data. */
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
 
-/* Conformations of the run, and their size and flexibility. Where there are no
+/* Conformations of the run, and their size and flexibility. If there are no
  * conformations, both are NULL and `why` is the reason. The caller frees both,
  * also after an error. Errors: TSR_E_NOMEM. */
 tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);
 
-/* Arrangements of the domains (arguments as of tsr_arrangements_make); NULL
- * where there are no conformations. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such
+/* Arrangements of the domains (arguments as of tsr_arrangements_make); NULL if
+ * there are no conformations. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such
  * domain). */
 tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
                                      double threshold_ang, tsr_log *log,

@@ -37,9 +37,9 @@ long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
 
 /* Estimated seconds until the run ends, at its average speed so far. A run ends
  * after its last draw, at the predicted convergence, or at sampler.time_limit
- * but not before the end of warm-up. The result is not finite where unknown.
- * text: the same time as "0:41:07", after "at most" where the number of draws
- * to convergence is unknown. */
+ * but not before the end of warm-up. The result is not finite if unknown. text:
+ * the same time as "0:41:07", after "at most" if the number of draws to
+ * convergence is unknown. */
 double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
                          const tsr_run_progress *progress, char text[48]);
 

@@ -38,7 +38,7 @@ tsr_status tsr_run_directory_write_config(const char *directory,
 
 /* Prepares the folder of a stopped run, whose lock is held: completes step 4
  * and removes temporary files of dead processes. *is_new out: no file of step 5
- * exists. Errors: TSR_E_IO (also where such a file is a symbolic link). */
+ * exists. Errors: TSR_E_IO (also if such a file is a symbolic link). */
 tsr_status tsr_run_directory_recover(const char *directory, int *is_new,
                                      tsr_err *err);
 
@@ -74,9 +74,8 @@ tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err);
 
 /* Step 2: copies structure, starts, data and the user's form factors,
  * gunzipped, into the new folder DIRECTORY/input.PID.tmp. *staged out: that
- * folder, the caller frees it; NULL where the run reads no files. On failure
- * the folder is removed. Errors: TSR_E_IO, TSR_E_NOMEM, those of
- * tsr_file_read. */
+ * folder, the caller frees it; NULL if the run reads no files. On failure the
+ * folder is removed. Errors: TSR_E_IO, TSR_E_NOMEM, those of tsr_file_read. */
 tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
                                char **staged, tsr_err *err);
 

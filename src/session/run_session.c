@@ -995,7 +995,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
 }
 
 /* Warm-up draws. The populations phase has done most of the adaptation, so only
- * half of the warm-up follows it, or an eighth where surrogate walks move the
+ * half of the warm-up follows it, or an eighth if surrogate walks move the
  * chains. */
 static long warmup_draws(const tsr_session *s)
 {

@@ -72,7 +72,7 @@ typedef struct {
 tsr_status tsr_session_read(tsr_session *session, tsr_err *err);
 
 /* To be called after every step of the set-up. Returns TSR_E_INTERRUPTED, with
- * advice on how to continue, where a stop was requested; else `status`. */
+ * advice on how to continue, if a stop was requested; else `status`. */
 tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of q values tested per curve: few where so many draws exist that each
- * q value costs seconds. */
+/* Number of q values tested per curve: few if so many draws exist that each q
+ * value costs seconds. */
 enum { N_CURVE = 12, FEW = 3, MANY_DRAWS = 400000 };
 
 static tsr_status refuse(const char *text, tsr_err *err)

@@ -94,7 +94,7 @@ tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
                                  tsr_err *err);
 void tsr_draw_records_close(tsr_draw_records *log);
 
-/* Reads a part of record i. The caller frees *bytes. *bytes is NULL where the
+/* Reads a part of record i. The caller frees *bytes. *bytes is NULL if the
  * checksum does not match, as after a power cut: the log ends there. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_draw_records_part(const tsr_draw_records *log, size_t i,

@@ -541,7 +541,7 @@ static int keep_previous(const char *path)
             failed = rename(path, previous) == 0 ? 0 : errno;
         else
             failed = errno;
-        unlink(name); /* rename() leaves it where both names are the same
+        unlink(name); /* rename() leaves it if both names are the same
                          file */
     }
     free(name);
@@ -698,8 +698,8 @@ tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *updater,
 /* Adds the draws of the log to the file, while holding the lock of the run's
  * folder, so that no other process writes. The log is read again, because the
  * run may have continued before the lock was taken. The file keeps its owner
- * and mode. Returns TSR_E_IO where a process works on the run or the folder is
- * not writable. */
+ * and mode. Returns TSR_E_IO if a process works on the run or the folder is not
+ * writable. */
 static tsr_status update_locked(const char *path, const char *folder,
                                 const tsr_hdf5_updater *updater, tsr_err *err)
 {

@@ -1014,7 +1014,7 @@ static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
 static tsr_status read_part(hid_t data, int n_chain, const tsr_trace_part *part,
                             double *value)
 {
-    /* HDF5 copies number by number where the two spaces differ in shape. */
+    /* HDF5 copies number by number if the two spaces differ in shape. */
     const hsize_t shape[3] = {(hsize_t)n_chain, (hsize_t)part->n_draw,
                               (hsize_t)part->n};
     const hsize_t count = shape[0] * shape[1] * shape[2];

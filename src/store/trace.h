@@ -150,7 +150,7 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
                               double *value, tsr_err *err);
 
 /* Coordinates of the last axis of a variable: *coord [*n], the caller frees it;
- * NULL where the coordinates are texts or missing. Errors: TSR_E_DATA,
+ * NULL if the coordinates are texts or missing. Errors: TSR_E_DATA,
  * TSR_E_IO. */
 tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
                                  tsr_trace_group group, const char *name,

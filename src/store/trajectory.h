@@ -59,8 +59,8 @@ tsr_status tsr_trajectory_create(const char *path,
 
 /* Appends n frames.
  * step        [n]                in  draws, above those of earlier frames
- * atom        [n][n_atom][3]     in  Angstrom; NULL where n_atom is 0
- * body        [n][n_body][3]     in  Angstrom; NULL where n_body is 0
+ * atom        [n][n_atom][3]     in  Angstrom; NULL if n_atom is 0
+ * body        [n][n_body][3]     in  Angstrom; NULL if n_body is 0
  * observable  [n][n_observable]  in
  * Errors: TSR_E_IO; TSR_E_NOMEM. */
 tsr_status tsr_trajectory_append(tsr_trajectory *trajectory, int n,
