@@ -42,23 +42,24 @@ typedef struct {
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,
                               tsr_atom_curves *curves,
-                              const tsr_conformation *conformation, double *six,
-                              double *partial, double *radius_ang, tsr_err *err)
+                              const tsr_conformation *conformation,
+                              double *workspace, double *partial,
+                              double *radius_ang, tsr_err *err)
 {
     const tsr_likelihood *l = likelihood;
     const tsr_q_grid *grid = &l->grid;
     for (int k = 0; k < l->n_probe; k++) {
         const tsr_probe *p = &l->probe[k];
-        TSR_TRY(tsr_atom_curves_partial(curves, conformation,
-                                        p->is_neutron ? &data->sample[k] : NULL,
-                                        p->basis.origin, six, radius_ang, err));
+        TSR_TRY(tsr_atom_curves_partial(
+            curves, conformation, p->is_neutron ? &data->sample[k] : NULL,
+            p->basis.origin, workspace, radius_ang, err));
         if (p->is_neutron)
-            tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, six);
+            tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, workspace);
         else
             tsr_partials_fold(l->contrast, *radius_ang, grid->n_q,
-                              grid->dq_inv_ang, six);
-        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, six,
-               (size_t)(p->n_pair * grid->n_q) * sizeof *six);
+                              grid->dq_inv_ang, workspace);
+        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, workspace,
+               (size_t)(p->n_pair * grid->n_q) * sizeof *workspace);
     }
     return TSR_OK;
 }
@@ -110,12 +111,12 @@ static tsr_status reserve(comparison *x, tsr_err *err)
 
 static tsr_status compute_example(comparison *x, int i,
                                   const tsr_conformation *c,
-                                  tsr_atom_curves *curves, double *six,
+                                  tsr_atom_curves *curves, double *workspace,
                                   tsr_err *err)
 {
     double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
     double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
-    TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, six, atoms,
+    TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, workspace, atoms,
                                &x->radius_ang, err));
     add_to_mean(x, x->of.atoms, i, NULL);
     TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
@@ -150,7 +151,7 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
 
 /* Examples from draws of a chain on the prior, far enough apart. */
 static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
-                                         double *six, tsr_err *err)
+                                         double *workspace, tsr_err *err)
 {
     static const char what[] = "the model's error was learnt";
     const tsr_topology *t = x->s->molecule.topology;
@@ -164,7 +165,8 @@ static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
         status = tsr_setup_prior_steps(chain, apart, 0, what, err);
         if (status == TSR_OK) {
             tsr_chain_view_get(chain, &view);
-            status = compute_example(x, i, view.conformation, curves, six, err);
+            status = compute_example(x, i, view.conformation, curves, workspace,
+                                     err);
         }
     }
     tsr_chain_free(chain);
@@ -176,15 +178,15 @@ static tsr_status compute_examples(comparison *x, int is_frozen,
                                    tsr_atom_curves *curves, tsr_err *err)
 {
     const tsr_molecule *m = &x->s->molecule;
-    double *six;
-    tsr_pool_array(&x->pool, six, TSR_N_COMP_PAIR * x->l->grid.n_q);
+    double *workspace;
+    tsr_pool_array(&x->pool, workspace, TSR_N_COMP_PAIR * x->l->grid.n_q);
     tsr_status status = reserve(x, err);
     if (!is_frozen)
-        TSR_THEN(status, compute_prior_examples(x, curves, six, err));
+        TSR_THEN(status, compute_prior_examples(x, curves, workspace, err));
     for (int i = 0; i < x->of.n && is_frozen; i++)
         TSR_THEN(status,
                  compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
-                                 curves, six, err));
+                                 curves, workspace, err));
     return status;
 }
 

@@ -442,20 +442,22 @@ static tsr_status find_strands(structure_file *file,
 }
 
 /* Topology and conformation of the structure with its flexible strands. */
-static tsr_status
-build_topology(structure_file *file, const tsr_structure_config *c,
-               tsr_flexibility may, const tsr_prior_table *prior, tsr_log *log,
-               tsr_topology **topology, tsr_conformation **first, tsr_err *err)
+static tsr_status build_topology(structure_file *file,
+                                 const tsr_structure_config *c,
+                                 tsr_flexibility flexibility,
+                                 const tsr_prior_table *prior, tsr_log *log,
+                                 tsr_topology **topology,
+                                 tsr_conformation **first, tsr_err *err)
 {
     tsr_nucleic *nucleic = NULL;
     tsr_status status = find_strands(
-        file, c, may.is_frozen > c->frozen ? NULL : log, &nucleic, err);
-    may.nucleic = nucleic;
+        file, c, flexibility.is_frozen > c->frozen ? NULL : log, &nucleic, err);
+    flexibility.nucleic = nucleic;
     TSR_THEN(status,
              tsr_topology_from_structure(
                  file->structure,
                  c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
-                 may, prior, log, topology, first, err));
+                 flexibility, prior, log, topology, first, err));
     free(nucleic);
     return status;
 }
@@ -710,23 +712,23 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
     tsr_structure_config *c = &config->structure;
     const tsr_prior_table *prior = m->tables->prior;
     structure_file file = {0};
-    tsr_flexibility may = {.flexible = &c->flexible,
-                           .rigid = &c->rigid,
-                           .fixed = &c->fixed,
-                           .mobile = &c->mobile,
-                           .file = c->file,
-                           .is_frozen = c->frozen,
-                           .is_placed = tsr_config_is_placed(config)};
+    tsr_flexibility flexibility = {.flexible = &c->flexible,
+                                   .rigid = &c->rigid,
+                                   .fixed = &c->fixed,
+                                   .mobile = &c->mobile,
+                                   .file = c->file,
+                                   .is_frozen = c->frozen,
+                                   .is_placed = tsr_config_is_placed(config)};
     if (c->file == NULL)
         return tsr_topology_from_sequence(
             c->sequence,
-            c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO, may,
-            prior, &m->topology, &m->first, err);
+            c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
+            flexibility, prior, &m->topology, &m->first, err);
     tsr_status status = tsr_structure_read_any(c->file, &file.structure, err);
     TSR_THEN(status, set_flexible_ranges(c, &file, log, err));
-    may.is_frozen = c->frozen;
-    TSR_THEN(status, build_topology(&file, c, may, prior, log, &m->topology,
-                                    &m->first, err));
+    flexibility.is_frozen = c->frozen;
+    TSR_THEN(status, build_topology(&file, c, flexibility, prior, log,
+                                    &m->topology, &m->first, err));
     if (c->ligands == 0)
         TSR_THEN(status, add_guests(&file, &c->attach, log, m, err));
     if (status == TSR_OK)

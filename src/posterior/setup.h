@@ -147,16 +147,16 @@ tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
 
 /* All-atom partial profiles for all probes, self terms S_ab included.
  * Components that fixed c1 and c2 make redundant are folded into the others.
- * six         [TSR_N_COMP_PAIR][n_q]  workspace
+ * workspace   [TSR_N_COMP_PAIR][n_q]  overwritten
  * partial     [n_pair][n_q]           out
  * radius_ang  out  r_m of the atoms' expansion factor G(q)
  * Errors: those of tsr_atom_curves_partial. */
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,
                               tsr_atom_curves *curves,
-                              const tsr_conformation *conformation, double *six,
-                              double *partial, double *radius_ang,
-                              tsr_err *err);
+                              const tsr_conformation *conformation,
+                              double *workspace, double *partial,
+                              double *radius_ang, tsr_err *err);
 
 /* A target of n_state states without data, for chains that sample the prior.
  * They start where the chains of `target` start. */

@@ -134,20 +134,20 @@ static const char *describe_state(const tsr_past_run *run,
                                   char text[TSR_SHELL_SIZE + 80])
 {
     char word[TSR_SHELL_SIZE];
-    const size_t room = TSR_SHELL_SIZE + 80;
+    const size_t size = TSR_SHELL_SIZE + 80;
     tsr_lock_holder holder;
     if (run->directory == NULL)
-        snprintf(text, room, "a trace alone does not say whether it goes on");
+        snprintf(text, size, "a trace alone does not say whether it goes on");
     else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
-        snprintf(text, room, "whether it goes on is not known");
+        snprintf(text, size, "whether it goes on is not known");
     else if (holder.is_held)
-        snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
+        snprintf(text, size, "it is running (process %ld on %s)", holder.pid,
                  tsr_text_excerpt(holder.host, word));
     else if (tsr_run_directory_has(run->directory, "checkpoint.h5"))
-        snprintf(text, room, "it was stopped; to go on: tessera resume %s",
+        snprintf(text, size, "it was stopped; to go on: tessera resume %s",
                  tsr_text_shell(run->directory, word));
     else
-        snprintf(text, room, "it was stopped before its first checkpoint");
+        snprintf(text, size, "it was stopped before its first checkpoint");
     return text;
 }
 

@@ -78,10 +78,11 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
 
 /* ---- remaining time ---- */
 
-long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of)
+long tsr_run_draw_steps(const tsr_config *config,
+                        const tsr_run_identity *identity)
 {
     return tsr_sampler_thin(&config->sampler) *
-           (long)(of->n_chain * of->n_temp);
+           (long)(identity->n_chain * identity->n_temp);
 }
 
 long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
@@ -92,7 +93,8 @@ long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
                : tsr_session_warmup(config);
 }
 
-double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
+double tsr_run_remaining(const tsr_config *config,
+                         const tsr_run_identity *identity,
                          const tsr_run_progress *progress, char text[48])
 {
     const tsr_sampler_options *o = &config->sampler;
@@ -100,7 +102,7 @@ double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
                most = warmup + tsr_sampler_draws(o),
                all = progress->expected > 0 ? progress->expected : most;
     const double each = progress->seconds / (double)progress->steps *
-                        (double)tsr_run_draw_steps(config, of);
+                        (double)tsr_run_draw_steps(config, identity);
     const double warm = each * (double)(warmup - progress->warmup);
     double left = each * (double)(all - progress->warmup - progress->draws);
     if (o->time_limit > 0.0)

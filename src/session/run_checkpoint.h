@@ -29,7 +29,8 @@ typedef struct {
 tsr_run_identity tsr_run_identity_of(const tsr_setup *setup);
 
 /* Steps of all chains for one draw of every chain. */
-long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of);
+long tsr_run_draw_steps(const tsr_config *config,
+                        const tsr_run_identity *identity);
 
 /* Total warm-up draws. After a populations phase this is less than the
  * configuration requests. */
@@ -40,7 +41,8 @@ long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress);
  * but not before the end of warm-up. The result is not finite if unknown. text:
  * the same time as "0:41:07", after "at most" if the number of draws to
  * convergence is unknown. */
-double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
+double tsr_run_remaining(const tsr_config *config,
+                         const tsr_run_identity *identity,
                          const tsr_run_progress *progress, char text[48]);
 
 /* Content of a checkpoint. */

@@ -435,14 +435,14 @@ static char *copy_name(const char *path, int number)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash == NULL ? path : slash + 1;
-    size_t length = strlen(base), room = length + 32;
+    size_t length = strlen(base), size = length + 32;
     if (length > 3 && strcmp(base + length - 3, ".gz") == 0)
         length -= 3;
-    char *name = calloc(room, 1);
+    char *name = calloc(size, 1);
     if (name != NULL && number > 0)
-        snprintf(name, room, "./input/%d-%.*s", number, (int)length, base);
+        snprintf(name, size, "./input/%d-%.*s", number, (int)length, base);
     else if (name != NULL)
-        snprintf(name, room, "./input/%.*s", (int)length, base);
+        snprintf(name, size, "./input/%.*s", (int)length, base);
     return name;
 }
 
@@ -473,11 +473,11 @@ static int add_input(inputs *in, char **path)
 static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 {
     char **file;
-    size_t room = 0;
-    while (tsr_config_path(config, (int)room) != NULL)
-        room++;
-    *in = (inputs){0, calloc(room + 1, sizeof *in->path),
-                   calloc(room + 1, sizeof(*in->copy))};
+    size_t capacity = 0;
+    while (tsr_config_path(config, (int)capacity) != NULL)
+        capacity++;
+    *in = (inputs){0, calloc(capacity + 1, sizeof *in->path),
+                   calloc(capacity + 1, sizeof(*in->copy))};
     int ok = in->path != NULL && in->copy != NULL;
     for (int k = 0; ok && (file = tsr_config_path(config, k)) != NULL; k++)
         ok = add_input(in, file);

@@ -68,17 +68,17 @@ static void log_size(const tsr_config *config, const tsr_setup *setup,
                      tsr_log *log)
 {
     sizes s = estimate_sizes(config, setup);
-    double room = free_space(config->output.directory);
+    double available = free_space(config->output.directory);
     tsr_info(log,
              "files: %s %.3g MiB of trace.h5 and %.3g MiB of trajectories "
              "(output.trajectory, trajectory_every)",
              config->sampler.until != NULL ? "at most" : "about", s.trace,
              s.trajectories);
-    if (s.trace + s.trajectories > room)
+    if (s.trace + s.trajectories > available)
         tsr_warn(log,
                  "'%s' has room for %.3g MiB, less than the run will write: "
                  "fewer draws or frames, or another folder",
-                 config->output.directory, room);
+                 config->output.directory, available);
 }
 
 /* ---- plan ---- */
@@ -864,18 +864,18 @@ static int has_ended(const tsr_session *s)
             s->progress.seconds >= o->time_limit);
 }
 
-/* Sets the expected number of draws, from the estimated factor `far` to
+/* Sets the expected number of draws, from the estimated `factor` to
  * convergence. */
-static void set_expected(progress *p, tsr_session *s, double far)
+static void set_expected(progress *p, tsr_session *s, double factor)
 {
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
-    const double needed = far * (double)s->progress.draws;
+    const double needed = factor * (double)s->progress.draws;
     const long draws =
         (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
     snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
-             100.0 / far);
+             100.0 / factor);
 }
 
 /* ---- blocks of draws ---- */
@@ -893,15 +893,15 @@ static long next_check_after(long look)
 static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
-    double far;
+    double factor;
     long done = s->progress.draws;
     if (!tsr_until_is_set(&s->until) ||
         (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
     s->progress.next_check = next_check_after(done);
     tsr_status status =
-        tsr_until_check(&s->until, s->trace_path, &far, worst, err);
-    s->progress.is_converged = status == TSR_OK && far <= 1.0;
+        tsr_until_check(&s->until, s->trace_path, &factor, worst, err);
+    s->progress.is_converged = status == TSR_OK && factor <= 1.0;
     if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
         tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
@@ -909,7 +909,7 @@ static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
     } else if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
         tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
-        set_expected(p, s, far);
+        set_expected(p, s, factor);
     }
     return status;
 }

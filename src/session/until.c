@@ -55,31 +55,31 @@ int tsr_until_is_set(const tsr_until *until)
  * hold. NaN counts as infinite, but a constant variable counts as converged. */
 static double distance(const tsr_until *until, const tsr_convergence *v)
 {
-    double far = 0.0;
+    double factor = 0.0;
     if (v->sd == 0.0)
         return 0.0;
     if (isfinite(until->rhat))
-        far = isnan(v->rhat) ? (double)INFINITY
-                             : (v->rhat - 1.0) / (until->rhat - 1.0);
+        factor = isnan(v->rhat) ? (double)INFINITY
+                                : (v->rhat - 1.0) / (until->rhat - 1.0);
     if (until->ess > 0.0) {
         double ess = fmin(v->ess_bulk, v->ess_tail);
-        far = fmax(far, isnan(ess) ? (double)INFINITY : until->ess / ess);
+        factor = fmax(factor, isnan(ess) ? (double)INFINITY : until->ess / ess);
     }
-    return far;
+    return factor;
 }
 
 typedef struct {
     const tsr_until *until;
-    double far;
+    double factor;
     char *worst;
 } search;
 
 static void update_worst(search *j, const char *name, const tsr_convergence *v)
 {
-    double far = distance(j->until, v);
-    if (!(far > j->far))
+    double factor = distance(j->until, v);
+    if (!(factor > j->factor))
         return;
-    j->far = far;
+    j->factor = factor;
     snprintf(j->worst, 160, "%s: R-hat %.3f, ESS %.0f", name, v->rhat,
              fmin(v->ess_bulk, v->ess_tail));
 }
@@ -104,13 +104,13 @@ static tsr_status check_curve(search *j, tsr_trace_reader *reader,
 }
 
 tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
-                           const tsr_summary *summary, double *far,
+                           const tsr_summary *summary, double *factor,
                            char worst[160], tsr_err *err)
 {
     search j = {until, 0.0, worst};
     const char *const *name;
     worst[0] = '\0';
-    *far = (double)INFINITY;
+    *factor = (double)INFINITY;
     for (int i = 0; i < summary->n; i++)
         update_worst(&j, summary->item[i].name, &summary->item[i].value);
     const int n =
@@ -118,28 +118,29 @@ tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
     for (int i = 0; i < n; i++)
         if (strncmp(name[i], "intensity_mean", 14) == 0)
             TSR_TRY(check_curve(&j, reader, name[i], err));
-    *far = j.far;
+    *factor = j.factor;
     return TSR_OK;
 }
 
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
-                           double *far, char worst[160], tsr_err *err)
+                           double *factor, char worst[160], tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     tsr_summary *summary = NULL;
     worst[0] = '\0';
-    *far = (double)INFINITY;
+    *factor = (double)INFINITY;
     tsr_status status = tsr_trace_open(trace, &reader, err);
     TSR_THEN(status, tsr_summary_make(reader, &summary, err));
-    TSR_THEN(status, tsr_until_judge(until, reader, summary, far, worst, err));
+    TSR_THEN(status,
+             tsr_until_judge(until, reader, summary, factor, worst, err));
     tsr_summary_free(summary);
     tsr_trace_reader_free(reader);
     return status;
 }
 
-double tsr_until_draws(double done, double far)
+double tsr_until_draws(double done, double factor)
 {
-    const double wanted = done * fmin(far, 100.0);
+    const double wanted = done * fmin(factor, 100.0);
     const double unit = fmax(1.0, pow(10.0, floor(log10(wanted)) - 1.0));
     return unit * ceil(wanted / unit);
 }

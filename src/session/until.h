@@ -20,21 +20,21 @@ int tsr_until_is_set(const tsr_until *until);
 
 /* Evaluates the criteria on the draws in a trace file: rg, d_max, chi2, all
  * other scalars of the posterior, and the expected curve at some q.
- * far    out  estimated factor by which the number of draws must grow
+ * factor out  estimated factor by which the number of draws must grow
  *             until all criteria hold, if R-hat - 1 falls and ESS grows in
  *             proportion to the number of draws; at most 1: they hold
  * worst  out  the variable farthest from its criterion, as text
  */
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
-                           double *far, char worst[160], tsr_err *err);
+                           double *factor, char worst[160], tsr_err *err);
 
 /* The same for an open trace and its summary. */
 tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
-                           const tsr_summary *summary, double *far,
+                           const tsr_summary *summary, double *factor,
                            char worst[160], tsr_err *err);
 
-/* Number of draws to request after `done` draws: `far` times as many, at most a
- * hundred times, rounded up to two digits. */
-double tsr_until_draws(double done, double far);
+/* Number of draws to request after `done` draws: `factor` times as many, at
+ * most a hundred times, rounded up to two digits. */
+double tsr_until_draws(double done, double factor);
 
 #endif
