@@ -46,9 +46,9 @@ static tsr_status draw_group(const tsr_target *run, int group,
     return status;
 }
 
-/* Number of groups: eight if possible, for convergence tests between groups of
- * equal size, each of four or more chains. Otherwise each chain is its own
- * group. */
+/* Number of groups, for convergence tests between them: eight, or else four to
+ * seven, of equal size and with four or more chains each. If no number fits,
+ * each chain is its own group. */
 static int choose_n_group(int n_chain)
 {
     static const int wanted[] = {8, 4, 7, 6, 5};
