@@ -43,9 +43,9 @@ void tsr_past_run_clear(tsr_past_run *run);
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
 
-/* Conformations of the run, and their size and flexibility. If there are no
- * conformations, both are NULL and `why` is the reason. The caller frees both,
- * also after an error. Errors: TSR_E_NOMEM. */
+/* Conformations of the run, and their distances, mobility and P(r). If there
+ * are no conformations, both are NULL and `why` is the reason. The caller frees
+ * both, also after an error. Errors: TSR_E_NOMEM. */
 tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);

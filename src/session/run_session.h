@@ -84,7 +84,7 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err);
  * without writing files. Call it after tsr_setup_engine. The session cannot be
  * run afterwards.
  * start  out  s to prepare the chains
- * each   out  s for one draw of all chains
+ * each   out  s for one draw, kept or warm-up, of all chains
  * Errors: those of tsr_session_prepare and of drawing. */
 tsr_status tsr_session_estimate(tsr_session *session, double seconds,
                                 double *start, double *each, tsr_err *err);

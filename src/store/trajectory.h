@@ -19,8 +19,8 @@
  * The file is written as a whole, and replaced as a whole to add frames.
  * Readers verify its seal (store/hdf5_store.h). During a run and after a kill,
  * the newest frames are in the log beside the file (store/draw_log.h), and
- * opening the trajectory includes them. Only one thread at a time may use any
- * trajectories, because HDF5 is not reentrant. */
+ * opening the trajectory includes them. Only one thread at a time may use
+ * traces and trajectories, because HDF5 need not be thread-safe. */
 #ifndef TSR_STORE_TRAJECTORY_H
 #define TSR_STORE_TRAJECTORY_H
 
