@@ -626,6 +626,7 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
 
 enum { GAP = 2, WIDEST_NAME = 26, INITIAL_MAX = 14, UNIT_MAX = 10 };
 
+/* Layout of the help. */
 typedef struct {
     int name, initial, unit; /* widths; 0: empty column */
     int is_flat;             /* 1: without the content of groups */
@@ -755,6 +756,7 @@ static void print(const tsr_field *fields, int indent, const columns *c,
     }
 }
 
+/* Search for a topic of the help. */
 typedef struct {
     const char *topic;
     tsr_field found[2]; /* [0]: the match; name NULL: no match yet */

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+/* A loop whose parts are distributed over threads. */
 typedef struct {
     int n_part;
     atomic_int next, next_thread;

@@ -19,6 +19,7 @@
 
 enum { KEY_SIZE = 256 };
 
+/* State while a file or an override is read. */
 typedef struct {
     const char *source; /* the file, or KEY=VALUE of --set */
     int is_set;

@@ -31,6 +31,7 @@ typedef enum {
     FROM_BASE      /* the same, turned with the base of a nucleotide */
 } source;
 
+/* How an atom is placed. */
 typedef struct {
     source from;
     int model;       /* FROM_MODEL: index of the atom in the model. Indices
@@ -39,6 +40,7 @@ typedef struct {
     double local[3]; /* in the frame; FROM_O: [0] is the bond length */
 } placement;
 
+/* An amino acid whose atoms are placed. */
 typedef struct {
     int first, count; /* atoms in the list */
     int model_first;  /* first atom in the model */
@@ -126,9 +128,9 @@ static void use_file_names(tsr_model_atom *to, const tsr_residue_record *in,
         snprintf(to->element, sizeof to->element, "SE");
 }
 
-/* Frame of a side chain: exact at CA and in the plane N-CA-C, whose angle is
- * drawn. The ring of proline is bound to N, so its frame is exact at N and
- * CA. */
+/* Frame of a side chain: origin CA, in the plane of N, CA and C, with its first
+ * axis towards C. The angle N-CA-C is drawn. For proline, whose ring is bound
+ * to N, the first axis points to N, which keeps the ring closed. */
 static void side_frame(double frame[3][3], const placed_residue *r,
                        const double *n, const double *ca, const double *c)
 {
@@ -810,6 +812,8 @@ typedef struct {
     int number; /* index in the atom model */
 } attached;
 
+/* Particles of all atoms: the interface of the engine, and the data to place
+ * them. */
 typedef struct {
     tsr_particles base;
     tsr_pool pool; /* owns all arrays and the struct itself */

@@ -344,6 +344,7 @@ void tsr_data_clear(tsr_data *data)
  * model is that of the run, so that a better fit of the draws is due to motion
  * alone. */
 
+/* Context of the rigid fit. */
 typedef struct {
     const tsr_likelihood *likelihood;
     const double *partial; /* of the first conformation */

@@ -316,6 +316,7 @@ static tsr_status set_flexible_ranges(tsr_structure_config *c,
 
 /* ---- strands ---- */
 
+/* Chains of a structure, to check the ranges of the configuration. */
 typedef struct {
     const tsr_structure *structure;
     const tsr_nucleic *nucleic; /* flexible strands; NULL: no strand moves */

@@ -20,6 +20,7 @@
 
 /* ---- sizes of files ---- */
 
+/* Expected sizes of the files of a run. */
 typedef struct {
     double trace, trajectories; /* MiB */
 } sizes;
@@ -806,6 +807,7 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 
 /* ---- progress line ---- */
 
+/* State of the progress line. */
 typedef struct {
     const tsr_session *session;
     const char *phase;

@@ -68,6 +68,7 @@ static double distance(const tsr_until *until, const tsr_convergence *v)
     return factor;
 }
 
+/* Search for the variable farthest from its criterion. */
 typedef struct {
     const tsr_until *until;
     double factor;

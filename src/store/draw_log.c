@@ -17,6 +17,7 @@
 /* "draws 1"; differs on machines of another byte order. */
 static const uint64_t magic = UINT64_C(0x0031207377617264);
 
+/* Header of a record in the file. */
 typedef struct {
     uint64_t magic, checksum; /* of the header with this member 0 */
     int64_t kind, first, n, n_chain, n_state;

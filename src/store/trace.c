@@ -376,6 +376,7 @@ static hid_t open_in_group(hid_t file, tsr_trace_group group, const char *name)
 
 /* ---- the writer ---- */
 
+/* A variable of an open trace. */
 typedef struct {
     tsr_trace_group group;
     char *name;
@@ -416,6 +417,7 @@ static tsr_status end_trace(tsr_trace *trace, tsr_status status, tsr_err *err)
 
 /* ---- a new file ---- */
 
+/* State while the groups of a new file are created. */
 typedef struct {
     tsr_trace *trace;
     const tsr_trace_variable *variable;
