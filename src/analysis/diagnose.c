@@ -202,15 +202,15 @@ static tsr_status ask_finite(question *q, tsr_err *err)
     (void)err;
     for (int i = 0; i < d->summary->n; i++)
         if (d->summary->item[i].flaw_text != NULL)
-            tsr_words_say(&q->found, "%s%s", next_of(&n_bad),
+            tsr_words_add(&q->found, "%s%s", next_of(&n_bad),
                           d->summary->item[i].flaw_text);
     for (int i = 0; i < d->n_curve; i++)
         if (d->curve[i]->n_bad > 0)
-            tsr_words_say(&q->found, "%s%s is not finite at %d of %d points",
+            tsr_words_add(&q->found, "%s%s is not finite at %d of %d points",
                           next_of(&n_bad), d->curve[i]->name,
                           d->curve[i]->n_bad, d->curve[i]->n);
     if (n_bad == 0)
-        tsr_words_say(&q->found, "all of them");
+        tsr_words_add(&q->found, "all of them");
     else
         remedy(q, "this should not happen: repeat the run with "
                   "--device reference, and where it stays so, "
@@ -226,7 +226,7 @@ static tsr_status ask_chains(question *q, tsr_err *err)
     (void)err;
     q->check->limit = 2.0;
     answer(q, n > 1 ? TSR_CHECK_YES : TSR_CHECK_NO, n);
-    tsr_words_say(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
+    tsr_words_add(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
                   q->d->n_draw);
     if (n < 2)
         remedy(q, "one chain cannot show what it never found: run at least "
@@ -252,15 +252,15 @@ static tsr_status ask_rhat(question *q, tsr_err *err)
             worst = item;
     }
     if (worst == NULL)
-        tsr_words_say(&q->found, "no variable has an R-hat: too few draws, or "
+        tsr_words_add(&q->found, "no variable has an R-hat: too few draws, or "
                                  "nothing varies");
     else if (n_above == 0)
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "the largest R-hat of %d variables is %.4f "
                       "(%s)",
                       n, worst->value.rhat, worst->name);
     else
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "R-hat is above %g for %d of %d variables, largest for "
                       "%s: %.3f",
                       limit, n_above, n, worst->name, worst->value.rhat);
@@ -280,13 +280,13 @@ static tsr_status ask_ess(question *q, tsr_err *err)
     const tsr_summary_item *worst = tsr_summary_slowest(q->d->summary, &least);
     (void)err;
     if (worst == NULL) {
-        tsr_words_say(&q->found, "no variable has an effective sample size: "
+        tsr_words_add(&q->found, "no variable has an effective sample size: "
                                  "too few draws, or nothing varies");
         run_longer(q, 4.0);
         return TSR_OK;
     }
     answer(q, least >= limit ? TSR_CHECK_YES : TSR_CHECK_NO, least);
-    tsr_words_say(
+    tsr_words_add(
         &q->found, "the least is %.0f of %.0f draws (%s), %.0f are asked for",
         least, (double)worst->n_chain * worst->n_draw, worst->name, limit);
     if (least < limit)
@@ -303,7 +303,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
     (void)err;
     if (q->d->n_curve == 0) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_say(&q->found, "the trace has no curve: no data");
+        tsr_words_add(&q->found, "the trace has no curve: no data");
         return TSR_OK;
     }
     for (int i = 0; i < q->d->n_curve; i++) {
@@ -314,7 +314,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
             continue;
         for (int k = 0; k < c->n; k++)
             n_above += c->point[k].rhat > limit;
-        tsr_words_say(
+        tsr_words_add(
             &q->found,
             "%s%s: the largest R-hat is %.3f, at q = %.4g; above %g at %d of "
             "%d points",
@@ -323,7 +323,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
         largest = fmax(largest, c->point[worst].rhat);
     }
     if (n_told == 0)
-        tsr_words_say(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws to tell");
     else
         answer(q, largest <= limit ? TSR_CHECK_YES : TSR_CHECK_NO, largest);
     if (q->check->answer == TSR_CHECK_NO)
@@ -366,13 +366,13 @@ static int look_at_chains(const char *name, int may_rest, int n_chain,
         n_bad++;
         if ((*n_told)++ >= MOST_NAMED)
             continue;
-        tsr_words_say(found, "%s", *n_told > 1 ? "; " : "");
+        tsr_words_add(found, "%s", *n_told > 1 ? "; " : "");
         if (stands)
-            tsr_words_say(found,
+            tsr_words_add(found,
                           "%s of chain %d does not change for %d of %d draws",
                           name, c, rest, n_draw);
         else
-            tsr_words_say(found,
+            tsr_words_add(found,
                           "chain %d has its own %s, %s those of the others", c,
                           name, gap < 0.0 ? "below" : "above");
     }
@@ -404,13 +404,13 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
         free(value);
     }
     if (n_seen == 0)
-        tsr_words_say(&q->found, "too few draws to tell (fewer than %d)",
+        tsr_words_add(&q->found, "too few draws to tell (fewer than %d)",
                       LEAST_DRAWS);
     else if (n_bad == 0)
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "none stands still, none is apart from the others");
     else if (n_told > MOST_NAMED)
-        tsr_words_say(&q->found, "; and %d more", n_told - MOST_NAMED);
+        tsr_words_add(&q->found, "; and %d more", n_told - MOST_NAMED);
     if (n_seen > 0)
         answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     if (n_bad > 0)
@@ -453,7 +453,7 @@ static tsr_status ask_halves(question *q, tsr_err *err)
         free(value);
         if (isnan(half.p))
             continue;
-        tsr_words_say(&q->found, "%s%s D = %.3f (p = %.2g)",
+        tsr_words_add(&q->found, "%s%s D = %.3f (p = %.2g)",
                       n_seen++ > 0 ? ", " : "", names[i], half.distance,
                       half.p);
         largest = fmax(largest, half.distance);
@@ -461,9 +461,9 @@ static tsr_status ask_halves(question *q, tsr_err *err)
         n_open += half.distance > small && !(half.p < rare);
     }
     if (n_seen == 0)
-        tsr_words_say(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws to tell");
     else
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "; they differ where D is above %g with p below %g",
                       small, rare);
     /* far apart, but by too few independent draws to be sure of it */
@@ -497,14 +497,14 @@ static void tell_shares(const tsr_arrangements *a, int state, double overlap,
 {
     int n_told = 0;
     if (state > 0)
-        tsr_words_say(found, "state %d: ", state);
-    tsr_words_say(found,
+        tsr_words_add(found, "state %d: ", state);
+    tsr_words_add(found,
                   "%d arrangements of the domains, which overlap by %.2f; "
                   "shares of the largest are",
                   n_group, overlap);
     for (int i = 0; i < a->n; i++)
         if (a->item[i].state == state)
-            tsr_words_say(found, "%s %.2f and %.2f", n_told++ > 0 ? "," : "",
+            tsr_words_add(found, "%s %.2f and %.2f", n_told++ > 0 ? "," : "",
                           a->item[i].half[0], a->item[i].half[1]);
 }
 
@@ -519,12 +519,12 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
     q->check->limit = enough;
     if (a == NULL) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_say(&q->found, "the run has no stored conformations, or "
+        tsr_words_add(&q->found, "the run has no stored conformations, or "
                                  "no two domains of them move");
         return TSR_OK;
     }
     if (isnan(a->overlap[0])) {
-        tsr_words_say(&q->found, "one chain, so there are no halves");
+        tsr_words_add(&q->found, "one chain, so there are no halves");
         return TSR_OK;
     }
     for (int s = 1; s < a->n_state; s++)
@@ -588,10 +588,10 @@ static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
         }
     if (isfinite(least)) {
         const int chain = at / n_pair, pair = at % n_pair;
-        tsr_words_say(found, "; the rarest exchange is %.2g of those tried",
+        tsr_words_add(found, "; the rarest exchange is %.2g of those tried",
                       least);
         if (rung != NULL && n_rung == n_pair + 1 && chain < n_rung_chain)
-            tsr_words_say(found, ", between T = %.3g and %.3g of chain %d",
+            tsr_words_add(found, ", between T = %.3g and %.3g of chain %d",
                           rung[chain * n_rung + pair],
                           rung[chain * n_rung + pair + 1], chain);
     }
@@ -610,7 +610,7 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     TSR_TRY(tsr_summary_draws(q->reader, "round_trips", &n_chain, &n_draw,
                               &value, err));
     if (value == NULL) {
-        tsr_words_say(&q->found, "the trace does not say");
+        tsr_words_add(&q->found, "the trace does not say");
         return TSR_OK;
     }
     for (int c = 0; c < n_chain; c++) {
@@ -621,15 +621,15 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     free(value);
     if (n_temp == 1 || (n_temp == 0 && total == 0.0)) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_say(&q->found, "one temperature");
+        tsr_words_add(&q->found, "one temperature");
         return TSR_OK;
     }
     answer(q, n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, total / n_chain);
     if (n_none == 0)
-        tsr_words_say(&q->found, "%.0f round trips in all, %.1f a chain", total,
+        tsr_words_add(&q->found, "%.0f round trips in all, %.1f a chain", total,
                       total / n_chain);
     else
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "no replica of %d of %d chains has been to the "
                       "highest temperature and back",
                       n_none, n_chain);

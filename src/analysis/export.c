@@ -127,7 +127,7 @@ tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                                  tsr_err *err)
 {
     weight_table t = {.path = path};
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     FILE *file = fopen(path, "r");
     *out = (tsr_draw_weights){.weight = NULL};
     if (file == NULL)

@@ -767,7 +767,7 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json)
         if (isfinite(item->value.rhat_chains))
             tsr_json_number(json, "rhat_chains", item->value.rhat_chains);
         if (item->is_circular)
-            tsr_json_truth(json, "circular", 1);
+            tsr_json_boolean(json, "circular", 1);
         if (note_of(item) != NULL)
             tsr_json_text(json, "note", note_of(item));
         if (item->has_prior) {

@@ -22,9 +22,9 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
 {
     char word[TSR_SHELL_SIZE];
     tsr_text_shell(directory, word);
-    a->command =
-        draws > 0 ? tsr_words_of("tessera resume %s --draws %ld", word, draws)
-                  : tsr_words_of("tessera resume %s", word);
+    a->command = draws > 0 ? tsr_text_format("tessera resume %s --draws %ld",
+                                             word, draws)
+                           : tsr_text_format("tessera resume %s", word);
     return tsr_allocated(a->command, err);
 }
 
@@ -58,7 +58,7 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
         tsr_until_judge(&until, run->trace, summary, &far, advice->worst, err));
     advice->is_converged = far <= 1.0;
     advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
-    if (!run->has_place)
+    if (!run->has_checkpoint)
         return TSR_OK;
     advice->seconds = (double)(advice->draws - run->n_draw) *
                       progress->seconds /
@@ -87,8 +87,8 @@ char *tsr_advice_text(const tsr_advice *advice)
     char time[32];
     return advice->command == NULL
                ? NULL
-               : tsr_words_of("%s   (%s)", advice->command,
-                              tsr_advice_time(advice->seconds, time));
+               : tsr_text_format("%s   (%s)", advice->command,
+                                 tsr_advice_time(advice->seconds, time));
 }
 
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json)

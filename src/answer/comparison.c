@@ -213,7 +213,7 @@ static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
         }
         if (n == 0 || !is_best)
             continue;
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "Run %d has the highest %s of its data, %.1f +- %.1f nat "
                       "above run %d: %s. ",
                       b + 1, what, least, least_error, nearest + 1,
@@ -247,7 +247,7 @@ static void say_conflicts(const tsr_comparison *c, tsr_words *w)
                 continue;
             const tsr_verdict_curve *x = &c->run[a].verdict->curve[i];
             const tsr_verdict_curve *y = &c->run[b].verdict->curve[k];
-            tsr_words_say(w,
+            tsr_words_add(w,
                           "The data of runs %d and %d cannot be of one "
                           "structure: Guinier's Rg is %.1f +- %.1f Angstrom in "
                           "%s and %.1f +- %.1f in %s, %.0f standard deviations "
@@ -277,7 +277,7 @@ static void say_overlaps(const tsr_comparison *c, tsr_words *w)
         for (int a = 0; a < b; a++) {
             const tsr_overlap *o = least_overlap(c, a, b);
             if (o != NULL)
-                tsr_words_say(w,
+                tsr_words_add(w,
                               "The ensembles of runs %d and %d %s (overlap of "
                               "%s %.2f, the least). ",
                               a + 1, b + 1,
@@ -292,7 +292,7 @@ static void say_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
         if (!c->run[i].verdict->advice.is_converged)
-            tsr_words_say(w,
+            tsr_words_add(w,
                           "Run %d has not converged, so what is said of it "
                           "may change. ",
                           i + 1);
@@ -303,13 +303,13 @@ void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words)
     const tsr_comparison *c = comparison;
     tsr_words_begin(words);
     say_conflicts(c, words);
-    tsr_words_say(words, "\n");
+    tsr_words_add(words, "\n");
     say_best(c, tsr_evidence_gain, "log evidence", words);
-    tsr_words_say(words, "\n");
+    tsr_words_add(words, "\n");
     say_best(c, tsr_loo_gain, "expected log predictive density", words);
-    tsr_words_say(words, "\n");
+    tsr_words_add(words, "\n");
     say_overlaps(c, words);
-    tsr_words_say(words, "\n");
+    tsr_words_add(words, "\n");
     say_convergence(c, words);
 }
 

@@ -200,40 +200,40 @@ static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
     const double start = unexplained(m->start, m->limit);
     const double draws = unexplained(m->draws.mean, m->limit);
-    tsr_words_say(w,
+    tsr_words_add(w,
                   " Noise would leave %.3f of a structure that is right; of "
                   "what the map shows beside noise ",
                   m->limit);
     if (isfinite(start))
-        tsr_words_say(w, "the start leaves %.0f %% unexplained, ",
+        tsr_words_add(w, "the start leaves %.0f %% unexplained, ",
                       100.0 * start);
-    tsr_words_say(w, "the draws %.0f %%: ", 100.0 * draws);
+    tsr_words_add(w, "the draws %.0f %%: ", 100.0 * draws);
     if (start < little)
-        tsr_words_say(w, "the start explains the map.");
+        tsr_words_add(w, "the start explains the map.");
     else if (draws < little)
-        tsr_words_say(w, "they explain the map%s.",
+        tsr_words_add(w, "they explain the map%s.",
                       isfinite(start) ? ", and the start does not" : "");
     else
-        tsr_words_say(w, "they do not explain all of it: a part that is "
+        tsr_words_add(w, "they do not explain all of it: a part that is "
                          "missing or too many, or held rigid and is not.");
 }
 
 static void say_map(const tsr_verdict_measured *m, tsr_words *w)
 {
     char text[64];
-    tsr_words_say(w, "%s: ", m->name);
+    tsr_words_add(w, "%s: ", m->name);
     if (isfinite(m->start))
-        tsr_words_say(w, "the start has a correlation of %.3f with the map, ",
+        tsr_words_add(w, "the start has a correlation of %.3f with the map, ",
                       m->start);
-    tsr_words_say(w, "the draws %s (of bodies).",
+    tsr_words_add(w, "the draws %s (of bodies).",
                   tsr_verdict_interval(&m->draws, text));
     if (isfinite(m->limit))
         say_unexplained(m, w);
     else
-        tsr_words_say(w, " How high noise would let it be is not known: "
+        tsr_words_add(w, " How high noise would let it be is not known: "
                          "half-maps or a mask would show it.");
     if (m->draws.rhat > 1.1)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " Chains do not agree on it (R-hat %.2f): where all "
                       "parts belong is not decided, or some chains are stuck "
                       "in places that fit less well.",
@@ -246,13 +246,13 @@ static void say_number(const tsr_verdict_measured *m, tsr_words *w)
     const char *unit =
         m->type->observable_unit != NULL ? m->type->observable_unit : "";
     const double off = (m->draws.mean - m->value) / m->sd;
-    tsr_words_say(w, "%s of %s: measured %.4g +- %.2g %s, ",
+    tsr_words_add(w, "%s of %s: measured %.4g +- %.2g %s, ",
                   m->type->observable, m->name, m->value, m->sd, unit);
     if (isfinite(m->start))
-        tsr_words_say(w, "the start has %.4g, ", m->start);
-    tsr_words_say(w, "the draws %s with a standard deviation of %.2g",
+        tsr_words_add(w, "the start has %.4g, ", m->start);
+    tsr_words_add(w, "the draws %s with a standard deviation of %.2g",
                   tsr_verdict_interval(&m->draws, text), m->draws.sd);
-    tsr_words_say(w,
+    tsr_words_add(w,
                   fabs(off) <= 1.0
                       ? "; they agree (%.1f standard deviations off)."
                   : fabs(off) <= 2.0
@@ -270,14 +270,14 @@ static void say_measured(const tsr_verdict *verdict, tsr_words *words)
     for (int k = 0; k < v->n_measured && k < MOST; k++) {
         const tsr_verdict_measured *m = &v->measured[k];
         if (k > 0)
-            tsr_words_say(words, " ");
+            tsr_words_add(words, " ");
         if (m->type->is_map)
             say_map(m, words);
         else
             say_number(m, words);
     }
     if (v->n_measured > MOST)
-        tsr_words_say(words, " And %d more (summary --json).",
+        tsr_words_add(words, " And %d more (summary --json).",
                       v->n_measured - MOST);
 }
 
@@ -290,18 +290,18 @@ static void say_moved(const tsr_verdict *verdict, tsr_words *words)
     const tsr_domain *domain = v->arrangements->domains->domain;
     tsr_domain_name(v->atoms, &domain[v->arrangements->fixed], sizeof name,
                     name);
-    tsr_words_say(words, "Since the start, against %s: ", name);
+    tsr_words_add(words, "Since the start, against %s: ", name);
     for (int k = 0; k < v->n_moved; k++) {
         const tsr_verdict_moved *m = &v->moved[k];
         tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
-        tsr_words_say(words,
+        tsr_words_add(words,
                       "%s%s has turned by %s degrees, its centre moved from "
                       "%.1f to %s Angstrom",
                       k > 0 ? "; " : "", name,
                       tsr_verdict_interval(&m->turn, turn), m->start,
                       tsr_verdict_interval(&m->distance, distance));
     }
-    tsr_words_say(words, ".");
+    tsr_words_add(words, ".");
 }
 
 /* ---- JSON ---- */
@@ -783,14 +783,14 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
 static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
     if (!v->has_data)
-        tsr_words_say(w, "This run saw no data: what follows is the prior. ");
+        tsr_words_add(w, "This run saw no data: what follows is the prior. ");
     if (!v->advice.is_converged && v->advice.worst[0] != '\0')
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "Not converged yet (%s), so what follows may still "
                       "change.",
                       v->advice.worst);
     else if (!v->advice.is_converged)
-        tsr_words_say(w, "Too few draws to tell whether the run has converged, "
+        tsr_words_add(w, "Too few draws to tell whether the run has converged, "
                          "so what follows may still change.");
 }
 
@@ -815,7 +815,7 @@ static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
     char cormap[48];
     if (!isfinite(c->chi2))
         return;
-    tsr_words_say(
+    tsr_words_add(
         w,
         "The structures that were drawn %s %s: their mean curve has chi2 "
         "%.3g%s (%s).",
@@ -829,7 +829,7 @@ static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
 static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (c->rigid.n_point > 0 && isfinite(c->chi2))
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " By the same bodies the structure as it was given, kept "
                       "rigid, has chi2 %.3g (for all atoms see tessera "
                       "profile).",
@@ -843,7 +843,7 @@ static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
     char text[64];
     const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
     if (isfinite(s->mean))
-        tsr_words_say(w, " The residuals are %s times the stated errors%s.",
+        tsr_words_add(w, " The residuals are %s times the stated errors%s.",
                       tsr_verdict_interval(s, text),
                       isnan(c->noise.next)
                           ? "; neighbouring points do not tell noise from "
@@ -856,7 +856,7 @@ static void say_fit(const tsr_verdict *v, tsr_words *w)
 {
     for (int k = 0; k < v->n_curve; k++) {
         if (k > 0)
-            tsr_words_say(w, "\n");
+            tsr_words_add(w, "\n");
         say_draws(&v->curve[k], w);
         say_rigid(&v->curve[k], w);
         say_noise(&v->curve[k], w);
@@ -870,21 +870,21 @@ static void say_spread(const tsr_verdict *v, int s, tsr_words *w)
     const tsr_domains *d = a->domains;
     char name[120];
     tsr_domain_name(v->atoms, &d->domain[a->fixed], sizeof name, name);
-    tsr_words_say(w, " When draws are superposed on %s", name);
+    tsr_words_add(w, " When draws are superposed on %s", name);
     if (a->n_state > 1)
-        tsr_words_say(w, " of state %d", s + 1);
+        tsr_words_add(w, " of state %d", s + 1);
     for (int k = 0; k < d->n_domain; k++) {
         if (k == a->fixed)
             continue;
         tsr_domain_name(v->atoms, &d->domain[k], sizeof name, name);
         const double by = a->moves[s * d->n_domain + k];
-        tsr_words_say(w, ", %s moves by %.*f Angstrom", name,
+        tsr_words_add(w, ", %s moves by %.*f Angstrom", name,
                       by < 1.0    ? 2
                       : by < 10.0 ? 1
                                   : 0,
                       by);
     }
-    tsr_words_say(w, " about its mean place (root mean square).");
+    tsr_words_add(w, " about its mean place (root mean square).");
 }
 
 static void say_motion(const tsr_verdict *v, tsr_words *w)
@@ -893,18 +893,18 @@ static void say_motion(const tsr_verdict *v, tsr_words *w)
     char text[64];
     for (int i = 0; i < v->n_motion && i < MOST; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
-        tsr_words_say(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
+        tsr_words_add(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
         if (m->state > 0)
-            tsr_words_say(w, " of state %d", m->state);
-        tsr_words_say(w,
+            tsr_words_add(w, " of state %d", m->state);
+        tsr_words_add(w,
                       m->is_tail ? ", %s Angstrom from end to end"
                                  : ", centres %s Angstrom apart",
                       tsr_verdict_interval(&m->distance, text));
     }
     if (v->n_motion > MOST)
-        tsr_words_say(w, "; and %d more (summary --json)", v->n_motion - MOST);
+        tsr_words_add(w, "; and %d more (summary --json)", v->n_motion - MOST);
     if (v->n_motion > 0)
-        tsr_words_say(w, " (mean, and in brackets where 90 %% of the draws "
+        tsr_words_add(w, " (mean, and in brackets where 90 %% of the draws "
                          "lie).");
     for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
                     s < v->arrangements->n_state;
@@ -920,17 +920,17 @@ static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
     char text[64];
     if (g->n == 0 || !isfinite(m->mean))
         return;
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "%s%s sees it, with its water, Guinier's Rg is %s Angstrom",
                   is_one ? " As " : "\nAs ", is_one ? "the curve" : c->name,
                   tsr_verdict_interval(m, text));
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "; the measured curve has %.*f +- %.*f over the same points "
                   "(q %.3f to %.3f).",
                   decimals(g->error), g->rg, decimals(g->error), g->error,
                   g->q[0], g->q[1]);
     if (fabs(m->mean - g->rg) > sure * hypot(g->error, m->sd))
-        tsr_words_say(w, " They differ by more than their errors: there may be "
+        tsr_words_add(w, " They differ by more than their errors: there may be "
                          "more flexibility than the model has, a part that it "
                          "lacks, another oligomer, aggregates, or a buffer "
                          "that does not match.");
@@ -944,7 +944,7 @@ static void say_conflicts(const tsr_verdict *v, tsr_words *w)
             const tsr_verdict_curve *x = &v->curve[a], *y = &v->curve[b];
             double sigma;
             if (tsr_verdict_conflict(x, y, &sigma))
-                tsr_words_say(
+                tsr_words_add(
                     w,
                     "\n%s and %s cannot be of one structure: Guinier's "
                     "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
@@ -958,12 +958,12 @@ static void say_size(const tsr_verdict *v, tsr_words *w)
     char rg[64], d_max[64];
     if (!isfinite(v->rg.mean))
         return;
-    tsr_words_say(w, "Size: Rg %s Angstrom of the molecule's mass",
+    tsr_words_add(w, "Size: Rg %s Angstrom of the molecule's mass",
                   tsr_verdict_interval(&v->rg, rg));
     if (isfinite(v->d_max.mean))
-        tsr_words_say(w, ", D_max %s Angstrom",
+        tsr_words_add(w, ", D_max %s Angstrom",
                       tsr_verdict_interval(&v->d_max, d_max));
-    tsr_words_say(w, ".");
+    tsr_words_add(w, ".");
     for (int k = 0; k < v->n_curve; k++)
         say_guinier(&v->curve[k], v->n_curve == 1, w);
     say_conflicts(v, w);
@@ -977,17 +977,17 @@ static void say_state(const tsr_verdict *v, int s, tsr_words *w)
     const int n_main = a->n_main[s], n_told = 4;
     int n = 0;
     if (s > 0)
-        tsr_words_say(w, " ");
+        tsr_words_add(w, " ");
     if (state > 0)
-        tsr_words_say(w, "State %d: ", state);
+        tsr_words_add(w, "State %d: ", state);
     if (a->n_group[s] == 1) {
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "The domains have one arrangement: any two draws differ "
                       "by less than %.0f Angstrom on average.",
                       a->threshold_ang);
         return;
     }
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "%d arrangements of the domains fit, %.0f Angstrom or more "
                   "from each other on average; %d hold%s 90 %% of the draws.",
                   a->n_group[s], a->threshold_ang, n_main,
@@ -995,12 +995,12 @@ static void say_state(const tsr_verdict *v, int s, tsr_words *w)
     for (int i = 0; i < a->n && n < n_told && n < n_main; i++) {
         if (state > 0 && a->item[i].state != state)
             continue;
-        tsr_words_say(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
+        tsr_words_add(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
                       100.0 * a->item[i].share);
         if (isfinite(a->item[i].chi2))
-            tsr_words_say(w, " (chi2 %.3g)", a->item[i].chi2);
+            tsr_words_add(w, " (chi2 %.3g)", a->item[i].chi2);
     }
-    tsr_words_say(w, "%s.", n_main > n ? ", and smaller ones" : "");
+    tsr_words_add(w, "%s.", n_main > n ? ", and smaller ones" : "");
 }
 
 static void say_arrangements(const tsr_verdict *v, tsr_words *w)
@@ -1017,7 +1017,7 @@ static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
 {
     enum { MOST = 3 };
     int told = 0;
-    tsr_words_say(w, "which arrangement is right among those that %s (",
+    tsr_words_add(w, "which arrangement is right among those that %s (",
                   kind == TSR_OPEN_MIRROR
                       ? "are mirror images, which no curve tells apart"
                       : "have one outline");
@@ -1027,17 +1027,17 @@ static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
             continue;
         const tsr_arrangement *a = &v->arrangements->item[o->item[0]];
         const tsr_arrangement *b = &v->arrangements->item[o->item[1]];
-        tsr_words_say(w, "%s%.0f %% and %.0f %%", told++ > 0 ? "; " : "",
+        tsr_words_add(w, "%s%.0f %% and %.0f %%", told++ > 0 ? "; " : "",
                       100.0 * a->share, 100.0 * b->share);
         if (a->state > 0)
-            tsr_words_say(w, " of state %d", a->state);
+            tsr_words_add(w, " of state %d", a->state);
     }
-    tsr_words_say(w, "%s)", n > told ? "; and others" : "");
+    tsr_words_add(w, "%s)", n > told ? "; and others" : "");
 }
 
 static void say_bound(const tsr_verdict_open *o, tsr_words *w)
 {
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "%s, which piles up at the %s end of its prior, %g (because "
                   "of a missing part, another oligomer, more flexibility or a "
                   "wrong buffer; contrast.%s_range widens it)",
@@ -1053,22 +1053,22 @@ static void say_open(const tsr_verdict *v, tsr_words *w)
         n_pair[o->kind]++;
         if (o->kind >= TSR_OPEN_MIRROR)
             continue; /* told together, below */
-        tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
+        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
         if (o->kind == TSR_OPEN_BOUND)
             say_bound(o, w);
         else
-            tsr_words_say(w, "%s (its spread is %.0f %% of the prior's)",
+            tsr_words_add(w, "%s (its spread is %.0f %% of the prior's)",
                           o->variable, 100.0 * o->value);
     }
     for (tsr_open_kind kind = TSR_OPEN_MIRROR; kind <= TSR_OPEN_OUTLINE;
          kind++) {
         if (n_pair[kind] == 0)
             continue;
-        tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
+        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
         say_pairs(v, kind, n_pair[kind], w);
     }
     if (n > 0)
-        tsr_words_say(w, ".");
+        tsr_words_add(w, ".");
 }
 
 static void say_models(const tsr_verdict *v, tsr_words *w)
@@ -1079,19 +1079,19 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
     const int has_loo = isfinite(v->loo.elpd);
     if (!has_evidence && !has_loo)
         return;
-    tsr_words_say(w, "To compare with other runs of the same data:");
+    tsr_words_add(w, "To compare with other runs of the same data:");
     if (has_evidence)
-        tsr_words_say(w, " log evidence %s%s",
+        tsr_words_add(w, " log evidence %s%s",
                       tsr_evidence_format(&v->evidence, text),
                       has_loo ? "," : "");
     if (has_loo)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " expected log predictive density %.1f +- %.1f nat "
                       "(PSIS-LOO)",
                       v->loo.elpd, v->loo.error);
-    tsr_words_say(w, ".");
+    tsr_words_add(w, ".");
     if (v->loo.n_bad > 0)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " The latter rests on few draws at %d point%s (Pareto k "
                       "above 0.7).",
                       v->loo.n_bad, v->loo.n_bad == 1 ? "" : "s");
@@ -1100,7 +1100,7 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
 static void say_convergence(const tsr_verdict *v, tsr_words *w)
 {
     if (v->advice.is_converged)
-        tsr_words_say(w, "The run has converged (%s).", v->advice.asked);
+        tsr_words_add(w, "The run has converged (%s).", v->advice.asked);
 }
 
 static void (*const say[])(const tsr_verdict *, tsr_words *) = {
@@ -1114,7 +1114,7 @@ void tsr_verdict_say(const tsr_verdict *verdict, tsr_words *words)
     tsr_words_begin(words);
     for (int i = 0; i < N_SAY; i++) {
         say[i](verdict, words);
-        tsr_words_say(words, "\n");
+        tsr_words_add(words, "\n");
     }
 }
 

@@ -96,7 +96,7 @@ static tsr_status write_script(const char *path, const char *extension,
                                tsr_err *err)
 {
     tsr_file_writer script;
-    char *name = tsr_words_of("%s%s", path, extension);
+    char *name = tsr_text_format("%s%s", path, extension);
     TSR_TRY(tsr_allocated(name, err));
     tsr_status status = tsr_file_begin(&script, name, err);
     free(name);

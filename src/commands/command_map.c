@@ -253,7 +253,7 @@ static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
             map->value[k] = NAN;
         left += isnan(map->value[k]) ? 0 : 1;
     }
-    tsr_pool_drop(&job->pool, mask);
+    tsr_pool_free(&job->pool, mask);
     if (left < 2)
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "

@@ -248,7 +248,7 @@ typedef struct {
 static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
 {
     *out = (frames_file){.n_atom = 0};
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     if (tsr_h5md_is(path)) {
         TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
         out->n_atom = tsr_h5md_n_atom(out->h5md);

@@ -644,7 +644,7 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
                         tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     *out = NULL;
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     reader r = {.path = path, .stream = gzopen(path, "rb")};
     if (r.stream == NULL)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,

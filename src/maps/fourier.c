@@ -164,7 +164,7 @@ static tsr_status fill(const tsr_fourier *f, const tsr_fourier *g,
         out->s_inv_ang[k] = (k + 1) * shells.width_inv_ang;
         out->fsc[k] = norm > 0.0 ? shell[k].fg / norm : 0.0;
     }
-    tsr_pool_drop(pool, shell);
+    tsr_pool_free(pool, shell);
     out->half_inv_ang = crossing(out, 0.5, &out->half_is_at_limit);
     out->low_inv_ang = crossing(out, 0.143, &out->low_is_at_limit);
     return TSR_OK;

@@ -256,7 +256,7 @@ static tsr_status measure(const tsr_map_grid *grid, const float *value,
             out->power[k] = shell[k].ff / (shell[k].n * n_voxel * share);
     }
     tsr_fourier_clear(&f);
-    tsr_pool_drop(pool, shell);
+    tsr_pool_free(pool, shell);
     return status;
 }
 
@@ -569,7 +569,7 @@ static tsr_status crop(job *j, double margin_ang, tsr_pool *pool, tsr_err *err)
              "%d",
              tsr_text_file_name(to->path), grid.n[0], grid.n[1], grid.n[2],
              n[0], n[1], n[2]);
-    tsr_pool_drop(pool, from->value);
+    tsr_pool_free(pool, from->value);
     j->out->map = to;
     return TSR_OK;
 }

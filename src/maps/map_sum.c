@@ -700,7 +700,7 @@ static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
                                     .ss = t[4] * e->unit * e->unit,
                                     .es = t[5] * e->unit};
     }
-    tsr_pool_drop(&e->base.pool, raw);
+    tsr_pool_free(&e->base.pool, raw);
     return status;
 }
 

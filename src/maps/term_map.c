@@ -780,7 +780,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->parameter[0] = tsr_parameter_log_normal(
         "sigma_over_r", NULL, "width of the blur over the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
-    term->parameter[0].seldom = 0.9; /* all bodies change */
+    term->parameter[0].skip_fraction = 0.9; /* all bodies change */
     TSR_TRY(bodies_make(source->topology, source->rg2, &term->pool, &t->bodies,
                         err));
     t->bodies.most_state =

@@ -61,7 +61,7 @@ static int text_of(const char *json, const char *list, int k, const char *key,
 char *tsr_report_solved(const char *directory)
 {
     char *path = directory != NULL
-                     ? tsr_words_of("%s/../verdict.json", directory)
+                     ? tsr_text_format("%s/../verdict.json", directory)
                      : NULL;
     char *json = NULL, run[512];
     size_t size;
@@ -72,7 +72,7 @@ char *tsr_report_solved(const char *directory)
          !is_one && text_of(json, "runs", k, "directory", sizeof run, run);
          k++) {
         char *here =
-            tsr_words_of("%s/../%s", directory, tsr_text_file_name(run));
+            tsr_text_format("%s/../%s", directory, tsr_text_file_name(run));
         is_one = here != NULL && tsr_file_is_same(here, directory);
         free(here);
     }

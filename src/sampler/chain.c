@@ -597,8 +597,8 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
     const tsr_parameters *p = chain->parameters;
     tsr_status status = TSR_OK;
     for (int b = 0; b < p->n_block && status == TSR_OK; b++) {
-        const double seldom = p->table[p->block[b].first].seldom;
-        if (seldom == 0.0 || gsl_rng_uniform(chain->rng) >= seldom)
+        const double skip = p->table[p->block[b].first].skip_fraction;
+        if (skip == 0.0 || gsl_rng_uniform(chain->rng) >= skip)
             status = step_block(chain, b, warm, err);
     }
     if (warm && status == TSR_OK)

@@ -32,7 +32,7 @@ static void add_weights(tsr_parameters *p, int infer)
             .high = 1.0,
             .shape = TSR_PRIOR_SIMPLEX,
             .log_norm = k == 0 ? gsl_sf_lngamma(p->n_state) : 0.0,
-            .step = infer ? TSR_STEP_SHARE : TSR_STEP_NONE,
+            .step = infer ? TSR_STEP_PAIR : TSR_STEP_NONE,
             .scope = TSR_CHANGES_MEAN};
 }
 
@@ -41,7 +41,7 @@ static void add_block(tsr_parameters *p, tsr_block block)
     block.kind = p->table[block.first].step;
     block.scope = p->table[block.first].scope;
     p->learnt.log_step[p->n_block] =
-        log(block.kind == TSR_STEP_SHARE ? 0.5 : 0.1);
+        log(block.kind == TSR_STEP_PAIR ? 0.5 : 0.1);
     p->block[p->n_block++] = block;
 }
 
@@ -69,7 +69,7 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
 
 static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
 {
-    if (p->table[p->weight].step == TSR_STEP_SHARE)
+    if (p->table[p->weight].step == TSR_STEP_PAIR)
         add_block(p, (tsr_block){.term = -1,
                                  .first = p->weight,
                                  .n = p->n_state,
@@ -221,7 +221,7 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
         propose_walk(p, block, trial->theta, rng, to, from);
     } else if (b->kind == TSR_STEP_AXES) {
         propose_along_axis(p, block, trial->theta, rng, to);
-    } else if (b->kind == TSR_STEP_SHARE) {
+    } else if (b->kind == TSR_STEP_PAIR) {
         possible = propose_share(p, block, trial->theta, rng, to);
     } else {
         const tsr_term *term = likelihood->term[b->term];
@@ -240,9 +240,9 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
 /* Beyond these the rest of the steps would leave the range. */
 static double widest(tsr_step_kind kind)
 {
-    return kind == TSR_STEP_AXES    ? log(4.0)
-           : kind == TSR_STEP_SHARE ? 2.0
-                                    : (double)INFINITY;
+    return kind == TSR_STEP_AXES   ? log(4.0)
+           : kind == TSR_STEP_PAIR ? 2.0
+                                   : (double)INFINITY;
 }
 
 void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha)

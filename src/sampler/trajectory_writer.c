@@ -86,9 +86,9 @@ static char *file_name(const tsr_trajectory_writer *t, const char *directory,
 {
     const int chain = i / t->n_state, state = i % t->n_state;
     return t->n_state > 1
-               ? tsr_words_of("%s/trajectory-%03d-%d.h5", directory, chain,
-                              state + 1)
-               : tsr_words_of("%s/trajectory-%03d.h5", directory, chain);
+               ? tsr_text_format("%s/trajectory-%03d-%d.h5", directory, chain,
+                                 state + 1)
+               : tsr_text_format("%s/trajectory-%03d.h5", directory, chain);
 }
 
 static tsr_status create(const tsr_trajectory_writer *t, const char *path,

@@ -473,7 +473,7 @@ static void *infer(void *context)
     const int i = take_next(x, x->n_thread);
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine,
+    must(tsr_batch_new(x->s.devices.group[0].engine,
                        x->n_particle > 0 ? x->n_particle : 1, &batch, &err),
          &err);
     for (int t; (t = next_truth(x)) >= 0;) {

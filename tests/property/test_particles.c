@@ -209,7 +209,7 @@ static void check_profiles(sample *x)
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
     /* in the first conformation the water is its own */
     must(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err),
          &err);
@@ -242,7 +242,7 @@ static void check_moves(sample *x)
     tsr_chain_view view;
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_chain_new(&target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
     tsr_chain_heat(chain, 0.0);
