@@ -210,7 +210,7 @@ static void superpose(job *j)
     for (int i = 0; i < j->n; i++) {
         tsr_motion motion;
         float *to = j->ca + (size_t)i * 3 * (size_t)j->n_residue;
-        tsr_ca_of(j->ca, j->n_residue, i, all);
+        tsr_frame_ca(j->ca, j->n_residue, i, all);
         tsr_superpose(d->n_residue, d->residue, (const double(*)[3])j->start,
                       (const double(*)[3])all, &motion);
         for (int r = 0; r < j->n_residue; r++) {
@@ -517,7 +517,7 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
     tsr_pool_array(&j->pool, j->start, j->n_residue);
     tsr_pool_array(&j->pool, j->room, j->n_residue);
     TSR_TRY(tsr_pool_check(&j->pool, err));
-    n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
+    n = tsr_frames_select(frames, most, spread, draw, &n_draw);
     for (int i = 0; i < total; i++)
         if (j->frame[i].chain > j->last_chain)
             j->last_chain = j->frame[i].chain;
@@ -527,7 +527,7 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
                 j->at[j->n++] = spread[i];
     if (j->n == 0)
         return tsr_no_memory(err);
-    tsr_start_of(tsr_frames_atoms(frames), j->start);
+    tsr_start_ca(tsr_frames_atoms(frames), j->start);
     return tsr_frames_gather_ca(frames, j->n, j->at, &j->pool, &j->ca, err);
 }
 
@@ -577,9 +577,9 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
     *out = NULL;
     TSR_TRY(tsr_allocated(o, err));
     tsr_status status = choose(&j, frames, err);
-    TSR_THEN(status,
-             tsr_domains_of(j.n, j.n_residue, j.ca, (const double(*)[3])j.start,
-                            &o->domains, err));
+    TSR_THEN(status, tsr_domains_from_ca(j.n, j.n_residue, j.ca,
+                                         (const double(*)[3])j.start,
+                                         &o->domains, err));
     const int n_domain = status == TSR_OK ? o->domains->n_domain : 0;
     if (status == TSR_OK && fixed >= n_domain && fixed > 0)
         status = tsr_fail(err, TSR_E_USAGE,

@@ -21,7 +21,7 @@
  * distributions (Kolmogorov and Smirnov's test, by as many draws as are
  * independent). */
 
-int tsr_longest_rest(int n_draw, const double *value)
+int tsr_longest_constant_run(int n_draw, const double *value)
 {
     int longest = 0, run = 0;
     for (int d = 0; d < n_draw; d++) {
@@ -357,7 +357,7 @@ static int look_at_chains(const char *name, int may_rest, int n_chain,
     int n_bad = 0;
     for (int c = 0; c < n_chain; c++) {
         const double *row = value + (size_t)c * (size_t)n_draw;
-        const int rest = tsr_longest_rest(n_draw, row);
+        const int rest = tsr_longest_constant_run(n_draw, row);
         const double gap = tsr_chain_gap(n_chain, n_draw, value, c);
         const int stands =
             !may_rest && 4 * rest >= n_draw && rest >= LEAST_DRAWS;
@@ -435,7 +435,7 @@ static tsr_status ask_halves(question *q, tsr_err *err)
 {
     static const char *const names[] = {"rg", "d_max", "chi2", "lp"};
     const double small = 0.3, rare = 0.05;
-    int n_bad = 0, n_seen = 0, n_open = 0;
+    int n_bad = 0, n_seen = 0, n_undecided = 0;
     double largest = 0.0;
     tsr_status status = TSR_OK;
     q->check->limit = small;
@@ -458,7 +458,7 @@ static tsr_status ask_halves(question *q, tsr_err *err)
                       half.p);
         largest = fmax(largest, half.distance);
         n_bad += half.distance > small && half.p < rare;
-        n_open += half.distance > small && !(half.p < rare);
+        n_undecided += half.distance > small && !(half.p < rare);
     }
     if (n_seen == 0)
         tsr_words_say(&q->found, "too few draws to tell");
@@ -468,9 +468,9 @@ static tsr_status ask_halves(question *q, tsr_err *err)
                       small, rare);
     /* far apart, but by too few independent draws to be sure of it */
     answer(q,
-           n_bad > 0                   ? TSR_CHECK_NO
-           : n_seen == 0 || n_open > 0 ? TSR_CHECK_UNKNOWN
-                                       : TSR_CHECK_YES,
+           n_bad > 0                        ? TSR_CHECK_NO
+           : n_seen == 0 || n_undecided > 0 ? TSR_CHECK_UNKNOWN
+                                            : TSR_CHECK_YES,
            n_seen > 0 ? largest : (double)NAN);
     if (n_bad > 0)
         run_longer(q, 4.0);

@@ -74,7 +74,7 @@ void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out);
  * do two halves of them tell the same? */
 
 /* The longest run of equal values in a chain. value [n_draw]. */
-int tsr_longest_rest(int n_draw, const double *value);
+int tsr_longest_constant_run(int n_draw, const double *value);
 
 /* How far chain c is from the rest: 0 where its middle 90 % and that of the
  * others overlap; else the gap between the two, in units of the wider one's

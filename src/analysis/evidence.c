@@ -139,8 +139,9 @@ static void set_why(tsr_evidence *e, const char *text)
     snprintf(e->why_not, sizeof e->why_not, "%s", text);
 }
 
-void tsr_evidence_of(int n_group, int n_draw, int n_temp, const double *beta,
-                     const double *log_lik, tsr_evidence *evidence)
+void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
+                           const double *beta, const double *log_lik,
+                           tsr_evidence *evidence)
 {
     const double most_sd = 0.5;
     tsr_evidence *e = evidence;
@@ -176,7 +177,7 @@ static double log_mean(const void *of, int left_out)
     return top + log(sum / (e->n - (left_out >= 0)));
 }
 
-double tsr_evidence_of_groups(int n_group, const double *log_z, double *error)
+double tsr_evidence_pool_groups(int n_group, const double *log_z, double *error)
 {
     const estimates all = {n_group, log_z};
     *error = jackknife(n_group, log_mean, &all);
@@ -230,7 +231,7 @@ static tsr_status climb(int n_chain, int n_draw, int n_temp, const double *beta,
         set_why(e, "too few draws");
         return TSR_OK;
     }
-    tsr_evidence_of(n_group_of(n_chain), each, n_temp, beta, some, e);
+    tsr_evidence_estimate(n_group_of(n_chain), each, n_temp, beta, some, e);
     free(some);
     return TSR_OK;
 }
@@ -284,7 +285,7 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
         return TSR_OK;
     TSR_TRY(tsr_trace_get(reader, constant, name, &n_chain, &n_draw, &n, &log_z,
                           err));
-    e->population = tsr_evidence_of_groups(n, log_z, &e->population_error);
+    e->population = tsr_evidence_pool_groups(n, log_z, &e->population_error);
     free(log_z);
     return TSR_OK;
 }

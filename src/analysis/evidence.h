@@ -39,13 +39,15 @@ typedef struct {
  * downwards: log_lik [n_group][n_draw][n_temp]. `error` is the jackknife's over
  * the groups, of which it takes two. why_not is set where the hottest draws are
  * not of the prior. */
-void tsr_evidence_of(int n_group, int n_draw, int n_temp, const double *beta,
-                     const double *log_lik, tsr_evidence *evidence);
+void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
+                           const double *beta, const double *log_lik,
+                           tsr_evidence *evidence);
 
 /* Estimates of n_group independent populations (sampler/sampler.h) as one:
  * log of the mean of exp(log_z); *error: by leaving out one after the other,
  * NaN for a single one. */
-double tsr_evidence_of_groups(int n_group, const double *log_z, double *error);
+double tsr_evidence_pool_groups(int n_group, const double *log_z,
+                                double *error);
 
 /* The same of a run. Errors: those of tsr_trace_get. */
 tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,

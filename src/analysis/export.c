@@ -733,7 +733,7 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     tsr_status status = tsr_pool_check(&j.pool, err);
     TSR_THEN(status, choose(&j, choice, err));
     if (status == TSR_OK)
-        tsr_start_of(model, j.start);
+        tsr_start_ca(model, j.start);
     TSR_THEN(status, make_mean(&j, err));
     TSR_THEN(status, write_models(&j, out, err));
     *n_model = j.n;

@@ -229,7 +229,7 @@ int tsr_even_index(int n, int m, int k)
     return m > 1 ? (int)((long)k * (n - 1) / (m - 1)) : 0;
 }
 
-int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
+int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
                       int *n_draw)
 {
     const tsr_drawn_frame *frame = frames->frame;

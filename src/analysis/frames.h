@@ -49,7 +49,7 @@ int tsr_even_index(int n, int m, int k);
  * each: at [most] numbers of frames, ascending; draw [most] which of the chosen
  * draws each belongs to, from 0; *n_draw of them. Returns how many frames; 0
  * where memory was out. */
-int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
+int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
                       int *n_draw);
 
 /* The weight of each frame's state in its draw, *weight [all frames], caller

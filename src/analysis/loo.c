@@ -122,8 +122,9 @@ double tsr_psis_ess(long n, const double *log_weight)
     return 1.0 / square;
 }
 
-tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
-                          double *worth, tsr_err *err)
+tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
+                                      const double *log_weight, double *worth,
+                                      tsr_err *err)
 {
     const size_t n = (size_t)n_chain * (size_t)n_draw;
     tsr_convergence mean;
@@ -297,8 +298,8 @@ static double error_of_sum(int n, const double *x)
     return n > 1 ? sqrt(square * n / (n - 1)) : (double)NAN;
 }
 
-tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
-                      tsr_err *err)
+tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
+                           tsr_loo *loo, tsr_err *err)
 {
     *loo = (tsr_loo){.n = n, .n_draw = n_draw, .worst_k = -HUGE_VAL};
     loo->point = calloc((size_t)n + 1, sizeof *loo->point);
@@ -376,10 +377,10 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
     for (int i = 0; i < n_name && status == TSR_OK; i++, d.at += d.n) {
         int one;
         status = tsr_trace_shape(reader, group, name[i], &one, &one, &d.n, err);
-        TSR_THEN(status, tsr_rows_each(reader, group, name[i], d.every, 0, d.n,
-                                       keep_row, &d, err));
+        TSR_THEN(status, tsr_rows_for_each(reader, group, name[i], d.every, 0,
+                                           d.n, keep_row, &d, err));
     }
-    TSR_THEN(status, tsr_loo_of((long)rows, d.width, d.all, loo, err));
+    TSR_THEN(status, tsr_loo_compute((long)rows, d.width, d.all, loo, err));
     free(d.all);
     return status;
 }

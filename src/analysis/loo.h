@@ -33,8 +33,8 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err);
 void tsr_loo_clear(tsr_loo *loo);
 
 /* The same of densities log_lik [n_draw][n]. */
-tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
-                      tsr_err *err);
+tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
+                           tsr_loo *loo, tsr_err *err);
 
 /* elpd of b above that of a, and the error of the difference, which is that of
  * the differences point by point: both saw the same points, and what is hard
@@ -72,8 +72,9 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
  * of the draws that the chains count for in the mean of the weight, at most 1
  * (as in R's loo); of fewer than 4 draws a chain, one a chain. log_weight
  * [n_chain][n_draw], of sum 1. Errors: TSR_E_NOMEM. */
-tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
-                          double *worth, tsr_err *err);
+tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
+                                      const double *log_weight, double *worth,
+                                      tsr_err *err);
 
 /* (sum w)^2 / sum w^2 of weights that have the sum 1, given their logs. */
 double tsr_psis_ess(long n, const double *log_weight);

@@ -284,9 +284,9 @@ static tsr_status open_solver(solver *d, tsr_err *err)
     tsr_pool_array(&d->pool, d->rest, n);
     tsr_pool_array(&d->pool, d->covariance, n * n);
     TSR_TRY(tsr_pool_check(&d->pool, err));
-    TSR_TRY(tsr_stored_curve_each(d->stored, visit_moments, d, err));
+    TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_moments, d, err));
     TSR_TRY(find_axes(d, err));
-    TSR_TRY(tsr_stored_curve_each(d->stored, visit_scores, d, err));
+    TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_scores, d, err));
     weigh(d, d->lambda, 1);
     return TSR_OK;
 }

@@ -205,7 +205,7 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
     TSR_THEN(status,
              reweight_new((long)s->n_chain * s->n_draw, w.after, &w.out, err));
     TSR_THEN(status, read_stored(&w, err));
-    TSR_THEN(status, tsr_stored_curve_each(s, visit, &w, err));
+    TSR_THEN(status, tsr_stored_curve_for_each(s, visit, &w, err));
     if (status != TSR_OK) {
         tsr_reweight_free(w.out);
         w.out = NULL;
@@ -381,7 +381,7 @@ tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
  * a second. */
 typedef struct {
     const tsr_stored_curve *stored;
-    tsr_curve_visit each;
+    tsr_curve_callback each;
     void *context;
     long done;
     double told; /* when, s */
@@ -412,9 +412,9 @@ static tsr_status visit_row(void *context, int chain, int draw, double *curve,
     return TSR_OK;
 }
 
-tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
-                                 tsr_curve_visit each, void *context,
-                                 tsr_err *err)
+tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *s,
+                                     tsr_curve_callback each, void *context,
+                                     tsr_err *err)
 {
     const size_t n_all = (size_t)s->n_chain * (size_t)s->n_draw;
     char name[NAME];
@@ -425,8 +425,8 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
     pass p = {s, each, context, 0, tsr_clock_s()};
     tsr_stored_curve_name("intensity_mean", s->data, sizeof name, name);
     const tsr_status status =
-        tsr_rows_each(s->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name, 1, 0,
-                      s->n, visit_row, &p, err);
+        tsr_rows_for_each(s->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name, 1, 0,
+                          s->n, visit_row, &p, err);
     tsr_log_progress(s->log, "");
     return status;
 }

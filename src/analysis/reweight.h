@@ -55,11 +55,11 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *stored,
  * 32 MiB are in memory. Stops at its first error. Errors: those of
  * tsr_trace_get_part and of `each`; TSR_E_DATA (a scale that is not above 0).
  */
-typedef tsr_status (*tsr_curve_visit)(void *context, size_t at,
-                                      const double *curve, tsr_err *err);
-tsr_status tsr_stored_curve_each(const tsr_stored_curve *stored,
-                                 tsr_curve_visit each, void *context,
-                                 tsr_err *err);
+typedef tsr_status (*tsr_curve_callback)(void *context, size_t at,
+                                         const double *curve, tsr_err *err);
+tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *stored,
+                                     tsr_curve_callback each, void *context,
+                                     tsr_err *err);
 
 typedef struct {
     tsr_pool pool;

@@ -97,13 +97,13 @@ tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
     return TSR_OK;
 }
 
-void tsr_start_of(const tsr_model_atoms *model, double (*start)[3])
+void tsr_start_ca(const tsr_model_atoms *model, double (*start)[3])
 {
     for (int r = 0; r < model->n_residue; r++)
         tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
 }
 
-void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
+void tsr_frame_ca(const float *all, int n_residue, int i, double (*ca)[3])
 {
     const float *from = all + (size_t)i * 3 * (size_t)n_residue;
     for (int r = 0; r < n_residue; r++)
@@ -123,12 +123,12 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
     double(*ca)[3] = calloc(2 * room, sizeof *ca), (*sum)[3] = ca + room;
     TSR_TRY(tsr_allocated(ca, err));
     memset(square, 0, room * sizeof *square);
-    tsr_ca_of(all, n_residue, 0, mean);
+    tsr_frame_ca(all, n_residue, 0, mean);
     for (int pass = 0; pass <= last; pass++) {
         memset(sum, 0, room * sizeof *sum);
         for (int i = 0; i < n; i++) {
             tsr_motion motion;
-            tsr_ca_of(all, n_residue, i, ca);
+            tsr_frame_ca(all, n_residue, i, ca);
             tsr_superpose(align != NULL ? n_align : n_residue, align,
                           align != NULL ? start : (const double(*)[3])mean,
                           (const double(*)[3])ca, &motion);
@@ -312,7 +312,8 @@ static void find_extent(job *j)
     const int looks = s->n < LOOKS ? s->n : LOOKS;
     double longest = 1.0;
     for (int i = 0; i < looks; i++) {
-        tsr_ca_of(j->all, s->n_residue, tsr_even_index(s->n, looks, i), j->ca);
+        tsr_frame_ca(j->all, s->n_residue, tsr_even_index(s->n, looks, i),
+                     j->ca);
         for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
@@ -325,7 +326,7 @@ static void look_at_each(job *j)
     tsr_shape *s = j->shape;
     int next_column = 0;
     for (int i = 0; i < s->n; i++) {
-        tsr_ca_of(j->all, s->n_residue, i, j->ca);
+        tsr_frame_ca(j->all, s->n_residue, i, j->ca);
         add_distances(s, (const double(*)[3])j->ca, i);
         if (j->pair_row[j->draw[i]] >= 0)
             add_pairs(j, i);
@@ -390,7 +391,7 @@ static tsr_status choose(job *j, tsr_frames *frames, const double *weight,
                          tsr_err *err)
 {
     tsr_shape *s = j->shape;
-    s->n = tsr_frames_spread(frames, s->n, s->at, j->draw, &j->n_draw);
+    s->n = tsr_frames_select(frames, s->n, s->at, j->draw, &j->n_draw);
     if (s->n == 0)
         return tsr_no_memory(err);
     s->n_column = s->n < s->n_column ? s->n : s->n_column;
@@ -426,7 +427,7 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
             s->row[k] = tsr_even_index(s->n_residue, s->n_row, k);
         for (int k = 0; k < s->n_column; k++)
             s->column[k] = tsr_even_index(s->n, s->n_column, k);
-        tsr_start_of(model, j.start);
+        tsr_start_ca(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
     }
@@ -596,9 +597,9 @@ static void look(tsr_domains *d, int i, const double (*start)[3],
     }
 }
 
-tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
-                          const double (*start)[3], tsr_domains **out,
-                          tsr_err *err)
+tsr_status tsr_domains_from_ca(int n, int n_residue, const float *ca,
+                               const double (*start)[3], tsr_domains **out,
+                               tsr_err *err)
 {
     const draws s = {n, n_residue, ca};
     tsr_domains *d = calloc(1, sizeof *d);
@@ -618,7 +619,7 @@ tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
         status = tsr_pool_check(&d->pool, err);
     }
     for (int i = 0; i < n && status == TSR_OK && d->n_pair > 0; i++) {
-        tsr_ca_of(ca, n_residue, i, now);
+        tsr_frame_ca(ca, n_residue, i, now);
         look(d, i, start, (const double(*)[3])now);
     }
     tsr_pool_clear(&pool);
@@ -640,9 +641,9 @@ tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
     tsr_pool_array(&pool, start, model->n_residue);
     tsr_status status = tsr_frames_gather_ca(frames, n, at, &pool, &ca, err);
     if (status == TSR_OK) {
-        tsr_start_of(model, start);
-        status = tsr_domains_of(n, model->n_residue, ca,
-                                (const double(*)[3])start, out, err);
+        tsr_start_ca(model, start);
+        status = tsr_domains_from_ca(n, model->n_residue, ca,
+                                     (const double(*)[3])start, out, err);
     }
     tsr_pool_clear(&pool);
     return status;

@@ -71,13 +71,13 @@ tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
                                 tsr_pool *pool, float **ca, tsr_err *err);
 
 /* Those of the model that the run began with. start [n_residue] out. */
-void tsr_start_of(const tsr_model_atoms *model, double (*start)[3]);
+void tsr_start_ca(const tsr_model_atoms *model, double (*start)[3]);
 
 /* How many conformations of that many residues some 200 MB hold. */
 int tsr_frames_that_fit(int n_residue);
 
 /* One of them as double. ca [n_residue][3] out. */
-void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3]);
+void tsr_frame_ca(const float *all, int n_residue, int i, double (*ca)[3]);
 
 /* Their mean, mean [n_residue][3], and the mean square deviation of each
  * residue from it, square [n_residue] Angstrom^2, each superposed on the mean,
@@ -123,9 +123,9 @@ tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
                             tsr_domains **out, tsr_err *err);
 
 /* The same of CA [n][n_residue][3] and those of the start. */
-tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
-                          const double (*start)[3], tsr_domains **out,
-                          tsr_err *err);
+tsr_status tsr_domains_from_ca(int n, int n_residue, const float *ca,
+                               const double (*start)[3], tsr_domains **out,
+                               tsr_err *err);
 void tsr_domains_free(tsr_domains *domains);
 
 /* "A:1-50, A:65-120": the residues of a domain as the file numbers them; text

@@ -153,7 +153,7 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
                               tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    const int batch = tsr_columns_that_fit(n_chain, n_draw, n);
+    const int batch = tsr_entries_that_fit(n_chain, n_draw, n);
     double *column = malloc(rows * (size_t)batch * sizeof *column);
     int *at = calloc((size_t)batch, sizeof *at);
     tsr_status status =
@@ -162,7 +162,7 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
         const int width = n - first < batch ? n - first : batch;
         for (int k = 0; k < width; k++)
             at[k] = first + k;
-        status = tsr_columns_get(reader, group, name, width, at, column, err);
+        status = tsr_entries_get(reader, group, name, width, at, column, err);
         for (int k = 0; k < width && status == TSR_OK; k++) {
             tsr_summary_item *item;
             status = new_item(summary, name, unit, n, at[k], &item, err);
@@ -349,9 +349,10 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
 enum { DENSE = 64 };
 static const double most_numbers = 4194304.0;
 
-tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
-                         const char *name, int every, int entry_from, int n,
-                         tsr_row_visit visit, void *context, tsr_err *err)
+tsr_status tsr_rows_for_each(tsr_trace_reader *reader, tsr_trace_group group,
+                             const char *name, int every, int entry_from, int n,
+                             tsr_row_callback visit, void *context,
+                             tsr_err *err)
 {
     int n_chain, n_draw, n_entry;
     TSR_TRY(
@@ -403,8 +404,8 @@ tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
     out->value = malloc((size_t)n_chain * (size_t)out->n_kept * (size_t)n *
                         sizeof *out->value);
     TSR_TRY(tsr_allocated(out->value, err));
-    return tsr_rows_each(reader, group, name, out->every, entry_from, n,
-                         keep_row, out, err);
+    return tsr_rows_for_each(reader, group, name, out->every, entry_from, n,
+                             keep_row, out, err);
 }
 
 typedef struct {
@@ -425,13 +426,13 @@ static tsr_status scatter_row(void *context, int chain, int draw, double *row,
     return TSR_OK;
 }
 
-int tsr_columns_that_fit(int n_chain, int n_draw, int n)
+int tsr_entries_that_fit(int n_chain, int n_draw, int n)
 {
     const double most = 33554432.0, rows = (double)n_chain * n_draw;
     return (int)fmin(n, fmax(1.0, floor(most / rows)));
 }
 
-tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
+tsr_status tsr_entries_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, int n, const int *at,
                            double *column, tsr_err *err)
 {
@@ -440,8 +441,8 @@ tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
         tsr_trace_shape(reader, group, name, &n_chain, &n_draw, &n_entry, err));
     wanted_columns c = {n, n_draw, at, (size_t)n_chain * (size_t)n_draw,
                         column};
-    return tsr_rows_each(reader, group, name, 1, at[0], at[n - 1] - at[0] + 1,
-                         scatter_row, &c, err);
+    return tsr_rows_for_each(reader, group, name, 1, at[0],
+                             at[n - 1] - at[0] + 1, scatter_row, &c, err);
 }
 
 /* ---- curves ----
@@ -487,12 +488,12 @@ static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
                             int n_chain, int n_draw, tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    const int batch = tsr_columns_that_fit(n_chain, n_draw, s->n);
+    const int batch = tsr_entries_that_fit(n_chain, n_draw, s->n);
     double *column = malloc(rows * (size_t)batch * sizeof *column);
     tsr_status status = tsr_allocated(column, err);
     for (int first = 0; first < s->n && status == TSR_OK; first += batch) {
         const int n = s->n - first < batch ? s->n - first : batch;
-        status = tsr_columns_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+        status = tsr_entries_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
                                  s->name, n, s->at + first, column, err);
         for (int k = 0; k < n && status == TSR_OK; k++) {
             tsr_convergence *point = &s->point[first + k];

@@ -166,21 +166,22 @@ int tsr_curve_summary_worst(const tsr_curve_summary *summary);
  * entry_from on, which may be changed: chain by chain within blocks of draws,
  * some 32 MiB of which are in memory. Stops at its first error. Errors: those
  * of tsr_trace_get_part and of `visit`. */
-typedef tsr_status (*tsr_row_visit)(void *context, int chain, int draw,
-                                    double *row, tsr_err *err);
-tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
-                         const char *name, int every, int entry_from, int n,
-                         tsr_row_visit visit, void *context, tsr_err *err);
+typedef tsr_status (*tsr_row_callback)(void *context, int chain, int draw,
+                                       double *row, tsr_err *err);
+tsr_status tsr_rows_for_each(tsr_trace_reader *reader, tsr_trace_group group,
+                             const char *name, int every, int entry_from, int n,
+                             tsr_row_callback visit, void *context,
+                             tsr_err *err);
 
 /* All draws of the entries at [n], ascending, entry by entry: column
  * [n][n_chain][n_draw], in one pass over the variable. Errors: those of
  * tsr_trace_get_part. */
-tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
+tsr_status tsr_entries_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, int n, const int *at,
                            double *column, tsr_err *err);
 
 /* How many of n columns some 256 MiB hold; at least 1. */
-int tsr_columns_that_fit(int n_chain, int n_draw, int n);
+int tsr_entries_that_fit(int n_chain, int n_draw, int n);
 
 /* Some draws of a variable instead of all, where thousands tell what millions
  * do. */

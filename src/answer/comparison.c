@@ -298,7 +298,7 @@ static void say_convergence(const tsr_comparison *c, tsr_words *w)
                           i + 1);
 }
 
-void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words)
+void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
 {
     const tsr_comparison *c = comparison;
     tsr_words_begin(words);
@@ -395,7 +395,7 @@ tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
     const tsr_comparison *c = comparison;
     tsr_json *j = json;
     tsr_words words;
-    tsr_comparison_say(c, &words);
+    tsr_comparison_write(c, &words);
     tsr_json_object(j, NULL);
     TSR_TRY(tsr_json_lines(j, "verdict", &words, err));
     tsr_json_array(j, "runs");

@@ -55,7 +55,7 @@ tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
 void tsr_gain_print(FILE *out, int width, double gain, double error);
 
 /* Begins a text with the sentences, a line a paragraph. */
-void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words);
+void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words);
 
 /* The k-th parameter that is told side by side, of any run, in the order of the
  * first that has it; NULL past the last. */

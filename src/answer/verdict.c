@@ -623,10 +623,10 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
 
 /* ---- what is left open ---- */
 
-static void leave_open(tsr_verdict *v, tsr_verdict_open what)
+static void leave_open(tsr_verdict *v, tsr_verdict_undecided what)
 {
-    if (v->n_open < TSR_MOST_OPEN)
-        v->open[v->n_open++] = what;
+    if (v->n_undecided < TSR_MOST_UNDECIDED)
+        v->undecided[v->n_undecided++] = what;
 }
 
 /* Does c1 or c2 lie against an end of its prior, a twentieth of the draws in
@@ -641,10 +641,10 @@ static void judge_bound(tsr_verdict *v, const tsr_summary *summary,
         return;
     const int is_low = item->value.q5 < range[0] + edge;
     if (is_low || item->value.q95 > range[1] - edge)
-        leave_open(v, (tsr_verdict_open){.kind = TSR_OPEN_BOUND,
-                                         .variable = name,
-                                         .value = range[!is_low],
-                                         .is_low = is_low});
+        leave_open(v, (tsr_verdict_undecided){.kind = TSR_UNDECIDED_BOUND,
+                                              .variable = name,
+                                              .value = range[!is_low],
+                                              .is_low = is_low});
 }
 
 /* A weight under a flat prior on n weights that add up to 1 has the variance
@@ -659,10 +659,10 @@ static void judge_weights(tsr_verdict *v, const tsr_summary *summary)
         snprintf(name, sizeof name, "weight_%d", k);
         const tsr_summary_item *item = tsr_summary_find(summary, name);
         if (item != NULL && item->value.sd > much * prior_sd)
-            leave_open(v,
-                       (tsr_verdict_open){.kind = TSR_OPEN_WEIGHT,
-                                          .variable = item->name,
-                                          .value = item->value.sd / prior_sd});
+            leave_open(
+                v, (tsr_verdict_undecided){.kind = TSR_UNDECIDED_WEIGHT,
+                                           .variable = item->name,
+                                           .value = item->value.sd / prior_sd});
     }
 }
 
@@ -679,9 +679,9 @@ static void find_open(tsr_verdict *v, const tsr_past_run *run,
         if (a->mirror_of >= 0 || a->alike >= 0)
             leave_open(
                 v,
-                (tsr_verdict_open){
-                    .kind =
-                        a->mirror_of >= 0 ? TSR_OPEN_MIRROR : TSR_OPEN_OUTLINE,
+                (tsr_verdict_undecided){
+                    .kind = a->mirror_of >= 0 ? TSR_UNDECIDED_MIRROR
+                                              : TSR_UNDECIDED_OUTLINE,
                     .value = a->discrepancy,
                     .item = {a->mirror_of >= 0 ? a->mirror_of : a->alike, i}});
     }
@@ -794,7 +794,8 @@ static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
                          "so what follows may still change.");
 }
 
-const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise)
+const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
+                                   double noise)
 {
     static const char *const text[2][3] = {
         {"residuals are no larger than the noise",
@@ -821,7 +822,7 @@ static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
         "%.3g%s (%s).",
         tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
         c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
-        tsr_verdict_why(c->chi2, c->cormap_p, noise));
+        tsr_verdict_fit_clause(c->chi2, c->cormap_p, noise));
 }
 
 /* A number to compare that of the draws with. Whether the rigid model fits is
@@ -1012,17 +1013,17 @@ static void say_arrangements(const tsr_verdict *v, tsr_words *w)
 
 /* Pairs of arrangements that a curve does not tell apart; the largest of them
  * by their shares. */
-static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
+static void say_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
                       tsr_words *w)
 {
     enum { MOST = 3 };
     int told = 0;
     tsr_words_say(w, "which arrangement is right among those that %s (",
-                  kind == TSR_OPEN_MIRROR
+                  kind == TSR_UNDECIDED_MIRROR
                       ? "are mirror images, which no curve tells apart"
                       : "have one outline");
-    for (int i = 0; i < v->n_open && told < MOST; i++) {
-        const tsr_verdict_open *o = &v->open[i];
+    for (int i = 0; i < v->n_undecided && told < MOST; i++) {
+        const tsr_verdict_undecided *o = &v->undecided[i];
         if (o->kind != kind)
             continue;
         const tsr_arrangement *a = &v->arrangements->item[o->item[0]];
@@ -1035,7 +1036,7 @@ static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
     tsr_words_say(w, "%s)", n > told ? "; and others" : "");
 }
 
-static void say_bound(const tsr_verdict_open *o, tsr_words *w)
+static void say_bound(const tsr_verdict_undecided *o, tsr_words *w)
 {
     tsr_words_say(w,
                   "%s, which piles up at the %s end of its prior, %g (because "
@@ -1047,21 +1048,21 @@ static void say_bound(const tsr_verdict_open *o, tsr_words *w)
 
 static void say_open(const tsr_verdict *v, tsr_words *w)
 {
-    int n_pair[TSR_OPEN_OUTLINE + 1] = {0}, n = 0;
-    for (int i = 0; i < v->n_open; i++) {
-        const tsr_verdict_open *o = &v->open[i];
+    int n_pair[TSR_UNDECIDED_OUTLINE + 1] = {0}, n = 0;
+    for (int i = 0; i < v->n_undecided; i++) {
+        const tsr_verdict_undecided *o = &v->undecided[i];
         n_pair[o->kind]++;
-        if (o->kind >= TSR_OPEN_MIRROR)
+        if (o->kind >= TSR_UNDECIDED_MIRROR)
             continue; /* told together, below */
         tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
-        if (o->kind == TSR_OPEN_BOUND)
+        if (o->kind == TSR_UNDECIDED_BOUND)
             say_bound(o, w);
         else
             tsr_words_say(w, "%s (its spread is %.0f %% of the prior's)",
                           o->variable, 100.0 * o->value);
     }
-    for (tsr_open_kind kind = TSR_OPEN_MIRROR; kind <= TSR_OPEN_OUTLINE;
-         kind++) {
+    for (tsr_undecided_kind kind = TSR_UNDECIDED_MIRROR;
+         kind <= TSR_UNDECIDED_OUTLINE; kind++) {
         if (n_pair[kind] == 0)
             continue;
         tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
@@ -1109,7 +1110,7 @@ static void (*const say[])(const tsr_verdict *, tsr_words *) = {
     say_models,       say_convergence};
 enum { N_SAY = sizeof say / sizeof *say };
 
-void tsr_verdict_say(const tsr_verdict *verdict, tsr_words *words)
+void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words)
 {
     tsr_words_begin(words);
     for (int i = 0; i < N_SAY; i++) {
@@ -1122,7 +1123,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
     tsr_words words;
-    tsr_verdict_say(verdict, &words);
+    tsr_verdict_write(verdict, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
@@ -1260,18 +1261,19 @@ static void put_arrangements(tsr_json *j, const tsr_verdict *v)
 
 static void put_open(tsr_json *j, const tsr_verdict *v)
 {
-    static const char *const kind[] = {[TSR_OPEN_BOUND] = "bound",
-                                       [TSR_OPEN_WEIGHT] = "weight",
-                                       [TSR_OPEN_MIRROR] = "mirror images",
-                                       [TSR_OPEN_OUTLINE] = "same outline"};
+    static const char *const kind[] = {[TSR_UNDECIDED_BOUND] = "bound",
+                                       [TSR_UNDECIDED_WEIGHT] = "weight",
+                                       [TSR_UNDECIDED_MIRROR] = "mirror images",
+                                       [TSR_UNDECIDED_OUTLINE] =
+                                           "same outline"};
     tsr_json_array(j, "undecided");
-    for (int i = 0; i < v->n_open; i++) {
-        const tsr_verdict_open *o = &v->open[i];
+    for (int i = 0; i < v->n_undecided; i++) {
+        const tsr_verdict_undecided *o = &v->undecided[i];
         tsr_json_members(j, "{ kind %s variable %s value %g", kind[o->kind],
                          o->variable, o->value);
-        if (o->kind == TSR_OPEN_BOUND)
+        if (o->kind == TSR_UNDECIDED_BOUND)
             tsr_json_text(j, "end", o->is_low ? "lower" : "upper");
-        if (o->kind >= TSR_OPEN_MIRROR)
+        if (o->kind >= TSR_UNDECIDED_MIRROR)
             tsr_json_members(j, "arrangements[ %d %d ]", o->item[0],
                              o->item[1]);
         tsr_json_close(j);
@@ -1284,7 +1286,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
 {
     const tsr_verdict *v = verdict;
     tsr_words words;
-    tsr_verdict_say(v, &words);
+    tsr_verdict_write(v, &words);
     tsr_json_object(json, name);
     TSR_TRY(tsr_json_lines(json, "sentences", &words, err));
     tsr_json_integer(json, "states", v->n_state);

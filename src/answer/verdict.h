@@ -77,22 +77,23 @@ typedef struct {
 
 /* What the data did not decide. */
 typedef enum {
-    TSR_OPEN_BOUND,  /* c1 or c2 piles up at an end of its prior */
-    TSR_OPEN_WEIGHT, /* a state's weight is as wide as the prior lets it be */
-    TSR_OPEN_MIRROR, /* two arrangements are mirror images */
-    TSR_OPEN_OUTLINE /* two have the same outline */
-} tsr_open_kind;
+    TSR_UNDECIDED_BOUND,  /* c1 or c2 piles up at an end of its prior */
+    TSR_UNDECIDED_WEIGHT, /* a state's weight is as wide as the prior lets it be
+                           */
+    TSR_UNDECIDED_MIRROR, /* two arrangements are mirror images */
+    TSR_UNDECIDED_OUTLINE /* two have the same outline */
+} tsr_undecided_kind;
 
 typedef struct {
-    tsr_open_kind kind;
+    tsr_undecided_kind kind;
     const char *variable; /* of the summary; NULL */
     double value;         /* the end; the share of the prior's spread that is
                              left; the discrepancy */
     int is_low;           /* of a bound: which end */
     int item[2];          /* of arrangements: which two */
-} tsr_verdict_open;
+} tsr_verdict_undecided;
 
-enum { TSR_MOST_OPEN = 40, TSR_MOST_MOTIONS = 64 };
+enum { TSR_MOST_UNDECIDED = 40, TSR_MOST_MOTIONS = 64 };
 
 typedef struct {
     tsr_pool pool; /* of what it holds, and of itself */
@@ -111,8 +112,8 @@ typedef struct {
     tsr_evidence evidence;
     double ess; /* effective draws of the slowest variable */
     tsr_loo loo;
-    int n_open;
-    tsr_verdict_open open[TSR_MOST_OPEN];
+    int n_undecided;
+    tsr_verdict_undecided undecided[TSR_MOST_UNDECIDED];
     tsr_advice advice;
     tsr_model_atoms *atoms; /* for the domains' names; NULL */
 } tsr_verdict;
@@ -134,7 +135,7 @@ tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
 
 /* Begins a text with the sentences: a line a paragraph, most important first.
  */
-void tsr_verdict_say(const tsr_verdict *verdict, tsr_words *words);
+void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words);
 
 /* The sentences, wrapped, to be read; and the advice as a line of its own where
  * the run has not converged. Errors: TSR_E_NOMEM. */
@@ -165,6 +166,7 @@ void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit);
 int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise);
 
 /* Why it is, or is not: a clause on its residuals. */
-const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise);
+const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
+                                   double noise);
 
 #endif

@@ -24,7 +24,7 @@ const char *tsr_blur_name(tsr_blur kind)
     return kinds[kind].name;
 }
 
-double tsr_blur_usual(tsr_blur kind)
+double tsr_blur_default_width(tsr_blur kind)
 {
     return kinds[kind].usual;
 }

@@ -46,7 +46,7 @@ typedef struct {
 const char *tsr_blur_name(tsr_blur kind);
 
 /* What programs of the kind use. */
-double tsr_blur_usual(tsr_blur kind);
+double tsr_blur_default_width(tsr_blur kind);
 
 /* For the elements that z [n_atom] names. Errors: TSR_E_DATA (an element that
  * the tables lack, too many elements). */

@@ -82,8 +82,8 @@ int tsr_map_box_row(tsr_map_box *b)
     return 1;
 }
 
-tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,
-                               const tsr_map *of, tsr_err *err)
+tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
+                              const tsr_map *of, tsr_err *err)
 {
     const int *a = map->grid.n, *b = of->grid.n;
     if (tsr_map_same_grid(&map->grid, &of->grid))

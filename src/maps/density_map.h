@@ -62,8 +62,8 @@ static inline int tsr_map_box_next(tsr_map_box *b)
 }
 
 /* Is a map (what: "mask") on the grid of another? Errors: TSR_E_DATA. */
-tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,
-                               const tsr_map *of, tsr_err *err);
+tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
+                              const tsr_map *of, tsr_err *err);
 
 /* Where the first voxel is. MRC2014 has two places for it: the words ORIGIN, in
  * Angstrom, and NXSTART to NZSTART, in voxels. Programs for microscopy write

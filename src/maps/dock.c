@@ -325,8 +325,7 @@ static double overlap(const local *l, const tsr_map_pose *pose)
         double x[3];
         for (int c = 0; c < 3; c++)
             x[c] = pose->to[c] + tsr_vec3_dot(pose->turn[c], l->model->xyz[i]);
-        sum +=
-            l->model->weight[i] * tsr_blurred_read(l->d->blurred, l->level, x);
+        sum += l->model->weight[i] * tsr_blurred_at(l->d->blurred, l->level, x);
     }
     return sum;
 }

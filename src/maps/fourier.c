@@ -90,7 +90,7 @@ void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
             for (int x = 0; x < f->half; x++, at++) {
                 const double radius = sqrt(tsr_fourier_s2(grid, x, y, z));
                 const int k = (int)(radius / shells->width_inv_ang + 0.5) - 1;
-                const double times = tsr_fourier_times(grid, x);
+                const double times = tsr_fourier_multiplicity(grid, x);
                 if (k < 0 || k >= shells->n)
                     continue;
                 const double a = (double)f->f[at][0], b = (double)f->f[at][1];
@@ -201,7 +201,7 @@ static void randomise_row(tsr_fourier *f, double beyond, int y, int z,
         float *own = f->f[row + (size_t)x];
         const float *other = f->f[mirrored + (size_t)x];
         const double phase = 6.28318530717958648 * gsl_rng_uniform(rng);
-        const int is_shared = tsr_fourier_times(g, x) < 2.0;
+        const int is_shared = tsr_fourier_multiplicity(g, x) < 2.0;
         if (sqrt(tsr_fourier_s2(g, x, y, z)) < beyond ||
             (is_shared && mirrored == row))
             continue;
@@ -320,7 +320,7 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
     const size_t n = tsr_map_n_voxel(&one->grid);
     int has_any = mask == NULL;
     *out = (tsr_fsc_halves){.random_from_inv_ang = (double)INFINITY};
-    TSR_TRY(tsr_map_expect_grid("map", one, other, err));
+    TSR_TRY(tsr_map_check_grid("map", one, other, err));
     for (size_t k = 0; k < n && !has_any; k++)
         has_any = mask[k] > 0.0f;
     if (!has_any)
@@ -378,7 +378,7 @@ static double filtered_square(const tsr_blurred *b, const tsr_fourier *f)
             for (int x = 0; x < f->half; x++, at++) {
                 const double s2 = tsr_fourier_s2(g, x, y, z);
                 const double re = (double)f->f[at][0], im = (double)f->f[at][1];
-                sum += tsr_fourier_times(g, x) *
+                sum += tsr_fourier_multiplicity(g, x) *
                        tsr_map_filter_at(&b->filter, s2) * (re * re + im * im);
             }
     return sum / (n * n);
@@ -473,8 +473,8 @@ double tsr_blurred_level(const tsr_blurred *blurred, double variance)
 }
 
 /* Quadratic between three levels. */
-double tsr_blurred_read(const tsr_blurred *blurred, double level,
-                        const double x[3])
+double tsr_blurred_at(const tsr_blurred *blurred, double level,
+                      const double x[3])
 {
     const tsr_blurred *b = blurred;
     const tsr_map_grid *g = &b->level[0]->grid;

@@ -44,7 +44,7 @@ static inline double tsr_fourier_s2(const tsr_map_grid *grid, int x, int y,
 
 /* How many frequencies the one at index x along the first axis stands for: its
  * conjugate is left out, but for those that are their own. */
-static inline double tsr_fourier_times(const tsr_map_grid *grid, int x)
+static inline double tsr_fourier_multiplicity(const tsr_map_grid *grid, int x)
 {
     return x == 0 || 2 * x == grid->n[0] ? 1.0 : 2.0;
 }
@@ -157,7 +157,7 @@ tsr_status tsr_blurred_make(const tsr_map *map, double mean,
 /* Where a variance lies between the levels, and G there at x; 0 outside of the
  * grid. */
 double tsr_blurred_level(const tsr_blurred *blurred, double variance);
-double tsr_blurred_read(const tsr_blurred *blurred, double level,
-                        const double x[3]);
+double tsr_blurred_at(const tsr_blurred *blurred, double level,
+                      const double x[3]);
 
 #endif

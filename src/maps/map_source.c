@@ -145,7 +145,7 @@ tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
     TSR_TRY(tsr_mask_parse(s->mask, &kind, &threshold, err));
     if (kind == TSR_MASK_FILE) {
         TSR_TRY(tsr_map_read(s->mask, s->origin, log, pool, &file, err));
-        TSR_TRY(tsr_map_expect_grid("mask", file, map, err));
+        TSR_TRY(tsr_map_check_grid("mask", file, map, err));
         *value = file->value;
         return TSR_OK;
     }
@@ -274,7 +274,7 @@ static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
 {
     const size_t n = tsr_map_n_voxel(&one->grid);
     float *value;
-    TSR_TRY(tsr_map_expect_grid("half-map", one, other, err));
+    TSR_TRY(tsr_map_check_grid("half-map", one, other, err));
     tsr_pool_array(pool, value, n);
     TSR_TRY(tsr_pool_check(pool, err));
     for (size_t k = 0; k < n; k++)
@@ -502,7 +502,7 @@ static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
         TSR_TRY(tsr_map_check(half[k], 0.0, j->log, err));
     }
     TSR_TRY(noise_of_halves(half[0], half[1], &j->pool, noise, err));
-    TSR_TRY(tsr_map_expect_grid("half-map", half[0], j->out->map, err));
+    TSR_TRY(tsr_map_check_grid("half-map", half[0], j->out->map, err));
     TSR_TRY(tsr_fsc_make(half[0], half[1]->value, &j->pool, &fsc, err));
     tsr_info(j->log,
              "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "

@@ -297,7 +297,7 @@ static void place(const map_bodies *t, map_fit *f, int state, int n_moved,
         const int i = moved[m], type = t->type[i];
         memmove(xyz[i], x[i], sizeof xyz[i]);
         value[i] =
-            t->weight[type] * tsr_blurred_read(t->map, f->at_level[type], x[i]);
+            t->weight[type] * tsr_blurred_at(t->map, f->at_level[type], x[i]);
         for (int c = 0; c < 3; c++)
             to[c * room + i] = (float)x[i][c];
     }

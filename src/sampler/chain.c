@@ -41,11 +41,11 @@ void tsr_engine_group_clear(tsr_engine_group *share)
     *share = (tsr_engine_group){0};
 }
 
-int tsr_target_turns_much(const tsr_target *target)
+int tsr_target_has_global_moves(const tsr_target *target)
 {
     int much = 0;
-    for (int m = 0; m < TSR_N_MOVE && target->n_share > 0; m++)
-        much |= target->share->launcher[m] != NULL &&
+    for (int m = 0; m < TSR_N_MOVE && target->n_engine > 0; m++)
+        much |= target->engines->launcher[m] != NULL &&
                 tsr_move_registry[m]->launch->turns_much;
     return much;
 }
@@ -68,7 +68,7 @@ static tsr_status set_launch(tsr_chain *c, int m, double total, double *share,
 {
     const tsr_target *t = c->target;
     const tsr_move_launch *launch = tsr_move_registry[m]->launch;
-    const void *launcher = t->n_share > 0 ? t->share->launcher[m] : NULL;
+    const void *launcher = t->n_engine > 0 ? t->engines->launcher[m] : NULL;
     const double weight = tsr_move_weight(t->move_options[m]);
     const int keeper = keeper_of(m);
     /* Torsions are turned a hundred times as often. What is left to the other
@@ -148,9 +148,9 @@ static void find_place(const tsr_target *target, int chain, int *share,
 {
     *share = 0;
     *system = chain;
-    while (*share < target->n_share - 1 &&
-           *system >= target->share[*share].n_chain)
-        *system -= target->share[(*share)++].n_chain;
+    while (*share < target->n_engine - 1 &&
+           *system >= target->engines[*share].n_chain)
+        *system -= target->engines[(*share)++].n_chain;
 }
 
 /* 0: out of memory. */
@@ -195,7 +195,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     c->beta = 1.0;
     int n_temp = tsr_target_n_temp(target);
     c->n_state = tsr_target_n_state(target);
-    if (target->n_share > 0) { /* without an engine any number will do */
+    if (target->n_engine > 0) { /* without an engine any number will do */
         find_place(target, number / n_temp, &share, &c->system);
         c->system = (c->system * n_temp + number % n_temp) * c->n_state;
     }
@@ -312,7 +312,7 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
                : evaluate(chain, -1, chain->now.partial, &chain->now, err);
 }
 
-void tsr_chain_heat(tsr_chain *chain, double beta)
+void tsr_chain_set_beta(tsr_chain *chain, double beta)
 {
     chain->beta = beta;
 }
@@ -328,9 +328,9 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
     double changed = a->changed;
     a->changed = b->changed;
     b->changed = changed;
-    long n_asked = a->n_asked;
-    a->n_asked = b->n_asked;
-    b->n_asked = n_asked;
+    long n_evaluated = a->n_evaluated;
+    a->n_evaluated = b->n_evaluated;
+    b->n_evaluated = n_evaluated;
     for (int m = 0; m < TSR_N_MOVE; m++) {
         void *move = a->move[m];
         a->move[m] = b->move[m];
@@ -384,15 +384,15 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
 void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view)
 {
     const tsr_chain *c = chain;
-    *view = (tsr_chain_view){.log_lik = c->now.log_lik,
-                             .beta = c->beta,
-                             .point = &c->now,
-                             .parameters = c->parameters,
-                             .since_draw = &c->since_draw,
-                             .changed = c->n_asked > 0
-                                            ? c->changed / (double)c->n_asked
-                                            : (double)NAN,
-                             .rng = c->rng};
+    *view = (tsr_chain_view){
+        .log_lik = c->now.log_lik,
+        .beta = c->beta,
+        .point = &c->now,
+        .parameters = c->parameters,
+        .since_draw = &c->since_draw,
+        .changed = c->n_evaluated > 0 ? c->changed / (double)c->n_evaluated
+                                      : (double)NAN,
+        .rng = c->rng};
     look_at_states(c, view);
     view->lp = view->log_prior + view->log_lik +
                tsr_parameters_log_prior(c->parameters, c->now.theta);
@@ -402,7 +402,7 @@ void tsr_chain_draw_done(tsr_chain *chain)
 {
     memset(&chain->since_draw, 0, sizeof chain->since_draw);
     chain->changed = 0.0;
-    chain->n_asked = 0;
+    chain->n_evaluated = 0;
 }
 
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain)
@@ -725,9 +725,9 @@ static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask)
     }
     const double changed = tsr_mix_changed(t->topology, &c->proposal);
     c->changed += changed;
-    c->n_asked++;
+    c->n_evaluated++;
     c->since_draw.changed[c->kind] += changed;
-    c->since_draw.asked[c->kind]++;
+    c->since_draw.evaluated[c->kind]++;
     *ask =
         (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
     return 1;
@@ -886,7 +886,7 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
 }
 
-void tsr_chain_become(tsr_chain *chain, tsr_archive *saved)
+void tsr_chain_restore_copy(tsr_chain *chain, tsr_archive *saved)
 {
     gsl_rng *own = gsl_rng_clone(chain->rng);
     tsr_archive_rewind(saved);

@@ -32,9 +32,9 @@ typedef struct {
     const tsr_conformation *first; /* where every chain starts */
     const tsr_prior *prior;
     const tsr_likelihood *likelihood; /* NULL: the prior alone is sampled */
-    int n_share;                      /* 0 where likelihood is NULL */
-    const tsr_engine_group *share;    /* [n_share] chains in order: the first
-                                         share's, then the next's */
+    int n_engine;                     /* 0 where likelihood is NULL */
+    const tsr_engine_group *engines;  /* [n_share] chains in order: the first
+                                       share's, then the next's */
     const double *rg2;                /* [n_type] Angstrom squared, or NULL */
     const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
     uint64_t seed;
@@ -68,7 +68,7 @@ static inline int tsr_target_n_temp(const tsr_target *target)
 }
 
 /* 1: chains have a move each proposal of which is many turns. */
-int tsr_target_turns_much(const tsr_target *target);
+int tsr_target_has_global_moves(const tsr_target *target);
 
 /* Which move a chain makes next, by the configured weights, and how much of the
  * molecule a proposal changes.
@@ -95,7 +95,7 @@ typedef struct {
     long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
     /* those that the engine was asked for, and the sum over them of the share
      * of distances that they changed */
-    long asked[TSR_N_MOVE];
+    long evaluated[TSR_N_MOVE];
     double changed[TSR_N_MOVE];
 } tsr_chain_counts;
 
@@ -136,15 +136,15 @@ typedef struct tsr_chain {
     tsr_body_range range[TSR_MAX_SPAN];
 
     tsr_chain_counts counts, since_draw;
-    double changed; /* sum over proposals since the last draw, */
-    long n_asked;   /* those that reached the engine */
+    double changed;   /* sum over proposals since the last draw, */
+    long n_evaluated; /* those that reached the engine */
 
     double clash_seconds; /* of prior states that a refresh replaced */
 } tsr_chain;
 
 /* One replica of a chain: number n_temp * chain + replica, which names its
  * random stream as well and counts over all engines. It is at temperature 1
- * until tsr_chain_heat says otherwise. */
+ * until tsr_chain_set_beta says otherwise. */
 tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err);
 void tsr_chain_free(tsr_chain *chain);
@@ -181,7 +181,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
                             int *accepted, tsr_err *err);
 
 /* 1 / T: the power of the likelihood. */
-void tsr_chain_heat(tsr_chain *chain, double beta);
+void tsr_chain_set_beta(tsr_chain *chain, double beta);
 
 /* What belongs to a temperature (step sizes of the moves and the weights, the
  * counters) changes places between two replicas. */
@@ -204,7 +204,7 @@ void tsr_chain_copy(tsr_chain *to, const tsr_chain *from);
 
 /* The chain becomes what was saved of another, with what that had learnt; its
  * random stream stays. tsr_chain_refresh has to follow. */
-void tsr_chain_become(tsr_chain *chain, tsr_archive *saved);
+void tsr_chain_restore_copy(tsr_chain *chain, tsr_archive *saved);
 
 /* Prior, profiles and likelihood afresh from the conformations: running sums of
  * differences begin again. Between two steps; draws nothing. Errors: those of

@@ -198,7 +198,7 @@ static void resample(pass *p, double step)
         t->group_log_z[g] += step * top + log(sum / p->each);
         choose_parents(
             p, first,
-            tsr_sampler_chance(p->s, (uint64_t)p->n_level, (uint64_t)g));
+            tsr_sampler_uniform(p->s, (uint64_t)p->n_level, (uint64_t)g));
     }
     for (int i = 0; i < p->n; i++)
         if (p->parent[i] != i)
@@ -221,7 +221,8 @@ static double correlation(int n, const double *x, const double *y)
 /* Until the log likelihoods are other ones, or most_each steps. */
 static tsr_status mix(pass *p, long most_each, tsr_err *err)
 {
-    const long n_part = tsr_target_turns_much(p->s->target) ? 4 * PARTS : PARTS;
+    const long n_part =
+        tsr_target_has_global_moves(p->s->target) ? 4 * PARTS : PARTS;
     const long part = most_each / n_part > 0 ? most_each / n_part : 1;
     tsr_status status = TSR_OK;
     look(p, p->before);
@@ -309,7 +310,7 @@ static void found_ladders(pass *p)
         const level *l = nearest(p, wanted);
         beta[k] = beta_at(p, wanted);
         for (int c = 0; c < s->n_chain; c++)
-            tsr_chain_become(s->chain[c * s->n_temp + k], &l->replica[c]);
+            tsr_chain_restore_copy(s->chain[c * s->n_temp + k], &l->replica[c]);
     }
     for (int c = 0; c < s->n_chain; c++)
         tsr_ladder_set(s->ladder[c], beta);
@@ -322,7 +323,7 @@ static void found_ladders(pass *p)
 static long n_forgotten(const tsr_target *t)
 {
     const long n = 500 + 5L * (t->topology->n_torsion + t->topology->n_side);
-    return tsr_target_turns_much(t) ? n / 3 : n;
+    return tsr_target_has_global_moves(t) ? n / 3 : n;
 }
 
 static tsr_status rise(pass *p, long most_each, tsr_err *err)

@@ -80,7 +80,7 @@ static void get_moves_changed(const tsr_column *c, const tsr_draw *d,
 {
     const tsr_chain_counts *counts = d->view->since_draw;
     for (int m = 0; m < c->axis.n; m++)
-        value[m] = share(counts->changed[m], counts->asked[m]);
+        value[m] = share(counts->changed[m], counts->evaluated[m]);
 }
 
 /* rg_1, weight_1, ... of an ensemble, in the order of the states' Rg. */

@@ -53,7 +53,7 @@ static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
         TSR_TRY(tsr_chain_launch_end(h->chain[i], move, w->workspace[move],
                                      first + i, &h->ask[h->n_ask], &needed,
                                      err));
-        h->asked[i] = needed ? h->n_ask++ : -1;
+        h->request[i] = needed ? h->n_ask++ : -1;
     }
     return TSR_OK;
 }
@@ -69,7 +69,7 @@ static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
     else
         for (int i = 0; i < h->n_replica; i++) {
             int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
-            h->asked[i] = needed ? h->n_ask++ : -1;
+            h->request[i] = needed ? h->n_ask++ : -1;
         }
     mark(w, &w->times.propose);
     if (h->n_ask > 0)
@@ -91,10 +91,10 @@ static tsr_status audit_progress(void *context, double done, tsr_err *err)
 static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     int i = h->audited;
-    if (i < 0 || h->audit_after-- > 0 || h->asked[i] < 0)
+    if (i < 0 || h->audit_after-- > 0 || h->request[i] < 0)
         return TSR_OK;
     const double *profile =
-        h->profile + (size_t)h->asked[i] * (size_t)w->sampler->n_profile;
+        h->profile + (size_t)h->request[i] * (size_t)w->sampler->n_profile;
     const tsr_debye_progress progress = {audit_progress, w->sampler};
     tsr_status status =
         tsr_chain_audit(h->chain[i], h->batch->engine, profile, &progress, err);
@@ -115,7 +115,7 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
         return status;
     status = half_audit(w, h, err);
     for (int i = 0; i < h->n_replica; i++) {
-        int accepted, place = h->asked[i], own = i / s->n_temp;
+        int accepted, place = h->request[i], own = i / s->n_temp;
         double *profile =
             place < 0 ? NULL
                       : h->profile + (size_t)place * (size_t)s->n_profile;
@@ -156,10 +156,10 @@ static void set_heat(const tsr_sampler *s, tsr_half *h, double heat)
     for (int i = 0; i < h->n_chain; i++)
         for (int k = 0; k < s->n_temp; k++) {
             int r = tsr_ladder_replica(h->ladder[i], k);
-            tsr_chain_heat(h->chain[i * s->n_temp + r],
-                           s->is_flat
-                               ? s->flat_beta
-                               : heat * tsr_ladder_beta(h->ladder[i], k));
+            tsr_chain_set_beta(h->chain[i * s->n_temp + r],
+                               s->is_flat
+                                   ? s->flat_beta
+                                   : heat * tsr_ladder_beta(h->ladder[i], k));
         }
 }
 
@@ -431,7 +431,7 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
     tsr_pool_array(&s->pool, h->number, n);
     tsr_pool_array(&s->pool, h->accepted, n);
     tsr_pool_array(&s->pool, h->ask, n);
-    tsr_pool_array(&s->pool, h->asked, n);
+    tsr_pool_array(&s->pool, h->request, n);
     tsr_pool_array(&s->pool, h->profile, n * (size_t)(s->n_profile + 1));
     if (s->all_atom != NULL)
         tsr_pool_array(&s->pool, h->all_atom, n);
@@ -513,8 +513,8 @@ static tsr_status check_shares(const tsr_target *target, int n_chain,
                                tsr_err *err)
 {
     int n = 0;
-    for (int e = 0; e < target->n_share; e++) {
-        const tsr_engine_group *share = &target->share[e];
+    for (int e = 0; e < target->n_engine; e++) {
+        const tsr_engine_group *share = &target->engines[e];
         int n_system = tsr_target_n_temp(target) * tsr_target_n_state(target);
         if (share->n_chain < 1 ||
             share->n_chain * n_system > share->engine->n_system)
@@ -525,7 +525,7 @@ static tsr_status check_shares(const tsr_target *target, int n_chain,
                             e);
         n += share->n_chain;
     }
-    if (target->n_share > 0 && n != n_chain)
+    if (target->n_engine > 0 && n != n_chain)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "sampler: %d chains, the engines have %d", n_chain, n);
     return TSR_OK;
@@ -556,7 +556,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            tsr_err *err)
 {
     const tsr_engine_group none = {.n_chain = n_chain};
-    int n_share = target->n_share > 0 ? target->n_share : 1;
+    int n_share = target->n_engine > 0 ? target->n_engine : 1;
     *out = NULL;
     tsr_status status = check_shares(target, n_chain, err);
     if (status != TSR_OK)
@@ -593,7 +593,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
         status =
             tsr_all_atom_chain_new(target->all_atom, c, &s->all_atom[c], err);
     TSR_THEN(status, deal(s, n_share,
-                          target->n_share > 0 ? target->share : &none, err));
+                          target->n_engine > 0 ? target->engines : &none, err));
     TSR_THEN(status, start_workers(s, err));
     if (status != TSR_OK) {
         tsr_sampler_free(s);
@@ -699,7 +699,7 @@ static uint64_t scatter(uint64_t seed, long step)
     return z ^ (z >> 31);
 }
 
-double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b)
+double tsr_sampler_uniform(const tsr_sampler *sampler, uint64_t a, uint64_t b)
 {
     const uint64_t seed = scatter(sampler->target->seed ^ (b << 32), (long)a);
     return (double)(scatter(seed, 0) >> 11) / 9007199254740992.0;

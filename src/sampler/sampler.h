@@ -66,9 +66,9 @@ enum { TSR_POPULATION_LEAST = 16 };
 /* Where a run is to be. */
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
-    int walks;         /* 1: chains walk by a surrogate on the device */
-    double capacity;   /* systems that the devices have room for */
-    double least_beta; /* of the likelihood; 1 / t_max has to be more */
+    int uses_surrogate; /* 1: chains walk by a surrogate on the device */
+    double capacity;    /* systems that the devices have room for */
+    double least_beta;  /* of the likelihood; 1 / t_max has to be more */
     int is_placed; /* 1: data say where the molecule lies, as its file does */
 } tsr_sampler_problem;
 
@@ -83,8 +83,9 @@ typedef struct {
  * can take them from there: chains from one structure agree before they have
  * left its valley. Not on a processor where the molecule is placed: there too
  * few replicas look for its place. Errors: TSR_E_NOMEM. */
-tsr_status tsr_sampler_settle(tsr_sampler_options *options,
-                              const tsr_sampler_problem *problem, tsr_err *err);
+tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
+                                    const tsr_sampler_problem *problem,
+                                    tsr_err *err);
 
 extern const tsr_field tsr_sampler_fields[];
 
@@ -244,7 +245,7 @@ typedef struct {
     tsr_batch *batch; /* NULL without data */
     int n_ask;
     tsr_body_proposal *ask; /* [n_replica] */
-    int *asked;             /* [n_replica] place in ask, or -1 */
+    int *request;           /* [n_replica] place in ask, or -1 */
     double *profile;        /* [n_replica][n_profile] */
     int audited;            /* replica whose proposal is checked next, or -1 */
     int audit_after;        /* steps until then */
@@ -304,6 +305,6 @@ struct tsr_sampler {
 int tsr_sampler_should_stop(const tsr_sampler *sampler);
 
 /* Uniform in [0, 1), of the seed and two numbers; no chain's. */
-double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b);
+double tsr_sampler_uniform(const tsr_sampler *sampler, uint64_t a, uint64_t b);
 
 #endif

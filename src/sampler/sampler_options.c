@@ -143,8 +143,9 @@ static tsr_status settle_draws(tsr_sampler_options *o, tsr_err *err)
                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-tsr_status tsr_sampler_settle(tsr_sampler_options *options,
-                              const tsr_sampler_problem *problem, tsr_err *err)
+tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
+                                    const tsr_sampler_problem *problem,
+                                    tsr_err *err)
 {
     const tsr_sampler_problem *p = problem;
     set(&options->thin, usual_thin);
@@ -162,7 +163,7 @@ tsr_status tsr_sampler_settle(tsr_sampler_options *options,
     if (p->is_gpu && p->has_data) {
         int half = (A_LAUNCH + n_system - 1) / n_system;
         n = 2.0 * half * p->n_thread;
-        if (p->walks)
+        if (p->uses_surrogate)
             n = fmin(n, fmax(floor((double)WALKING * p->n_state / n_system),
                              p->n_thread));
         n = fmin(n, floor(p->capacity / n_system));
