@@ -399,7 +399,7 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
         double *value;
         /* d_max may be a distance within a rigid part, and stays constant
          * then */
-        const int may_rest = i < N_SHAPE && (q->options->is_still ||
+        const int may_rest = i < N_SHAPE && (q->options->is_frozen ||
                                              strcmp(names[i], "d_max") == 0);
         status = tsr_summary_draws(q->reader, names[i], &n_chain, &n_draw,
                                    &value, err);

@@ -35,7 +35,7 @@ typedef struct {
     int n_temp;         /* temperatures of the ladder; 0: not known */
     long warmup, draws; /* steps and draws that the configuration asks for; 0:
                            not known */
-    int is_still;       /* 1: the configuration keeps structures fixed */
+    int is_frozen;      /* 1: the configuration keeps structures fixed */
     const tsr_arrangements *arrangements; /* NULL: not analysed */
     /* The command line that continues the run. Printed once, in place of the
      * remedies of all checks that need more draws; NULL: there is none.

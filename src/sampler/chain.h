@@ -59,7 +59,7 @@ typedef struct {
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] log marginal likelihood by each group's
                             population (sampler/sampler.h); NaN: not known */
-    int is_still;        /* 1: no moves, structures stay at their start */
+    int is_frozen;       /* 1: no moves, structures stay at their start */
     const tsr_parameter *contrast; /* [TSR_N_CONTRAST] c1 and c2; NULL: the
                                       model has none */
     /* Model whose draws are stored (all_atom_chain.h). NULL: the draws at
