@@ -1,5 +1,6 @@
-/* How many draws it takes follows from what is farthest from its aim, and the
- * time from the draws so far. */
+/* How to continue a run. The number of draws follows from the variable that is
+ * farthest from the convergence criterion, the time from the draws made so
+ * far. */
 #include "answer/advice.h"
 
 #include "core/text.h"
@@ -28,7 +29,8 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-/* What the run was asked for may do, and may be all that it takes. */
+/* If the run was stopped before all draws that it was asked for, and these
+ * suffice, plain `resume` makes them. */
 static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
                                tsr_err *err)
 {
