@@ -174,7 +174,7 @@ enum {
     N_BEAD = 100, /* beads of all domains, for outlines */
     MOST_STATES = 32
 };
-static const double main_share = 0.9, like = 1.0, clearly = 0.9;
+static const double main_share = 0.9, similar_below = 1.0, clear_ratio = 0.9;
 
 void tsr_arrangements_free(tsr_arrangements *arrangements)
 {
@@ -431,7 +431,7 @@ static tsr_status group_state(job *j, int first, int n, tsr_err *err)
     tsr_arrangements *o = j->out;
     const int s = o->n_state++;
     int n_half[2] = {0};
-    double told = 0.0;
+    double cumulative = 0.0;
     for (int a = 0; a < n; a++)
         n_half[half_of(j, first + a)]++;
     o->n_seen[s] = n;
@@ -446,8 +446,8 @@ static tsr_status group_state(job *j, int first, int n, tsr_err *err)
             count[half_of(j, first + a)] += j->group[first + a] == g;
         if (g < TSR_MOST_ARRANGEMENTS)
             add_group(j, first, n, g, count, n_half);
-        o->n_main[s] += told < main_share;
-        told += (double)(count[0] + count[1]) / n;
+        o->n_main[s] += cumulative < main_share;
+        cumulative += (double)(count[0] + count[1]) / n;
         o->overlap[s] +=
             fmin((double)count[0] / n_half[0], (double)count[1] / n_half[1]);
     }
@@ -491,9 +491,9 @@ static void compare_outlines(const job *j, int first, int second)
         tsr_discrepancy(n, (const double(*)[3])a, m, (const double(*)[3])b, 0);
     const double mirror =
         tsr_discrepancy(n, (const double(*)[3])a, m, (const double(*)[3])b, 1);
-    const int is_mirror = mirror < clearly * plain;
+    const int is_mirror = mirror < clear_ratio * plain;
     const double least = fmin(plain, mirror);
-    if (!(least < like) || least >= item->discrepancy)
+    if (!(least < similar_below) || least >= item->discrepancy)
         return;
     item->discrepancy = least;
     item->mirror_of = is_mirror ? first : -1;

@@ -164,9 +164,9 @@ static void answer(question *q, tsr_answer answer, double value)
     ((q)->check->remedy = tsr_pool_print(&(q)->d->pool, __VA_ARGS__))
 
 /* "; " before every entry of a list but the first. */
-static const char *separator(int *n_told)
+static const char *separator(int *n_printed)
 {
-    return (*n_told)++ > 0 ? "; " : "";
+    return (*n_printed)++ > 0 ? "; " : "";
 }
 
 /* 1: the item must converge. Constant variables and those without numbers
@@ -304,7 +304,7 @@ static tsr_status ask_profile(question *q, tsr_err *err)
 {
     const double limit = q->check->limit = q->options->rhat;
     double largest = 0.0;
-    int n_told = 0;
+    int n_printed = 0;
     (void)err;
     if (q->d->n_curve == 0) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
@@ -323,11 +323,11 @@ static tsr_status ask_profile(question *q, tsr_err *err)
             &q->found,
             "%s%s: the largest R-hat is %.3f, at q = %.4g; above %g at %d of "
             "%d points",
-            separator(&n_told), c->name, c->point[worst].rhat, c->q[worst],
+            separator(&n_printed), c->name, c->point[worst].rhat, c->q[worst],
             limit, n_above, c->n);
         largest = fmax(largest, c->point[worst].rhat);
     }
-    if (n_told == 0)
+    if (n_printed == 0)
         tsr_words_say(&q->found, "too few draws to tell");
     else
         answer(q, largest <= limit ? TSR_CHECK_YES : TSR_CHECK_NO, largest);
@@ -357,7 +357,7 @@ enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
  * Returns their number. */
 static int check_single_chains(const char *name, int may_rest, int n_chain,
                                int n_draw, const double *value,
-                               tsr_words *found, int *n_told)
+                               tsr_words *found, int *n_printed)
 {
     const double far = 0.5; /* in units of the middle 90 % */
     int n_bad = 0;
@@ -370,9 +370,9 @@ static int check_single_chains(const char *name, int may_rest, int n_chain,
         if (!is_constant_long && !(fabs(gap) > far))
             continue;
         n_bad++;
-        if ((*n_told)++ >= MOST_NAMED)
+        if ((*n_printed)++ >= MOST_NAMED)
             continue;
-        tsr_words_say(found, "%s", *n_told > 1 ? "; " : "");
+        tsr_words_say(found, "%s", *n_printed > 1 ? "; " : "");
         if (is_constant_long)
             tsr_words_say(found,
                           "%s of chain %d does not change for %d of %d draws",
@@ -391,7 +391,7 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
     /* The first two describe the structure, the others the fit. */
     enum { N_SHAPE = 2 };
     static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
-    int n_bad = 0, n_told = 0, n_seen = 0;
+    int n_bad = 0, n_printed = 0, n_seen = 0;
     tsr_status status = TSR_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
          i++) {
@@ -407,7 +407,7 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
             is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
             n_seen++;
             n_bad += check_single_chains(names[i], may_rest, n_chain, n_draw,
-                                         value, &q->found, &n_told);
+                                         value, &q->found, &n_printed);
         }
         free(value);
     }
@@ -417,8 +417,8 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
     else if (n_bad == 0)
         tsr_words_say(&q->found,
                       "none stands still, none is apart from the others");
-    else if (n_told > MOST_NAMED)
-        tsr_words_say(&q->found, "; and %d more", n_told - MOST_NAMED);
+    else if (n_printed > MOST_NAMED)
+        tsr_words_say(&q->found, "; and %d more", n_printed - MOST_NAMED);
     if (n_seen > 0)
         answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     if (n_bad > 0)
@@ -505,7 +505,7 @@ static double largest_gap(const tsr_arrangements *a, int state,
 static void print_shares(const tsr_arrangements *a, int state, double overlap,
                          int n_group, tsr_words *found)
 {
-    int n_told = 0;
+    int n_printed = 0;
     if (state > 0)
         tsr_words_say(found, "state %d: ", state);
     tsr_words_say(found,
@@ -514,7 +514,7 @@ static void print_shares(const tsr_arrangements *a, int state, double overlap,
                   n_group, overlap);
     for (int i = 0; i < a->n; i++)
         if (a->item[i].state == state)
-            tsr_words_say(found, "%s %.2f and %.2f", n_told++ > 0 ? "," : "",
+            tsr_words_say(found, "%s %.2f and %.2f", n_printed++ > 0 ? "," : "",
                           a->item[i].half[0], a->item[i].half[1]);
 }
 

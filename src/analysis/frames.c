@@ -198,7 +198,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     return status;
 }
 
-static int by_place(const void *left, const void *right)
+static int by_chain_state_draw(const void *left, const void *right)
 {
     const tsr_drawn_frame *a = left, *b = right;
     return a->chain != b->chain ? (a->chain > b->chain) - (a->chain < b->chain)
@@ -220,7 +220,7 @@ typedef struct {
     int at, draw;
 } pick;
 
-static int by_at(const void *left, const void *right)
+static int by_index(const void *left, const void *right)
 {
     const pick *a = left, *b = right;
     return (a->at > b->at) - (a->at < b->at);
@@ -259,14 +259,14 @@ int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
             frame[first[tsr_even_index(n_first, *n_draw, k)]];
         for (want.state = 1; want.state <= n_state && count < most;
              want.state++) {
-            const tsr_drawn_frame *f =
-                bsearch(&want, frame, (size_t)n, sizeof want, by_place);
+            const tsr_drawn_frame *f = bsearch(
+                &want, frame, (size_t)n, sizeof want, by_chain_state_draw);
             if (f != NULL)
                 chosen[count++] = (pick){(int)(f - frame), k};
         }
     }
     if (count > 0)
-        qsort(chosen, (size_t)count, sizeof *chosen, by_at);
+        qsort(chosen, (size_t)count, sizeof *chosen, by_index);
     for (int i = 0; i < count; i++) {
         at[i] = chosen[i].at;
         draw[i] = chosen[i].draw;

@@ -373,7 +373,7 @@ static tsr_status solve_weights(solver *d, scale_point *p, tsr_err *err)
  * and v are the derivatives of the target by c and b. Where the result is not
  * convex, the Hessian of the least squares is used alone. *fall: predicted
  * decrease. */
-static void newton(const solver *d, double c, double step[2], double *fall)
+static void scale_step(const solver *d, double c, double step[2], double *fall)
 {
     const size_t n = (size_t)d->n_point;
     double g[2] = {0.0}, h[3] = {0.0}, full[3];
@@ -422,7 +422,7 @@ static tsr_status solve_at_theta(solver *d, double theta,
     for (int round = 0; round < MOST_ROUNDS && status == TSR_OK; round++) {
         const scale_point before = p;
         double step[2], fall, size = 1.0;
-        newton(d, p.at[0], step, &fall);
+        scale_step(d, p.at[0], step, &fall);
         if (!(fall > enough * (1.0 + p.total)))
             break;
         for (int half = 0; half < MOST_HALVES; half++, size *= 0.5) {
@@ -742,7 +742,7 @@ static void find_residuals(problem *p)
     }
 }
 
-static void iterate(problem *p)
+static void run_active_set(problem *p)
 {
     find_residuals(p);
     for (int turn = 0; turn < 3 * p->n; turn++) {
@@ -794,7 +794,7 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
     double sum = 0.0;
     tsr_status status = init_problem(&p, curve, saxs, linear, err);
     if (status == TSR_OK)
-        iterate(&p);
+        run_active_set(&p);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         weight[i] = p.weight[i] / p.size[i];
         sum += weight[i];

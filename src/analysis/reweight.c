@@ -389,7 +389,7 @@ typedef struct {
     tsr_curve_callback each;
     void *context;
     long done;
-    double told; /* time of the last progress line, s */
+    double last_report; /* time of the last progress line, s */
 } pass;
 
 static tsr_status visit_row(void *context, int chain, int draw, double *curve,
@@ -407,9 +407,9 @@ static tsr_status visit_row(void *context, int chain, int draw, double *curve,
         curve[k] = (curve[k] - b) / c;
     TSR_TRY(p->each(p->context, at, curve, err));
     p->done++;
-    if (tsr_log_is_terminal(s->log) && now - p->told >= 1.0) {
+    if (tsr_log_is_terminal(s->log) && now - p->last_report >= 1.0) {
         char line[64];
-        p->told = now;
+        p->last_report = now;
         snprintf(line, sizeof line, "curves: %.0f %%",
                  100.0 * (double)p->done / ((double)s->n_chain * s->n_draw));
         tsr_log_progress(s->log, line);

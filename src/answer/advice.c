@@ -31,8 +31,8 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
 
 /* If the run was stopped before all draws that it was asked for, and these
  * suffice, plain `resume` makes them. */
-static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
-                               tsr_err *err)
+static tsr_status resume_unfinished(const tsr_past_run *run, tsr_advice *a,
+                                    tsr_err *err)
 {
     if (run->progress.is_finished || run->asked <= run->n_draw ||
         a->draws > run->asked)
@@ -65,7 +65,7 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     advice->seconds = (double)(advice->draws - run->n_draw) *
                       progress->seconds /
                       fmax((double)(run->n_draw + progress->warmup), 1.0);
-    return finish_first(run, advice, err);
+    return resume_unfinished(run, advice, err);
 }
 
 const char *tsr_advice_time(double seconds, char text[32])

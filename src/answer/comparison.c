@@ -189,8 +189,8 @@ void tsr_gain_print(FILE *out, int width, double gain, double error)
 
 /* Reports each run that no run of the same data exceeds, and whether it clearly
  * exceeds all of them. */
-static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
-                     const char *what, tsr_words *w)
+static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
+                       const char *what, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++) {
         int n = 0, n_clear = 0, is_best = 1, nearest = -1;
@@ -240,7 +240,7 @@ static int find_conflict(const tsr_comparison *c, int a, int b, int *i, int *k,
     return 0;
 }
 
-static void say_conflicts(const tsr_comparison *c, tsr_words *w)
+static void write_conflicts(const tsr_comparison *c, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++)
         for (int a = 0; a < b; a++) {
@@ -274,7 +274,7 @@ static const tsr_overlap *least_overlap(const tsr_comparison *c, int a, int b)
     return least;
 }
 
-static void say_overlaps(const tsr_comparison *c, tsr_words *w)
+static void write_overlaps(const tsr_comparison *c, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++)
         for (int a = 0; a < b; a++) {
@@ -291,7 +291,7 @@ static void say_overlaps(const tsr_comparison *c, tsr_words *w)
         }
 }
 
-static void say_convergence(const tsr_comparison *c, tsr_words *w)
+static void write_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
         if (!c->run[i].verdict->advice.is_converged)
@@ -305,15 +305,15 @@ void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
 {
     const tsr_comparison *c = comparison;
     tsr_words_begin(words);
-    say_conflicts(c, words);
+    write_conflicts(c, words);
     tsr_words_say(words, "\n");
-    say_best(c, tsr_evidence_gain, "log evidence", words);
+    write_best(c, tsr_evidence_gain, "log evidence", words);
     tsr_words_say(words, "\n");
-    say_best(c, tsr_loo_gain, "expected log predictive density", words);
+    write_best(c, tsr_loo_gain, "expected log predictive density", words);
     tsr_words_say(words, "\n");
-    say_overlaps(c, words);
+    write_overlaps(c, words);
     tsr_words_say(words, "\n");
-    say_convergence(c, words);
+    write_convergence(c, words);
 }
 
 /* Parameters shown side by side: no sampler statistics, no directions. */

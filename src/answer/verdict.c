@@ -33,8 +33,8 @@ typedef struct {
 
 /* A constant variable of the term, [*n], caller frees; NULL: the trace lacks
  * it. */
-static double *constant(const source *of, tsr_trace_group group,
-                        const char *what, int *n)
+static double *read_constant(const source *of, tsr_trace_group group,
+                             const char *what, int *n)
 {
     char name[64];
     int n_chain, n_draw;
@@ -87,7 +87,7 @@ static double single_value(const source *of, tsr_trace_group group,
                            const char *what)
 {
     int n;
-    double *value = constant(of, group, what, &n);
+    double *value = read_constant(of, group, what, &n);
     const double one = n == 1 && value != NULL ? value[0] : (double)NAN;
     free(value);
     return one;
@@ -202,7 +202,7 @@ static double unexplained(double cc, double limit)
 /* ---- sentences on measurements ---- */
 
 /* What start and draws leave unexplained of a map with known noise. */
-static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
+static void write_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
     const double start = unexplained(m->start, m->limit);
     const double draws = unexplained(m->draws.mean, m->limit);
@@ -224,7 +224,7 @@ static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
                          "missing or too many, or held rigid and is not.");
 }
 
-static void say_map(const tsr_verdict_measured *m, tsr_words *w)
+static void write_map(const tsr_verdict_measured *m, tsr_words *w)
 {
     char text[64];
     tsr_words_say(w, "%s: ", m->name);
@@ -234,7 +234,7 @@ static void say_map(const tsr_verdict_measured *m, tsr_words *w)
     tsr_words_say(w, "the draws %s (of bodies).",
                   tsr_verdict_interval(&m->draws, text));
     if (isfinite(m->limit))
-        say_unexplained(m, w);
+        write_unexplained(m, w);
     else
         tsr_words_say(w, " How high noise would let it be is not known: "
                          "half-maps or a mask would show it.");
@@ -246,7 +246,7 @@ static void say_map(const tsr_verdict_measured *m, tsr_words *w)
                       m->draws.rhat);
 }
 
-static void say_number(const tsr_verdict_measured *m, tsr_words *w)
+static void write_number(const tsr_verdict_measured *m, tsr_words *w)
 {
     char text[64];
     const char *unit =
@@ -269,7 +269,7 @@ static void say_number(const tsr_verdict_measured *m, tsr_words *w)
 }
 
 /* One sentence for each measurement. */
-static void say_measured(const tsr_verdict *verdict, tsr_words *words)
+static void write_measured(const tsr_verdict *verdict, tsr_words *words)
 {
     enum { MOST = 12 };
     const tsr_verdict *v = verdict;
@@ -278,16 +278,16 @@ static void say_measured(const tsr_verdict *verdict, tsr_words *words)
         if (k > 0)
             tsr_words_say(words, " ");
         if (m->type->is_map)
-            say_map(m, words);
+            write_map(m, words);
         else
-            say_number(m, words);
+            write_number(m, words);
     }
     if (v->n_measured > MOST)
         tsr_words_say(words, " And %d more (summary --json).",
                       v->n_measured - MOST);
 }
 
-static void say_moved(const tsr_verdict *verdict, tsr_words *words)
+static void write_moved(const tsr_verdict *verdict, tsr_words *words)
 {
     const tsr_verdict *v = verdict;
     char name[120], distance[64], turn[64];
@@ -389,8 +389,9 @@ static int read_data(job *j)
     tsr_term_variable(j->of.type, j->of.ordinal, "intensity", sizeof name,
                       name);
     j->intensity =
-        constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
-    j->sigma = constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
+        read_constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
+    j->sigma =
+        read_constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
     if (j->intensity != NULL)
         (void)tsr_trace_coordinates(j->of.run->trace, TSR_TRACE_OBSERVED_DATA,
                                     name, &n_q, &j->q, NULL);
@@ -788,7 +789,7 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
  *
  * A function may write nothing. A newline starts a new paragraph. */
 
-static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
+static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
     if (!v->has_data)
         tsr_words_say(w, "This run saw no data: what follows is the prior. ");
@@ -818,7 +819,7 @@ const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
                [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
 }
 
-static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
+static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
 {
     const double noise = c->noise.level;
     char cormap[48];
@@ -835,7 +836,7 @@ static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
 
 /* chi2 of the rigid start by the same bodies, for comparison. Whether the rigid
  * model fits is answered by profile and solve, with all atoms. */
-static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
+static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (c->rigid.n_point > 0 && isfinite(c->chi2))
         tsr_words_say(w,
@@ -846,7 +847,7 @@ static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
 }
 
 /* The size of the residuals, and how much of it is noise. */
-static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
+static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
 {
     const tsr_convergence *s = &c->noise_scale;
     char text[64];
@@ -861,20 +862,20 @@ static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
     (void)tsr_saxs_noise_say(&c->noise, residual, w);
 }
 
-static void say_fit(const tsr_verdict *v, tsr_words *w)
+static void write_fit(const tsr_verdict *v, tsr_words *w)
 {
     for (int k = 0; k < v->n_curve; k++) {
         if (k > 0)
             tsr_words_say(w, "\n");
-        say_draws(&v->curve[k], w);
-        say_rigid(&v->curve[k], w);
-        say_noise(&v->curve[k], w);
+        write_draws(&v->curve[k], w);
+        write_rigid(&v->curve[k], w);
+        write_noise(&v->curve[k], w);
     }
 }
 
 /* Root mean square displacement of each domain about its mean position, in
  * state s. */
-static void say_spread(const tsr_verdict *v, int s, tsr_words *w)
+static void write_spread(const tsr_verdict *v, int s, tsr_words *w)
 {
     const tsr_arrangements *a = v->arrangements;
     const tsr_domains *d = a->domains;
@@ -897,7 +898,7 @@ static void say_spread(const tsr_verdict *v, int s, tsr_words *w)
     tsr_words_say(w, " about its mean place (root mean square).");
 }
 
-static void say_motion(const tsr_verdict *v, tsr_words *w)
+static void write_motion(const tsr_verdict *v, tsr_words *w)
 {
     enum { MOST = 8 };
     char text[64];
@@ -919,10 +920,10 @@ static void say_motion(const tsr_verdict *v, tsr_words *w)
     for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
                     s < v->arrangements->n_state;
          s++)
-        say_spread(v, s, w);
+        write_spread(v, s, w);
 }
 
-static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
+static void write_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
 {
     const double sure = 3.0;
     const tsr_guinier *g = &c->guinier;
@@ -947,7 +948,7 @@ static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
 }
 
 /* Pairs of curves that cannot come from one structure. */
-static void say_conflicts(const tsr_verdict *v, tsr_words *w)
+static void write_conflicts(const tsr_verdict *v, tsr_words *w)
 {
     for (int b = 0; b < v->n_curve; b++)
         for (int a = 0; a < b; a++) {
@@ -963,7 +964,7 @@ static void say_conflicts(const tsr_verdict *v, tsr_words *w)
         }
 }
 
-static void say_size(const tsr_verdict *v, tsr_words *w)
+static void write_size(const tsr_verdict *v, tsr_words *w)
 {
     char rg[64], d_max[64];
     if (!isfinite(v->rg.mean))
@@ -975,16 +976,16 @@ static void say_size(const tsr_verdict *v, tsr_words *w)
                       tsr_verdict_interval(&v->d_max, d_max));
     tsr_words_say(w, ".");
     for (int k = 0; k < v->n_curve; k++)
-        say_guinier(&v->curve[k], v->n_curve == 1, w);
-    say_conflicts(v, w);
+        write_guinier(&v->curve[k], v->n_curve == 1, w);
+    write_conflicts(v, w);
 }
 
 /* The main arrangements of one state: shares and chi2. */
-static void say_state(const tsr_verdict *v, int s, tsr_words *w)
+static void write_state(const tsr_verdict *v, int s, tsr_words *w)
 {
     const tsr_arrangements *a = v->arrangements;
     const int state = a->n_state > 1 ? s + 1 : 0;
-    const int n_main = a->n_main[s], n_told = 4;
+    const int n_main = a->n_main[s], most_shown = 4;
     int n = 0;
     if (s > 0)
         tsr_words_say(w, " ");
@@ -1002,7 +1003,7 @@ static void say_state(const tsr_verdict *v, int s, tsr_words *w)
                   "from each other on average; %d hold%s 90 %% of the draws.",
                   a->n_group[s], a->threshold_ang, n_main,
                   n_main == 1 ? "s" : "");
-    for (int i = 0; i < a->n && n < n_told && n < n_main; i++) {
+    for (int i = 0; i < a->n && n < most_shown && n < n_main; i++) {
         if (state > 0 && a->item[i].state != state)
             continue;
         tsr_words_say(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
@@ -1013,39 +1014,39 @@ static void say_state(const tsr_verdict *v, int s, tsr_words *w)
     tsr_words_say(w, "%s.", n_main > n ? ", and smaller ones" : "");
 }
 
-static void say_arrangements(const tsr_verdict *v, tsr_words *w)
+static void write_arrangements(const tsr_verdict *v, tsr_words *w)
 {
     for (int s = 0; v->arrangements != NULL && s < v->arrangements->n_state;
          s++)
-        say_state(v, s, w);
+        write_state(v, s, w);
 }
 
 /* Pairs of arrangements that a curve cannot distinguish, with the shares of the
  * first. */
-static void say_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
-                      tsr_words *w)
+static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
+                        tsr_words *w)
 {
     enum { MOST = 3 };
-    int told = 0;
+    int n_printed = 0;
     tsr_words_say(w, "which arrangement is right among those that %s (",
                   kind == TSR_UNDECIDED_MIRROR
                       ? "are mirror images, which no curve tells apart"
                       : "have one outline");
-    for (int i = 0; i < v->n_undecided && told < MOST; i++) {
+    for (int i = 0; i < v->n_undecided && n_printed < MOST; i++) {
         const tsr_verdict_undecided *o = &v->undecided[i];
         if (o->kind != kind)
             continue;
         const tsr_arrangement *a = &v->arrangements->item[o->item[0]];
         const tsr_arrangement *b = &v->arrangements->item[o->item[1]];
-        tsr_words_say(w, "%s%.0f %% and %.0f %%", told++ > 0 ? "; " : "",
+        tsr_words_say(w, "%s%.0f %% and %.0f %%", n_printed++ > 0 ? "; " : "",
                       100.0 * a->share, 100.0 * b->share);
         if (a->state > 0)
             tsr_words_say(w, " of state %d", a->state);
     }
-    tsr_words_say(w, "%s)", n > told ? "; and others" : "");
+    tsr_words_say(w, "%s)", n > n_printed ? "; and others" : "");
 }
 
-static void say_bound(const tsr_verdict_undecided *o, tsr_words *w)
+static void write_bound(const tsr_verdict_undecided *o, tsr_words *w)
 {
     tsr_words_say(w,
                   "%s, which piles up at the %s end of its prior, %g (because "
@@ -1055,7 +1056,7 @@ static void say_bound(const tsr_verdict_undecided *o, tsr_words *w)
                   o->variable);
 }
 
-static void say_undecided(const tsr_verdict *v, tsr_words *w)
+static void write_undecided(const tsr_verdict *v, tsr_words *w)
 {
     int n_pair[TSR_UNDECIDED_OUTLINE + 1] = {0}, n = 0;
     for (int i = 0; i < v->n_undecided; i++) {
@@ -1065,7 +1066,7 @@ static void say_undecided(const tsr_verdict *v, tsr_words *w)
             continue; /* described together below */
         tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
         if (o->kind == TSR_UNDECIDED_BOUND)
-            say_bound(o, w);
+            write_bound(o, w);
         else
             tsr_words_say(w, "%s (its spread is %.0f %% of the prior's)",
                           o->variable, 100.0 * o->value);
@@ -1075,13 +1076,13 @@ static void say_undecided(const tsr_verdict *v, tsr_words *w)
         if (n_pair[kind] == 0)
             continue;
         tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
-        say_pairs(v, kind, n_pair[kind], w);
+        write_pairs(v, kind, n_pair[kind], w);
     }
     if (n > 0)
         tsr_words_say(w, ".");
 }
 
-static void say_models(const tsr_verdict *v, tsr_words *w)
+static void write_models(const tsr_verdict *v, tsr_words *w)
 {
     char text[TSR_EVIDENCE_TEXT];
     const int has_evidence =
@@ -1107,23 +1108,23 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
                       v->loo.n_bad, v->loo.n_bad == 1 ? "" : "s");
 }
 
-static void say_convergence(const tsr_verdict *v, tsr_words *w)
+static void write_convergence(const tsr_verdict *v, tsr_words *w)
 {
     if (v->advice.is_converged)
         tsr_words_say(w, "The run has converged (%s).", v->advice.asked);
 }
 
-static void (*const say[])(const tsr_verdict *, tsr_words *) = {
-    say_state_of_run, say_fit,        say_measured,     say_motion,
-    say_moved,        say_size,       say_arrangements, say_undecided,
-    say_models,       say_convergence};
-enum { N_SAY = sizeof say / sizeof *say };
+static void (*const paragraph[])(const tsr_verdict *, tsr_words *) = {
+    write_state_of_run, write_fit,        write_measured,     write_motion,
+    write_moved,        write_size,       write_arrangements, write_undecided,
+    write_models,       write_convergence};
+enum { N_PARAGRAPH = sizeof paragraph / sizeof *paragraph };
 
 void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words)
 {
     tsr_words_begin(words);
-    for (int i = 0; i < N_SAY; i++) {
-        say[i](verdict, words);
+    for (int i = 0; i < N_PARAGRAPH; i++) {
+        paragraph[i](verdict, words);
         tsr_words_say(words, "\n");
     }
 }

@@ -73,7 +73,7 @@ typedef struct {
     const tsr_density_batch *from;       /* borrowed */
     int first_system;                    /* number of the call's first system in
                                             the batch */
-    size_t each;                         /* Gaussians of an atom */
+    size_t gaussians_each;               /* Gaussians of an atom */
     size_t n_particle, n_cell, n_listed; /* n_listed: upper bound of the entries
                                             in all tiles' lists */
     int n_system, is_small; /* is_small 1: one work-group makes all lists of a
@@ -213,7 +213,7 @@ static int make_particles(const map_sum *b, int atom, int system,
     const int z = b->from->z[atom];
     int32_t x[3];
     const int is_good = scale_coordinates(b, by, b->from->xyz[atom], x);
-    for (size_t n = 0; n < b->each; n++) {
+    for (size_t n = 0; n < b->gaussians_each; n++) {
         memcpy(out[n], x, sizeof x);
         out[n][3] =
             (b->base.blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
@@ -263,7 +263,8 @@ static void make_all_particles(void *engine, size_t first, size_t n, void *out)
         memcpy(bound, no_bound, sizeof bound);
         for (; i < smaller(end, first_of[system + 1]); i++)
             is_good &= make_particles(b, i, system, by, bound,
-                                      particle + (size_t)(i - begin) * b->each);
+                                      particle + (size_t)(i - begin) *
+                                                     b->gaussians_each);
         int32_t(*to)[3] = b->bound[system];
         pthread_mutex_lock(&b->shared);
         b->is_bad |= !is_good;
@@ -352,7 +353,8 @@ static int systems_that_fit(const map_sum *b, const tsr_density_batch *from,
 {
     int end = k;
     while (end < from->n_system && end - k < MOST_SYSTEMS) {
-        size_t n = (size_t)(from->first[end + 1] - from->first[k]) * b->each;
+        size_t n =
+            (size_t)(from->first[end + 1] - from->first[k]) * b->gaussians_each;
         if (n > MOST_PARTICLES && end > k)
             break;
         end++;
@@ -368,7 +370,7 @@ static tsr_status begin_call(map_sum *b, const tsr_density_batch *from,
 {
     b->from = from;
     b->first_system = first;
-    b->each = gaussians_per_atom(b);
+    b->gaussians_each = gaussians_per_atom(b);
     b->is_bad = 0;
     b->n_system = systems_that_fit(b, from, first);
     *n_atom = (size_t)(from->first[first + b->n_system] - from->first[first]);
@@ -394,7 +396,7 @@ static tsr_status end_call(map_sum *b, const tsr_density_options *options,
     for (b->n_system = 0; b->n_system < most; b->n_system++) {
         const int at = b->n_system, k = b->first_system + at;
         const int *first = b->from->first + k;
-        const size_t n = (size_t)(first[1] - first[0]) * b->each;
+        const size_t n = (size_t)(first[1] - first[0]) * b->gaussians_each;
         if (at > 0 && (b->n_cell > MOST_CELLS || b->n_listed > MOST_LISTED))
             break;
         set_box(b, at, n);
@@ -533,7 +535,7 @@ static tsr_status send_systems(map_sum *e, const tsr_density_batch *batch,
     const double start = tsr_clock_s();
     size_t n_atom, bytes;
     TSR_TRY(begin_call(e, batch, first, o, &n_atom, err));
-    const size_t size = e->each * 4 * sizeof(cl_int);
+    const size_t size = e->gaussians_each * 4 * sizeof(cl_int);
     TSR_TRY(reserve_buffer(e, PARTICLE, (n_atom + 1) * size, err));
     TSR_TRY(tsr_staging_send(&e->staging, e->buffer[PARTICLE], n_atom, size,
                              make_all_particles, e, err));

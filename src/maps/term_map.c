@@ -74,8 +74,8 @@ typedef struct {
     double (*xyz)[3]; /* [most_state][n] */
     double *value;    /* [most_state][n] weight times blurred map at the
                          body */
-    float *place;     /* [most_state][place_floats]: x, y, z [n_padded], then
-                         centre and radius of each block */
+    float *position;  /* [most_state][position_floats]: x, y, z [n_padded], then
+                      centre and radius of each block */
     float *rows;      /* [type][part][2][n_padded]: decay and height of a
                          type's overlap with each body */
     int *include, *moved; /* [n_padded] scratch: bit masks, all -1 between
@@ -125,7 +125,7 @@ static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
     return TSR_OK;
 }
 
-static size_t place_floats(const map_bodies *t)
+static size_t position_floats(const map_bodies *t)
 {
     return (size_t)(3 * t->n_padded + 4 * t->n_block);
 }
@@ -145,9 +145,9 @@ static double *value_of(const map_bodies *t, const map_fit *f, int state)
     return f->own.value + (size_t)state * (size_t)t->n;
 }
 
-static float *place_of(const map_bodies *t, const map_fit *f, int state)
+static float *positions_of(const map_bodies *t, const map_fit *f, int state)
 {
-    return f->own.place + (size_t)state * place_floats(t);
+    return f->own.position + (size_t)state * position_floats(t);
 }
 
 /* NULL: out of memory. */
@@ -159,7 +159,7 @@ static map_fit *fit_new(const map_bodies *t, tsr_pool *pool)
     tsr_pool_array(pool, own.overlap, k * k);
     tsr_pool_array(pool, own.xyz, k * n);
     tsr_pool_array(pool, own.value, k * n);
-    tsr_pool_array(pool, own.place, k * place_floats(t));
+    tsr_pool_array(pool, own.position, k * position_floats(t));
     tsr_pool_array(pool, own.rows, TSR_MAX_TYPE * row_floats(t));
     tsr_pool_array(pool, own.include, t->n_padded);
     tsr_pool_array(pool, own.moved, t->n_padded);
@@ -181,7 +181,8 @@ static void fit_copy(const map_bodies *t, const map_fit *from, map_fit *f)
     memcpy(own.overlap, old->overlap, k * k * sizeof *own.overlap);
     memcpy(own.xyz, old->xyz, k * n * sizeof *own.xyz);
     memcpy(own.value, old->value, k * n * sizeof *own.value);
-    memcpy(own.place, old->place, k * place_floats(t) * sizeof *own.place);
+    memcpy(own.position, old->position,
+           k * position_floats(t) * sizeof *own.position);
     *f = *from;
     f->own = own;
 }
@@ -270,20 +271,21 @@ static void set_sigma(const map_bodies *t, double sigma_ang, map_fit *f)
             }
 }
 
-static void bound_block(const map_bodies *t, int b, float *place)
+static void bound_block(const map_bodies *t, int b, float *position)
 {
     const int rest = t->n - b * BLOCK, count = rest < BLOCK ? rest : BLOCK;
-    float *bound = place + (size_t)(3 * t->n_padded + 4 * b), square = 0.0f;
+    float *bound = position + (size_t)(3 * t->n_padded + 4 * b), square = 0.0f;
     for (int c = 0; c < 3; c++) {
         float sum = 0.0f;
         for (int k = 0; k < count; k++)
-            sum += place[c * t->n_padded + b * BLOCK + k];
+            sum += position[c * t->n_padded + b * BLOCK + k];
         bound[c] = sum / (float)count;
     }
     for (int k = 0; k < count; k++) {
         float d2 = 0.0f;
         for (int c = 0; c < 3; c++) {
-            const float d = place[c * t->n_padded + b * BLOCK + k] - bound[c];
+            const float d =
+                position[c * t->n_padded + b * BLOCK + k] - bound[c];
             d2 += d * d;
         }
         square = d2 > square ? d2 : square;
@@ -297,7 +299,7 @@ static void set_positions(const map_bodies *t, map_fit *f, int state,
 {
     const int *moved = f->own.moved, n_padded = t->n_padded;
     double(*xyz)[3] = xyz_of(t, f, state), *value = value_of(t, f, state);
-    float *to = place_of(t, f, state);
+    float *to = positions_of(t, f, state);
     int last = -1; /* last block whose bound is up to date */
     for (int m = 0; m < n_moved; m++) {
         const int i = moved[m], type = t->type[i];
@@ -361,11 +363,11 @@ TSR_INLINE void add_part(const float *decay, const float *height,
 
 /* Overlap of a body at r with the bodies of block b, where include selects
  * bodies. row: of the body's type. */
-TSR_CLONES static int64_t add_block(const map_bodies *t, const float *place,
+TSR_CLONES static int64_t add_block(const map_bodies *t, const float *position,
                                     const float r[3], const float *row, int b,
                                     const int *include)
 {
-    const float *x = place + b * BLOCK, *y = x + t->n_padded,
+    const float *x = position + b * BLOCK, *y = x + t->n_padded,
                 *z = y + t->n_padded;
     float square[BLOCK], value[BLOCK] = {0.0f};
     int32_t sum = 0;
@@ -382,10 +384,10 @@ TSR_CLONES static int64_t add_block(const map_bodies *t, const float *place,
 }
 
 /* Whether some body of a block may be within reach of r. */
-static int is_near(const map_bodies *t, const float *place, float reach,
+static int is_near(const map_bodies *t, const float *position, float reach,
                    const float r[3], int b)
 {
-    const float *bound = place + (size_t)(3 * t->n_padded + 4 * b);
+    const float *bound = position + (size_t)(3 * t->n_padded + 4 * b);
     const float most = reach + bound[3];
     const float d[3] = {bound[0] - r[0], bound[1] - r[1], bound[2] - r[2]};
     return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < most * most;
@@ -398,7 +400,8 @@ static int64_t sum_overlaps(const map_bodies *t, map_fit *f, int state,
                             int other, int n_moved)
 {
     const int *moved = f->own.moved;
-    const float *place = place_of(t, f, state), *far = place_of(t, f, other);
+    const float *position = positions_of(t, f, state),
+                *far = positions_of(t, f, other);
     int *include = f->own.include;
     int64_t sum = 0;
     /* Finished bodies are excluded; blocks with no bodies left are skipped. */
@@ -406,8 +409,8 @@ static int64_t sum_overlaps(const map_bodies *t, map_fit *f, int state,
     for (int m = 0; m < n_moved; m++) {
         const int i = moved[m];
         const float *row = f->own.rows + t->type[i] * row_floats(t);
-        const float r[3] = {place[i], place[t->n_padded + i],
-                            place[2 * t->n_padded + i]};
+        const float r[3] = {position[i], position[t->n_padded + i],
+                            position[2 * t->n_padded + i]};
         if (state == other) {
             include[i] = 0;
             first = i == m ? (m + 1) / BLOCK : first;

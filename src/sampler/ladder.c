@@ -133,8 +133,8 @@ static void adapt_temperatures(tsr_ladder *l, const double *probability)
     l->wait *= 2;
 }
 
-void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
-                     int learn,
+void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
+                     double beta_factor, int learn,
                      void (*exchange)(void *context, int colder, int hotter),
                      void *context)
 {
@@ -146,7 +146,8 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
     for (int k = 0; k + 1 < l->n; k++) {
         int a = l->replica[k], b = l->replica[k + 1];
         double change =
-            heat * (1.0 / l->temperature[k] - 1.0 / l->temperature[k + 1]) *
+            beta_factor *
+            (1.0 / l->temperature[k] - 1.0 / l->temperature[k + 1]) *
             (log_lik[b] - log_lik[a]);
         probability[k] = change < 0.0 ? exp(change) : 1.0;
     }

@@ -32,11 +32,11 @@ double tsr_ladder_beta(const tsr_ladder *ladder, int k);
  * the last temperature stay. */
 void tsr_ladder_set(tsr_ladder *ladder, const double *beta);
 
-/* One round of exchanges. log_lik [n], nat, by replica. heat: factor of all 1 /
- * T during annealing. learn 1: the temperatures adapt. Calls `exchange` for
- * each pair of replicas that trade temperatures. */
-void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
-                     int learn,
+/* One round of exchanges. log_lik [n], nat, by replica. beta_factor: factor of
+ * all 1 / T during annealing. learn 1: the temperatures adapt. Calls `exchange`
+ * for each pair of replicas that trade temperatures. */
+void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
+                     double beta_factor, int learn,
                      void (*exchange)(void *context, int colder, int hotter),
                      void *context);
 

@@ -143,24 +143,24 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
 
 /* ---- temperatures ---- */
 
-/* Factor of all 1 / T during annealing: from first_heat, 1 / (chi2 per point of
- * the start), to 1, linear in the logarithm. */
+/* Factor of all 1 / T during annealing: from first_beta_factor, 1 / (chi2 per
+ * point of the start), to 1, linear in the logarithm. */
 static double anneal_factor(const tsr_sampler *s, long step)
 {
     if (!s->warm || step >= s->n_anneal)
         return 1.0;
-    return pow(s->first_heat, 1.0 - (double)step / (double)s->n_anneal);
+    return pow(s->first_beta_factor, 1.0 - (double)step / (double)s->n_anneal);
 }
 
-static void set_betas(const tsr_sampler *s, tsr_half *h, double heat)
+static void set_betas(const tsr_sampler *s, tsr_half *h, double beta_factor)
 {
     for (int i = 0; i < h->n_chain; i++)
         for (int k = 0; k < s->n_temp; k++) {
             int r = tsr_ladder_replica(h->ladder[i], k);
-            tsr_chain_set_beta(h->chain[i * s->n_temp + r],
-                               s->is_flat
-                                   ? s->flat_beta
-                                   : heat * tsr_ladder_beta(h->ladder[i], k));
+            tsr_chain_set_beta(
+                h->chain[i * s->n_temp + r],
+                s->is_flat ? s->flat_beta
+                           : beta_factor * tsr_ladder_beta(h->ladder[i], k));
         }
 }
 
@@ -174,7 +174,7 @@ static void exchange(void *context, int a, int b)
  * proposal under way. step: of the whole run. */
 static void half_exchange_replicas(const tsr_sampler *s, tsr_half *h, long step)
 {
-    double log_lik[TSR_MAX_TEMPERATURES], heat = anneal_factor(s, step);
+    double log_lik[TSR_MAX_TEMPERATURES], beta_factor = anneal_factor(s, step);
     long every = s->target->swap_every > 0 ? s->target->swap_every : 1;
     int annealing = s->warm && step < s->n_anneal;
     if (s->target->likelihood == NULL || s->is_flat)
@@ -183,11 +183,11 @@ static void half_exchange_replicas(const tsr_sampler *s, tsr_half *h, long step)
         tsr_chain **replica = h->chain + (size_t)i * (size_t)s->n_temp;
         for (int r = 0; r < s->n_temp; r++)
             log_lik[r] = tsr_chain_log_lik(replica[r]);
-        tsr_ladder_swap(h->ladder[i], log_lik, heat, s->warm && !annealing,
-                        exchange, replica);
+        tsr_ladder_swap(h->ladder[i], log_lik, beta_factor,
+                        s->warm && !annealing, exchange, replica);
     }
     if (s->n_temp > 1 || s->warm || step == s->n_anneal)
-        set_betas(s, h, heat);
+        set_betas(s, h, beta_factor);
 }
 
 /* Before each stored draw, the coldest replicas try to exchange with the
@@ -575,7 +575,7 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     s->stop = stop;
     s->n_chain = n_chain;
     s->n_temp = tsr_target_n_temp(target);
-    s->first_heat = 1.0;
+    s->first_beta_factor = 1.0;
     s->n_worker = n_thread < n_chain ? n_thread : n_chain;
     if (s->n_worker < n_engine)
         s->n_worker = n_engine;
@@ -778,7 +778,7 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
     tsr_sampler *s = sampler;
     tsr_archive_long(archive, &s->n_step, 1);
     tsr_archive_long(archive, &s->n_anneal, 1);
-    tsr_archive_real(archive, &s->first_heat, 1);
+    tsr_archive_real(archive, &s->first_beta_factor, 1);
     tsr_archive_int(archive, &s->population.n_level, 1);
     tsr_archive_long(archive, &s->population.n_step, 1);
     tsr_archive_real(archive, &s->population.barrier, 1);
@@ -833,16 +833,16 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
         worst = map_start_temperature;
     for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
         worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
-    s->first_heat = 1.0 / worst;
+    s->first_beta_factor = 1.0 / worst;
     s->n_anneal = (long)(anneal * (double)n_step);
     if (s->target->likelihood == NULL)
         return 0;
     double t_max = s->n_temp > 1 ? s->target->t_max : 1.0;
     double least =
         2.0 * t_max * tsr_likelihood_least_beta(s->target->likelihood);
-    if (s->n_anneal < 1 || s->first_heat >= least)
+    if (s->n_anneal < 1 || s->first_beta_factor >= least)
         return 0;
-    s->first_heat = fmin(least, 1.0);
+    s->first_beta_factor = fmin(least, 1.0);
     return 1;
 }
 

@@ -287,7 +287,7 @@ struct tsr_sampler {
     tsr_all_atom_chain **all_atom; /* [n_chain]; NULL: the model has none */
     long n_step;                   /* of each chain, before the present call */
     long n_anneal;                 /* steps of annealing */
-    double first_heat;
+    double first_beta_factor;
     int is_flat; /* 1: all replicas are at flat_beta and do not exchange */
     double flat_beta;
     tsr_population population;
