@@ -88,9 +88,9 @@ void tsr_arrangements_free(tsr_arrangements *arrangements);
  * Returns the number of groups; 0: out of memory. Cost: O(n^2) a join. */
 int tsr_average_linkage(int n, double *distance, double threshold, int *group);
 
-/* The normalised spatial discrepancy of two clouds of n and m beads. Each cloud
- * is superposed on the other, first by the axes of inertia, then by nearest
- * beads. is_mirror 1: b is reflected first. NaN: out of memory, or fewer than 4
+/* The normalised spatial discrepancy of two clouds of n and m beads. b is
+ * superposed on a, first by the axes of inertia, then by nearest beads.
+ * is_mirror 1: b is reflected first. NaN: out of memory, or fewer than 4
  * beads. */
 double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
                        int is_mirror);

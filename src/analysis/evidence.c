@@ -299,8 +299,8 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
 
 /* If draws are of all atoms, the path has one more step, from the posterior of
  * the bodies to that of all atoms (sampler/all_atom_chain.h), again by
- * Bennett's ratio. Populations sample the bodies' model without what warm-up
- * learnt, so their estimate is dropped. */
+ * Bennett's ratio. Populations sample the bodies' model as it was before
+ * warm-up, so their estimate is dropped. */
 static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
                             tsr_err *err)
 {

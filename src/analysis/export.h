@@ -29,10 +29,10 @@ void tsr_draw_weights_clear(tsr_draw_weights *weights);
 double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
                            long draw);
 
-/* Chooses `count` of n things so that they represent the weights (systematic
- * resampling: Carpenter, Clifford & Fearnhead 1999): the cumulative weight is
- * cut into `count` equal stretches, and the thing at the middle of each is
- * chosen. So there is no random start, and a heavy thing is chosen several
+/* Chooses `count` of n items so that they represent the weights (systematic
+ * resampling: Carpenter, Clifford & Fearnhead 1999). The cumulative weight is
+ * cut into `count` equal stretches, and the item at the middle of each is
+ * chosen. So the choice is not random, and a heavy item is chosen several
  * times.
  * weight  [n]      in
  * pick    [count]  out  ascending

@@ -138,9 +138,9 @@ static int newton_step(const solver *d, double c, const double *target,
     return 1;
 }
 
-/* Derivative of the mean score with respect to target / c at a solution,
- * applied to x: out = (theta + c^2 C)^-1 C x, where C is the covariance of the
- * scores. 0 where that fails. */
+/* out = K x with K = (theta + c^2 C)^-1 C, the response of the mean score at a
+ * solution; C is the covariance of the scores. out is 0 where the solution
+ * fails. */
 static void mean_response(const solver *d, double c, const double *x,
                           double *out)
 {

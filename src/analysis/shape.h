@@ -99,8 +99,8 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
  *
  * Parts of the molecule that keep their shape in all draws, and their positions
  * relative to each other. They are found from the draws alone: a domain is a
- * set of residues whose distances to four sequence neighbours vary by less than
- * 0.1 Angstrom. */
+ * set of residues whose distances to the same four successive residues vary by
+ * at most 0.1 Angstrom. */
 
 enum { TSR_MOST_DOMAINS = 6, TSR_LEAST_DOMAIN = 20 /* residues */ };
 

@@ -187,8 +187,8 @@ void tsr_gain_print(FILE *out, int width, double gain, double error)
 
 /* ---- sentences ---- */
 
-/* Reports each run that no run of the same data exceeds, and whether it clearly
- * exceeds all of them. */
+/* Reports each run that no other run of the same data exceeds, and whether it
+ * clearly exceeds all of them. */
 static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
                        const char *what, tsr_words *w)
 {

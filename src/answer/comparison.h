@@ -58,8 +58,8 @@ void tsr_gain_print(FILE *out, int width, double gain, double error);
 /* Begins `words` with the sentences, one paragraph a line. */
 void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words);
 
-/* The k-th parameter to show side by side, of all runs' parameters in the order
- * of the first run that has it; NULL past the last. */
+/* Parameters to show side by side: number k, counted without repetition over
+ * all runs; NULL past the last. */
 const char *tsr_comparison_parameter(const tsr_comparison *comparison, int k);
 
 /* Adds one object: verdict (the sentences), runs, overlaps, conflicts. Errors:

@@ -54,8 +54,8 @@ typedef struct {
                               independent voxels */
     double start;          /* predicted from the first conformation; NaN: not
                               known */
-    double limit;          /* of a map: the correlation that a correct structure
-                              would have, given the map's noise; NaN: not known */
+    double limit;          /* of a map: correlation of a correct structure,
+                              given the map's noise; NaN: not known */
     tsr_convergence draws; /* predicted from the draws */
 } tsr_verdict_measured;
 
@@ -170,7 +170,7 @@ void tsr_verdict_put_fit(tsr_json *json, const tsr_profile_fit *fit);
  * neighbouring points, in units of sigma. */
 int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise);
 
-/* The reason for that answer: a clause on the residuals. */
+/* The reason for the answer of tsr_verdict_fits: a clause on the residuals. */
 const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
                                    double noise);
 

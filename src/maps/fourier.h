@@ -33,7 +33,7 @@ static inline double tsr_fourier_s(const tsr_map_grid *grid, int axis, int k)
     return (k <= n / 2 ? k : k - n) / (n * grid->step[axis]);
 }
 
-/* s|^2 of the frequency at indices x, y, z, 1/Angstrom squared. */
+/* Squared frequency |s|^2 at indices x, y, z, 1/Angstrom squared. */
 static inline double tsr_fourier_s2(const tsr_map_grid *grid, int x, int y,
                                     int z)
 {

@@ -214,8 +214,8 @@ static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
  * The power spectrum of the noise, from half-maps or from the solvent, and a
  * filter that whitens the noise up to the resolution. */
 
-/* F|^2 of the noise divided by the number of voxels, in shells of |s|. For
- * white noise this is the variance. */
+/* Power |F|^2 of the noise divided by the number of voxels, in shells of |s|.
+ * For white noise this is the variance. */
 typedef struct {
     tsr_shells shells;
     int n_all;         /* shells up to the corners of the grid; `shells` ends at

@@ -333,8 +333,8 @@ TSR_INLINE float exp_minus_64(float y)
     return 1.0f + e;
 }
 
-/* Nonnegative floats sort like their bits as integers, for which compilers
- * choose the minimum without a branch. */
+/* Limits nonnegative values. Their bits, read as integers, have the same order,
+ * and compilers choose the smaller integer without a branch. */
 TSR_INLINE void clamp_block(float limit, float value[BLOCK])
 {
     int32_t bits[BLOCK], most;

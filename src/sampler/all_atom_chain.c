@@ -28,8 +28,8 @@ struct tsr_all_atom_chain {
 
     /* Examples; each is [2][n_profile], then c1 and c2. */
     int learns, n_example;
-    long every, n_seen; /* every `every`-th offer becomes an example; offers
-                           seen so far */
+    long every, n_seen; /* every `every`-th offer becomes an example; number of
+                           offers so far */
     double *example;    /* [TSR_ALL_ATOM_EXAMPLES][n_number] */
 };
 

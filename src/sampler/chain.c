@@ -281,8 +281,8 @@ static tsr_status evaluate_at(tsr_chain *c, int which, const double *partial,
 }
 
 /* Likelihood, profile and fits of `to` from the mean partial profiles. State
- * `which` is the proposed one (-1: none). Parameters that their terms draw from
- * a conditional are drawn. */
+ * `which` is the proposed one (-1: none). Terms draw the parameters that have a
+ * conditional. */
 static tsr_status evaluate(tsr_chain *chain, int which, const double *partial,
                            tsr_point *to, tsr_err *err)
 {
@@ -437,7 +437,7 @@ double tsr_chain_chi2(const tsr_chain *chain)
 
 /* ---- checks of the engine ----
  *
- * Is the engine's sum right, while the run goes on?
+ * Checks of the engine's sums during a run.
  * A device can be wrong without an error. The profile that accepted updates
  * accumulated is compared with a fresh sum, and now and then one proposal with
  * a sum in double precision. A difference that rounding cannot explain stops
@@ -1011,7 +1011,8 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
 /* ---- the mix of moves ----
  *
  * The shares are kept as a cumulative sum, so that one uniform number chooses a
- * move. They stay constant, as the law of a stationary chain requires. */
+ * move. They stay constant during a run, so the chain's stationary law does not
+ * change. */
 
 void tsr_mix_set(tsr_mix *mix, const double *weight)
 {

@@ -119,7 +119,7 @@ typedef struct {
                               squared */
     double (*particle)[3]; /* scratch: positions of the likelihood's own
                               scatterers; NULL: bodies scatter */
-    int is_restored;       /* 1: `profile` does not belong to `current` */
+    int is_restored;       /* 1: `profile` is not that of `current` */
 } tsr_conformer;
 
 /* Only src/sampler and tests use the members. */
@@ -159,7 +159,7 @@ typedef struct tsr_chain {
 } tsr_chain;
 
 /* One replica of a chain's ladder. number = n_temp * chain + replica, counted
- * over all engines, also names the random stream. beta is 1 until
+ * over all engines; it also selects the random stream. beta is 1 until
  * tsr_chain_set_beta. Errors: TSR_E_NOMEM; TSR_E_CONFIG where no move has
  * anything to move. */
 tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,

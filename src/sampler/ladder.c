@@ -23,8 +23,8 @@ struct tsr_ladder {
     int seen[TSR_MAX_TEMPERATURES];    /* by replica: NEITHER, COLDEST or
                                           HOTTEST */
     long n_round, round_trips;
-    long n_seen, wait; /* rounds since the temperatures were adapted, and rounds
-                          between two adaptations */
+    long n_seen, wait; /* n_seen: rounds since the temperatures were adapted;
+                          wait: rounds between two adaptations */
     double refused[TSR_MAX_TEMPERATURES]; /* since then: sum of refusal
                                              probabilities, of k with k + 1 */
     double sum[TSR_MAX_TEMPERATURES];     /* since the reset: sum of exchange
@@ -98,8 +98,8 @@ void tsr_ladder_set(tsr_ladder *ladder, const double *beta)
 
 /* Chooses temperatures between which exchanges are refused equally often. The
  * refused share, summed along the ladder, is a function of 1 / T (the
- * communication barrier). Linear interpolation inverts it at equal parts of the
- * whole sum. */
+ * communication barrier). The new temperatures divide its total into equal
+ * parts, by linear interpolation. */
 static void space_evenly(tsr_ladder *l)
 {
     const double least = 1e-3; /* keeps neighbouring temperatures apart */

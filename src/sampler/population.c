@@ -11,9 +11,9 @@
 
 /* wanted_share: effective sample size after reweighting to the next level, as a
  * share of the population. forgotten: a level ends when log likelihoods
- * correlate with those at its start by less than this. PARTS: the correlation
- * is checked after each of so many parts of a level's steps, or 4 times as many
- * where moves are global. */
+ * correlate with those at its start by less than this. The steps of a level
+ * come in PARTS parts, 4 times as many where moves are global, and the
+ * correlation is checked after each part. */
 static const double wanted_share = 0.6, forgotten = 0.3;
 
 /* wanted_share once the time is short. */

@@ -1,7 +1,7 @@
 /* Moves a start that the prior forbids, because bodies overlap, until the prior
  * allows it.
  *
- * The chain's own moves do so, under the same prior unlimited its limit on the
+ * The chain's own moves do so, under the same prior but with no limit on the
  * overlap of a pair: overlaps then cost much energy but are possible, and the
  * chain diffuses out of them. So only those parts move that the run itself can
  * move. */

@@ -348,8 +348,7 @@ static double positive_or_zero(double weight)
     return isfinite(weight) && weight > 0.0 ? weight : 0.0;
 }
 
-/* The exact part, rounding only once in the division where weights are whole
- * numbers. */
+/* The exact part. For whole-number weights only the division rounds. */
 static double quota(int total, int n, double weight, double sum)
 {
     return sum > 0.0 ? total * positive_or_zero(weight) / sum
@@ -515,7 +514,7 @@ static tsr_status assign_engines(tsr_sampler *s, int n_engine,
     return status;
 }
 
-/* Every engine must have chains, and room for their systems. */
+/* Every engine must have chains, and its systems must suffice for them. */
 static tsr_status check_engines(const tsr_target *target, int n_chain,
                                 tsr_err *err)
 {

@@ -143,9 +143,9 @@ void tsr_sampler_set_trajectory_writer(tsr_sampler *sampler,
 
 /* Before warm-up. n_step: its steps; anneal: the share of them in which the
  * likelihood's power rises, from 1 / chi2 per point of the start. Returns 1
- * where that power was too small and has been raised to twice the smallest at
- * which scale and background have a proper distribution at the highest
- * temperature. */
+ * where that power was too small for scale and background to have a proper
+ * distribution at the highest temperature; the power then starts at twice the
+ * smallest possible. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
 
 /* In warm-up, between two steps: sets temperatures and, for each temperature,
