@@ -199,7 +199,7 @@ typedef struct {
     double *distance;     /* [n][n] for the frames of one state */
     int *group;           /* [n] number of the group */
     int n_chain, n_draw;
-    const double *chi2; /* [n_chain][n_draw]; NULL */
+    const double *chi2; /* [n_chain][n_draw]; NULL: not known */
     int last_chain;     /* largest chain number of the run */
 } job;
 
@@ -226,7 +226,7 @@ static void superpose(job *j)
 
 /* Root mean square distance of each domain from its mean position, over the
  * conformations first .. first + n - 1. */
-static void find_displacements(job *j, int first, int n, double *moves)
+static void find_displacements(job *j, int first, int n, double *displacement)
 {
     const size_t row = 3 * (size_t)j->n_residue;
     for (int k = 0; k < j->out->domains->n_domain; k++) {
@@ -242,7 +242,7 @@ static void find_displacements(job *j, int first, int n, double *moves)
                 square += pow((double)x[(size_t)f * row] - mean, 2.0) / n;
             sum += square;
         }
-        moves[k] = sqrt(sum / d->n_residue);
+        displacement[k] = sqrt(sum / d->n_residue);
     }
 }
 
@@ -253,8 +253,8 @@ static void find_displacements(job *j, int first, int n, double *moves)
 typedef struct {
     int n;
     double *distance; /* [n][n] */
-    int *size;        /* [n] of the group with that first member */
-    int *group;       /* [n] first member of each thing's group */
+    int *size;        /* [n] size of the group with that first member */
+    int *group;       /* [n] first member of each item's group */
 } linkage;
 
 static double *distance_of(const linkage *j, int a, int b)
@@ -436,7 +436,7 @@ static tsr_status group_state(job *j, int first, int n, tsr_err *err)
         n_half[half_of(j, first + a)]++;
     o->n_seen[s] = n;
     o->overlap[s] = n_half[0] > 0 && n_half[1] > 0 ? 0.0 : (double)NAN;
-    find_displacements(j, first, n, o->moves + s * o->domains->n_domain);
+    find_displacements(j, first, n, o->displacement + s * o->domains->n_domain);
     compute_distances(j, first, n);
     o->n_group[s] =
         tsr_average_linkage(n, j->distance, o->threshold_ang, j->group + first);
@@ -554,7 +554,7 @@ static tsr_status find_arrangements(job *j, tsr_err *err)
     tsr_pool_array(&j->pool, j->point, n_domain * N_POINT);
     tsr_pool_array(&j->pool, j->distance, j->n * j->n);
     tsr_pool_array(&j->pool, j->group, j->n);
-    tsr_pool_array(&o->pool, o->moves, n_domain * MOST_STATES);
+    tsr_pool_array(&o->pool, o->displacement, n_domain * MOST_STATES);
     tsr_pool_array(&o->pool, o->item, MOST_STATES * TSR_MOST_ARRANGEMENTS);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     TSR_TRY(tsr_pool_check(&o->pool, err));

@@ -22,16 +22,15 @@ enum { TSR_MOST_ARRANGEMENTS = 8 /* reported arrangements of a state */ };
 typedef struct {
     int state;      /* number in an ensemble, from 1; 0: the run has one
                        state */
-    double share;   /* of the state's draws */
+    double share;   /* share among the state's draws */
     double half[2]; /* share of the draws in two halves of the chains, the first
                        and the second */
     double spread;  /* Angstrom, rms distance of the members to the
                        representative */
-    int frame;      /* the representative, that is the member with the least
-                       mean distance to the others: number in
-                       tsr_frames_list, */
-    int chain;      /* chain, */
-    long draw;      /* and draw */
+    int frame;      /* representative, the member with the least mean distance
+                       to the others: number in tsr_frames_list */
+    int chain;      /* chain of the representative */
+    long draw;      /* draw of the representative */
     double chi2;    /* mean over the members' draws; NaN: not known */
     int mirror_of;  /* number of an arrangement of the same state with a similar
                        mirror image; -1: none */
@@ -44,17 +43,18 @@ typedef struct {
 typedef struct {
     tsr_pool pool;
     int n_frame;          /* conformations analysed */
-    double threshold_ang; /* that separates groups */
+    double threshold_ang; /* mean distance that separates groups */
     int fixed;            /* number of the domain that conformations are
                              superposed on */
     tsr_domains *domains; /* owned */
-    double *moves; /* [n_state][n_domain] Angstrom: root mean square distance of
-                      a domain from its mean position, after superposition */
-    int n_state;   /* 1 or more */
-    int n_group[32];    /* [n_state] groups of a state, small ones included */
-    int n_main[32];     /* [n_state] largest groups that together hold 90 % of
-                           the draws */
-    int n_seen[32];     /* [n_state] conformations of a state */
+    double *
+        displacement; /* [n_state][n_domain] Angstrom: root mean square distance
+                  of a domain from its mean position, after superposition */
+    int n_state;      /* 1 or more */
+    int n_group[32];  /* [n_state] groups of a state, small ones included */
+    int n_main[32];   /* [n_state] largest groups that together hold 90 % of
+                         the draws */
+    int n_seen[32];   /* [n_state] conformations of a state */
     double overlap[32]; /* [n_state] agreement of two halves of the chains: sum
                            over groups of the smaller share; NaN: one chain */
     int n;              /* the largest groups of each state, sorted by state and
@@ -81,7 +81,7 @@ void tsr_arrangements_free(tsr_arrangements *arrangements);
 
 /* The general algorithms. */
 
-/* Groups of n things by average linkage: repeatedly joins the two groups with
+/* Groups of n items by average linkage: repeatedly joins the two groups with
  * the least mean distance between members, while it is below the threshold.
  * distance  [n][n]  in   overwritten
  * group     [n]     out  from 0, sorted by size; equal sizes by first member

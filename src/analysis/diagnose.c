@@ -359,7 +359,7 @@ static int check_single_chains(const char *name, int may_rest, int n_chain,
                                int n_draw, const double *value,
                                tsr_words *found, int *n_printed)
 {
-    const double far = 0.5; /* in units of the middle 90 % */
+    const double far = 0.5; /* in widths of the middle 90 % */
     int n_bad = 0;
     for (int c = 0; c < n_chain; c++) {
         const double *row = value + (size_t)c * (size_t)n_draw;

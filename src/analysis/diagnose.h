@@ -30,8 +30,8 @@ typedef struct {
 enum { TSR_N_CHECK = 9 };
 
 typedef struct {
-    double rhat;        /* upper limit */
-    double ess;         /* lower limit of bulk and tail effective sample size */
+    double rhat;        /* largest R-hat allowed */
+    double ess;         /* least effective sample size allowed, bulk and tail */
     int n_temp;         /* temperatures of the ladder; 0: not known */
     long warmup, draws; /* steps and draws that the configuration asks for; 0:
                            not known */
@@ -44,7 +44,7 @@ typedef struct {
 } tsr_diagnose_options;
 
 typedef struct {
-    tsr_pool pool; /* of the texts and of the list of curves */
+    tsr_pool pool; /* memory of the texts and of the list of curves */
     int n_chain, n_draw;
     tsr_summary *summary;
     int n_curve;

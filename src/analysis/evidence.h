@@ -28,7 +28,7 @@ typedef struct {
     double barrier; /* communication barrier: refused share of exchanges, summed
                        over neighbours (Syed et al. 2022); NaN: no ladder */
     int n_temp;     /* temperatures of the ladder */
-    double t_max;   /* its highest temperature */
+    double t_max;   /* highest temperature of the ladder */
     double population, population_error; /* log Z by the populations that came
                                             from the prior, and its standard
                                             deviation; NaN: no populations */

@@ -539,7 +539,7 @@ tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
                                     const double *curve, double c,
                                     double *error, tsr_err *err)
 {
-    const double most = 0.3; /* sigma */
+    const double most = 0.3; /* in units of sigma */
     int n_new = 0;
     for (int k = 0; k < to->n; k++)
         n_new += find_same(from, to->q[k]) < 0;

@@ -888,7 +888,7 @@ static void write_spread(const tsr_verdict *v, int s, tsr_words *w)
         if (k == a->fixed)
             continue;
         tsr_domain_name(v->atoms, &d->domain[k], sizeof name, name);
-        const double by = a->moves[s * d->n_domain + k];
+        const double by = a->displacement[s * d->n_domain + k];
         tsr_words_say(w, ", %s moves by %.*f Angstrom", name,
                       by < 1.0    ? 2
                       : by < 10.0 ? 1
@@ -1226,7 +1226,8 @@ static void put_domains(tsr_json *j, const tsr_verdict *v)
         tsr_json_members(j, "{ residues %s superposed_on %i rms_displacement[",
                          name, k == a->fixed);
         for (int s = 0; s < a->n_state; s++) /* for each state */
-            tsr_json_number(j, NULL, a->moves[s * a->domains->n_domain + k]);
+            tsr_json_number(j, NULL,
+                            a->displacement[s * a->domains->n_domain + k]);
         tsr_json_members(j, "] }");
     }
     tsr_json_close(j);

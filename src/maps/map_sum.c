@@ -63,12 +63,12 @@ typedef struct {
     tsr_staging staging;
     tsr_map_sum_times times;
     /* The blur in units of voxels and of `unit`, by Gaussian. */
-    double unit; /* of S */
+    double unit; /* unit of S */
     double most; /* largest effective volume of a Gaussian, in voxels */
     int32_t reach[TSR_MOST_GAUSSIANS][4]; /* along x, y, z; then 1 for the first
                                              Gaussian of an atom */
     int32_t mask_reach[4];
-    int32_t reach_max[3]; /* largest of the Gaussians and the mask */
+    int32_t reach_max[3]; /* largest reach of Gaussians and mask */
     /* The present call. */
     const tsr_density_batch *from;       /* borrowed */
     int first_system;                    /* number of the call's first system in

@@ -21,7 +21,7 @@ struct tsr_all_atom_chain {
     double held_log_c;   /* log L_c of the present state, nat */
     double offered_gain; /* log L_a - log L_c of the state offered last, nat */
     int has_state;       /* 0 until the first exchange */
-    int is_accepted;     /* the last offer */
+    int is_accepted;     /* 1: the last offer was accepted */
     int is_restored;     /* 1: the present state has no profile yet */
     long n_offer, n_accepted;
     gsl_rng *rng;

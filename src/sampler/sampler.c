@@ -13,8 +13,8 @@
 static void add_time(tsr_worker *w, double *part)
 {
     double now = tsr_clock_s();
-    *part += now - w->mark;
-    w->mark = now;
+    *part += now - w->part_start;
+    w->part_start = now;
 }
 
 /* ---- a step of a half ---- */
@@ -278,7 +278,7 @@ static tsr_status worker_run(tsr_worker *w)
     tsr_status status = TSR_OK;
     w->n_done = 0;
     w->n_step = 0;
-    w->mark = tsr_clock_s();
+    w->part_start = tsr_clock_s();
     for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
         status = half_refresh(w, &w->half[k], &w->err);
     if (s->refresh)
@@ -320,11 +320,11 @@ static void *worker_thread(void *argument)
     long seen = 0;
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        while (s->round == seen && !s->quit)
+        while (s->n_call == seen && !s->quit)
             pthread_cond_wait(&s->go, &s->lock);
         if (s->quit)
             break;
-        seen = s->round;
+        seen = s->n_call;
         pthread_mutex_unlock(&s->lock);
         w->status = worker_run(w);
         if (w->status != TSR_OK)
@@ -649,7 +649,7 @@ static tsr_status run_workers(tsr_sampler *s,
     double before = tsr_clock_s();
     pthread_mutex_lock(&s->lock);
     s->n_busy = s->n_worker;
-    s->round++;
+    s->n_call++;
     pthread_cond_broadcast(&s->go);
     while (s->n_busy > 0) {
         struct timespec when;

@@ -66,7 +66,8 @@ typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int uses_surrogate; /* 1: chains have walks by a surrogate on the device */
     double capacity;    /* systems that fit into the devices' memory */
-    double least_beta;  /* of the likelihood; 1 / t_max must be larger */
+    double least_beta;  /* smallest power of the likelihood with a proper
+                           posterior; 1 / t_max must be larger */
     int is_placed; /* 1: data fix the position of the molecule, and the start
                       has that position */
 } tsr_sampler_problem;
@@ -214,7 +215,7 @@ void tsr_apportion(int total, int n, const double *weight, int *part);
  * Stat. 25, 701); barrier: Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
 /* Summary of a pass from the prior; all zero where no pass was made. */
 typedef struct {
-    int n_level;    /* including the prior */
+    int n_level;    /* number of levels, the prior included */
     long n_step;    /* steps of each replica */
     double barrier; /* communication barrier from the prior to the posterior */
 } tsr_population;
@@ -256,7 +257,7 @@ typedef struct {
     double *profile;        /* [n_replica][n_profile] */
     int audited;            /* index of the replica whose proposal is checked
                                next; -1: none */
-    int audit_after;        /* steps until then */
+    int audit_after;        /* steps until the check */
 } tsr_half;
 
 typedef struct {
@@ -272,7 +273,7 @@ typedef struct {
     tsr_err err;
     atomic_long step, accepted;
     int n_audit;
-    double mark; /* start of the current part of the step, s */
+    double part_start; /* start of the current part of the step, s */
     tsr_sampler_times times;
 } tsr_worker;
 
@@ -297,7 +298,7 @@ struct tsr_sampler {
     pthread_mutex_t lock;
     pthread_cond_t go, done;
     int lock_made;
-    long round; /* number of the call; workers start when it changes */
+    long n_call; /* number of the call; workers start when it changes */
     int n_busy, quit;
     atomic_int failed; /* 1: a worker failed, the others stop */
 
@@ -306,7 +307,7 @@ struct tsr_sampler {
     tsr_trajectory_writer *writer; /* NULL: no trajectories */
     int n_draw, warm, refresh;     /* refresh 1: recompute and make no steps */
     long thin;
-    double seconds; /* of all calls */
+    double seconds; /* duration of all calls, s */
 };
 
 /* 1: the caller asked for a stop, or a worker failed. */

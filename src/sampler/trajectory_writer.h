@@ -9,7 +9,7 @@
 #include "store/draw_log.h"
 
 typedef struct {
-    int atoms, bodies; /* 1: stored */
+    int atoms, bodies; /* 1: these coordinates are stored */
     long every;        /* stride: frames are of draws 0, every, 2 every, ... */
 } tsr_trajectory_options;
 
