@@ -399,7 +399,7 @@ static int read_data(job *j)
            n_sigma == j->n && n_q == j->n;
 }
 
-enum { MOST_DRAWS = 500 }; /* curves that are averaged */
+enum { MOST_DRAWS = 500 }; /* curves of draws that are analysed */
 
 /* Compares the mean curve with the data. */
 static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)

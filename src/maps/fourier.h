@@ -49,8 +49,8 @@ static inline double tsr_fourier_multiplicity(const tsr_map_grid *grid, int x)
     return x == 0 || 2 * x == grid->n[0] ? 1.0 : 2.0;
 }
 
-/* Shells of equal |s|. Shell k is centred at (k + 1) width_inv_ang; the last
- * one is at the Nyquist frequency. */
+/* Shells of equal |s|. Shell k is centred at (k + 1) width_inv_ang; none is
+ * beyond the Nyquist frequency. */
 typedef struct {
     int n;
     double width_inv_ang;

@@ -4,8 +4,8 @@
  *
  * S is the density of the ensemble, with bodies as Gaussians. The scale a > 0
  * and the background b have flat priors, the noise level s has the prior 1 / s.
- * Integrated out, for N voxels that are equivalent to n independent ones, and m
- * = n - 2,
+ * With these integrated out, N voxels that are equivalent to n independent
+ * ones, and m = n - 2,
  *
  *     log L = -1/2 log(n^2 Var S) - m/2 log(pi n Var E (1 - CC^2))
  *             + log Gamma(m/2) - log 2 + log P(a > 0)
@@ -13,18 +13,18 @@
  * which turns the correlation CC of map and density into a likelihood. The
  * noise of neighbouring voxels is correlated. If half-maps or solvent voxels
  * show the noise's power P by frequency, sums over voxels weigh frequencies by
- * W = 1/P up to the resolution (maps/map_source.c), and n is the effective
- * number of frequencies. Otherwise n = (4 pi / 3) V / R^3 by rule of thumb: one
- * independent value for each sphere of radius R, the resolution, in the volume
- * V where the map varies.
+ * W = 1 / P up to the resolution (maps/map_source.c), and n is the effective
+ * number of frequencies. Otherwise W = 1, and by rule of thumb n = (4 pi / 3) V
+ * / R^3. This is the number of frequencies below 1 / R, where R is the
+ * resolution and V the volume in which the map varies.
  *
  * No grid is computed while structures move. With E' the map minus its mean,
- * three sums are needed: S W E', S W S and S. A body has as many electrons as
- * its atoms. It is a normal density whose variance is the sum of the blur's,
- * sigma^2 with sigma = (sigma / R) R, and of its atoms' spread. The map is
- * blurred beforehand by closely spaced widths, with interpolation between them,
- * so that sigma / R can be inferred. All voxels of the box count, so the
- * molecule must lie well within it. */
+ * three sums over voxels are needed: those of S W E', S W S and S. A body has
+ * as many electrons as its atoms. It is a normal density whose variance is the
+ * sum of the blur's, sigma^2 with sigma = (sigma / R) R, and of its atoms'
+ * spread. The map is blurred beforehand by closely spaced widths, with
+ * interpolation between them, so that sigma / R can be inferred. All voxels of
+ * the box count, so the molecule must lie well within it. */
 #include "core/clones.h"
 #include "core/text.h"
 #include "likelihood/term.h"

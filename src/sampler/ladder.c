@@ -24,7 +24,7 @@ struct tsr_ladder {
                                           HOTTEST */
     long n_round, round_trips;
     long n_seen, wait; /* n_seen: rounds since the temperatures were adapted;
-                          wait: rounds between two adaptations */
+                          wait: rounds until the next adaptation */
     double refused[TSR_MAX_TEMPERATURES]; /* since then: sum of refusal
                                              probabilities, of k with k + 1 */
     double sum[TSR_MAX_TEMPERATURES];     /* since the reset: sum of exchange

@@ -220,15 +220,15 @@ typedef struct {
     double barrier; /* communication barrier from the prior to the posterior */
 } tsr_population;
 
-/* Makes the pass, before warm-up, if the target's chains start in groups from
- * draws of the prior and have at least TSR_POPULATION_LEAST replicas. A second
- * call, or one after a restore, does nothing. A level has at most most_each
- * steps. After `seconds` (0: no limit) the levels become fewer and shorter, so
- * that an interactive user gets draws; their bits then depend on the clock. The
- * log marginal likelihoods go into the target's group_log_z. record: scratch
- * for one draw. tick: as for tsr_sampler_advance. After a stop the chains are
- * unusable. Errors: those of tsr_sampler_advance and tsr_sampler_refresh,
- * TSR_E_NOMEM. */
+/* Makes the pass, before warm-up. It needs data, chains that start in groups
+ * from draws of the prior, and at least TSR_POPULATION_LEAST replicas;
+ * otherwise, on a second call, and after a restore of a run that made it, the
+ * function does nothing. A level has at most most_each steps. After `seconds`
+ * (0: no limit) the levels become fewer and shorter, so that an interactive
+ * user gets draws; their bits then depend on the clock. The log marginal
+ * likelihoods go into the target's group_log_z. record: scratch for one draw.
+ * tick: as for tsr_sampler_advance. After a stop the chains are unusable.
+ * Errors: those of tsr_sampler_advance and tsr_sampler_refresh, TSR_E_NOMEM. */
 tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
                                 long most_each, double seconds,
                                 void (*tick)(void *context,
