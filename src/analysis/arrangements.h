@@ -47,14 +47,14 @@ typedef struct {
     int fixed;            /* number of the domain that conformations are
                              superposed on */
     tsr_domains *domains; /* owned */
-    double *
-        displacement; /* [n_state][n_domain] Angstrom: root mean square distance
-                  of a domain from its mean position, after superposition */
-    int n_state;      /* 1 or more */
-    int n_group[32];  /* [n_state] groups of a state, small ones included */
-    int n_main[32];   /* [n_state] largest groups that together hold 90 % of
-                         the draws */
-    int n_seen[32];   /* [n_state] conformations of a state */
+    double *displacement; /* [n_state][n_domain] Angstrom: root mean square
+                             distance of a domain from its mean position, after
+                             superposition */
+    int n_state;          /* 1 or more */
+    int n_group[32];      /* [n_state] groups of a state, small ones included */
+    int n_main[32];       /* [n_state] largest groups that together hold 90 % of
+                             the draws */
+    int n_seen[32];       /* [n_state] conformations of a state */
     double overlap[32]; /* [n_state] agreement of two halves of the chains: sum
                            over groups of the smaller share; NaN: one chain */
     int n;              /* the largest groups of each state, sorted by state and

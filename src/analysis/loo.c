@@ -125,8 +125,8 @@ double tsr_psis_ess(long n, const double *log_weight)
 }
 
 tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
-                                      const double *log_weight, double *worth,
-                                      tsr_err *err)
+                                      const double *log_weight,
+                                      double *n_independent, tsr_err *err)
 {
     const size_t n = (size_t)n_chain * (size_t)n_draw;
     tsr_convergence mean;
@@ -140,7 +140,7 @@ tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
         share = 1.0 / n_draw;
     else if (mean.mcse > 0.0)
         share = fmin(1.0, pow(mean.sd / mean.mcse, 2.0) / (double)n);
-    *worth = share * tsr_psis_ess((long)n, log_weight);
+    *n_independent = share * tsr_psis_ess((long)n, log_weight);
     free(w);
     return status;
 }

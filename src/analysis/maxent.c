@@ -40,8 +40,8 @@ typedef struct {
     double score_mean[DIM];      /* weighted mean */
     double score_cov[DIM * DIM]; /* weighted covariance, lower triangle */
     double kl;
-    double *model, *rest; /* [n_point] weighted mean curve and residuals, both
-                             divided by sigma */
+    double *model, *residual; /* [n_point] weighted mean curve and residuals,
+                                 both divided by sigma */
 } solver;
 
 /* ---- weights at a given scale and background ----
@@ -289,7 +289,7 @@ static tsr_status init_solver(solver *d, tsr_err *err)
     tsr_pool_array(&d->pool, d->curve, n);
     tsr_pool_array(&d->pool, d->mean, n);
     tsr_pool_array(&d->pool, d->model, n);
-    tsr_pool_array(&d->pool, d->rest, n);
+    tsr_pool_array(&d->pool, d->residual, n);
     tsr_pool_array(&d->pool, d->covariance, n * n);
     TSR_TRY(tsr_pool_check(&d->pool, err));
     TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_moments, d, err));
@@ -348,11 +348,11 @@ static tsr_status solve_weights(solver *d, scale_point *p, tsr_err *err)
     const tsr_saxs *saxs = d->saxs;
     double target[DIM] = {0.0};
     for (size_t k = 0; k < n; k++)
-        d->rest[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
-                     p->at[0] * d->mean[k];
+        d->residual[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
+                         p->at[0] * d->mean[k];
     for (int i = 0; i < d->n_dim; i++)
         for (size_t k = 0; k < n; k++)
-            target[i] += d->axis[(size_t)i * n + k] * d->rest[k];
+            target[i] += d->axis[(size_t)i * n + k] * d->residual[k];
     TSR_TRY(dual_solve(d, p->at[0], target, err));
     p->chi2 = 0.0;
     for (size_t k = 0; k < n; k++) {
@@ -360,8 +360,8 @@ static tsr_status solve_weights(solver *d, scale_point *p, tsr_err *err)
         for (int i = 0; i < d->n_dim; i++)
             off += d->axis[(size_t)i * n + k] * d->score_mean[i];
         d->model[k] = d->mean[k] + off;
-        d->rest[k] -= p->at[0] * off;
-        p->chi2 += d->rest[k] * d->rest[k];
+        d->residual[k] -= p->at[0] * off;
+        p->chi2 += d->residual[k] * d->residual[k];
     }
     p->total = 0.5 * p->chi2 + d->theta * d->kl;
     return TSR_OK;
@@ -380,11 +380,11 @@ static void scale_step(const solver *d, double c, double step[2], double *fall)
     double u[2][DIM] = {{0.0}}, ku[2][DIM];
     for (size_t k = 0; k < n; k++) {
         const double m = d->model[k], one = 1.0 / d->saxs->sigma[k];
-        g[0] -= d->rest[k] * m, g[1] -= d->rest[k] * one;
+        g[0] -= d->residual[k] * m, g[1] -= d->residual[k] * one;
         h[0] += m * m, h[1] += m * one, h[2] += one * one;
         for (int i = 0; i < d->n_dim; i++) {
             const double a = d->axis[(size_t)i * n + k];
-            u[0][i] += a * (d->rest[k] - c * m);
+            u[0][i] += a * (d->residual[k] - c * m);
             u[1][i] -= a * c * one;
         }
     }
@@ -597,11 +597,12 @@ typedef struct {
                        length 1 */
     double *size;   /* [n] length of each curve before normalisation */
     double *data;   /* [n_point] divided by sigma, background projected out */
-    double *rest;   /* [n_point] residuals */
-    double *weight; /* [n] of the curves of length 1 */
-    int *in;        /* [n_in] models with a positive weight */
-    int n_in;
-    double *best;    /* [n_in] unconstrained least squares of these models */
+    double *residual; /* [n_point] residuals */
+    double *weight;   /* [n] of the curves of length 1 */
+    int *active;      /* [n_active] models with a positive weight */
+    int n_active;
+    double *best;    /* [n_active] unconstrained least squares of these
+                        models */
     char *is_barred; /* [n] 1: rounding keeps the model out */
     /* Scratch of the QR decomposition. */
     double *qr, *tau, *norm, *off; /* [n_point][n], [n], [n], [n_point] */
@@ -634,7 +635,7 @@ static tsr_status init_problem(problem *p, const double *curve,
     tsr_pool_array(&p->pool, p->curve, (size_t)n * (size_t)n_point);
     tsr_pool_array(&p->pool, p->qr, (size_t)n * (size_t)n_point);
     tsr_pool_array(&p->pool, p->data, n_point);
-    tsr_pool_array(&p->pool, p->rest, n_point);
+    tsr_pool_array(&p->pool, p->residual, n_point);
     tsr_pool_array(&p->pool, p->off, n_point);
     tsr_pool_array(&p->pool, p->size, n);
     tsr_pool_array(&p->pool, p->weight, n);
@@ -642,7 +643,7 @@ static tsr_status init_problem(problem *p, const double *curve,
     tsr_pool_array(&p->pool, p->tau, n);
     tsr_pool_array(&p->pool, p->norm, n);
     tsr_pool_array(&p->pool, p->order, n);
-    tsr_pool_array(&p->pool, p->in, n);
+    tsr_pool_array(&p->pool, p->active, n);
     tsr_pool_array(&p->pool, p->is_barred, n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     const double b = linear->infer_background ? 0.0 : linear->background;
@@ -671,7 +672,7 @@ static tsr_status init_problem(problem *p, const double *curve,
  * curves are nearly collinear. */
 static void fit_active(problem *p)
 {
-    const size_t n = (size_t)p->n_point, m = (size_t)p->n_in;
+    const size_t n = (size_t)p->n_point, m = (size_t)p->n_active;
     gsl_matrix_view a = gsl_matrix_view_array(p->qr, n, m);
     gsl_vector_view tau = gsl_vector_view_array(p->tau, m);
     gsl_vector_view norm = gsl_vector_view_array(p->norm, m);
@@ -681,7 +682,7 @@ static void fit_active(problem *p)
     gsl_permutation order = {m, p->order};
     int sign;
     for (size_t i = 0; i < m; i++) {
-        gsl_vector_view row = curve_of(p, p->in[i]);
+        gsl_vector_view row = curve_of(p, p->active[i]);
         gsl_matrix_set_col(&a.matrix, i, &row.vector);
     }
     gsl_linalg_QRPT_decomp(&a.matrix, &tau.vector, &order, &sign, &norm.vector);
@@ -694,13 +695,14 @@ static void fit_active(problem *p)
 static int steepest(const problem *p)
 {
     const double enough = 1e-9; /* relative to the length of the residuals */
-    gsl_vector_view rest = gsl_vector_view_array(p->rest, (size_t)p->n_point);
-    double best = enough * gsl_blas_dnrm2(&rest.vector);
+    gsl_vector_view residual =
+        gsl_vector_view_array(p->residual, (size_t)p->n_point);
+    double best = enough * gsl_blas_dnrm2(&residual.vector);
     int found = -1;
     for (int i = 0; i < p->n; i++) {
         double fall;
         gsl_vector_view row = curve_of(p, i);
-        gsl_blas_ddot(&row.vector, &rest.vector, &fall);
+        gsl_blas_ddot(&row.vector, &residual.vector, &fall);
         if (p->weight[i] == 0.0 && !p->is_barred[i] && fall > best) {
             best = fall;
             found = i;
@@ -714,31 +716,32 @@ static int steepest(const problem *p)
 static int move_to_fit(problem *p)
 {
     double part = 1.0;
-    for (int i = 0; i < p->n_in; i++) {
-        const double now = p->weight[p->in[i]], to = p->best[i];
+    for (int i = 0; i < p->n_active; i++) {
+        const double now = p->weight[p->active[i]], to = p->best[i];
         if (to <= 0.0)
             part = fmin(part, now / (now - to));
     }
     int left = 0;
-    for (int i = 0; i < p->n_in; i++) {
-        double *now = &p->weight[p->in[i]];
+    for (int i = 0; i < p->n_active; i++) {
+        double *now = &p->weight[p->active[i]];
         const double to = p->best[i], next = *now + part * (to - *now);
         *now = to <= 0.0 && next < 1e-12 * fmax(1.0, -to) ? 0.0 : next;
         if (*now > 0.0)
-            p->in[left++] = p->in[i];
+            p->active[left++] = p->active[i];
     }
-    p->n_in = left;
+    p->n_active = left;
     return part == 1.0;
 }
 
 static void find_residuals(problem *p)
 {
-    memcpy(p->rest, p->data, (size_t)p->n_point * sizeof *p->rest);
-    gsl_vector_view rest = gsl_vector_view_array(p->rest, (size_t)p->n_point);
+    memcpy(p->residual, p->data, (size_t)p->n_point * sizeof *p->residual);
+    gsl_vector_view residual =
+        gsl_vector_view_array(p->residual, (size_t)p->n_point);
     for (int i = 0; i < p->n; i++) {
         gsl_vector_view row = curve_of(p, i);
         if (p->weight[i] > 0.0)
-            gsl_blas_daxpy(-p->weight[i], &row.vector, &rest.vector);
+            gsl_blas_daxpy(-p->weight[i], &row.vector, &residual.vector);
     }
 }
 
@@ -747,14 +750,14 @@ static void run_active_set(problem *p)
     find_residuals(p);
     for (int turn = 0; turn < 3 * p->n; turn++) {
         const int next = steepest(p);
-        if (next < 0 || p->n_in >= p->n_point)
+        if (next < 0 || p->n_active >= p->n_point)
             break;
-        p->in[p->n_in++] = next;
+        p->active[p->n_active++] = next;
         fit_active(p);
-        if (p->best[p->n_in - 1] <= 0.0) {
+        if (p->best[p->n_active - 1] <= 0.0) {
             p->is_barred[next] = 1; /* rounding: the model does not improve the
                                        fit */
-            p->n_in--;
+            p->n_active--;
             continue;
         }
         while (!move_to_fit(p))

@@ -99,8 +99,9 @@ enum {
 
 static const double ln_2 = 0.69314718055994531, root_2pi = 2.5066282746310002;
 
-/* Sets the blur. value [n] out: amplitude / unit, and the exponents of 2 for a
- * squared distance along x, y, z in voxels. Errors: TSR_E_RANGE. */
+/* Sets the blur. value [n] out: amplitude / unit; then, for x, y and z, the
+ * power of 2 by which the Gaussian falls over one voxel. Errors:
+ * TSR_E_RANGE. */
 static tsr_status scale_blur(map_sum *e, const tsr_blur_table *blur,
                              float (*value)[4], tsr_err *err)
 {

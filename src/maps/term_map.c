@@ -75,11 +75,11 @@ typedef struct {
     double *value;    /* [most_state][n] weight times blurred map at the
                          body */
     float *position;  /* [most_state][position_floats]: x, y, z [n_padded], then
-                      centre and radius of each block */
+                         centre and radius of each block */
     float *rows;      /* [type][part][2][n_padded]: decay and height of a
                          type's overlap with each body */
     int *include, *moved; /* [n_padded] scratch: bit masks, all -1 between
-                           calls; a list of bodies */
+                             calls; a list of bodies */
 } fit_arrays;
 
 /* A prediction compared with the map: the three sums of the correlation,
@@ -197,7 +197,7 @@ static void fit_copy(const map_bodies *t, const map_fit *from, map_fit *f)
 static const double most_units = 0x1p26;
 
 /* Gaussians are cut off where the exponent reaches -12.5. */
-static const float most_fall = 12.5f;
+static const float cut_off_exponent = 12.5f;
 
 static const float far_away = 1e9f; /* position of padding without a body */
 
@@ -230,7 +230,7 @@ static void make_kernel(const map_bodies *t, const double *variance,
             most = fmax(most, sum);
         }
     out->unit = most > 0.0 ? most / most_units : 1.0;
-    out->reach_ang = (float)sqrt(2.0 * (double)most_fall * wide);
+    out->reach_ang = (float)sqrt(2.0 * (double)cut_off_exponent * wide);
     for (int m = 0; m < filter->n; m++)
         for (int a = 0; a < TSR_MAX_TYPE; a++)
             for (int b = 0; b < TSR_MAX_TYPE; b++) {
@@ -350,7 +350,7 @@ TSR_INLINE void clamp_block(float limit, float value[BLOCK])
 TSR_INLINE void add_part(const float *decay, const float *height,
                          const float square[BLOCK], float sum[BLOCK])
 {
-    const float most = most_fall / 64.0f, rest = exp_minus_64(most);
+    const float most = cut_off_exponent / 64.0f, rest = exp_minus_64(most);
     float y[BLOCK], value[BLOCK];
     for (int j = 0; j < BLOCK; j++)
         y[j] = decay[j] * (square[j] * (1.0f / 64.0f));
@@ -431,7 +431,7 @@ static double self_overlap(const map_bodies *t, const overlap_kernel *k,
     float sum = 0.0f;
     for (int m = 0; m < t->map->filter.n; m++)
         sum += k->height[m][type][type] *
-               (exp_minus_64(0.0f) - exp_minus_64(most_fall / 64.0f));
+               (exp_minus_64(0.0f) - exp_minus_64(cut_off_exponent / 64.0f));
     return k->unit * (double)(int32_t)sum;
 }
 

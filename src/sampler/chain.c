@@ -249,10 +249,10 @@ static tsr_body_range scatterer_range(const tsr_chain *chain, int state,
 }
 
 /* Mean of the partial profiles over the states, with the weights of to->theta,
- * into to->partial. State `which` has the profile `other`; which -1: all states
- * have their own. */
-static void mean_profile(const tsr_chain *chain, int which, const double *other,
-                         tsr_point *to)
+ * into to->partial. State moved_state has the profile `other`; moved_state -1:
+ * all states have their own. */
+static void mean_profile(const tsr_chain *chain, int moved_state,
+                         const double *other, tsr_point *to)
 {
     const tsr_chain *c = chain;
     const double *weight = to->theta + c->parameters->weight;
@@ -260,18 +260,20 @@ static void mean_profile(const tsr_chain *chain, int which, const double *other,
     for (int q = 0; q < n; q++)
         to->partial[q] = 0.0;
     for (int k = 0; k < c->n_state; k++) {
-        const double *profile = k == which ? other : c->state[k].profile;
+        const double *profile = k == moved_state ? other : c->state[k].profile;
         for (int q = 0; q < n; q++)
             to->partial[q] += weight[k] * profile[q];
     }
 }
 
-static tsr_status evaluate_at(tsr_chain *c, int which, const double *partial,
-                              gsl_rng *rng, tsr_point *to, tsr_err *err)
+static tsr_status evaluate_at(tsr_chain *c, int moved_state,
+                              const double *partial, gsl_rng *rng,
+                              tsr_point *to, tsr_err *err)
 {
     const tsr_conformation *state[TSR_MAX_STATES];
     for (int k = 0; k < c->n_state; k++)
-        state[k] = k == which ? c->state[k].proposed : c->state[k].current;
+        state[k] =
+            k == moved_state ? c->state[k].proposed : c->state[k].current;
     const tsr_prediction prediction = {NULL, c->n_state, state,
                                        to->theta + c->parameters->weight};
     return tsr_likelihood_evaluate(
@@ -281,12 +283,12 @@ static tsr_status evaluate_at(tsr_chain *c, int which, const double *partial,
 }
 
 /* Likelihood, profile and fits of `to` from the mean partial profiles. State
- * `which` is the proposed one (-1: none). Terms draw the parameters that have a
- * conditional. */
-static tsr_status evaluate(tsr_chain *chain, int which, const double *partial,
-                           tsr_point *to, tsr_err *err)
+ * moved_state is the proposed one (-1: none). Terms draw the parameters that
+ * have a conditional. */
+static tsr_status evaluate(tsr_chain *chain, int moved_state,
+                           const double *partial, tsr_point *to, tsr_err *err)
 {
-    return evaluate_at(chain, which, partial, chain->rng, to, err);
+    return evaluate_at(chain, moved_state, partial, chain->rng, to, err);
 }
 
 /* The same for the present state, with no random draw. */
@@ -499,7 +501,7 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
     double *exact = c->trial.partial; /* not in use until tsr_chain_decide */
     tsr_status status = tsr_likelihood_direct(
         c->target->likelihood, c->target->topology->n_body,
-        c->state[c->which].proposed, progress, exact, err);
+        c->state[c->moved_state].proposed, progress, exact, err);
     if (status == TSR_OK)
         status = compare_profiles(engine, partial, "a proposal's update", exact,
                                   "in double precision", err);
@@ -627,8 +629,9 @@ static tsr_move_context move_context_of(const tsr_chain *c)
                               .theta = c->now.theta,
                               .contrast = c->parameters->contrast,
                               .profile = c->now.profile,
-                              .weight = c->n_state > 1 ? weight[c->which] : 1.0,
-                              .current = c->state[c->which].current};
+                              .weight =
+                                  c->n_state > 1 ? weight[c->moved_state] : 1.0,
+                              .current = c->state[c->moved_state].current};
 }
 
 tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
@@ -639,12 +642,13 @@ tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
     const double *weight = c->now.theta + c->parameters->weight;
     uint32_t key[2];
     if (c->n_state > 1)
-        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
+        c->moved_state =
+            (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
     for (int i = 0; i < 2; i++)
         key[i] = (uint32_t)gsl_rng_get(c->rng);
     memset(c->others, 0, (size_t)n * sizeof *c->others);
     for (int k = 0; k < c->n_state; k++)
-        for (int i = 0; k != c->which && i < n; i++)
+        for (int i = 0; k != c->moved_state && i < n; i++)
             c->others[i] += weight[k] * c->state[k].profile[i];
     tsr_move_context context = move_context_of(c);
     context.others = c->n_state > 1 ? c->others : NULL;
@@ -652,23 +656,23 @@ tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
         workspace, job, c->move[keeper_of(move)], &context, key, err);
 }
 
-static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *ask);
+static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request);
 
 tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
                                 const void *workspace, int job,
-                                tsr_body_proposal *ask, int *needed,
+                                tsr_body_proposal *request, int *needed,
                                 tsr_err *err)
 {
     tsr_chain *c = chain;
     const tsr_move_context context = move_context_of(c);
-    c->kind = move;
+    c->move_number = move;
     c->workspace = workspace;
     c->job = job;
     c->along.at = -1;
     TSR_TRY(tsr_move_registry[move]->launch->result(
-        workspace, job, &context, c->state[c->which].proposed, &c->proposal,
-        &c->along, err));
-    *needed = evaluate_prior(c, ask);
+        workspace, job, &context, c->state[c->moved_state].proposed,
+        &c->proposal, &c->along, err));
+    *needed = evaluate_prior(c, request);
     return TSR_OK;
 }
 
@@ -682,10 +686,10 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
 
 int tsr_chain_system(const tsr_chain *chain)
 {
-    return chain->system + chain->which;
+    return chain->system + chain->moved_state;
 }
 
-int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
+int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
 {
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
@@ -695,26 +699,28 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     if (t->is_frozen)
         return 0;
     double u = gsl_rng_uniform(c->rng);
-    c->kind = tsr_mix_choose(&c->mix, u);
+    c->move_number = tsr_mix_choose(&c->mix, u);
     if (c->n_state > 1)
-        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
-    tsr_conformer *state = &c->state[c->which];
-    tsr_move_registry[c->kind]->propose(c->move[c->kind], state->current,
-                                        state->proposed, c->rng, &c->proposal);
+        c->moved_state =
+            (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
+    tsr_conformer *state = &c->state[c->moved_state];
+    tsr_move_registry[c->move_number]->propose(c->move[c->move_number],
+                                               state->current, state->proposed,
+                                               c->rng, &c->proposal);
     tsr_proposal_carry(c->target->topology, state->current, state->proposed,
                        &c->proposal);
-    return evaluate_prior(c, ask);
+    return evaluate_prior(c, request);
 }
 
 /* Counts the proposal and computes its change of the log prior. Returns 1 where
- * the engine must evaluate the proposal, and fills `ask`. */
-static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *ask)
+ * the engine must evaluate the proposal, and fills `request`. */
+static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
 {
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
-    tsr_conformer *state = &c->state[c->which];
-    c->counts.proposed[c->kind]++;
-    c->since_draw.proposed[c->kind]++;
+    tsr_conformer *state = &c->state[c->moved_state];
+    c->counts.proposed[c->move_number]++;
+    c->since_draw.proposed[c->move_number]++;
     c->log_prior_change =
         c->proposal.n_span == 0
             ? -(double)INFINITY
@@ -725,23 +731,23 @@ static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *ask)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
-        c->range[k] =
-            scatterer_range(c, c->which, state->proposed, s->first, s->count);
+        c->range[k] = scatterer_range(c, c->moved_state, state->proposed,
+                                      s->first, s->count);
         c->range[k].group = s->group;
     }
     const double changed = tsr_mix_changed(t->topology, &c->proposal);
     c->changed += changed;
     c->n_evaluated++;
-    c->since_draw.changed[c->kind] += changed;
-    c->since_draw.evaluated[c->kind]++;
-    *ask =
+    c->since_draw.changed[c->move_number] += changed;
+    c->since_draw.evaluated[c->move_number]++;
+    *request =
         (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
     return 1;
 }
 
 static void finish_proposal(tsr_chain *c, int accept)
 {
-    tsr_conformer *state = &c->state[c->which];
+    tsr_conformer *state = &c->state[c->moved_state];
     tsr_conformation *to = accept ? state->current : state->proposed;
     tsr_conformation *from = accept ? state->proposed : state->current;
     if (accept)
@@ -750,8 +756,8 @@ static void finish_proposal(tsr_chain *c, int accept)
         tsr_conformation_copy(c->target->topology, to, from,
                               c->proposal.span[k].first,
                               c->proposal.span[k].count);
-    c->counts.accepted[c->kind] += accept;
-    c->since_draw.accepted[c->kind] += accept;
+    c->counts.accepted[c->move_number] += accept;
+    c->since_draw.accepted[c->move_number] += accept;
 }
 
 /* Change of the log prior of the parameter that a launch moves together with
@@ -777,10 +783,10 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
     if (c->along.at >= 0)
         c->trial.theta[c->along.at] = c->along.to;
     if (c->n_state > 1)
-        mean_profile(c, c->which, partial, &c->trial);
+        mean_profile(c, c->moved_state, partial, &c->trial);
     else if (bytes > 0)
         memcpy(c->trial.partial, partial, bytes);
-    return evaluate(c, c->which, c->trial.partial, &c->trial, err);
+    return evaluate(c, c->moved_state, c->trial.partial, &c->trial, err);
 }
 
 /* After acceptance: the trial point becomes the present one. */
@@ -790,7 +796,7 @@ static void accept_trial(tsr_chain *c, const double *partial)
     size_t bytes = (size_t)tsr_likelihood_n_profile(l) * sizeof(double);
     tsr_point_swap(l, TSR_CHANGES_MEAN, -1, &c->now, &c->trial);
     if (bytes > 0)
-        memcpy(c->state[c->which].profile, partial, bytes);
+        memcpy(c->state[c->moved_state].profile, partial, bytes);
 }
 
 static void hessian_product(const void *context, int n, const double *v,
@@ -798,25 +804,27 @@ static void hessian_product(const void *context, int n, const double *v,
 {
     const tsr_chain *c = context;
     const size_t size = (size_t)(3 * c->target->topology->n_body * n);
-    tsr_likelihood_hessian_product(c->target->likelihood, &c->now, c->which, n,
-                                   v, y);
+    tsr_likelihood_hessian_product(c->target->likelihood, &c->now,
+                                   c->moved_state, n, v, y);
     for (size_t i = 0; i < size; i++)
         y[i] *= c->beta;
 }
 
 static void adapt_move(tsr_chain *c, double alpha, int accepted)
 {
-    const tsr_move_type *type = tsr_move_registry[c->kind];
+    const tsr_move_type *type = tsr_move_registry[c->move_number];
     if (type->launch != NULL) {
         const tsr_move_context context = move_context_of(c);
-        type->launch->learn(c->workspace, c->job, c->move[keeper_of(c->kind)],
-                            &context, accepted);
+        type->launch->learn(c->workspace, c->job,
+                            c->move[keeper_of(c->move_number)], &context,
+                            accepted);
         return;
     }
     const tsr_hessian hessian = {c, hessian_product};
-    type->adapt(c->move[c->kind], &c->proposal, alpha);
+    type->adapt(c->move[c->move_number], &c->proposal, alpha);
     if (type->learn != NULL)
-        type->learn(c->move[c->kind], c->state[c->which].current, &hessian);
+        type->learn(c->move[c->move_number], c->state[c->moved_state].current,
+                    &hessian);
 }
 
 tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
@@ -832,7 +840,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
         if (status != TSR_OK) {
             finish_proposal(c, 0);
             return tsr_wrap(err, status, "chain %d, %s move", c->number,
-                            tsr_move_registry[c->kind]->name);
+                            tsr_move_registry[c->move_number]->name);
         }
     }
     double log_alpha = c->log_prior_change;
@@ -847,7 +855,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
         return tsr_fail(err, TSR_E_NUMERIC,
                         "chain %d, %s move: the acceptance is not a number "
                         "(log prior change %g, log likelihood %g)",
-                        c->number, tsr_move_registry[c->kind]->name,
+                        c->number, tsr_move_registry[c->move_number]->name,
                         c->log_prior_change, c->trial.log_lik);
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;

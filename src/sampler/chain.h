@@ -139,8 +139,8 @@ typedef struct tsr_chain {
     tsr_parameters *parameters;
     tsr_point now, trial; /* present state, proposal */
 
-    /* The proposal under way. */
-    int kind, which; /* number of the move, and of the state that it changes */
+    /* The proposal under way: numbers of the move and of the state. */
+    int move_number, moved_state;
     double log_prior_change;
     const void *workspace; /* of a launch: holds the result of `job` */
     int job;
@@ -174,9 +174,9 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 int tsr_chain_system(const tsr_chain *chain);
 
 /* Draws a proposal. Returns 1 where the engine has to evaluate the proposal;
- * `ask` is then filled and stays valid until tsr_chain_decide. Returns 0 where
- * the prior forbids the proposal, or no term needs a profile. */
-int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
+ * `request` is then filled and stays valid until tsr_chain_decide. Returns 0
+ * where the prior forbids the proposal, or no term needs a profile. */
+int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request);
 
 /* Replaces tsr_chain_propose for a move with a launch. begin adds the chain's
  * job to a thread's workspace. After the launch has run, end turns the job's
@@ -186,7 +186,7 @@ tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
                                   int job, tsr_err *err);
 tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
                                 const void *workspace, int job,
-                                tsr_body_proposal *ask, int *needed,
+                                tsr_body_proposal *request, int *needed,
                                 tsr_err *err);
 
 /* The move with a launch that all chains make at a step of the run; -1: the

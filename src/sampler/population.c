@@ -33,11 +33,11 @@ typedef struct {
     tsr_record *record;
     void (*tick)(void *context, const tsr_progress *progress);
     void *context;
-    int n, each; /* replicas in all, replicas of a group */
+    int n, per_group; /* replicas in all, replicas of a group */
     double beta;
-    double until;  /* clock time after which levels are short; HUGE_VAL:
-                      never */
-    long accepted; /* proposals accepted in earlier calls */
+    double deadline; /* clock time after which levels are short; HUGE_VAL:
+                        never */
+    long accepted;   /* proposals accepted in earlier calls */
     double *log_lik, *before, *weight; /* [n] */
     int *parent, *child;               /* [n] */
     int n_level, capacity;
@@ -131,7 +131,7 @@ static double set_weights(pass *p, double step)
 
 static int is_late(const pass *p)
 {
-    return tsr_clock_s() > p->until;
+    return tsr_clock_s() > p->deadline;
 }
 
 /* The greatest increase of beta that keeps the wanted effective share, by
@@ -167,15 +167,15 @@ static double barrier_rate(const pass *p)
  * child is itself, so that it is not copied. */
 static void choose_parents(pass *p, int first, double u)
 {
-    const int end = first + p->each;
+    const int end = first + p->per_group;
     double sum = 0.0, upto = 0.0;
     int n_point = 0, free_place = first;
     for (int i = first; i < end; i++)
         sum += p->weight[i];
     for (int i = first; i < end; i++) {
-        upto += p->weight[i] * p->each / sum;
-        const int n_upto =
-            i + 1 < end ? (int)fmin(ceil(upto - u), p->each) : p->each;
+        upto += p->weight[i] * p->per_group / sum;
+        const int n_upto = i + 1 < end ? (int)fmin(ceil(upto - u), p->per_group)
+                                       : p->per_group;
         p->child[i] = n_upto - n_point;
         p->parent[i] = p->child[i] > 0 ? i : -1;
         n_point = n_upto;
@@ -198,11 +198,11 @@ static void resample(pass *p, double step)
         top = fmax(top, p->log_lik[i]);
     set_weights(p, step);
     for (int g = 0; g < t->n_group; g++) {
-        const int first = g * p->each;
+        const int first = g * p->per_group;
         double sum = 0.0;
-        for (int i = first; i < first + p->each; i++)
+        for (int i = first; i < first + p->per_group; i++)
             sum += p->weight[i];
-        t->group_log_z[g] += step * top + log(sum / p->each);
+        t->group_log_z[g] += step * top + log(sum / p->per_group);
         choose_parents(
             p, first,
             tsr_sampler_uniform(p->s, (uint64_t)p->n_level, (uint64_t)g));
@@ -365,13 +365,13 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
     tsr_sampler *s = sampler;
     const tsr_target *t = s->target;
     pass p = {.s = s, .record = record, .tick = tick, .context = context};
-    p.until = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
+    p.deadline = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
     p.n = s->n_chain * s->n_temp;
     if (t->likelihood == NULL || t->n_group == 0 ||
         p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
         tsr_likelihood_least_beta(t->likelihood) > 0.0)
         return TSR_OK;
-    p.each = t->chains_each * s->n_temp;
+    p.per_group = t->chains_each * s->n_temp;
     tsr_status status = pass_init(&p, err);
     for (int g = 0; g < t->n_group; g++)
         t->group_log_z[g] = 0.0;

@@ -49,9 +49,9 @@ static tsr_status sample_until_allowed(const tsr_target *target,
     long step = 0;
     while (status == TSR_OK && left > 0 && step < MOST_STEPS) {
         for (int k = 0; k < STEPS_BETWEEN_CHECKS && status == TSR_OK; k++) {
-            tsr_body_proposal ask;
+            tsr_body_proposal request;
             int accepted;
-            tsr_chain_propose(chain, &ask);
+            tsr_chain_propose(chain, &request);
             status = tsr_chain_decide(chain, NULL, 1, &accepted, err);
         }
         step += STEPS_BETWEEN_CHECKS;

@@ -51,9 +51,9 @@ static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
     for (int i = 0; i < h->n_replica; i++) {
         int needed = 0;
         TSR_TRY(tsr_chain_launch_end(h->chain[i], move, w->workspace[move],
-                                     first + i, &h->ask[h->n_ask], &needed,
-                                     err));
-        h->request[i] = needed ? h->n_ask++ : -1;
+                                     first + i, &h->request[h->n_request],
+                                     &needed, err));
+        h->request_of[i] = needed ? h->n_request++ : -1;
     }
     return TSR_OK;
 }
@@ -63,17 +63,18 @@ static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
                                tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    h->n_ask = 0;
+    h->n_request = 0;
     if (move >= 0)
         TSR_TRY(half_launch_end(w, h, move, err));
     else
         for (int i = 0; i < h->n_replica; i++) {
-            int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
-            h->request[i] = needed ? h->n_ask++ : -1;
+            int needed =
+                tsr_chain_propose(h->chain[i], &h->request[h->n_request]);
+            h->request_of[i] = needed ? h->n_request++ : -1;
         }
     add_time(w, &w->times.propose);
-    if (h->n_ask > 0)
-        status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
+    if (h->n_request > 0)
+        status = tsr_batch_submit(h->batch, h->n_request, h->request, err);
     add_time(w, &w->times.submit);
     return status;
 }
@@ -91,10 +92,10 @@ static tsr_status audit_progress(void *context, double done, tsr_err *err)
 static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     int i = h->audited;
-    if (i < 0 || h->audit_after-- > 0 || h->request[i] < 0)
+    if (i < 0 || h->audit_after-- > 0 || h->request_of[i] < 0)
         return TSR_OK;
     const double *profile =
-        h->profile + (size_t)h->request[i] * (size_t)w->sampler->n_profile;
+        h->profile + (size_t)h->request_of[i] * (size_t)w->sampler->n_profile;
     const tsr_debye_progress progress = {audit_progress, w->sampler};
     tsr_status status =
         tsr_chain_audit(h->chain[i], h->batch->engine, profile, &progress, err);
@@ -108,25 +109,25 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     tsr_sampler *s = w->sampler;
     tsr_status status = TSR_OK;
-    if (h->n_ask > 0)
+    if (h->n_request > 0)
         status = tsr_batch_wait(h->batch, h->profile, err);
     add_time(w, &w->times.wait);
     if (status != TSR_OK)
         return status;
     status = half_audit(w, h, err);
     for (int i = 0; i < h->n_replica; i++) {
-        int accepted, request = h->request[i], own = i / s->n_temp;
+        int accepted, index = h->request_of[i], own = i / s->n_temp;
         double *profile =
-            request < 0 ? NULL
-                        : h->profile + (size_t)request * (size_t)s->n_profile;
+            index < 0 ? NULL
+                      : h->profile + (size_t)index * (size_t)s->n_profile;
         tsr_status one =
             tsr_chain_decide(h->chain[i], profile, s->warm, &accepted,
                              status == TSR_OK ? err : NULL);
         if (status == TSR_OK)
             status = one;
-        if (request >= 0 && accepted)
+        if (index >= 0 && accepted)
             tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
-        else if (request >= 0)
+        else if (index >= 0)
             tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
         atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
         if (tsr_ladder_replica(h->ladder[own], 0) != i % s->n_temp)
@@ -436,8 +437,8 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
     tsr_pool_array(&s->pool, h->ladder, n);
     tsr_pool_array(&s->pool, h->number, n);
     tsr_pool_array(&s->pool, h->accepted, n);
-    tsr_pool_array(&s->pool, h->ask, n);
     tsr_pool_array(&s->pool, h->request, n);
+    tsr_pool_array(&s->pool, h->request_of, n);
     tsr_pool_array(&s->pool, h->profile, n * (size_t)(s->n_profile + 1));
     if (s->all_atom != NULL)
         tsr_pool_array(&s->pool, h->all_atom, n);

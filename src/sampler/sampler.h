@@ -249,15 +249,15 @@ typedef struct {
     int *number;      /* [n_chain] number of the chain in the run */
     long *accepted;   /* [n_chain] at temperature 1 since the last draw */
     tsr_batch *batch; /* NULL without data */
-    int n_ask;
-    tsr_body_proposal *ask; /* [n_replica] proposals for the engine, n_ask of
-                               them filled */
-    int *request;           /* [n_replica] index of the replica's proposal in
-                               ask; -1: none */
-    double *profile;        /* [n_replica][n_profile] */
-    int audited;            /* index of the replica whose proposal is checked
-                               next; -1: none */
-    int audit_after;        /* steps until the check */
+    int n_request;
+    tsr_body_proposal *request; /* [n_replica] proposals for the engine,
+                                   n_request of them filled */
+    int *request_of; /* [n_replica] index of the replica's proposal in request;
+                        -1: none */
+    double *profile; /* [n_replica][n_profile] */
+    int audited;     /* index of the replica whose proposal is checked next; -1:
+                        none */
+    int audit_after; /* steps until the check */
 } tsr_half;
 
 typedef struct {
