@@ -7,6 +7,7 @@
  * below a threshold. The same draws always give the same groups. Where linkers
  * let domains drift, the groups are parts of one continuous cloud: their number
  * measures the size of the cloud, not the number of structures.
+ *
  * A small-angle curve has no handedness, and cannot distinguish domains of
  * equal outline. So representatives are compared as clouds of beads, both as
  * they are and reflected, by the normalised spatial discrepancy (Kozin &

@@ -10,6 +10,7 @@
  * that of the excluded volume, cancel: log Z refers to the normalised prior.
  * log Z compares models of the same data: numbers of states, flexible residues,
  * noise models.
+ *
  * Scale and background have flat priors. Integrated out, they add the same
  * constant to all models of the same data. If they are sampled instead, the
  * path does not start at a proper prior, and log Z is not defined. */

@@ -66,8 +66,8 @@ static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                      slowest == NULL ? NULL : slowest->name);
 }
 
-/* chi2 of the first conformation. With a single curve as data, all other
- * parameters are at their best values. */
+/* chi2 of the first conformation. For a single curve the other parameters are
+ * fitted, otherwise they have their start values. */
 static double start_chi2(const tsr_session *s)
 {
     const tsr_likelihood *l = s->setup->data.likelihood;

@@ -7,15 +7,13 @@
  *
  *   gaussian   a point with as many electrons as the element, as in molmap of
  *              Chimera and in EMAN, where sigma / R is 0.225
- *   radius     height 1 for every atom and a width in proportion to a radius (H
- *              1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom), as
- * in
- *              VMD (Stone et al. 2014, Faraday Discuss. 169:265); sigma / R is
- *              that of carbon, 0.30 there
+ *   radius     height 1 for every atom and a width in proportion to a radius
+ *              (H 1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom),
+ *              as in VMD (Stone et al. 2014, Faraday Discuss. 169:265);
+ *              sigma / R is that of carbon, 0.30 there
  *   electron   the electrostatic potential that scatters electrons: five
  *              Gaussians an element (International Tables C, table 4.3.2.2;
- * Peng
- *              et al. 1996), each of them blurred */
+ *              Peng et al. 1996), each of them blurred */
 #ifndef TSR_MAPS_DENSITY_H
 #define TSR_MAPS_DENSITY_H
 
@@ -43,9 +41,8 @@ typedef struct {
     double resolution_ang, sigma_over_r;
     int n;
     tsr_gaussian gaussian[TSR_MOST_GAUSSIANS];
-    int first[TSR_MOST_ELEMENTS],
-        count[TSR_MOST_ELEMENTS]; /* range of an element's
-                                     Gaussians */
+    /* Index of an element's first Gaussian, and their number. */
+    int first[TSR_MOST_ELEMENTS], count[TSR_MOST_ELEMENTS];
 } tsr_blur_table;
 
 /* "gaussian", "radius", "electron". */
@@ -65,6 +62,7 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
  *
  * The density of models on the grid of a map, and the sums that correlations
  * are computed from.
+ *
  * Two engines give the same numbers: a slow one in double precision on the host
  * (tsr_density_reference_new), the standard of the tests, and one for OpenCL
  * devices (maps/map_sum.h). An engine holds one map. One call compares many

@@ -130,6 +130,7 @@ static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
  * A map convolved with a Gaussian, to be evaluated at any position: G(x) =
  * sum_v g(x - v) E(v) over the voxels v, where g is a normal density in units
  * of voxels and E is the map minus its mean.
+ *
  * The overlap of a model with a map is then one evaluation for each body, and
  * no grid is needed while a model moves. The map is blurred by closely spaced
  * variances; values between them are interpolated. */

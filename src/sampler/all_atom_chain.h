@@ -15,6 +15,7 @@
  * joint density P(X0) L_a(X0) P(X1) L_c(X1)^beta invariant however bad the
  * coarse model is. A bad coarse model only makes exchanges rare. Each draw
  * costs one all-atom curve per state.
+ *
  * Sources: replica exchange between models: Lyman, Ytreberg & Zuckerman 2006,
  * Phys. Rev. Lett. 96, 028105; k coarse steps before one exact test: Christen &
  * Fox 2005, J. Comput. Graph. Stat. 14, 795. */

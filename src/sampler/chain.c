@@ -440,6 +440,7 @@ double tsr_chain_chi2(const tsr_chain *chain)
 /* ---- checks of the engine ----
  *
  * Checks of the engine's sums during a run.
+ *
  * A device can be wrong without an error. The profile that accepted updates
  * accumulated is compared with a fresh sum, and now and then one proposal with
  * a sum in double precision. A difference that rounding cannot explain stops
@@ -511,6 +512,7 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
 /* ---- parameters ----
  *
  * One Metropolis-Hastings step on each block of parameters.
+ *
  * The scope of a block decides what is recomputed (core/parameter.h). The
  * partial profiles of the states do not change, so the engine is not called. */
 
@@ -680,6 +682,7 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
  *
  * A Metropolis-Hastings step on the structures, in two halves: propose, so that
  * the engine can compute the profile, and decide, once the profile is there.
+ *
  * A proposal that the prior forbids is rejected in the first half and never
  * reaches the engine. The acceptance probability is that of the joint step in
  * structure and in those parameters that their terms draw together with it. */
@@ -872,6 +875,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
 /* ---- the checkpoint ----
  *
  * A chain saved, restored, and recomputed from its conformations.
+ *
  * Only what cannot be computed is saved: conformations, parameters, adapted
  * step sizes, the random stream. The rest is recomputed at the same steps
  * whether a run was interrupted or not, so that both continue with equal

@@ -4,6 +4,7 @@
  * evaluates the proposals of one half, the host decides and proposes for the
  * other. The draws of a chain depend on seed, configuration and kind of device,
  * not on the number of threads or devices.
+ *
  * With several temperatures a chain is a ladder of replicas (ladder.h), all in
  * one half, and the replica at temperature 1 is stored. In the first part of
  * warm-up the likelihood is raised slowly (annealing), so that a start that
