@@ -1,5 +1,6 @@
-/* How many draws it takes follows from what is farthest from its aim, and the
- * time from the draws so far. */
+/* How to continue a run. The number of draws follows from the variable that is
+ * farthest from the convergence criterion, the time from the draws made so
+ * far. */
 #include "answer/advice.h"
 
 #include "core/text.h"
@@ -28,9 +29,10 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
     return tsr_allocated(a->command, err);
 }
 
-/* What the run was asked for may do, and may be all that it takes. */
-static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
-                               tsr_err *err)
+/* If the run was stopped before all draws that it was asked for, and these
+ * suffice, plain `resume` makes them. */
+static tsr_status resume_unfinished(const tsr_past_run *run, tsr_advice *a,
+                                    tsr_err *err)
 {
     if (run->progress.is_finished || run->asked <= run->n_draw ||
         a->draws > run->asked)
@@ -63,7 +65,7 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
     advice->seconds = (double)(advice->draws - run->n_draw) *
                       progress->seconds /
                       fmax((double)(run->n_draw + progress->warmup), 1.0);
-    return finish_first(run, advice, err);
+    return resume_unfinished(run, advice, err);
 }
 
 const char *tsr_advice_time(double seconds, char text[32])

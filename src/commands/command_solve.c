@@ -130,7 +130,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
             tsr_text_file_name(saxs->path), f->reduced_chi2,
             tsr_cormap_text(", CorMap p ", f->cormap_p, cormap),
-            tsr_verdict_why(f->reduced_chi2, f->cormap_p, f->noise),
+            tsr_verdict_fit_clause(f->reduced_chi2, f->cormap_p, f->noise),
             strcmp(s->bodies, "atoms") == 0
                 ? "all atoms"
                 : "two bodies a residue, as atoms are missing",
@@ -313,7 +313,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
         print_table(s, out);
         fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
                 s->runs->run[s->chosen].directory);
-        tsr_verdict_say(verdict_of(s, s->chosen), &words);
+        tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
     }
     if (!s->is_finished) {

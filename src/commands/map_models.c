@@ -184,7 +184,7 @@ static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
     tsr_pool_array(&d->pool, d->order, room);
     tsr_pool_array(&d->pool, d->model, tsr_frames_atoms(d->frames)->n_atom);
     TSR_TRY(tsr_pool_check(&d->pool, err));
-    out->n = tsr_frames_spread(d->frames, (int)room, d->at, d->draw, &n_draw);
+    out->n = tsr_frames_select(d->frames, (int)room, d->at, d->draw, &n_draw);
     tsr_pool_array(pool, out->xyz, (size_t)out->n * (size_t)list->n_atom);
     tsr_pool_array(pool, out->start, list->n_atom);
     tsr_pool_array(pool, out->draw, out->n);

@@ -638,14 +638,14 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
     const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
-        .walks = tsr_surrogate_walks(&run),
+        .uses_surrogate = tsr_surrogate_walks(&run),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .capacity = gpu ? system_capacity(s) : 0.0,
         .least_beta = l != NULL ? tsr_likelihood_least_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status =
-        tsr_sampler_settle(&config->sampler, &problem, err);
+        tsr_sampler_resolve_auto(&config->sampler, &problem, err);
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);
     s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
@@ -716,7 +716,7 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
                      s->n_thread);
         s->n_thread = v->n;
     }
-    s->target.n_share = v->n;
-    s->target.share = v->group;
+    s->target.n_engine = v->n;
+    s->target.engines = v->group;
     return TSR_OK;
 }

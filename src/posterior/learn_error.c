@@ -128,7 +128,7 @@ tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
 {
     tsr_target prior = *target;
     prior.likelihood = NULL;
-    prior.n_share = prior.n_group = 0;
+    prior.n_engine = prior.n_group = 0;
     prior.n_temp = 1;
     prior.n_state = n_state;
     return prior;

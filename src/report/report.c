@@ -251,7 +251,7 @@ static tsr_status put_sentences(const tsr_report *r, tsr_err *err)
          text_of(r->options->solved, "verdict", k, "", sizeof text, text); k++)
         tsr_page_paragraph(r->page, "answer", "", text);
     if (r->options->verdict != NULL) {
-        tsr_verdict_say(r->options->verdict, &words);
+        tsr_verdict_write(r->options->verdict, &words);
         said = tsr_words_end(&words);
         TSR_TRY(tsr_allocated(said, err));
     }

@@ -1002,7 +1002,7 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
 static long warmup_draws(const tsr_session *s)
 {
     const long n = tsr_session_warmup(s->config);
-    const long part = tsr_target_turns_much(&s->setup->target) ? 8 : 2;
+    const long part = tsr_target_has_global_moves(&s->setup->target) ? 8 : 2;
     return tsr_sampler_population(s->sampler).n_level > 0
                ? (n + part - 1) / part
                : n;
@@ -1134,7 +1134,7 @@ static void log_population(const tsr_session *s, double seconds)
         return;
     }
     const double log_z =
-        tsr_evidence_of_groups(t->n_group, t->group_log_z, &error);
+        tsr_evidence_pool_groups(t->n_group, t->group_log_z, &error);
     tsr_info(s->log,
              "%d groups of chains came from the prior in %d levels of some %ld "
              "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
@@ -1148,7 +1148,7 @@ static void log_population(const tsr_session *s, double seconds)
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
     /* may take as long as warm-up */
-    const int walks = tsr_target_turns_much(&s->setup->target),
+    const int walks = tsr_target_has_global_moves(&s->setup->target),
               levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
     const double before = tsr_clock_s(), share = 0.4; /* of

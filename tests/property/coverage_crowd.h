@@ -203,7 +203,7 @@ static void heat(crowd *c, double beta)
 {
     c->beta = beta;
     for (int k = 0; k < c->n; k++)
-        tsr_chain_heat(c->chain[k], beta);
+        tsr_chain_set_beta(c->chain[k], beta);
     for (long i = 0; i < c->x->n_stage; i++)
         step_all(c, 1);
 }

@@ -336,7 +336,7 @@ static void populations_are_of_the_posterior(void **state)
     }
     assert_true(fabs(plain[DISTANCE] - mean[1][DISTANCE]) >
                 8.0 * hypot(error[0][DISTANCE], error[1][DISTANCE]));
-    double made = tsr_evidence_of_groups(N_GROUP, log_z, &sd);
+    double made = tsr_evidence_pool_groups(N_GROUP, log_z, &sd);
     print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f, %d levels\n",
                   made, sd, exact[0], exact[1],
                   tsr_sampler_population(run.sampler).n_level);

@@ -149,7 +149,7 @@ static void others_are_nearer(void **state)
     const size_t n_q = (size_t)l->grid.n_q;
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
-    prior.n_share = 0;
+    prior.n_engine = 0;
     must(tsr_chain_new(&prior, 9, &chain, &err), &err);
     must(
         tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err),

@@ -423,7 +423,7 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
              &err);
     } else {
         target.likelihood = NULL;
-        target.n_share = 0;
+        target.n_engine = 0;
     }
     must(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);

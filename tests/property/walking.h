@@ -114,7 +114,7 @@ static inline walking_chain start_chain(const walking *w, double beta)
     posterior_must(tsr_batch_new(s->share.engine, 1, &c.batch, &err), &err);
     posterior_must(tsr_chain_new(&s->target, 0, &c.chain, &err), &err);
     posterior_must(tsr_chain_start(c.chain, c.batch, &err), &err);
-    tsr_chain_heat(c.chain, beta);
+    tsr_chain_set_beta(c.chain, beta);
     tsr_surrogate_engine *own = s->share.launcher[w->kind];
     posterior_must(own->walker_new(own, 1, &c.walker, &err), &err);
     return c;
