@@ -41,7 +41,7 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
                      void *context);
 
 /* In warm-up: sets the temperatures of n ladders of equal size to their
- * geometric means, so that chains which learnt from few rounds profit from the
+ * geometric means. So ladders that learnt from few rounds profit from the
  * others, and draws of all chains can be pooled. */
 void tsr_ladder_average(tsr_ladder *const *ladder, int n);
 
