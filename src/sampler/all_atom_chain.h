@@ -24,6 +24,7 @@
 
 #include "sampler/chain.h"
 
+/* The all-atom model that draws come from. */
 struct tsr_all_atom_model {
     tsr_target target; /* the ladder's target with the all-atom likelihood and
                           without an engine; its member all_atom points to this

@@ -22,6 +22,7 @@ enum { TSR_MAX_TEMPERATURES = 64 };
 tsr_ladder *tsr_ladder_new(int n, double t_max, uint64_t seed, int number);
 void tsr_ladder_free(tsr_ladder *ladder);
 
+/* Number of temperatures. */
 int tsr_ladder_size(const tsr_ladder *ladder);
 
 /* The replica at temperature k, and 1 / T of temperature k. */

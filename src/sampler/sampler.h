@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* The section `sampler` of the configuration. */
 typedef struct {
     tsr_number_or_word chains; /* auto, or a number */
     long warmup;
@@ -77,8 +78,8 @@ typedef struct {
  *
  * On a CPU every system takes its own time, so there are few chains, and the
  * ladder ends at T = 20. On a GPU a system is cheap if a launch has many, so
- * the ladder reaches the prior. There are as many chains as memory allows,
- * until each half of a thread submits 64 systems at a time. With walks by a
+ * the ladder reaches the prior. The number of chains is such that each half of
+ * a thread submits 64 systems at a time, if memory allows. With walks by a
  * surrogate, one launch holds the walks of all threads, and 256 replicas
  * suffice. A run whose number of draws is auto ends when the chains have
  * converged, or at a limit that bounds the size of the files.
@@ -92,6 +93,7 @@ tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
                                     const tsr_sampler_problem *problem,
                                     tsr_err *err);
 
+/* Fields of tsr_sampler_options. */
 extern const tsr_field tsr_sampler_fields[];
 
 typedef struct tsr_sampler tsr_sampler;
@@ -158,6 +160,7 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
  * TSR_E_NOMEM. */
 tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err);
 
+/* Number of worker threads. */
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 
 /* The replica of a chain that is at temperature 1. */
@@ -244,6 +247,7 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
                                              const tsr_progress *progress),
                                 void *context, tsr_err *err);
 
+/* Summary of the pass that was made. */
 tsr_population tsr_sampler_population(const tsr_sampler *sampler);
 
 /* ---- internals, for src/sampler and tests alone ---- */
@@ -269,6 +273,7 @@ typedef struct {
     int audit_after; /* steps until the check */
 } tsr_half;
 
+/* A thread and its two halves. */
 typedef struct {
     tsr_sampler *sampler;
     pthread_t thread;
@@ -286,6 +291,7 @@ typedef struct {
     tsr_sampler_times times;
 } tsr_worker;
 
+/* Chains, workers, and the call that they carry out. */
 struct tsr_sampler {
     tsr_pool pool;
     const tsr_target *target;
