@@ -23,9 +23,9 @@ typedef struct {
                          trajectory; NULL: models of a file */
     int *chain;       /* [n] chain of a run; else NULL */
     /* For a run only; else NULL: */
-    int *of_draw;       /* [n] number of the draw, from 0, ascending; equal for
-                           the states of one draw */
-    double *weight;     /* [n] weight of the state in its draw */
+    int *of_draw;   /* [n] index among the stored draws, ascending; equal for
+                       the states of one draw */
+    double *weight; /* [n] weight of the state in its draw */
     double (*start)[3]; /* [n_atom] the run's start */
 } tsr_map_models;
 
