@@ -53,7 +53,7 @@ tsr_status tsr_engine_spec_check(const tsr_engine_spec *spec, tsr_err *err)
         if (spec->unit[i] < -1 || spec->unit[i] >= spec->n_body)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "engine: body %d is of unit %d", i, spec->unit[i]);
-    const tsr_engine_inside *in = spec->inside;
+    const tsr_unit_particles *in = spec->unit_particles;
     for (int i = 0; in != NULL && i < in->n; i++)
         if (spec->unit == NULL || in->unit[i] < 0 ||
             in->unit[i] >= spec->n_body || in->type[i] < 0 ||
@@ -84,8 +84,10 @@ static void factor_sums(const tsr_engine_spec *spec, int comp, int k,
         *size += fabs(f);
         *square += f * f;
     }
-    for (int i = 0; spec->inside != NULL && i < spec->inside->n; i++) {
-        double f = *tsr_engine_factor(spec, comp, spec->inside->type[i], k);
+    for (int i = 0; spec->unit_particles != NULL && i < spec->unit_particles->n;
+         i++) {
+        double f =
+            *tsr_engine_factor(spec, comp, spec->unit_particles->type[i], k);
         *size += fabs(f);
         *square += f * f;
     }
@@ -108,8 +110,8 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
             }
 }
 
-int tsr_engine_differs(const tsr_engine *engine, const double *profile,
-                       const double *right, double *allowed)
+int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
+                                const double *right, double *allowed)
 {
     const double promise = 1e-5;
     double most = 1.0;
@@ -138,7 +140,7 @@ static tsr_status open_engine(const tsr_engine_type *type, tsr_engine head,
     e->type = type;
     tsr_pool_array(&e->pool, e->rounding, tsr_engine_n_profile(e));
     tsr_pool_array(&e->pool, e->state, e->n_system);
-    return tsr_engine_made(out, tsr_pool_check(&e->pool, err));
+    return tsr_engine_finish(out, tsr_pool_check(&e->pool, err));
 }
 
 tsr_status tsr_engine_open(const tsr_engine_type *type,
@@ -147,7 +149,7 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
 {
     *out = NULL;
     TSR_TRY(tsr_engine_spec_check(spec, err));
-    if (spec->inside != NULL && !type->takes_particles)
+    if (spec->unit_particles != NULL && !type->has_unit_particles)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "engine: particles within rigid units are for plane "
                         "waves alone");
@@ -173,7 +175,7 @@ void tsr_engine_free(tsr_engine *engine)
     free(engine);
 }
 
-tsr_status tsr_engine_made(tsr_engine **engine, tsr_status status)
+tsr_status tsr_engine_finish(tsr_engine **engine, tsr_status status)
 {
     if (status == TSR_OK)
         return TSR_OK;
@@ -391,7 +393,7 @@ tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
     return TSR_OK;
 }
 
-double tsr_engine_ball(int n, const double (*xyz)[3], double centre[3])
+double tsr_engine_bounding_ball(int n, const double (*xyz)[3], double centre[3])
 {
     double low[3], high[3], most2 = 0.0;
     tsr_vec3_copy(low, xyz[0]);
@@ -571,10 +573,10 @@ static tsr_engine add_up(int n, tsr_engine *const *part)
         sum.n_pair += part[i]->n_pair;
         sum.system_bytes += part[i]->system_bytes;
         sum.shared_bytes += part[i]->shared_bytes;
-        if (part[i]->most_systems > 0.0)
-            share += 1.0 / part[i]->most_systems;
+        if (part[i]->max_systems > 0.0)
+            share += 1.0 / part[i]->max_systems;
     }
-    sum.most_systems = share > 0.0 ? floor(1.0 / share) : 0.0;
+    sum.max_systems = share > 0.0 ? floor(1.0 / share) : 0.0;
     return sum;
 }
 
@@ -599,7 +601,7 @@ tsr_status tsr_engine_join(int n, tsr_engine **part, tsr_engine **out,
     joint_engine *e = (joint_engine *)*out;
     tsr_pool_array(&e->base.pool, e->part, n);
     if (e->part == NULL)
-        return tsr_engine_made(out, tsr_no_memory(err));
+        return tsr_engine_finish(out, tsr_no_memory(err));
     memcpy(e->part, part, (size_t)n * sizeof(*part));
     e->n = n;
     double *to = e->base.rounding;

@@ -36,20 +36,20 @@ typedef struct {
                         their distances, which are those of `rigid`,
                         for ever; -1: of none. NULL: nobody does */
     const double (*rigid)[3]; /* [n_body] Angstrom; NULL where unit is */
-    const struct tsr_engine_inside *inside; /* what scatters in these units
-                                               instead of their bodies, whose
-                                               factors are 0 then; NULL: they
-                                               do. Plane waves alone */
+    const struct tsr_unit_particles *unit_particles; /* what scatters in these
+                                               units instead of their bodies,
+                                               whose factors are 0 then; NULL:
+                                               they do. Plane waves alone */
 } tsr_engine_spec;
 
 /* Particles of rigid units, where the bodies of `rigid` are. No one is farther
  * from the others than d_bound_ang. */
-typedef struct tsr_engine_inside {
+typedef struct tsr_unit_particles {
     int n;
     const double (*xyz)[3]; /* [n] Angstrom */
     const int *type;        /* [n] of the spec */
     const int *unit;        /* [n] */
-} tsr_engine_inside;
+} tsr_unit_particles;
 
 static inline int tsr_engine_n_comp(const tsr_engine_spec *spec)
 {
@@ -88,7 +88,7 @@ typedef struct {
     const char *name; /* "reference", "page-tile SIMT", ... */
     const char *doc;
     size_t size, batch_size; /* of its structs around the two below */
-    int takes_particles;     /* within rigid units */
+    int has_unit_particles;  /* within rigid units */
 
     /* Release what is not of the pool, also of what was not made completely.
      * NULL: there is nothing. */
@@ -125,7 +125,7 @@ struct tsr_engine {
     double dq_inv_ang, d_bound_ang;
     double *rounding;                  /* [n_pair][n_q] tsr_engine_rounding */
     double system_bytes, shared_bytes; /* on the device; of each system, else */
-    double most_systems;   /* that the device has room for; 0: not told */
+    double max_systems;    /* that the device has room for; 0: not told */
     char description[768]; /* device, driver, kernel, options, source hash */
     struct {
         int is_set, is_pending;
@@ -182,8 +182,8 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
 /* Whether a profile differs from another of the same bodies by more than the
  * rounding of the engine and 1e-5 of I, its promise: the place in [n_pair][n_q]
  * where it does so most, -1 where it does not. allowed out, there. */
-int tsr_engine_differs(const tsr_engine *engine, const double *profile,
-                       const double *right, double *allowed);
+int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
+                                const double *right, double *allowed);
 
 /* A batch holds at most max_proposal proposals in flight. */
 tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,
@@ -227,7 +227,7 @@ tsr_status tsr_engine_open(const tsr_engine_type *type,
 
 /* For engines: ends making one; after an error frees it and sets *engine NULL.
  * Returns status. */
-tsr_status tsr_engine_made(tsr_engine **engine, tsr_status status);
+tsr_status tsr_engine_finish(tsr_engine **engine, tsr_status status);
 
 /* For engines: a position that is not finite is TSR_E_NUMERIC (bodies
  * first..first+n-1 of that system). */
@@ -238,7 +238,8 @@ tsr_status tsr_engine_proposal_check(const tsr_body_proposal *proposal,
 
 /* For engines: the middle of the box about n points, and the square of the
  * largest distance from there. */
-double tsr_engine_ball(int n, const double (*xyz)[3], double centre[3]);
+double tsr_engine_bounding_ball(int n, const double (*xyz)[3],
+                                double centre[3]);
 
 /* For engines: whether all bodies are within the distance that the grid allows
  * for, and a millionth for single precision: TSR_E_RANGE. The prior has the

@@ -273,7 +273,7 @@ tsr_status tsr_engine_reference_new(const tsr_engine_spec *spec,
         factors_fill(e, spec);
         return TSR_OK;
     }
-    return tsr_engine_made(
+    return tsr_engine_finish(
         out, tsr_fail(err, TSR_E_NOMEM,
                       "out of memory for %d systems of %d bodies and %d q",
                       spec->n_system, spec->n_body, spec->n_q));

@@ -197,9 +197,9 @@ static void put(const tsr_debye_sum *s, void *to, size_t at, const double *x,
                 const double *centre, double weight)
 {
     for (int c = 0; c < 4; c++)
-        tsr_cl_put_real(to, 4 * at + (size_t)c,
-                        c < 3 ? x[c] - centre[c] : weight,
-                        s->options.use_double);
+        tsr_cl_store_real(to, 4 * at + (size_t)c,
+                          c < 3 ? x[c] - centre[c] : weight,
+                          s->options.use_double);
 }
 
 /* Tiles of one type each; packed [n_tile * tile + tile][4]: what pads is at the
@@ -458,8 +458,8 @@ tsr_status tsr_debye_sum_run(tsr_debye_sum *sum, const tsr_debye_spec *spec,
                         "apart, which the q grid allows for",
                         s->d_bound);
     tsr_status status = layout_make(s, spec, &l, err);
-    TSR_THEN(status, tsr_cl_did(err, s->cl.device, "clSetKernelArg",
-                                set_arguments(s, &l)));
+    TSR_THEN(status, tsr_cl_status(err, s->cl.device, "clSetKernelArg",
+                                   set_arguments(s, &l)));
     while (status == TSR_OK && at.row < l.n_tile) {
         int n = next_units(s, &l, spec->n_type, &at);
         status = launch(s, n, err);

@@ -52,7 +52,8 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
 
 /* Whether two devices compute the same bits in the same time: of one model,
  * under one driver. */
-int tsr_device_is_alike(const tsr_device_info *a, const tsr_device_info *b);
+int tsr_device_is_same_model(const tsr_device_info *a,
+                             const tsr_device_info *b);
 
 /* Opens it: a context, shared by all engines on it.
  * Errors: TSR_E_DEVICE, naming what there is. */

@@ -32,9 +32,9 @@
  * a table of the unit's amplitude, for the price of some 24 bodies on a
  * processor and 160 on a GPU, whatever their number (scattering/plane_wave.h);
  * smaller units are loose bodies. What a table is of may be other particles
- * than the unit's bodies (spec->inside). So neither the size of the molecule
- * nor that of its domains counts, and components after the first cost little,
- * those that a body lacks nothing. Directions are those of
+ * than the unit's bodies (spec->unit_particles). So neither the size of the
+ * molecule nor that of its domains counts, and components after the first cost
+ * little, those that a body lacks nothing. Directions are those of
  * scattering/plane_wave.h in bands of q, and their number grows with the square
  * of the largest distance; there are several sets of them, of which a system
  * has the smallest that its present size allows for.
@@ -119,10 +119,10 @@ tsr_status tsr_tuning_find(const tsr_device_info *info, int n_body,
 
 /* The same from one table; *found: whether a line fits. `name` is for errors.
  */
-tsr_status tsr_tuning_find_in(const char *table, const char *name,
-                              const tsr_device_info *info, int n_body,
-                              tsr_page_tile_options *options, int *found,
-                              tsr_err *err);
+tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
+                                    const tsr_device_info *info, int n_body,
+                                    tsr_page_tile_options *options, int *found,
+                                    tsr_err *err);
 
 /* A line of the table for molecules of up to n_body bodies (0: of any number),
  * without its end; returns the length, as snprintf. */
@@ -173,21 +173,21 @@ typedef struct {
     uint32_t *moved; /* [n_block][moved_words] of the touched blocks: bodies
                         that moved, a bit each */
     int words, moved_words, n_touched, n_group;
-} tsr_tile_dirt;
+} tsr_dirty_tiles;
 
-void tsr_tile_dirt_make(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        tsr_pool *pool);
+void tsr_dirty_tiles_make(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+                          tsr_pool *pool);
 
 /* Marks what the ranges touch; n_range -1: every body moved, each on its own.
  * Cost: O(ranges + touched blocks). */
-void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        int n_range, const tsr_body_range *range);
+void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+                          int n_range, const tsr_body_range *range);
 
 /* The dirty tiles of a block, those where a distance may have changed: the bits
  * of its partners 32 word to 32 word + 31. */
-static inline uint32_t tsr_tile_dirt_bits(const tsr_tile_dirt *dirt,
-                                          const tsr_tile_shape *shape,
-                                          int block, int word)
+static inline uint32_t tsr_dirty_tiles_bits(const tsr_dirty_tiles *dirt,
+                                            const tsr_tile_shape *shape,
+                                            int block, int word)
 {
     int group = dirt->group[block];
     uint32_t all = dirt->mask[(shape->n_block + 1) * dirt->words + word];
@@ -198,14 +198,14 @@ static inline uint32_t tsr_tile_dirt_bits(const tsr_tile_dirt *dirt,
 }
 
 /* Whether none is: nothing moved, or everything as one. Cost: O(blocks). */
-int tsr_tile_dirt_is_none(const tsr_tile_dirt *dirt,
-                          const tsr_tile_shape *shape);
+int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirt,
+                             const tsr_tile_shape *shape);
 
 /* Which of a tile's two slots is the accepted one, a bit each: select
  * [n_block][words], the same bit for (row, column) and (column, row). Turns
  * round those of the dirty tiles. Cost: O(touched words * blocks). */
-void tsr_tile_dirt_flip(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        uint32_t *select);
+void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirt,
+                          const tsr_tile_shape *shape, uint32_t *select);
 
 /* ---- plane waves ---- */
 

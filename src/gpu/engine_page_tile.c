@@ -32,7 +32,7 @@ typedef struct {
     double origin[3]; /* Angstrom; positions are relative to it */
     double proposed_origin[3];
     int64_t *accepted, *proposed; /* [shape.row] fixed point */
-    tsr_tile_dirt dirt;           /* of the proposal */
+    tsr_dirty_tiles dirt;         /* of the proposal */
     int *order; /* [n_block] touched blocks; first n_full with full sums,
                    then those whose tiles with others take differences */
     int n_full;
@@ -156,10 +156,10 @@ static int read_line(const char *line, char kind[6], int *n_body,
            o->difference != 0;
 }
 
-tsr_status tsr_tuning_find_in(const char *table, const char *name,
-                              const tsr_device_info *info, int n_body,
-                              tsr_page_tile_options *options, int *found,
-                              tsr_err *err)
+tsr_status tsr_tuning_find_in_table(const char *table, const char *name,
+                                    const tsr_device_info *info, int n_body,
+                                    tsr_page_tile_options *options, int *found,
+                                    tsr_err *err)
 {
     *found = 0;
     for (int number = 1; *table != '\0'; number++) {
@@ -201,8 +201,9 @@ static tsr_status find_in_source(const char *source, const char *path,
     size_t size = 0;
     tsr_status status =
         tsr_program_text(source, path, &owned, &text, &size, err);
-    TSR_THEN(status, tsr_tuning_find_in(text, path != NULL ? path : source,
-                                        info, n_body, options, found, err));
+    TSR_THEN(status,
+             tsr_tuning_find_in_table(text, path != NULL ? path : source, info,
+                                      n_body, options, found, err));
     free(owned);
     return status;
 }
@@ -301,12 +302,12 @@ tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
     return s;
 }
 
-void tsr_tile_dirt_make(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        tsr_pool *pool)
+void tsr_dirty_tiles_make(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+                          tsr_pool *pool)
 {
     const size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
-    *dirt = (tsr_tile_dirt){.words = (int)words,
-                            .moved_words = (shape->tile + 31) / 32};
+    *dirt = (tsr_dirty_tiles){.words = (int)words,
+                              .moved_words = (shape->tile + 31) / 32};
     tsr_pool_array(pool, dirt->group, n);
     tsr_pool_array(pool, dirt->covered, n);
     tsr_pool_array(pool, dirt->touched, n);
@@ -319,7 +320,7 @@ void tsr_tile_dirt_make(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
 
 /* The number here of a rigid group. Beyond what a number may hold the blocks
  * count as mixed, which is right too: their tiles are computed. */
-static int number_group(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+static int number_group(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
                         int name)
 {
     if (name <= 0)
@@ -334,7 +335,7 @@ static int number_group(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
 }
 
 /* Bits from..to-1 of a block's bodies. */
-static void mark_moved(tsr_tile_dirt *dirt, int block, int from, int to)
+static void mark_moved(tsr_dirty_tiles *dirt, int block, int from, int to)
 {
     uint32_t *word = dirt->moved + block * dirt->moved_words;
     for (int w = from / 32; w * 32 < to; w++) {
@@ -345,7 +346,7 @@ static void mark_moved(tsr_tile_dirt *dirt, int block, int from, int to)
 }
 
 /* From block `near` on, where the range before ended; returns its own last. */
-static int mark_range(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
+static int mark_range(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
                       const tsr_body_range *range, int near)
 {
     int end = range->first + range->count, b = near;
@@ -378,8 +379,8 @@ static void set_bit(uint32_t *mask, int block)
     mask[b / 32] |= UINT32_C(1) << b % 32;
 }
 
-void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        int n_range, const tsr_body_range *range)
+void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+                          int n_range, const tsr_body_range *range)
 {
     const tsr_body_range all = {.count = shape->n_body};
     if (n_range < 0) {
@@ -405,8 +406,8 @@ void tsr_tile_dirt_mark(tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
     }
 }
 
-int tsr_tile_dirt_is_none(const tsr_tile_dirt *dirt,
-                          const tsr_tile_shape *shape)
+int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirt,
+                             const tsr_tile_shape *shape)
 {
     if (dirt->n_group != 1 || dirt->n_touched < shape->n_block)
         return dirt->n_touched == 0;
@@ -416,8 +417,8 @@ int tsr_tile_dirt_is_none(const tsr_tile_dirt *dirt,
     return 1;
 }
 
-void tsr_tile_dirt_flip(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
-                        uint32_t *select)
+void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirt,
+                          const tsr_tile_shape *shape, uint32_t *select)
 {
     const int words = dirt->words;
     if (dirt->n_touched == 0)
@@ -431,7 +432,7 @@ void tsr_tile_dirt_flip(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape,
                 select[w] ^= dirt->mask[w];
         else
             for (int w = 0; w < words; w++)
-                select[w] ^= tsr_tile_dirt_bits(dirt, shape, b, w);
+                select[w] ^= tsr_dirty_tiles_bits(dirt, shape, b, w);
 }
 
 /* ---- a system ---- */
@@ -464,7 +465,7 @@ static void make_system(tile_engine *e, tile_system *s)
     tsr_pool_array(pool, s->age, n_block);
     tsr_pool_array(pool, s->accepted, e->shape.row);
     tsr_pool_array(pool, s->proposed, e->shape.row);
-    tsr_tile_dirt_make(&s->dirt, &e->shape, pool);
+    tsr_dirty_tiles_make(&s->dirt, &e->shape, pool);
     for (size_t b = 0; b < n_block && !pool->failed; b++)
         s->entry[b] = (uint32_t)b;
 }
@@ -484,9 +485,9 @@ TSR_INLINE double put_bodies(void *restrict out, int is_double, size_t tile,
     double most2 = 0.0, all = 0.0;
     for (size_t i = 0; i < (size_t)n; i++) {
         double x = xyz[i][0] - ox, y = xyz[i][1] - oy, z = xyz[i][2] - oz;
-        tsr_cl_put_real(out, lane + i, x, is_double);
-        tsr_cl_put_real(out, tile + lane + i, y, is_double);
-        tsr_cl_put_real(out, 2 * tile + lane + i, z, is_double);
+        tsr_cl_store_real(out, lane + i, x, is_double);
+        tsr_cl_store_real(out, tile + lane + i, y, is_double);
+        tsr_cl_store_real(out, 2 * tile + lane + i, z, is_double);
         x -= cx, y -= cy, z -= cz;
         double r2 = x * x + y * y + z * z;
         all += r2;
@@ -559,7 +560,7 @@ static tsr_status stage_all(const tile_engine *e, int system,
     }
     TSR_TRY(near_check(s, system, 0, n, all, err));
     double sum = 0.0;
-    tsr_tile_dirt_mark(&s->dirt, &e->shape, -1, NULL);
+    tsr_dirty_tiles_mark(&s->dirt, &e->shape, -1, NULL);
     put_range(e, s, 0, n, all, 0, &sum);
     return TSR_OK;
 }
@@ -575,7 +576,7 @@ static tsr_status stage_ranges(const tile_engine *e,
     double sum = 0.0;
     tsr_vec3_copy(s->proposed_origin, s->origin);
     tsr_vec3_copy(x->centre, s->extent.centre);
-    tsr_tile_dirt_mark(&s->dirt, &e->shape, n_range, range);
+    tsr_dirty_tiles_mark(&s->dirt, &e->shape, n_range, range);
     for (int t = 0; t < s->dirt.n_touched; t++) {
         int b = s->dirt.touched[t], slot = slot_of(s, b);
         if (s->dirt.covered[b] < tsr_tile_block_size(&e->shape, b))
@@ -626,7 +627,7 @@ static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
     gather(e, s);
     const double(*xyz)[3] = (const double(*)[3])s->xyz;
     TSR_TRY(tsr_engine_extent_check(&e->base, system, xyz, err));
-    x->most2 = tsr_engine_ball(e->shape.n_body, xyz, x->centre);
+    x->most2 = tsr_engine_bounding_ball(e->shape.n_body, xyz, x->centre);
     return TSR_OK;
 }
 
@@ -682,7 +683,7 @@ static size_t count_tiles(const tile_engine *e, const tile_system *s,
     size_t touched = (size_t)s->dirt.n_touched;
     *changes = 0;
     /* A molecule that turns as a whole keeps every distance. */
-    if (tsr_tile_dirt_is_none(&s->dirt, &e->shape))
+    if (tsr_dirty_tiles_is_empty(&s->dirt, &e->shape))
         return 0;
     *changes = (touched - full) * (n_block - touched);
     return triangle(n_block) - triangle(n_block - full) +
@@ -702,7 +703,7 @@ static void tile_accept(tsr_engine *engine, int system)
         else if (s->dirt.group[block] == TSR_BLOCK_MIXED)
             s->age[block] = 0;
     }
-    tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);
+    tsr_dirty_tiles_flip(&s->dirt, &e->shape, s->select);
     s->extent = s->proposed_extent;
     int64_t *accepted = s->proposed;
     s->proposed = s->accepted;
@@ -985,7 +986,7 @@ static void fill_launch(const tile_engine *e, tile_batch *b,
 static void forget_kernels(tile_batch *b)
 {
     for (int i = 0; i < b->n_kernel_done; i++)
-        tsr_cl_forget(&b->kernel_done[i]);
+        tsr_cl_release_event(&b->kernel_done[i]);
     b->n_kernel_done = 0;
 }
 
@@ -997,7 +998,7 @@ static cl_int send_input(tile_batch *b, size_t from, size_t end, int is_beside)
     if (engine_of(b)->options.transfer != TSR_TRANSFER_COPY)
         return CL_SUCCESS;
     is_beside = is_beside && b->loader != NULL;
-    tsr_cl_forget(&b->loaded);
+    tsr_cl_release_event(&b->loaded);
     const cl_int code = clEnqueueWriteBuffer(
         is_beside ? b->loader : b->queue, b->exchange, CL_FALSE, at, bytes,
         b->host + at, 0, NULL, is_beside ? &b->loaded : NULL);
@@ -1021,8 +1022,8 @@ static tsr_status drain(tile_batch *b, const char *call, cl_int code,
                         tsr_err *err)
 {
     tsr_cl_finish(&b->cl);
-    tsr_cl_forget(&b->loaded);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->loaded);
+    tsr_cl_release_event(&b->done);
     return tsr_cl_fail(err, b->cl.device, call, code);
 }
 
@@ -1054,7 +1055,7 @@ static cl_int enqueue_kernel(const tile_engine *e, tile_batch *b,
     cl_int code = clEnqueueNDRangeKernel(
         b->queue, b->kernel, 2, NULL, global, local, b->loaded != NULL,
         b->loaded != NULL ? &b->loaded : NULL, ends || timed ? &event : NULL);
-    tsr_cl_forget(&b->loaded);
+    tsr_cl_release_event(&b->loaded);
     if (code != CL_SUCCESS)
         return code;
     if (timed)
@@ -1138,7 +1139,7 @@ static tsr_status tile_wait(tsr_batch *base, double *profile, tsr_err *err)
     const size_t row_size = (size_t)e->shape.row;
     const cl_int code =
         b->done != NULL ? clWaitForEvents(1, &b->done) : CL_SUCCESS;
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
     if (code != CL_SUCCESS)
         return drain(b, "clWaitForEvents", code, err);
     const void *results = b->host;
@@ -1167,7 +1168,7 @@ static void tile_cancel(tsr_batch *base)
 {
     tile_batch *b = (tile_batch *)base;
     tsr_cl_finish(&b->cl);
-    tsr_cl_forget(&b->loaded);
+    tsr_cl_release_event(&b->loaded);
 }
 
 double tsr_page_tile_device_us(const tsr_batch *base)
@@ -1225,8 +1226,8 @@ static cl_int probe_round(tile_batch *b, cl_kernel kernel, size_t units,
         code = ask_results(b, out_at, units, &done);
     if (code == CL_SUCCESS)
         code = clWaitForEvents(1, done != NULL ? &done : &kernel_done);
-    tsr_cl_forget(&done);
-    tsr_cl_forget(&kernel_done);
+    tsr_cl_release_event(&done);
+    tsr_cl_release_event(&kernel_done);
     if (code != CL_SUCCESS)
         return code;
     for (size_t i = 0; i < words; i++)
@@ -1288,8 +1289,8 @@ static tsr_status make_exchange(tile_batch *b, tsr_err *err)
     b->host =
         tsr_cl_pinned(&b->cl, b->queue, bytes, copies ? NULL : &b->exchange);
     TSR_TRY(tsr_cl_check(&b->cl, err));
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg",
-                       set_constant_arguments(e, b)));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clSetKernelArg",
+                          set_constant_arguments(e, b)));
     return probe(b, err);
 }
 
@@ -1330,8 +1331,8 @@ static void tile_batch_close(tsr_batch *base)
 {
     tile_batch *b = (tile_batch *)base;
     tsr_cl_clear(&b->cl);
-    tsr_cl_forget(&b->loaded);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->loaded);
+    tsr_cl_release_event(&b->done);
     forget_kernels(b);
 }
 
@@ -1426,7 +1427,7 @@ static uint64_t memory_limit(const tile_engine *e)
 }
 
 /* Systems that there is room for: all tiles are in one buffer. */
-static uint64_t most_systems(const tile_engine *e)
+static uint64_t max_systems(const tile_engine *e)
 {
     const uint64_t tiles = 2 * (uint64_t)e->shape.n_tile;
     const uint64_t most = memory_limit(e), shared = shared_bytes(e);
@@ -1446,7 +1447,7 @@ double tsr_page_tile_capacity(const tsr_engine_spec *spec,
                               NULL) != TSR_OK)
         return 0.0;
     describe_shape(&e, spec, device);
-    return (double)most_systems(&e);
+    return (double)max_systems(&e);
 }
 
 static tsr_status fits(const tile_engine *e, tsr_err *err)
@@ -1459,7 +1460,7 @@ static tsr_status fits(const tile_engine *e, tsr_err *err)
                         "most %d are possible",
                         e->shape.n_body, e->shape.n_block, e->shape.tile,
                         MAX_BLOCKS);
-    if ((uint64_t)e->base.n_system > most_systems(e))
+    if ((uint64_t)e->base.n_system > max_systems(e))
         return tsr_fail(
             err, TSR_E_DEVICE,
             "%s: %d systems of %d bodies and %d q do not fit: each takes %.2f "
@@ -1469,7 +1470,7 @@ static tsr_status fits(const tile_engine *e, tsr_err *err)
             info->name, e->base.n_system, e->shape.n_body, e->shape.n_q,
             (double)system_bytes(e) * mib, (double)memory_limit(e) * mib,
             (double)info->max_alloc_bytes * mib,
-            (unsigned long long)most_systems(e));
+            (unsigned long long)max_systems(e));
     if (e->options.variant == TSR_PAGE_TILE_SIMT) {
         uint64_t local = local_bytes(e);
         int items = e->shape.tile * e->options.parts;
@@ -1559,8 +1560,8 @@ static void pack_form_factors(const tile_engine *e, const tsr_engine_spec *spec,
             for (int k = 1; k < e->shape.n_q; k++) {
                 double value = *tsr_engine_factor(spec, c, spec->type[i], k) /
                                sqrt(k * e->base.dq_inv_ang);
-                tsr_cl_put_real(packed, factor_place(e, c, i, k - 1), value,
-                                e->options.use_double);
+                tsr_cl_store_real(packed, factor_place(e, c, i, k - 1), value,
+                                  e->options.use_double);
             }
 }
 
@@ -1699,7 +1700,7 @@ static tsr_status make(tile_engine *e, const tsr_engine_spec *spec,
     tsr_pool *pool = &e->base.pool;
     e->base.system_bytes = (double)system_bytes(e);
     e->base.shared_bytes = (double)shared_bytes(e);
-    e->base.most_systems = (double)most_systems(e);
+    e->base.max_systems = (double)max_systems(e);
     TSR_TRY(fits(e, err));
     tsr_pool_array(pool, e->constant, tsr_engine_n_profile(&e->base));
     tsr_pool_array(pool, e->system, spec->n_system);
@@ -1735,5 +1736,5 @@ tsr_status tsr_engine_page_tile_new(const tsr_engine_spec *spec,
     tile_engine *e = (tile_engine *)*out;
     e->options = o;
     describe_shape(e, spec, device);
-    return tsr_engine_made(out, make(e, spec, err));
+    return tsr_engine_finish(out, make(e, spec, err));
 }

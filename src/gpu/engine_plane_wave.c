@@ -123,11 +123,12 @@ static int find_frame(const wave_unit *unit, const double (*xyz)[3],
 }
 
 /* What scatters in units: particles inside of them, or else their bodies. */
-static tsr_engine_inside scatterers(const tsr_engine_spec *spec)
+static tsr_unit_particles scatterers(const tsr_engine_spec *spec)
 {
-    return spec->inside != NULL ? *spec->inside
-                                : (tsr_engine_inside){spec->n_body, spec->rigid,
-                                                      spec->type, spec->unit};
+    return spec->unit_particles != NULL
+               ? *spec->unit_particles
+               : (tsr_unit_particles){spec->n_body, spec->rigid, spec->type,
+                                      spec->unit};
 }
 
 /* The body of a unit farthest from x, or from the line through x along the
@@ -156,7 +157,7 @@ static int farthest(const tsr_engine_spec *spec, int unit, const double x[3],
  * from there; returns how much that is. */
 static int find_middle(const tsr_engine_spec *spec, wave_unit *u)
 {
-    const tsr_engine_inside in = scatterers(spec);
+    const tsr_unit_particles in = scatterers(spec);
     double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     double high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, most2 = 0.0;
     int n = 0;
@@ -187,7 +188,7 @@ static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
     for (int i = 0; i < spec->n_body; i++)
         to->n += spec->unit[i] == unit;
     const int n_own = find_middle(spec, to);
-    if (n_own == 0 || (spec->inside == NULL && n_own < e->unit_cost))
+    if (n_own == 0 || (spec->unit_particles == NULL && n_own < e->unit_cost))
         return 0;
     to->body[0] = farthest(spec, unit, to->middle, NULL);
     to->body[1] = farthest(spec, unit, x[to->body[0]], NULL);
@@ -207,7 +208,7 @@ static int describe_unit(const wave_engine *e, const tsr_engine_spec *spec,
 /* How far what is inside of units is from the nearest of their bodies. */
 static double find_inside(const tsr_engine_spec *spec)
 {
-    const tsr_engine_inside *in = spec->inside;
+    const tsr_unit_particles *in = spec->unit_particles;
     double most2 = 0.0;
     for (int i = 0; in != NULL && i < in->n; i++) {
         double least2 = HUGE_VAL;
@@ -294,7 +295,7 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
         const int number = describe_unit(e, spec, given, &e->units[e->n_unit])
                                ? e->n_unit++
                                : -1;
-        if (number < 0 && spec->inside != NULL)
+        if (number < 0 && spec->unit_particles != NULL)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "engine: rigid unit %d has particles, and no "
                             "bodies that tell where they are",
@@ -473,9 +474,9 @@ static tsr_status check_extent(const wave_engine *e, int system, tsr_err *err)
         if (!tsr_is_distance_beyond(e->n_rim, rim_of(e, s), room - beyond))
             return TSR_OK;
     }
-    s->proposed_reach =
-        sqrt(tsr_engine_ball(e->base.n_body, then, s->proposed_centre)) +
-        e->inside_ang;
+    s->proposed_reach = sqrt(tsr_engine_bounding_ball(e->base.n_body, then,
+                                                      s->proposed_centre)) +
+                        e->inside_ang;
     if (2.0 * s->proposed_reach > e->base.d_bound_ang)
         TSR_TRY(tsr_engine_extent_check(&e->base, system, then, err));
     s->proposed_span = tsr_largest_distance(e->n_rim, rim_of(e, s)) + beyond;
@@ -731,7 +732,7 @@ static tsr_status launch(wave_batch *b, size_t n, size_t rows, size_t used,
     if (code == CL_SUCCESS)
         return TSR_OK;
     clFinish(b->queue);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
     return tsr_cl_fail(err, e->cl.device, "a launch of plane waves", code);
 }
 
@@ -805,7 +806,7 @@ static cl_int wait_for_results(wave_batch *b)
 {
     const cl_int code =
         b->done != NULL ? clWaitForEvents(1, &b->done) : CL_SUCCESS;
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
     if (code != CL_SUCCESS)
         clFinish(b->queue);
     return code;
@@ -817,7 +818,8 @@ static tsr_status wave_wait(tsr_batch *batch, double *profile, tsr_err *err)
     const wave_engine *e = (const wave_engine *)batch->engine;
     const size_t n_profile = tsr_engine_n_profile(&e->base);
     const float *result = b->results;
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "plane waves", wait_for_results(b)));
+    TSR_TRY(
+        tsr_cl_status(err, e->cl.device, "plane waves", wait_for_results(b)));
     for (int p = 0; p < batch->n; p++) {
         wave_system *s = &e->system[batch->system[p]];
         if (s->is_same) {
@@ -859,7 +861,7 @@ static void wave_batch_close(tsr_batch *base)
 {
     wave_batch *b = (wave_batch *)base;
     tsr_cl_clear(&b->cl);
-    tsr_cl_forget(&b->done);
+    tsr_cl_release_event(&b->done);
 }
 
 static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
@@ -883,8 +885,8 @@ static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
     b->host = tsr_cl_pinned(cl, b->queue, bytes + results, NULL);
     TSR_TRY(tsr_cl_check(cl, err));
     b->results = (float *)(b->host + b->input_units);
-    return tsr_cl_did(err, cl->device, "a batch of plane waves",
-                      set_arguments(e, b));
+    return tsr_cl_status(err, cl->device, "a batch of plane waves",
+                         set_arguments(e, b));
 }
 
 /* PoCL's first launch has to be its widest: engine_page_tile.c says why. */
@@ -1040,7 +1042,7 @@ static uint64_t shared_bytes(const wave_engine *e)
 
 /* A tenth of the memory is left for what else a run has there. All systems'
  * amplitudes are in one buffer, the tables in another. */
-static uint64_t most_systems(const wave_engine *e)
+static uint64_t max_systems(const wave_engine *e)
 {
     const tsr_device_info *info = &e->cl.device->info;
     const uint64_t one = info->max_alloc_bytes, each = system_bytes(e),
@@ -1056,7 +1058,7 @@ static uint64_t most_systems(const wave_engine *e)
 static tsr_status fits(const wave_engine *e, tsr_err *err)
 {
     const double mib = 1.0 / 1048576.0;
-    if ((uint64_t)e->base.n_system <= most_systems(e))
+    if ((uint64_t)e->base.n_system <= max_systems(e))
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_DEVICE,
@@ -1066,7 +1068,7 @@ static tsr_status fits(const wave_engine *e, tsr_err *err)
         "device.engine: tiles",
         e->cl.device->info.name, e->base.n_system,
         (int)((size_t)e->n_block * width(e)), (double)system_bytes(e) * mib,
-        (double)shared_bytes(e) * mib, (unsigned long long)most_systems(e));
+        (double)shared_bytes(e) * mib, (unsigned long long)max_systems(e));
 }
 
 /* ---- rigid units ---- */
@@ -1111,7 +1113,7 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
 static tsr_status tabulate(const wave_engine *e, const tsr_engine_spec *spec,
                            int unit, tables *t, tsr_err *err)
 {
-    const tsr_engine_inside in = scatterers(spec);
+    const tsr_unit_particles in = scatterers(spec);
     const wave_unit *u = &e->units[unit];
     size_t n = 0, k = 0;
     for (int i = 0; i < in.n; i++)
@@ -1224,9 +1226,10 @@ static void set_forward(wave_engine *e, const tsr_engine_spec *spec)
     for (int a = 0; a < e->base.n_comp; a++)
         for (int i = 0; i < spec->n_body; i++)
             sum[a] += *tsr_engine_factor(spec, a, spec->type[i], 0);
-    for (int a = 0; a < e->base.n_comp && spec->inside != NULL; a++)
-        for (int i = 0; i < spec->inside->n; i++)
-            sum[a] += *tsr_engine_factor(spec, a, spec->inside->type[i], 0);
+    for (int a = 0; a < e->base.n_comp && spec->unit_particles != NULL; a++)
+        for (int i = 0; i < spec->unit_particles->n; i++)
+            sum[a] +=
+                *tsr_engine_factor(spec, a, spec->unit_particles->type[i], 0);
     for (int a = 0, pair = 0; a < e->base.n_comp; a++)
         for (int b = a; b < e->base.n_comp; b++)
             e->forward[pair++] = sum[a] * sum[b];
@@ -1253,7 +1256,7 @@ static const tsr_engine_type wave_type = {
     .doc = "amplitudes of plane waves, kept and changed by what moved",
     .size = sizeof(wave_engine),
     .batch_size = sizeof(wave_batch),
-    .takes_particles = 1,
+    .has_unit_particles = 1,
     .close = wave_close,
     .batch_open = wave_batch_open,
     .batch_close = wave_batch_close,
@@ -1287,7 +1290,7 @@ static tsr_status make(wave_engine *e, const tsr_engine_spec *spec,
     tsr_pool *pool = &e->base.pool;
     e->base.system_bytes = (double)system_bytes(e);
     e->base.shared_bytes = (double)shared_bytes(e);
-    e->base.most_systems = (double)most_systems(e);
+    e->base.max_systems = (double)max_systems(e);
     TSR_TRY(fits(e, err));
     tsr_pool_array(pool, e->part, spec->n_body);
     tsr_pool_array(pool, e->forward, e->base.n_pair);
@@ -1324,7 +1327,7 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
     tsr_pool_clear(&t.pool);
     if (status == TSR_OK)
         tsr_pool_drop(&(*out)->pool, direction);
-    return tsr_engine_made(out, status);
+    return tsr_engine_finish(out, status);
 }
 
 double tsr_plane_wave_capacity(const tsr_engine_spec *spec,
@@ -1334,7 +1337,7 @@ double tsr_plane_wave_capacity(const tsr_engine_spec *spec,
     tsr_engine *e = NULL;
     const tsr_status status = plan(spec, device, 0, &e, &direction, NULL);
     const double room =
-        status == TSR_OK ? (double)most_systems((wave_engine *)e) : 0.0;
+        status == TSR_OK ? (double)max_systems((wave_engine *)e) : 0.0;
     tsr_engine_free(e);
     return room;
 }

@@ -172,7 +172,7 @@ void *tsr_cl_pinned(tsr_cl *cl, cl_command_queue queue, size_t bytes,
 
 tsr_status tsr_cl_check(const tsr_cl *cl, tsr_err *err)
 {
-    return tsr_cl_did(err, cl->device, cl->call, cl->code);
+    return tsr_cl_status(err, cl->device, cl->call, cl->code);
 }
 
 void tsr_cl_finish(const tsr_cl *cl)
@@ -206,7 +206,7 @@ void tsr_cl_clear(tsr_cl *cl)
     *cl = (tsr_cl){.device = cl->device};
 }
 
-void tsr_cl_forget(cl_event *event)
+void tsr_cl_release_event(cl_event *event)
 {
     if (*event != NULL)
         clReleaseEvent(*event);
@@ -763,7 +763,7 @@ tsr_status tsr_device_choose_many(const char *choice, int n,
     return status;
 }
 
-int tsr_device_is_alike(const tsr_device_info *a, const tsr_device_info *b)
+int tsr_device_is_same_model(const tsr_device_info *a, const tsr_device_info *b)
 {
     return strcmp(a->name, b->name) == 0 &&
            strcmp(a->platform, b->platform) == 0 &&
@@ -868,7 +868,8 @@ tsr_status tsr_staging_send(tsr_staging *s, cl_mem to, size_t n, size_t size,
                      &d);
     tsr_status status = TSR_OK;
     for (int t = 0; t < s->n_thread; t++)
-        TSR_THEN(status, tsr_cl_did(err, s->cl.device, "clEnqueueWriteBuffer",
-                                    s->lane[t].code));
+        TSR_THEN(status,
+                 tsr_cl_status(err, s->cl.device, "clEnqueueWriteBuffer",
+                               s->lane[t].code));
     return status;
 }

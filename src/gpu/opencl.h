@@ -19,8 +19,8 @@ tsr_status tsr_cl_fail(tsr_err *err, const tsr_device *device, const char *call,
                        cl_int code);
 
 /* The same of a call that may have gone well: TSR_OK then. */
-static inline tsr_status tsr_cl_did(tsr_err *err, const tsr_device *device,
-                                    const char *call, cl_int code)
+static inline tsr_status tsr_cl_status(tsr_err *err, const tsr_device *device,
+                                       const char *call, cl_int code)
 {
     return code == CL_SUCCESS ? TSR_OK : tsr_cl_fail(err, device, call, code);
 }
@@ -109,12 +109,12 @@ tsr_status tsr_cl_check(const tsr_cl *cl, tsr_err *err);
 void tsr_cl_finish(const tsr_cl *cl); /* waits for its queues */
 void tsr_cl_clear(tsr_cl *cl);        /* and for these first */
 
-void tsr_cl_forget(cl_event *event); /* releases it, unless NULL */
+void tsr_cl_release_event(cl_event *event); /* releases it, unless NULL */
 
 /* Numbers of the device's precision: into place `at` of an array, as an
  * argument of a kernel. */
-static inline void tsr_cl_put_real(void *to, size_t at, double value,
-                                   int is_double)
+static inline void tsr_cl_store_real(void *to, size_t at, double value,
+                                     int is_double)
 {
     if (is_double)
         ((double *)to)[at] = value;

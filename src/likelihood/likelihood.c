@@ -30,7 +30,8 @@ tsr_field_kind tsr_term_kind(int number)
                         : (tsr_field_kind){type->name, type->doc, type->fields};
 }
 
-void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value)
+void tsr_term_print_setting(FILE *out, const char *name,
+                            tsr_number_or_word value)
 {
     if (value.word == 0)
         fprintf(out, "%s was free", name);
@@ -38,7 +39,7 @@ void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value)
         fprintf(out, "%s was %g", name, value.number);
 }
 
-int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b)
+int tsr_term_is_same_family(const tsr_term_type *a, const tsr_term_type *b)
 {
     return a == b || (a->is_curve && b->is_curve);
 }
@@ -130,8 +131,9 @@ static tsr_status find_best(const tsr_term *term, int i,
     return TSR_OK;
 }
 
-tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
-                           tsr_err *err)
+tsr_status tsr_term_predict_start(tsr_term *term,
+                                  const tsr_prediction *prediction,
+                                  tsr_err *err)
 {
     double theta[TSR_TERM_PARAMETERS];
     tsr_pool pool = {0};
@@ -269,7 +271,7 @@ static void number_terms(tsr_likelihood *l)
         term->first = l->n_parameter;
         l->n_parameter += term->n_parameter;
         int e = d - 1;
-        while (e >= 0 && !tsr_term_is_alike(l->term[e]->type, term->type))
+        while (e >= 0 && !tsr_term_is_same_family(l->term[e]->type, term->type))
             e--;
         term->ordinal = e < 0 ? 0 : l->term[e]->ordinal + 1;
     }
@@ -346,7 +348,7 @@ tsr_engine_spec tsr_likelihood_engine(const tsr_likelihood *likelihood,
     spec.n_body = own->n;
     spec.unit = own->unit;
     spec.rigid = (const double(*)[3])own->start;
-    spec.inside = &own->inside;
+    spec.unit_particles = &own->unit_particles;
     if (d_bound_ang > 0.0)
         spec.d_bound_ang += 2.0 * own->margin_ang;
     return spec;
@@ -734,8 +736,10 @@ tsr_status tsr_likelihood_set_model_error(tsr_likelihood *l, int view,
     v->error =
         (tsr_profile_error){error->n, v->error_curve, v->error_curve + n};
     for (int d = 0; d < l->n_term; d++)
-        if (l->term[d]->type->doubt != NULL && l->term[d]->view == view)
-            TSR_TRY(l->term[d]->type->doubt(l->term[d], &v->error, err));
+        if (l->term[d]->type->set_model_error != NULL &&
+            l->term[d]->view == view)
+            TSR_TRY(
+                l->term[d]->type->set_model_error(l->term[d], &v->error, err));
     return TSR_OK;
 }
 
@@ -874,7 +878,7 @@ static tsr_status check_curve(const check *c, const tsr_saxs_term *t,
     if (!t->term.is_smeared)
         return TSR_OK;
     TSR_TRY(tsr_q_operator_new(grid, n, t->term.coord, &matrix, err));
-    tsr_q_carry(matrix, n, grid->n_q, c->profile, curve);
+    tsr_q_operator_apply(matrix, n, grid->n_q, c->profile, curve);
     free(matrix);
     return TSR_OK;
 }

@@ -21,10 +21,10 @@
  * Particles, of which every residue has some that follow from its coordinates.
  *
  * A rigid unit of many particles is in an engine by its pose and a table
- * (engine/engine.h, `inside`). So the engine is told of two kinds of places:
- * the particles of all other residues, and the bodies of the residues of such
- * units, which do not scatter and say where the unit is. Those of a residue are
- * side by side, in the order of the residues.
+ * (engine/engine.h, `unit_particles`). So the engine is told of two kinds of
+ * places: the particles of all other residues, and the bodies of the residues
+ * of such units, which do not scatter and say where the unit is. Those of a
+ * residue are side by side, in the order of the residues.
  *
  * posterior/all_atoms.h makes them of atoms and their water. */
 
@@ -62,7 +62,8 @@ struct tsr_particles {
     int n_all;          /* particles, those within units, too */
     double margin_ang;  /* none is farther than that from every body */
     double radius_ang;  /* r_m of G (scattering/contrast.h) */
-    tsr_engine_inside inside; /* particles of these units, in `start` */
+    tsr_unit_particles
+        unit_particles; /* particles of these units, in `start` */
 };
 
 static inline void tsr_particles_free(tsr_particles *particles)
@@ -331,7 +332,7 @@ int tsr_examples_components(const tsr_examples *examples, const double *square,
 /* A mean over n draws stands for the next one: the ratio itself is off by 1/n
  * of the variance, and of n draws the variance is known as badly as the tails
  * of Student's t say. By so much the variance is multiplied; n > 3. */
-double tsr_examples_widened(int n);
+double tsr_examples_variance_factor(int n);
 
 /* Root of the mean of square over the grid's q from `from` to `to`, in per
  * cent; NaN: there are none. */

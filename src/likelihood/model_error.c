@@ -76,7 +76,7 @@ void tsr_examples_moments(const tsr_examples *x, int is_plain, double *square,
         }
 }
 
-double tsr_examples_widened(int n)
+double tsr_examples_variance_factor(int n)
 {
     return n * (1.0 + 1.0 / n) / (n - 3.0);
 }
@@ -114,9 +114,10 @@ int tsr_examples_components(const tsr_examples *x, const double *square,
                 curve[(size_t)e * n_q + k] = c;
                 kept += c * c;
             }
-            const double by =
-                kept > 0.0 ? sqrt(tsr_examples_widened(x->n) * square[k] / kept)
-                           : 0.0;
+            const double by = kept > 0.0
+                                  ? sqrt(tsr_examples_variance_factor(x->n) *
+                                         square[k] / kept)
+                                  : 0.0;
             for (int e = 0; e < n; e++)
                 curve[(size_t)e * n_q + k] *= by;
         }

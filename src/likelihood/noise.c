@@ -70,7 +70,7 @@ void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
     fit->one_norm = one;
 }
 
-void tsr_linear_keep(tsr_fit *fit)
+void tsr_linear_save_plain(tsr_fit *fit)
 {
     tsr_plain_fit *p = &fit->plain;
     p->scale = fit->scale;
@@ -121,8 +121,9 @@ static double dot(int n, const double *a, const double *b)
  * products of x and y with E, solved with L. About the fit without model error
  * the residual r, the model m' and 1 are orthogonal, so that nothing cancels.
  */
-void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
-                      double log_s, tsr_fit *fit)
+void tsr_linear_add_model_error(const tsr_linear *linear,
+                                const tsr_model_error *error, double log_s,
+                                tsr_fit *fit)
 {
     const tsr_plain_fit *p = &fit->plain;
     const int n = error->n;
@@ -350,8 +351,8 @@ static void take_errors(tsr_noise *noise, const tsr_noise_spec *spec)
     const int n = noise->saxs->n;
     for (int e = 0; e < noise->n_error; e++) {
         double *curve = noise->curve + e * n;
-        tsr_q_carry(spec->matrix, n, noise->n_q, spec->error + e * noise->n_q,
-                    curve);
+        tsr_q_operator_apply(spec->matrix, n, noise->n_q,
+                             spec->error + e * noise->n_q, curve);
         for (int k = 0; k < n; k++)
             noise->variance[k] += curve[k] * curve[k];
     }
@@ -400,7 +401,7 @@ tsr_field_kind tsr_noise_kind(int number)
                         : (tsr_field_kind){type->name, type->doc, type->fields};
 }
 
-tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
+tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
                             tsr_err *err)
 {
     const tsr_field noise[] = {TSR_NOISE_FIELD("noise", 0), {0}};

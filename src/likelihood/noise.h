@@ -86,11 +86,12 @@ void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
  * and log_det, from fit->plain, for errors s sigma_k. The weights are then
  * those of the covariance s^2 W^-1 + E E^T, times s^2, so that all that follows
  * holds as it stands. Cost: n^3 / 6. */
-void tsr_linear_widen(const tsr_linear *linear, const tsr_model_error *error,
-                      double log_s, tsr_fit *fit);
+void tsr_linear_add_model_error(const tsr_linear *linear,
+                                const tsr_model_error *error, double log_s,
+                                tsr_fit *fit);
 
 /* fit->plain but its products, from the fit as tsr_linear_fit leaves it. */
-void tsr_linear_keep(tsr_fit *fit);
+void tsr_linear_save_plain(tsr_fit *fit);
 
 /* The distribution of c and b that a fit leaves: c about its best value with
  * standard deviation spread / |m|, cut at 0; b about its best value at that c
@@ -116,7 +117,7 @@ double tsr_linear_log_density(const tsr_linear *linear, const tsr_fit *fit,
  * and is read by the model's field table. */
 typedef struct {
     int model; /* index into tsr_noise_registry */
-    alignas(double) unsigned char room[120];
+    alignas(double) unsigned char storage[120];
 } tsr_noise_options;
 
 /* What measured and student have in common: s in s sigma_exp. */
@@ -281,7 +282,7 @@ tsr_field_kind tsr_noise_kind(int number);
 
 /* Makes them the usual options of the model of that name, where they are of
  * another. Errors: TSR_E_CONFIG, which names those that there are. */
-tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
+tsr_status tsr_noise_select(tsr_noise_options *options, const char *name,
                             tsr_err *err);
 
 #endif

@@ -124,7 +124,7 @@ static void measured_refit(const tsr_noise *noise, const double *theta,
 {
     const measured *s = (const measured *)noise;
     if (s->error.n > 0)
-        tsr_linear_widen(&s->noise.linear, &s->error, theta[0], fit);
+        tsr_linear_add_model_error(&s->noise.linear, &s->error, theta[0], fit);
 }
 
 static void measured_fit(const tsr_noise *noise, const double *profile,
@@ -177,7 +177,7 @@ static void measured_fit(const tsr_noise *noise, const double *profile,
     fit->model_mean = one_model;
     fit->one_norm = s->one_norm;
     fit->log_sigma = noise->log_sigma;
-    tsr_linear_keep(fit);
+    tsr_linear_save_plain(fit);
     measured_refit(noise, theta, fit);
 }
 

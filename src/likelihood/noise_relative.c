@@ -87,7 +87,7 @@ static void widen(const tsr_noise *s, double log_beta, tsr_fit *fit)
     const double *data = s->saxs->intensity, *w = fit->weight;
     tsr_plain_fit *p = &fit->plain;
     tsr_model_error error = {.n = s->n_error};
-    tsr_linear_keep(fit);
+    tsr_linear_save_plain(fit);
     for (int e = 0; e < s->n_error; e++) {
         const double *x = s->curve + (size_t)e * (size_t)n;
         p->residual[e] = p->model[e] = p->one[e] = 0.0;
@@ -105,7 +105,7 @@ static void widen(const tsr_noise *s, double log_beta, tsr_fit *fit)
             error.gram[e][f] = error.gram[f][e] = sum;
         }
     }
-    tsr_linear_widen(&s->linear, &error, log_beta, fit);
+    tsr_linear_add_model_error(&s->linear, &error, log_beta, fit);
 }
 
 static void relative_refit(const tsr_noise *noise, const double *theta,

@@ -44,7 +44,7 @@ typedef struct {
 /* What a term needs: the scattering profile, so the engine; the structures
  * themselves; and whether it matters where in space they are, so that the
  * molecule as a whole moves, too. */
-enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_PLACE = 4 };
+enum { TSR_NEEDS_PROFILE = 1, TSR_NEEDS_STATES = 2, TSR_NEEDS_POSE = 4 };
 
 /* By how much profiles are off, all in electrons squared: where a profile is
  * `reference`, by the sum of the curves, each times a normal variate of
@@ -59,7 +59,7 @@ typedef struct {
  * begins with the same int and is read by the kind's field table. */
 typedef struct {
     int kind; /* index into tsr_term_registry */
-    alignas(double) unsigned char room[504];
+    alignas(double) unsigned char storage[504];
 } tsr_term_options;
 
 /* What a term is read from. */
@@ -109,7 +109,7 @@ typedef struct {
                        tsr_err *err);
 
     /* A sentence or two for a paper's methods section. */
-    void (*tell)(const tsr_term_options *options, FILE *out);
+    void (*print_assumptions)(const tsr_term_options *options, FILE *out);
 
     /* Finds out all that the functions below want to know of a prediction, with
      * the parameters theta. from: the fit of a prediction that may be alike, of
@@ -170,14 +170,14 @@ typedef struct {
     /* Called after it, where the error of the forward model itself is known:
      * the profile is off by the curves of `error`, which the term integrates
      * out, instead of those of an earlier call. Errors: TSR_E_NOMEM. */
-    tsr_status (*doubt)(tsr_term *term, const tsr_profile_error *error,
-                        tsr_err *err);
+    tsr_status (*set_model_error)(tsr_term *term,
+                                  const tsr_profile_error *error, tsr_err *err);
 
     /* Where the data say that the molecule lies, from where it is in
-     * `conformation`, before chains start. *is_placed 0: they do not say. */
-    tsr_status (*place)(const tsr_term *term,
-                        const tsr_conformation *conformation,
-                        tsr_motion *motion, int *is_placed, tsr_err *err);
+     * `conformation`, before chains start. *has_pose 0: they do not say. */
+    tsr_status (*find_pose)(const tsr_term *term,
+                            const tsr_conformation *conformation,
+                            tsr_motion *motion, int *has_pose, tsr_err *err);
 
     /* y += K v for n displacements of the bodies of one state, v and y
      * [n_body][3][n]: K, positive, is about the second derivatives of -log_lik
@@ -247,14 +247,16 @@ tsr_field_kind tsr_term_kind(int number);
  * of the term's own parameters that change its fit at the likelihood's best, to
  * a tenth of their prior's width. For terms that need no profile. Errors:
  * TSR_E_NOMEM, those of `fit`. */
-tsr_status tsr_term_expect(tsr_term *term, const tsr_prediction *prediction,
-                           tsr_err *err);
+tsr_status tsr_term_predict_start(tsr_term *term,
+                                  const tsr_prediction *prediction,
+                                  tsr_err *err);
 
 /* For `tell`: "the scale was free", "the scale was 3". */
-void tsr_term_print_free(FILE *out, const char *name, tsr_number_or_word value);
+void tsr_term_print_setting(FILE *out, const char *name,
+                            tsr_number_or_word value);
 
 /* Whether terms of these kinds are counted together. */
-int tsr_term_is_alike(const tsr_term_type *a, const tsr_term_type *b);
+int tsr_term_is_same_family(const tsr_term_type *a, const tsr_term_type *b);
 
 tsr_status tsr_term_read(const tsr_term_source *source, tsr_term **out,
                          tsr_err *err);

@@ -270,7 +270,7 @@ static void term_print(const tsr_term_options *options, FILE *out)
         fputs("compared with a measured distribution", out);
     else
         fprintf(out, "measured as %g \xc2\xb1 %g \xc3\x85", o->mean, o->sd);
-    tsr_term_print_free(out, "; its scale", o->scale);
+    tsr_term_print_setting(out, "; its scale", o->scale);
     fputs(". ", out);
 }
 
@@ -344,7 +344,7 @@ const tsr_term_type tsr_term_distance = {
     .size = sizeof(distance_term),
     .fit_size = sizeof(distance_fit),
     .read = term_read,
-    .tell = term_print,
+    .print_assumptions = term_print,
     .fit = term_fit,
     .log_lik = term_log_lik,
     .chi2 = term_chi2,

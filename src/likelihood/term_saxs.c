@@ -242,8 +242,8 @@ static void term_print(const tsr_term_options *options, FILE *out)
                 neutron->d2o.word < 0 ? 100.0 * neutron->d2o.number : 0.0,
                 neutron->deuterated.n > 0 ? ", deuterated in part" : "");
     fprintf(out, "with %s; ", tsr_noise_registry[o->noise.model]->doc);
-    tsr_term_print_free(out, "the scale", o->intensity_scale);
-    tsr_term_print_free(out, ", the background", o->background);
+    tsr_term_print_setting(out, "the scale", o->intensity_scale);
+    tsr_term_print_setting(out, ", the background", o->background);
     fputs(". ", out);
 }
 
@@ -260,7 +260,7 @@ static tsr_status read_curve(const tsr_term_source *source, tsr_saxs_term *t,
         return tsr_wrap(err, status, "data.%d", source->number);
     if (status != TSR_OK)
         return status;
-    status = tsr_saxs_resolve(t->own, &o->resolution, source->log, err);
+    status = tsr_saxs_set_resolution(t->own, &o->resolution, source->log, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "data.%d.resolution", source->number);
     const tsr_data_set set = {t->own, o->noise, o->background,
@@ -409,7 +409,8 @@ static double term_log_density(const tsr_term *term, const void *fit,
 void tsr_saxs_curve(const tsr_saxs_term *term, const double *profile,
                     double scale, double background, double *curve)
 {
-    tsr_q_carry(term->matrix, term->saxs->n, term->n_q, profile, curve);
+    tsr_q_operator_apply(term->matrix, term->saxs->n, term->n_q, profile,
+                         curve);
     for (int k = 0; k < term->saxs->n; k++)
         curve[k] = scale * curve[k] + background;
 }
@@ -568,16 +569,17 @@ tsr_status tsr_saxs_set_model_error(tsr_term *term,
 }
 
 /* What the two kinds have in common. */
-#define CURVE_TERM                                                           \
-    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",      \
-    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_curve = 1,   \
-    .size = sizeof(tsr_saxs_term), .read = term_read, .tell = term_print,    \
-    .free = term_free, .fit_new = term_fit_new, .fit = term_fit,             \
-    .refit = term_refit, .complete = term_complete, .log_lik = term_log_lik, \
-    .chi2 = term_chi2, .predict = term_predict, .draw = term_draw,           \
-    .log_density = term_log_density, .log_point = term_log_point,            \
-    .draw_point = term_draw_point, .prepare = term_prepare,                  \
-    .doubt = tsr_saxs_set_model_error
+#define CURVE_TERM                                                         \
+    .needs = TSR_NEEDS_PROFILE, .observable = "intensity", .axis = "q",    \
+    .axis_unit = "1/Angstrom", .title = "Scattering curve", .is_curve = 1, \
+    .size = sizeof(tsr_saxs_term), .read = term_read,                      \
+    .print_assumptions = term_print, .free = term_free,                    \
+    .fit_new = term_fit_new, .fit = term_fit, .refit = term_refit,         \
+    .complete = term_complete, .log_lik = term_log_lik, .chi2 = term_chi2, \
+    .predict = term_predict, .draw = term_draw,                            \
+    .log_density = term_log_density, .log_point = term_log_point,          \
+    .draw_point = term_draw_point, .prepare = term_prepare,                \
+    .set_model_error = tsr_saxs_set_model_error
 
 const tsr_term_type tsr_term_saxs = {.name = "saxs",
                                      .doc =

@@ -649,8 +649,8 @@ void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster)
     tsr_pool_array(pool, cluster->r_kl, (size_t)n * (size_t)n);
 }
 
-void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
-                         tsr_cluster *c)
+void tsr_cluster_distances(const tsr_atom_model *model, const double centre[3],
+                           tsr_cluster *c)
 {
     for (int k = 0; k < c->n; k++) {
         const double *x = model->xyz[c->atom[k]];
@@ -731,7 +731,7 @@ static void fill_type(const job *j, int body, tsr_cluster *c)
     for (int i = 0; i < g->atoms->n_atom; i++)
         if (g->body[i] == body)
             c->atom[c->n++] = j->of[g->file_atom[i]];
-    tsr_cluster_measure(j->model, g->part[body].xyz, c);
+    tsr_cluster_distances(j->model, g->part[body].xyz, c);
     for (int k = 0; k < c->n; k++) {
         const tsr_atom_kind *kind = &j->model->kind[j->model->type[c->atom[k]]];
         exposed += j->model->surface[c->atom[k]];
@@ -750,10 +750,10 @@ static void fill_type(const job *j, int body, tsr_cluster *c)
     }
 }
 
-tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
-                                     const tsr_guests *guests,
-                                     const tsr_atoms *atoms, double density,
-                                     tsr_form_factor_table **out, tsr_err *err)
+tsr_status tsr_form_factor_add_guests(const tsr_form_factor_table *table,
+                                      const tsr_guests *guests,
+                                      const tsr_atoms *atoms, double density,
+                                      tsr_form_factor_table **out, tsr_err *err)
 {
     tsr_atom_model *model = NULL;
     tsr_cluster c;
@@ -762,7 +762,7 @@ tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
     TSR_TRY(tsr_atom_model_new(atoms, TSR_SOLVENT_ATOMS, density, &model, err));
     job j = {.guests = guests,
              .model = model,
-             .out = tsr_form_factor_grow(table, guests->n_body)};
+             .out = tsr_form_factor_extend(table, guests->n_body)};
     for (int b = 0; b < guests->n_body; b++)
         most = guests->part[b].n_atom > most ? guests->part[b].n_atom : most;
     tsr_cluster_make(most, &pool, &c);

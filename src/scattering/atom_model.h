@@ -157,8 +157,8 @@ typedef struct {
 void tsr_cluster_make(int n, tsr_pool *pool, tsr_cluster *cluster);
 
 /* Distances, once `n` and `atom` are there. */
-void tsr_cluster_measure(const tsr_atom_model *model, const double centre[3],
-                         tsr_cluster *cluster);
+void tsr_cluster_distances(const tsr_atom_model *model, const double centre[3],
+                           tsr_cluster *cluster);
 
 /* F^a [3] and E^ab [6] of three components at q_k = k dq, from amplitudes
  * `factor` [TSR_ATOM_COMP][model->n_type][n_q]. */
@@ -170,9 +170,10 @@ void tsr_cluster_factor(const tsr_cluster *cluster, const tsr_atom_model *model,
  * which may have one component or three. atoms: all of the file. density: of
  * the solvent, e/A^3. Caller frees *out, which an error leaves as it was.
  * Errors: TSR_E_NOMEM. */
-tsr_status tsr_form_factor_of_guests(const tsr_form_factor_table *table,
-                                     const tsr_guests *guests,
-                                     const tsr_atoms *atoms, double density,
-                                     tsr_form_factor_table **out, tsr_err *err);
+tsr_status tsr_form_factor_add_guests(const tsr_form_factor_table *table,
+                                      const tsr_guests *guests,
+                                      const tsr_atoms *atoms, double density,
+                                      tsr_form_factor_table **out,
+                                      tsr_err *err);
 
 #endif

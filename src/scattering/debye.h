@@ -42,15 +42,15 @@ static inline const double *tsr_debye_factor(const tsr_debye_spec *spec,
 /* Told how much is done, 0 to 1, as often as a launch ends; another return
  * value than TSR_OK stops the work with it. NULL function: nobody is told. */
 typedef struct {
-    tsr_status (*tell)(void *context, double done, tsr_err *err);
+    tsr_status (*report)(void *context, double done, tsr_err *err);
     void *context;
 } tsr_debye_progress;
 
 static inline tsr_status tsr_debye_report(const tsr_debye_progress *progress,
                                           double done, tsr_err *err)
 {
-    return progress != NULL && progress->tell != NULL
-               ? progress->tell(progress->context, done, err)
+    return progress != NULL && progress->report != NULL
+               ? progress->report(progress->context, done, err)
                : TSR_OK;
 }
 

@@ -86,9 +86,9 @@ static void give(const tsr_exposure_model *model, int n, const double (*xyz)[3],
     }
 }
 
-tsr_status tsr_exposure_carry(const tsr_exposure_model *model, int n,
-                              const double (*xyz)[3], const int *dry,
-                              double *exposure, tsr_err *err)
+tsr_status tsr_exposure_displace(const tsr_exposure_model *model, int n,
+                                 const double (*xyz)[3], const int *dry,
+                                 double *exposure, tsr_err *err)
 {
     double *count = calloc(2 * (size_t)n + 1, sizeof *count);
     if (count == NULL)
@@ -147,8 +147,8 @@ static void copy_rows(int n_block, int n_from, int n_to, int n_q,
                (size_t)n_from * row * sizeof *to);
 }
 
-tsr_form_factor_table *tsr_form_factor_grow(const tsr_form_factor_table *from,
-                                            int n_more)
+tsr_form_factor_table *tsr_form_factor_extend(const tsr_form_factor_table *from,
+                                              int n_more)
 {
     size_t n = (size_t)from->n_type;
     tsr_form_factor_table *to = table_new(from->model, n_more, from->n_comp,
@@ -220,9 +220,9 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
     return status;
 }
 
-tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
-                              double dq_inv_ang, double *amplitude,
-                              double *excess, tsr_err *err)
+tsr_status tsr_form_factor_resample(const tsr_form_factor_table *table, int n_q,
+                                    double dq_inv_ang, double *amplitude,
+                                    double *excess, tsr_err *err)
 {
     tsr_status s = TSR_OK;
     if (amplitude != NULL)
@@ -234,9 +234,9 @@ tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
     return s;
 }
 
-void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
-                            const int *type, const double (*xyz)[3],
-                            double *exposure)
+void tsr_form_factor_exposures(const tsr_form_factor_table *table, int n_body,
+                               const int *type, const double (*xyz)[3],
+                               double *exposure)
 {
     tsr_exposure_count(&table->exposure, n_body, xyz, exposure);
     for (int i = 0; i < n_body; i++)
@@ -694,8 +694,8 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
     tsr_status s = TSR_OK;
     if (pool->failed || scratch.failed)
         s = tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n_body);
-    TSR_THEN(
-        s, tsr_form_factor_at(table, n_q, dq_inv_ang, amplitude, excess, err));
+    TSR_THEN(s, tsr_form_factor_resample(table, n_q, dq_inv_ang, amplitude,
+                                         excess, err));
     if (s == TSR_OK) {
         const int n_type =
             number_types(n_body, type, table->n_type, exposure, out, body);

@@ -77,9 +77,9 @@ double tsr_exposure_at(const tsr_exposure_type *type, double count);
 
 /* e' in place of e: exposure [n]. Bodies that are dry [n] (NULL: none) neither
  * give nor take. O(n^2). Errors: TSR_E_NOMEM. */
-tsr_status tsr_exposure_carry(const tsr_exposure_model *model, int n,
-                              const double (*xyz)[3], const int *dry,
-                              double *exposure, tsr_err *err);
+tsr_status tsr_exposure_displace(const tsr_exposure_model *model, int n,
+                                 const double (*xyz)[3], const int *dry,
+                                 double *exposure, tsr_err *err);
 
 /* ---- tables ---- */
 
@@ -114,8 +114,8 @@ tsr_form_factor_table *tsr_form_factor_new(tsr_body_model model, int n_comp,
 void tsr_form_factor_free(tsr_form_factor_table *table);
 
 /* A copy with n_more types of zeroes behind. NULL: out of memory. */
-tsr_form_factor_table *tsr_form_factor_grow(const tsr_form_factor_table *table,
-                                            int n_more);
+tsr_form_factor_table *
+tsr_form_factor_extend(const tsr_form_factor_table *table, int n_more);
 
 /* Reads a table of data/, of one component or three, or one of form factors as
  * published by others, in the lists in brackets that resaxs ships for Stovgaard
@@ -141,15 +141,15 @@ const char *tsr_form_factor_format(int n_comp);
  * table mirrored at q = 0 (both are even in q).
  * amplitude [n_comp][n_type][n_q], excess [n_pair][n_type][n_q] out; NULL: not
  * wanted. Errors: TSR_E_RANGE where the grid goes beyond the table. */
-tsr_status tsr_form_factor_at(const tsr_form_factor_table *table, int n_q,
-                              double dq_inv_ang, double *amplitude,
-                              double *excess, tsr_err *err);
+tsr_status tsr_form_factor_resample(const tsr_form_factor_table *table, int n_q,
+                                    double dq_inv_ang, double *amplitude,
+                                    double *excess, tsr_err *err);
 
 /* exposure [n_body] out: estimated for the trained types, and for others what
  * the table has; not carried outside. O(n_body^2). */
-void tsr_form_factor_expose(const tsr_form_factor_table *table, int n_body,
-                            const int *type, const double (*xyz)[3],
-                            double *exposure);
+void tsr_form_factor_exposures(const tsr_form_factor_table *table, int n_body,
+                               const int *type, const double (*xyz)[3],
+                               double *exposure);
 
 /* What bodies displace is the solvent's density: of a table of three components
  * the amplitude of the displaced solvent becomes that of `density`, e/A^3,
@@ -196,7 +196,7 @@ tsr_status tsr_coarse_spec_of(const tsr_form_factor_table *table, int n_body,
                               tsr_coarse_spec *out, tsr_err *err);
 
 /* Adds S_ab, on the n_q of excess [TSR_N_COMP_PAIR][n_type][n_q] (that of
- * tsr_form_factor_at), to partial [TSR_N_COMP_PAIR][n_q]. */
+ * tsr_form_factor_resample), to partial [TSR_N_COMP_PAIR][n_q]. */
 void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
                          const int *type, const double *exposure, int n_q,
                          const double *excess, double *partial);

@@ -42,7 +42,7 @@ enum {
     TYPICAL_MODE = 7
 };
 
-const double tsr_grid_q_most = 1.6;
+const double tsr_grid_q_max = 1.6;
 
 typedef double eight __attribute__((vector_size(64), aligned(8), may_alias));
 
@@ -1080,12 +1080,12 @@ static tsr_status check(const tsr_debye_spec *spec, tsr_err *err)
 {
     double q_top = (spec->n_q - 1) * spec->dq_inv_ang;
     TSR_TRY(tsr_debye_check(spec, err));
-    if (q_top > tsr_grid_q_most)
+    if (q_top > tsr_grid_q_max)
         return tsr_fail(
             err, TSR_E_RANGE,
             "a grid is exact up to q = %g 1/A, and the profile goes "
             "to %g: --method direct or quadrature",
-            tsr_grid_q_most, q_top);
+            tsr_grid_q_max, q_top);
     return TSR_OK;
 }
 

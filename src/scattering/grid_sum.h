@@ -28,7 +28,7 @@ void tsr_grid_size_of(const tsr_debye_spec *spec, tsr_grid_size *out);
 
 /* Up to this q, 1/Angstrom, amplitudes have not yet fallen below what the
  * modes' curves are exact to. */
-extern const double tsr_grid_q_most;
+extern const double tsr_grid_q_max;
 
 /* profile [n_pair][n_q] out, as tsr_debye_reference's, which it meets to 1e-5
  * of sqrt(I_aa I_bb). The number of threads does not change the result. Errors:

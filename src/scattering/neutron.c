@@ -26,7 +26,7 @@ double tsr_neutron_solvent(double d2o)
 
 const char *const tsr_neutron_d2o_words[] = {"none", NULL};
 
-int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text)
+int tsr_neutron_add_deuterated(tsr_neutron *neutron, const char *text)
 {
     const char *equals = strchr(text, '=');
     const size_t length =
@@ -59,7 +59,7 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
     if (options->d2o.word < 0)
         out->d2o = options->d2o.number;
     for (int k = 0; k < chain->n; k++)
-        if (!tsr_neutron_deuterate(out, chain->item[k]))
+        if (!tsr_neutron_add_deuterated(out, chain->item[k]))
             return tsr_fail(err, TSR_E_CONFIG,
                             "deuterated: '%s': expected a chain, or CHAIN=X, "
                             "X from 0 to 1, each chain once, %d at most",
@@ -77,7 +77,7 @@ static double grown_of(const tsr_neutron *n, const char *chain)
 }
 
 /* A chain of which none is deuterated counts, too: the file must have it. */
-int tsr_neutron_is_alike(const tsr_neutron *a, const tsr_neutron *b)
+int tsr_neutron_is_same_sample(const tsr_neutron *a, const tsr_neutron *b)
 {
     int alike =
         a->exchange == b->exchange && a->n_deuterated == b->n_deuterated;
@@ -391,7 +391,7 @@ static tsr_status share_out(tsr_neutron_bodies *bodies, const int *body,
         c->atom[c->n++] = i;
     }
     for (int b = 0; b < bodies->n; b++)
-        tsr_cluster_measure(m, centre[b], &bodies->cluster[b]);
+        tsr_cluster_distances(m, centre[b], &bodies->cluster[b]);
     return TSR_OK;
 }
 

@@ -67,10 +67,10 @@ tsr_status tsr_neutron_make(const tsr_neutron_options *options,
 
 /* Adds a chain that "CHAIN=X" tells of, or "CHAIN", all of it. 0: it does not,
  * the chain is there already, or there are too many. */
-int tsr_neutron_deuterate(tsr_neutron *neutron, const char *text);
+int tsr_neutron_add_deuterated(tsr_neutron *neutron, const char *text);
 
 /* Whether they are of one sample, whatever the solvent. */
-int tsr_neutron_is_alike(const tsr_neutron *a, const tsr_neutron *b);
+int tsr_neutron_is_same_sample(const tsr_neutron *a, const tsr_neutron *b);
 
 /* Scattering length density of H2O with that share of D2O at 20 C, fm/A^3 (ten
  * times the usual 1e-6/A^2). */

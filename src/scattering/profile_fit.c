@@ -65,16 +65,17 @@ tsr_status tsr_partial_curves_make(const tsr_partials *p, int n,
     }
     memcpy(out->q, q_inv_ang, (size_t)n * sizeof *out->q);
     for (size_t i = 0; i < pairs(p->n_comp); i++)
-        tsr_q_carry(matrix, n, n_q, p->pair + i * (size_t)n_q,
-                    out->pair + i * (size_t)n);
+        tsr_q_operator_apply(matrix, n, n_q, p->pair + i * (size_t)n_q,
+                             out->pair + i * (size_t)n);
     if (p->self != NULL)
-        tsr_q_carry(matrix, n, n_q, p->self, out->self);
+        tsr_q_operator_apply(matrix, n, n_q, p->self, out->self);
     free(matrix);
     return TSR_OK;
 }
 
-tsr_status tsr_partial_curves_of(const tsr_partials *p, const tsr_saxs *saxs,
-                                 tsr_partial_curves *out, tsr_err *err)
+tsr_status tsr_partial_curves_of_data(const tsr_partials *p,
+                                      const tsr_saxs *saxs,
+                                      tsr_partial_curves *out, tsr_err *err)
 {
     const size_t n_q = (size_t)p->grid.n_q;
     if (tsr_resolution_is_ideal(&saxs->resolution))
@@ -121,7 +122,7 @@ void tsr_contrast_intensity(const tsr_partial_curves *c, double c1, double c2,
         return;
     }
     combine(c, (size_t)c->n_grid, c1, c2, c->grid);
-    tsr_q_carry(c->matrix, c->n, c->n_grid, c->grid, intensity);
+    tsr_q_operator_apply(c->matrix, c->n, c->n_grid, c->grid, intensity);
 }
 
 /* Straight line through (x, y); returns 0 where it does not fall. */
@@ -478,7 +479,8 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
                                  predict_one, &own, err);
 }
 
-void tsr_profile_fit_judge(tsr_profile_fit *fit, const tsr_saxs_noise *noise)
+void tsr_profile_fit_set_noise(tsr_profile_fit *fit,
+                               const tsr_saxs_noise *noise)
 {
     fit->noise = noise->level;
     if (noise->is_shared)

@@ -57,9 +57,9 @@ tsr_status tsr_partial_curves_make(const tsr_partials *partials, int n,
                                    const double *q_inv_ang,
                                    tsr_partial_curves *out, tsr_err *err);
 /* The same at the points of data, smeared as their instrument does. */
-tsr_status tsr_partial_curves_of(const tsr_partials *partials,
-                                 const tsr_saxs *saxs, tsr_partial_curves *out,
-                                 tsr_err *err);
+tsr_status tsr_partial_curves_of_data(const tsr_partials *partials,
+                                      const tsr_saxs *saxs,
+                                      tsr_partial_curves *out, tsr_err *err);
 void tsr_partial_curves_clear(tsr_partial_curves *curves);
 
 /* intensity [n] out, electrons squared. */
@@ -132,7 +132,8 @@ tsr_status tsr_profile_fit_joint(int n_data, const tsr_profile_fit_curve *data,
 
 /* What the noise of the data, known by neighbours, says of a fit: sets noise,
  * and takes CorMap's p back where it does not apply. */
-void tsr_profile_fit_judge(tsr_profile_fit *fit, const tsr_saxs_noise *noise);
+void tsr_profile_fit_set_noise(tsr_profile_fit *fit,
+                               const tsr_saxs_noise *noise);
 
 /* " (c1 at its lower bound)", or empty; text [size] out. */
 void tsr_profile_bounds_text(const tsr_profile_fit *fit, char *text,

@@ -93,7 +93,7 @@ double tsr_method_seconds(tsr_profile_method method, const tsr_debye_spec *spec,
 {
     double n = spec->n;
     if (method == TSR_METHOD_FFT &&
-        (spec->n_q - 1) * spec->dq_inv_ang > tsr_grid_q_most)
+        (spec->n_q - 1) * spec->dq_inv_ang > tsr_grid_q_max)
         return (double)INFINITY;
     if (method == TSR_METHOD_FFT)
         return grid_seconds(spec, speed);

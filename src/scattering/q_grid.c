@@ -308,8 +308,8 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
     return status;
 }
 
-void tsr_q_carry(const double *matrix, int n, int n_q, const double *from,
-                 double *to)
+void tsr_q_operator_apply(const double *matrix, int n, int n_q,
+                          const double *from, double *to)
 {
     for (int k = 0; k < n; k++) {
         const double *row = matrix + (size_t)k * (size_t)n_q;

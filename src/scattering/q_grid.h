@@ -35,8 +35,8 @@ tsr_status tsr_q_operator_smeared(const tsr_q_grid *grid,
                                   tsr_err *err);
 
 /* to [n] = matrix from [n_q]. */
-void tsr_q_carry(const double *matrix, int n, int n_q, const double *from,
-                 double *to);
+void tsr_q_operator_apply(const double *matrix, int n, int n_q,
+                          const double *from, double *to);
 
 /* The instrument's resolution: each measured point is a weighted mean of the
  * ideal curve at a few q (scattering/resolution.h says of which shape), with

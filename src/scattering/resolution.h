@@ -63,7 +63,7 @@ tsr_status tsr_resolution_make(const tsr_resolution_options *options, int n,
                                tsr_pool *pool, tsr_resolution *out,
                                tsr_err *err);
 /* Whether they ask for anything but an ideal instrument. */
-int tsr_resolution_is_asked(const tsr_resolution_options *options);
+int tsr_resolution_is_requested(const tsr_resolution_options *options);
 
 /* Whether points are what they are at their own q. */
 int tsr_resolution_is_ideal(const tsr_resolution *resolution);

@@ -217,7 +217,7 @@ static tsr_status report_noise(const tsr_saxs *saxs, tsr_log *log, tsr_err *err)
 {
     tsr_words w;
     tsr_words_begin(&w);
-    const int is_odd = tsr_saxs_noise_say(&saxs->noise, (double)NAN, &w);
+    const int is_odd = tsr_saxs_noise_describe(&saxs->noise, (double)NAN, &w);
     char *text = tsr_words_end(&w);
     if (text != NULL && text[0] != '\0')
         tsr_log_write(log,
@@ -340,9 +340,9 @@ void tsr_saxs_free(tsr_saxs *saxs)
     free(saxs);
 }
 
-tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
-                            const tsr_resolution_options *options, tsr_log *log,
-                            tsr_err *err)
+tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
+                                   const tsr_resolution_options *options,
+                                   tsr_log *log, tsr_err *err)
 {
     char text[200];
     tsr_status status =

@@ -36,8 +36,8 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
 /* Sentences on the noise, each behind a blank, and on which part of a model's
  * residuals is misfit: residual is their size in sigma (NaN: no model). Nothing
  * where the noise is not known. Returns whether sigma is far from the noise. */
-int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
-                       tsr_words *words);
+int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
+                            tsr_words *words);
 
 typedef struct {
     tsr_pool pool;
@@ -47,7 +47,7 @@ typedef struct {
     double *intensity; /* [n] as in the file */
     double *sigma;     /* [n] > 0 */
     double *dq;        /* [n] the fourth column, 1/Angstrom; NULL: none. What it
-                          means, tsr_saxs_resolve decides */
+                          means, tsr_saxs_set_resolution decides */
     tsr_resolution resolution; /* of the instrument; ideal as read */
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
@@ -78,9 +78,9 @@ void tsr_saxs_free(tsr_saxs *saxs);
 
 /* Settles by which resolution a model's curve is smeared before it is compared
  * with this one, and says so. Errors: those of tsr_resolution_make. */
-tsr_status tsr_saxs_resolve(tsr_saxs *saxs,
-                            const tsr_resolution_options *options, tsr_log *log,
-                            tsr_err *err);
+tsr_status tsr_saxs_set_resolution(tsr_saxs *saxs,
+                                   const tsr_resolution_options *options,
+                                   tsr_log *log, tsr_err *err);
 
 /* Up to which q a model's curve has to be known for it. */
 double tsr_saxs_q_max(const tsr_saxs *saxs);

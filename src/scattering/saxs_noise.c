@@ -65,8 +65,8 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
     return z;
 }
 
-int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
-                       tsr_words *w)
+int tsr_saxs_noise_describe(const tsr_saxs_noise *noise, double residual,
+                            tsr_words *w)
 {
     const tsr_saxs_noise *z = noise;
     const int is_low = z->next < 0.5;

@@ -20,8 +20,8 @@ static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
     tsr_pool_array(pool, excess, n_table);
     if (pool->failed)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n);
-    TSR_TRY(tsr_form_factor_at(table, n_q, dq_inv_ang, out->form_factor, excess,
-                               err));
+    TSR_TRY(tsr_form_factor_resample(table, n_q, dq_inv_ang, out->form_factor,
+                                     excess, err));
     for (int b = 0; b < n; b++)
         for (size_t k = 0; k < row; k++)
             out->self[k] += excess[(size_t)type[b] * row + k];

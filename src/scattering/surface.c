@@ -314,9 +314,9 @@ static void finish(int n, const tsr_cap *caps, const tsr_cap_workspace *s,
         vector[c] = -s->vector[c] / (4.0 * pi);
 }
 
-void tsr_cap_union_rest(int n, const tsr_cap *caps,
-                        tsr_cap_workspace *workspace, double *fraction,
-                        double vector[3])
+void tsr_cap_union_complement(int n, const tsr_cap *caps,
+                              tsr_cap_workspace *workspace, double *fraction,
+                              double vector[3])
 {
     *fraction = n == 0;
     vector[0] = vector[1] = vector[2] = 0.0;
@@ -631,8 +631,8 @@ static void expose_part(void *context, int part, int thread)
         int n_cap;
         f->fraction[i] = 0.0;
         if (!is_hidden(f, i, s, &n_cap))
-            tsr_cap_union_rest(n_cap, s->caps, s->workspace, &f->fraction[i],
-                               vector);
+            tsr_cap_union_complement(n_cap, s->caps, s->workspace,
+                                     &f->fraction[i], vector);
         if (f->vector != NULL)
             tsr_vec3_copy(f->vector[i], vector);
     }

@@ -35,8 +35,8 @@ tsr_cap_workspace *tsr_cap_workspace_new(int n, tsr_pool *pool);
 /* The part of the unit sphere that no cap covers. caps [n], no two the same, h
  * within (-1, 1). fraction: of the sphere, the part that they leave; vector:
  * the integral of n over that part, over 4 pi. */
-void tsr_cap_union_rest(int n, const tsr_cap *caps,
-                        tsr_cap_workspace *workspace, double *fraction,
-                        double vector[3]);
+void tsr_cap_union_complement(int n, const tsr_cap *caps,
+                              tsr_cap_workspace *workspace, double *fraction,
+                              double vector[3]);
 
 #endif

@@ -116,7 +116,7 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
             fprintf(out,
                     "memory: %.0f bytes a system, %d systems of %.0f that the "
                     "device has room for, %.1f MiB in total\n",
-                    e->system_bytes, e->n_system, e->most_systems,
+                    e->system_bytes, e->n_system, e->max_systems,
                     (e->n_system * e->system_bytes + e->shared_bytes) /
                         1048576.0);
     }

@@ -48,7 +48,7 @@ static void exposure_outside(void **state)
     double e[5] = {2.0, 0.0, 2.0, 1.5, 7.0}, sum = 0.0, square = 0.0;
     const int dry[5] = {0, 0, 0, 0, 1};
     assert_int_equal(
-        tsr_exposure_carry(&m, 5, (const double(*)[3])xyz, dry, e, NULL),
+        tsr_exposure_displace(&m, 5, (const double(*)[3])xyz, dry, e, NULL),
         TSR_OK);
     assert_true(e[3] == 1.5 && e[4] == 7.0);
     for (int i = 0; i < 3; i++) {
@@ -62,7 +62,7 @@ static void exposure_outside(void **state)
     m.carry = 0.0;
     e[0] = 2.0;
     assert_int_equal(
-        tsr_exposure_carry(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
+        tsr_exposure_displace(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
         TSR_OK);
     assert_true(e[0] == 2.0);
 }
@@ -150,7 +150,8 @@ static void folding(void **state)
     tsr_form_factor_table *f;
     assert_int_equal(tsr_form_factor_fold(t, &f, NULL), TSR_OK);
     double e[TSR_MAX_TYPE * 21];
-    assert_int_equal(tsr_form_factor_at(f, 21, 0.05, NULL, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(f, 21, 0.05, NULL, e, NULL),
+                     TSR_OK);
     size_t n = 441;
     for (size_t i = 0; i < n; i++) {
         assert_true(fabs(f->amplitude[i] -
@@ -212,12 +213,13 @@ static void round_trip(void **state)
 
     double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
     double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
-    assert_int_equal(tsr_form_factor_at(t, 11, 0.1, a, e, NULL), TSR_OK);
+    assert_int_equal(tsr_form_factor_resample(t, 11, 0.1, a, e, NULL), TSR_OK);
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
         assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
         assert_true(fabs(a[i * 11 + 7] - t->amplitude[i * 21 + 14]) < 1e-12);
-    assert_int_equal(tsr_form_factor_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_resample(t, 12, 0.1, a, e, NULL),
+                     TSR_E_RANGE);
     free(a);
     free(e);
     tsr_form_factor_free(t);
