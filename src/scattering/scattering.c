@@ -1,13 +1,12 @@
-/* From a molecule and a table of form factors to what an engine is asked for,
- * and to direct sums in double precision that engines and grid are compared
- * with. */
+/* From a molecule and its form factors to the spec of an engine, and direct
+ * sums in double precision to check engine and grid. */
 #include "scattering/scattering.h"
 
 #include "core/vec3.h"
 
 #include <math.h>
 
-/* One component: the engine's types are those of the table. */
+/* One component: the engine has the types of the table. */
 static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
                              int *type, int n_q, double dq_inv_ang,
                              tsr_pool *pool, tsr_coarse_spec *out, tsr_err *err)
@@ -60,7 +59,7 @@ tsr_status tsr_scattering_direct(const tsr_scattering *scattering,
                                  double q_inv_ang, double *partial,
                                  double *radius_ang, tsr_err *err)
 {
-    /* The tables on a grid of 0 and q. */
+    /* evaluates the tables on a grid of two points, 0 and q */
     const tsr_scattering *s = scattering;
     int at = q_inv_ang > 0.0;
     double dq = at                     ? q_inv_ang
