@@ -11,7 +11,7 @@
  * An entry is a body at a place: x, y, z and, as bits, whether it is there (0)
  * or no longer (1), which components it has (PART_...), and its number. What
  * all entries of a part add to the amplitudes of a block goes into a row of
- * `sum`; waves_take adds the rows of a proposal to the amplitudes that were
+ * `sum`; waves_profile adds the rows of a proposal to the amplitudes that were
  * accepted. So nothing depends on the order in which work-groups run. */
 #define PART_BUT_LAST 1
 #define PART_LAST 2
@@ -387,7 +387,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
  * is summed. Groups: (blocks, proposals).
  * amplitude [slot][block][AMPLITUDES][WIDTH].
  * profile [proposal][block][PAIRS][BAND] out: the block's part. */
-__kernel void waves_take(__global const uint4 *ask,
+__kernel void waves_profile(__global const uint4 *ask,
                          __global const float *direction,
                          __global const uint2 *level,
                          __global const float *sum,
