@@ -389,7 +389,7 @@ static double reach_of(const double (*restrict xyz)[3], int n,
 /* ---- units ---- */
 
 /* The pose of a unit: a point x of the table, relative to its centre, is at
- * turn x + at. */
+ * rotation x + at. */
 static void find_pose(const wave_unit *u, const double (*xyz)[3],
                       double rotation[3][3], double at[3])
 {
