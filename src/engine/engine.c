@@ -294,7 +294,7 @@ tsr_status tsr_batch_submit(tsr_batch *batch, int n,
                           batch->max_proposal);
     if (status != TSR_OK || n == 0)
         return status;
-    batch->n_asked = n;
+    batch->n_submitted = n;
     for (int p = 0; p < n && status == TSR_OK; p++)
         status = propose(batch, &proposal[p], err);
     if (status == TSR_OK && type->start != NULL)

@@ -143,11 +143,11 @@ struct tsr_batch {
     tsr_engine *engine;
     tsr_pool pool; /* owns everything that lives as long as the batch */
     int max_proposal;
-    int n, n_asked; /* proposals recorded so far; proposals of the submitted
+    int n, n_submitted; /* proposals recorded so far; proposals of the submitted
                        batch */
-    int is_fresh;   /* 1: tsr_batch_set is running, with all bodies in one
-                       proposal */
-    int *system;    /* [max_proposal] systems of the recorded proposals */
+    int is_fresh;       /* 1: tsr_batch_set is running, with all bodies in one
+                           proposal */
+    int *system;        /* [max_proposal] systems of the recorded proposals */
 };
 
 static inline size_t tsr_engine_n_profile(const tsr_engine *engine)

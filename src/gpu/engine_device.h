@@ -179,37 +179,37 @@ typedef struct {
     int words, moved_words, n_touched, n_group;
 } tsr_dirty_tiles;
 
-void tsr_dirty_tiles_make(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+void tsr_dirty_tiles_make(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                           tsr_pool *pool);
 
 /* Enters the ranges of a proposal; n_range -1: every body moved independently.
  * Cost: O(ranges + touched blocks). */
-void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                           int n_range, const tsr_body_range *range);
 
 /* The dirty tiles of a block, those where a distance may have changed, as bits
  * for partner blocks 32 word to 32 word + 31. */
-static inline uint32_t tsr_dirty_tiles_bits(const tsr_dirty_tiles *dirt,
+static inline uint32_t tsr_dirty_tiles_bits(const tsr_dirty_tiles *dirty,
                                             const tsr_tile_shape *shape,
                                             int block, int word)
 {
-    int group = dirt->group[block];
-    uint32_t all = dirt->mask[(shape->n_block + 1) * dirt->words + word];
+    int group = dirty->group[block];
+    uint32_t all = dirty->mask[(shape->n_block + 1) * dirty->words + word];
     if (group == TSR_BLOCK_MIXED)
         return all;
-    uint32_t bits = dirt->mask[group * dirt->words + word];
+    uint32_t bits = dirty->mask[group * dirty->words + word];
     return group == TSR_BLOCK_CLEAN ? bits : all & ~bits;
 }
 
 /* 1 if no tile is dirty: nothing moved, or everything moved rigidly. Cost:
  * O(blocks). */
-int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirt,
+int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirty,
                              const tsr_tile_shape *shape);
 
 /* Flips the accepted slot of every dirty tile. select [n_block][words] has one
  * bit for each tile: its accepted slot, stored for (row, column) and for
  * (column, row). Cost: O(touched words * blocks). */
-void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirt,
+void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirty,
                           const tsr_tile_shape *shape, uint32_t *select);
 
 /* ---- plane waves ---- */

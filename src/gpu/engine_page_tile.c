@@ -34,7 +34,7 @@ typedef struct {
     double origin[3]; /* Angstrom; positions are relative to it */
     double proposed_origin[3];
     int64_t *accepted, *proposed; /* [shape.row] fixed point */
-    tsr_dirty_tiles dirt;         /* dirty tiles of the proposal */
+    tsr_dirty_tiles dirty;        /* dirty tiles of the proposal */
     int *order; /* [n_block] touched blocks: first n_full blocks with full sums,
                    then blocks whose tiles with untouched blocks are updated by
                    differences */
@@ -316,43 +316,43 @@ tsr_tile_shape tsr_tile_shape_make(int n_body, int n_q, int n_comp, int tile,
     return s;
 }
 
-void tsr_dirty_tiles_make(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+void tsr_dirty_tiles_make(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                           tsr_pool *pool)
 {
     const size_t n = (size_t)shape->n_block, words = (n + 31) / 32;
-    *dirt = (tsr_dirty_tiles){.words = (int)words,
-                              .moved_words = (shape->tile + 31) / 32};
-    tsr_pool_array(pool, dirt->group, n);
-    tsr_pool_array(pool, dirt->covered, n);
-    tsr_pool_array(pool, dirt->touched, n);
-    tsr_pool_array(pool, dirt->name, n + 1);
-    tsr_pool_array(pool, dirt->mask, (n + 2) * words);
-    tsr_pool_array(pool, dirt->moved, n * (size_t)dirt->moved_words);
+    *dirty = (tsr_dirty_tiles){.words = (int)words,
+                               .moved_words = (shape->tile + 31) / 32};
+    tsr_pool_array(pool, dirty->group, n);
+    tsr_pool_array(pool, dirty->covered, n);
+    tsr_pool_array(pool, dirty->touched, n);
+    tsr_pool_array(pool, dirty->name, n + 1);
+    tsr_pool_array(pool, dirty->mask, (n + 2) * words);
+    tsr_pool_array(pool, dirty->moved, n * (size_t)dirty->moved_words);
     for (size_t b = 0; b < n && !pool->failed; b++)
-        dirt->mask[(n + 1) * words + b / 32] |= UINT32_C(1) << b % 32;
+        dirty->mask[(n + 1) * words + b / 32] |= UINT32_C(1) << b % 32;
 }
 
 /* New number of a rigid group. If there are too many groups, blocks count as
  * mixed. This is also correct, because tiles of mixed blocks are always
  * computed. */
-static int number_group(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+static int number_group(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                         int name)
 {
     if (name <= 0)
         return TSR_BLOCK_MIXED;
-    for (int g = dirt->n_group; g > 0; g--)
-        if (dirt->name[g] == name)
+    for (int g = dirty->n_group; g > 0; g--)
+        if (dirty->name[g] == name)
             return g;
-    if (dirt->n_group == shape->n_block || dirt->n_group == TSR_MAX_GROUPS)
+    if (dirty->n_group == shape->n_block || dirty->n_group == TSR_MAX_GROUPS)
         return TSR_BLOCK_MIXED;
-    dirt->name[++dirt->n_group] = name;
-    return dirt->n_group;
+    dirty->name[++dirty->n_group] = name;
+    return dirty->n_group;
 }
 
 /* Sets the bits from..to-1 of a block's bodies. */
-static void mark_moved(tsr_dirty_tiles *dirt, int block, int from, int to)
+static void mark_moved(tsr_dirty_tiles *dirty, int block, int from, int to)
 {
-    uint32_t *word = dirt->moved + block * dirt->moved_words;
+    uint32_t *word = dirty->moved + block * dirty->moved_words;
     for (int w = from / 32; w * 32 < to; w++) {
         int low = from > w * 32 ? from - w * 32 : 0;
         int high = to < w * 32 + 32 ? to - w * 32 : 32;
@@ -362,29 +362,29 @@ static void mark_moved(tsr_dirty_tiles *dirt, int block, int from, int to)
 
 /* Marks a range, starting at or after block `start_block`, where the previous
  * range ended. Returns the last block of the range. */
-static int mark_range(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+static int mark_range(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                       const tsr_body_range *range, int start_block)
 {
     int end = range->first + range->count, b = start_block;
-    int group = number_group(dirt, shape, range->group);
+    int group = number_group(dirty, shape, range->group);
     if (range->first >= (b + 1) * shape->tile)
         b = range->first / shape->tile;
     for (; b * shape->tile < end; b++) {
         int from = b * shape->tile, to = from + shape->tile;
         from = from > range->first ? from : range->first;
         to = to < end ? to : end;
-        if (dirt->group[b] == TSR_BLOCK_CLEAN) {
-            dirt->touched[dirt->n_touched++] = b;
-            dirt->group[b] = group;
-            dirt->covered[b] = to - from;
-            memset(dirt->moved + b * dirt->moved_words, 0,
-                   (size_t)dirt->moved_words * sizeof *dirt->moved);
+        if (dirty->group[b] == TSR_BLOCK_CLEAN) {
+            dirty->touched[dirty->n_touched++] = b;
+            dirty->group[b] = group;
+            dirty->covered[b] = to - from;
+            memset(dirty->moved + b * dirty->moved_words, 0,
+                   (size_t)dirty->moved_words * sizeof *dirty->moved);
         } else {
-            dirt->covered[b] += to - from;
-            if (dirt->group[b] != group)
-                dirt->group[b] = TSR_BLOCK_MIXED;
+            dirty->covered[b] += to - from;
+            if (dirty->group[b] != group)
+                dirty->group[b] = TSR_BLOCK_MIXED;
         }
-        mark_moved(dirt, b, from - b * shape->tile, to - b * shape->tile);
+        mark_moved(dirty, b, from - b * shape->tile, to - b * shape->tile);
     }
     return b - 1;
 }
@@ -395,7 +395,7 @@ static void set_bit(uint32_t *mask, int block)
     mask[b / 32] |= UINT32_C(1) << b % 32;
 }
 
-void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
+void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirty, const tsr_tile_shape *shape,
                           int n_range, const tsr_body_range *range)
 {
     const tsr_body_range all = {.count = shape->n_body};
@@ -403,52 +403,52 @@ void tsr_dirty_tiles_mark(tsr_dirty_tiles *dirt, const tsr_tile_shape *shape,
         n_range = 1;
         range = &all;
     }
-    for (int t = 0; t < dirt->n_touched; t++)
-        dirt->group[dirt->touched[t]] = TSR_BLOCK_CLEAN;
-    dirt->n_touched = dirt->n_group = 0;
+    for (int t = 0; t < dirty->n_touched; t++)
+        dirty->group[dirty->touched[t]] = TSR_BLOCK_CLEAN;
+    dirty->n_touched = dirty->n_group = 0;
     for (int r = 0, b = 0; r < n_range; r++)
-        b = mark_range(dirt, shape, &range[r], b);
-    memset(dirt->mask, 0,
-           (size_t)(dirt->n_group + 1) * (size_t)dirt->words *
-               sizeof *dirt->mask);
-    for (int t = 0; t < dirt->n_touched; t++) {
-        int b = dirt->touched[t];
+        b = mark_range(dirty, shape, &range[r], b);
+    memset(dirty->mask, 0,
+           (size_t)(dirty->n_group + 1) * (size_t)dirty->words *
+               sizeof *dirty->mask);
+    for (int t = 0; t < dirty->n_touched; t++) {
+        int b = dirty->touched[t];
         /* a block with a body that did not move is not wholly in a group */
-        if (dirt->covered[b] < tsr_tile_block_size(shape, b))
-            dirt->group[b] = TSR_BLOCK_MIXED;
-        set_bit(dirt->mask, b);
-        if (dirt->group[b] > 0)
-            set_bit(dirt->mask + dirt->group[b] * dirt->words, b);
+        if (dirty->covered[b] < tsr_tile_block_size(shape, b))
+            dirty->group[b] = TSR_BLOCK_MIXED;
+        set_bit(dirty->mask, b);
+        if (dirty->group[b] > 0)
+            set_bit(dirty->mask + dirty->group[b] * dirty->words, b);
     }
 }
 
-int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirt,
+int tsr_dirty_tiles_is_empty(const tsr_dirty_tiles *dirty,
                              const tsr_tile_shape *shape)
 {
-    if (dirt->n_group != 1 || dirt->n_touched < shape->n_block)
-        return dirt->n_touched == 0;
+    if (dirty->n_group != 1 || dirty->n_touched < shape->n_block)
+        return dirty->n_touched == 0;
     for (int b = 0; b < shape->n_block; b++)
-        if (dirt->group[b] == TSR_BLOCK_MIXED)
+        if (dirty->group[b] == TSR_BLOCK_MIXED)
             return 0;
     return 1;
 }
 
-void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirt,
+void tsr_dirty_tiles_flip(const tsr_dirty_tiles *dirty,
                           const tsr_tile_shape *shape, uint32_t *select)
 {
-    const int words = dirt->words;
-    if (dirt->n_touched == 0)
+    const int words = dirty->words;
+    if (dirty->n_touched == 0)
         return;
     /* only touched blocks can be dirty partners of a clean block */
-    int from = dirt->touched[0] / 32;
-    int to = dirt->touched[dirt->n_touched - 1] / 32;
+    int from = dirty->touched[0] / 32;
+    int to = dirty->touched[dirty->n_touched - 1] / 32;
     for (int b = 0; b < shape->n_block; b++, select += words)
-        if (dirt->group[b] == TSR_BLOCK_CLEAN)
+        if (dirty->group[b] == TSR_BLOCK_CLEAN)
             for (int w = from; w <= to; w++)
-                select[w] ^= dirt->mask[w];
+                select[w] ^= dirty->mask[w];
         else
             for (int w = 0; w < words; w++)
-                select[w] ^= tsr_dirty_tiles_bits(dirt, shape, b, w);
+                select[w] ^= tsr_dirty_tiles_bits(dirty, shape, b, w);
 }
 
 /* ---- a system ---- */
@@ -481,7 +481,7 @@ static void make_system(tile_engine *e, tile_system *s)
     tsr_pool_array(pool, s->age, n_block);
     tsr_pool_array(pool, s->accepted, e->shape.row);
     tsr_pool_array(pool, s->proposed, e->shape.row);
-    tsr_dirty_tiles_make(&s->dirt, &e->shape, pool);
+    tsr_dirty_tiles_make(&s->dirty, &e->shape, pool);
     for (size_t b = 0; b < n_block && !pool->failed; b++)
         s->entry[b] = (uint32_t)b;
 }
@@ -578,7 +578,7 @@ static tsr_status stage_all(const tile_engine *e, int system,
     }
     TSR_TRY(check_coordinates(s, system, 0, n, all, err));
     double sum = 0.0;
-    tsr_dirty_tiles_mark(&s->dirt, &e->shape, -1, NULL);
+    tsr_dirty_tiles_mark(&s->dirty, &e->shape, -1, NULL);
     store_range(e, s, 0, n, all, 0, &sum);
     return TSR_OK;
 }
@@ -594,10 +594,10 @@ static tsr_status stage_ranges(const tile_engine *e,
     double sum = 0.0;
     tsr_vec3_copy(s->proposed_origin, s->origin);
     tsr_vec3_copy(x->centre, s->extent.centre);
-    tsr_dirty_tiles_mark(&s->dirt, &e->shape, n_range, range);
-    for (int t = 0; t < s->dirt.n_touched; t++) {
-        int b = s->dirt.touched[t], slot = slot_of(s, b);
-        if (s->dirt.covered[b] < tsr_tile_block_size(&e->shape, b))
+    tsr_dirty_tiles_mark(&s->dirty, &e->shape, n_range, range);
+    for (int t = 0; t < s->dirty.n_touched; t++) {
+        int b = s->dirty.touched[t], slot = slot_of(s, b);
+        if (s->dirty.covered[b] < tsr_tile_block_size(&e->shape, b))
             memcpy(block_at(e, s, !slot, b), block_at(e, s, slot, b), bytes);
     }
     for (int r = 0, b = 0; r < n_range; r++)
@@ -617,7 +617,7 @@ static void gather_positions(const tile_engine *e, const tile_system *s)
 {
     const size_t tile = (size_t)e->shape.tile;
     for (int b = 0; b < e->shape.n_block; b++) {
-        const int is_touched = s->dirt.group[b] != TSR_BLOCK_CLEAN;
+        const int is_touched = s->dirty.group[b] != TSR_BLOCK_CLEAN;
         const void *from = block_at(e, s, slot_of(s, b) ^ is_touched, b);
         double(*to)[3] = s->xyz + (size_t)b * tile;
         for (size_t i = 0; i < (size_t)tsr_tile_block_size(&e->shape, b); i++)
@@ -651,24 +651,24 @@ static tsr_status check_extent(const tile_engine *e, int system, int is_fresh,
 
 /* 1 if the tiles of a touched block with untouched blocks are updated by
  * differences. */
-static int takes_difference(const tile_engine *e, const tile_system *s,
-                            int block)
+static int uses_difference(const tile_engine *e, const tile_system *s,
+                           int block)
 {
-    return s->dirt.n_touched < e->shape.n_block &&
-           s->dirt.covered[block] <= e->options.difference &&
+    return s->dirty.n_touched < e->shape.n_block &&
+           s->dirty.covered[block] <= e->options.difference &&
            s->age[block] < e->options.max_age;
 }
 
 static void order_touched(const tile_engine *e, tile_system *s)
 {
-    int n = s->dirt.n_touched, end = n;
+    int n = s->dirty.n_touched, end = n;
     s->n_full = 0;
     for (int t = 0; t < n; t++)
-        if (!takes_difference(e, s, s->dirt.touched[t]))
-            s->order[s->n_full++] = s->dirt.touched[t];
+        if (!uses_difference(e, s, s->dirty.touched[t]))
+            s->order[s->n_full++] = s->dirty.touched[t];
     for (int t = n - 1; t >= 0 && end > s->n_full; t--)
-        if (takes_difference(e, s, s->dirt.touched[t]))
-            s->order[--end] = s->dirt.touched[t];
+        if (uses_difference(e, s, s->dirty.touched[t]))
+            s->order[--end] = s->dirty.touched[t];
 }
 
 /* Checks a proposal and writes its positions and dirty tiles to the free slots.
@@ -700,10 +700,10 @@ static size_t count_tiles(const tile_engine *e, const tile_system *s,
                           size_t *changes)
 {
     size_t n_block = (size_t)e->shape.n_block, full = (size_t)s->n_full;
-    size_t touched = (size_t)s->dirt.n_touched;
+    size_t touched = (size_t)s->dirty.n_touched;
     *changes = 0;
     /* a rigid motion of the whole molecule changes no distance */
-    if (tsr_dirty_tiles_is_empty(&s->dirt, &e->shape))
+    if (tsr_dirty_tiles_is_empty(&s->dirty, &e->shape))
         return 0;
     *changes = (touched - full) * (n_block - touched);
     return triangle(n_block) - triangle(n_block - full) +
@@ -714,16 +714,16 @@ static void tile_accept(tsr_engine *engine, int system)
 {
     const tile_engine *e = (const tile_engine *)engine;
     tile_system *s = &e->system[system];
-    for (int t = 0; t < s->dirt.n_touched; t++) {
+    for (int t = 0; t < s->dirty.n_touched; t++) {
         int block = s->order[t];
         s->entry[block] ^= UINT32_C(1) << 16;
         /* a block in a rigid group keeps its tiles and their age */
         if (t >= s->n_full)
             s->age[block]++;
-        else if (s->dirt.group[block] == TSR_BLOCK_MIXED)
+        else if (s->dirty.group[block] == TSR_BLOCK_MIXED)
             s->age[block] = 0;
     }
-    tsr_dirty_tiles_flip(&s->dirt, &e->shape, s->select);
+    tsr_dirty_tiles_flip(&s->dirty, &e->shape, s->select);
     s->extent = s->proposed_extent;
     int64_t *accepted = s->proposed;
     s->proposed = s->accepted;
@@ -770,9 +770,9 @@ typedef struct {
 enum { RUN_UNITS = 2, ALIGN_UNITS = 4, CPU_COPIES = 8 };
 
 /* CHANGES_A_TILE: a full sum takes as long as this many differences.
- * MOST_CHANGES: limit for the tiles that one part of a work-group processes in
+ * MAX_CHANGES: limit for the tiles that one part of a work-group processes in
  * a run. */
-enum { CHANGES_A_TILE = 3, MOST_CHANGES = 8 };
+enum { CHANGES_A_TILE = 3, MAX_CHANGES = 8 };
 
 enum { RUN_TILES, RUN_COPY, RUN_DIFFERENCES }; /* as in kernels/page_tile.cl */
 
@@ -851,26 +851,26 @@ static void write_blocks(const tile_engine *e, const tile_system *s,
                          uint32_t *meta, char *staged)
 {
     const size_t bytes = block_units(e) * UNIT;
-    const size_t words = (size_t)s->dirt.words;
-    const size_t moved_words = (size_t)s->dirt.moved_words;
-    const int n_block = e->shape.n_block, n = s->dirt.n_touched;
+    const size_t words = (size_t)s->dirty.words;
+    const size_t moved_words = (size_t)s->dirty.moved_words;
+    const int n_block = e->shape.n_block, n = s->dirty.n_touched;
     uint32_t *clean = meta + n, *select = meta + n_block;
     uint32_t *moved = select + (size_t)n * words;
     int next = 0; /* block after the last touched one */
     for (int t = 0; t < n; t++) {
         size_t b = (size_t)s->order[t];
-        int group = s->dirt.group[b];
+        int group = s->dirty.group[b];
         meta[t] = s->entry[b] | (group > 0 ? (uint32_t)group << 17 : 0);
         memcpy(select, s->select + b * words, words * sizeof *select);
         select += words;
-        memcpy(moved, s->dirt.moved + b * moved_words,
+        memcpy(moved, s->dirty.moved + b * moved_words,
                moved_words * sizeof *moved);
         moved += moved_words;
         memcpy(staged, block_at(e, s, !slot_of(s, (int)b), (int)b), bytes);
         staged += bytes;
     }
     for (int t = 0; t < n; t++) {
-        int b = s->dirt.touched[t];
+        int b = s->dirty.touched[t];
         while (next < b)
             *clean++ = s->entry[next++];
         next = b + 1;
@@ -893,7 +893,7 @@ static void add_blocks(const tile_engine *e, tile_batch *b)
 {
     const int p = b->base.n - 1;
     const tile_system *s = &e->system[b->base.system[p]];
-    const size_t touched = (size_t)s->dirt.n_touched;
+    const size_t touched = (size_t)s->dirty.n_touched;
     b->part[p].out_first = b->part[p].out_count = 0; /* set later by a launch */
     b->part[p].tiles = count_tiles(e, s, &b->part[p].changes);
     b->part[p].meta_at = b->used;
@@ -911,15 +911,16 @@ static launch_layout make_layout(const tile_engine *e, const tile_batch *b)
     for (int p = l.first; p < b->base.n; p++) {
         tiles += b->part[p].tiles;
         changes += b->part[p].changes;
-        l.n_run += ceil_div((size_t)e->system[b->base.system[p]].dirt.n_touched,
-                            copies_a_run(e));
+        l.n_run +=
+            ceil_div((size_t)e->system[b->base.system[p]].dirty.n_touched,
+                     copies_a_run(e));
     }
     if (e->is_atomic) {
         size_t items = (size_t)e->split * (size_t)e->options.parts;
         size_t steps = changes / (items * target_runs(e)) + 1;
         l.chunk = items;
         l.change_chunk =
-            items * (steps < MOST_CHANGES ? steps : (size_t)MOST_CHANGES);
+            items * (steps < MAX_CHANGES ? steps : (size_t)MAX_CHANGES);
     } else {
         l.chunk = (tiles + changes / CHANGES_A_TILE) / target_runs(e) + 1;
         l.change_chunk = l.chunk * CHANGES_A_TILE;
@@ -983,11 +984,11 @@ static void write_launch(const tile_engine *e, tile_batch *b,
     const size_t copies = copies_a_run(e);
     /* copies come last in the list, because tiles take longer */
     for (int p = l->first; p < b->base.n; p++)
-        copy -= ceil_div((size_t)e->system[b->base.system[p]].dirt.n_touched,
+        copy -= ceil_div((size_t)e->system[b->base.system[p]].dirty.n_touched,
                          copies);
     for (int p = l->first; p < b->base.n; p++) {
         const tile_system *s = &e->system[b->base.system[p]];
-        size_t n = (size_t)s->dirt.n_touched;
+        size_t n = (size_t)s->dirty.n_touched;
         tile_run one = {.blocks = (uint32_t)n | (uint32_t)s->n_full << 16,
                         .system = (uint32_t)b->base.system[p],
                         .meta_at = (uint32_t)b->part[p].meta_at,
@@ -1334,14 +1335,15 @@ static tsr_status tile_propose(tsr_batch *base,
     const tile_engine *e = engine_of(b);
     const size_t most = (size_t)e->options.tiles_a_launch;
     if (base->n == 1) {
-        begin_launches(e, b, base->n_asked);
+        begin_launches(e, b, base->n_submitted);
         b->tiles = 0;
         b->launch_at = ceil_div(most, FIRST_LAUNCH);
     }
     TSR_TRY(propose_system(e, proposal, base->is_fresh, err));
     add_blocks(e, b);
     b->tiles += b->part[base->n - 1].tiles + b->part[base->n - 1].changes / 4;
-    if (!e->is_pipelined || b->tiles < b->launch_at || base->n == base->n_asked)
+    if (!e->is_pipelined || b->tiles < b->launch_at ||
+        base->n == base->n_submitted)
         return TSR_OK;
     b->tiles = 0;
     b->launch_at = 2 * b->launch_at < most ? 2 * b->launch_at : most;

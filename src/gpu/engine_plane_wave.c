@@ -16,9 +16,9 @@
 
 /* BAND: q of a band, the same as in amplitude tables. ITEMS: directions of a
  * work-group on a GPU. LANES: directions of a work-item on a CPU. PART: entries
- * in one part of a sum on a GPU, and MOST_PARTS: limit for the parts of a
+ * in one part of a sum on a GPU, and MAX_PARTS: limit for the parts of a
  * proposal. */
-enum { BAND = 8, ITEMS = 64, LANES = 16, PART = 128, MOST_PARTS = 8 };
+enum { BAND = 8, ITEMS = 64, LANES = 16, PART = 128, MAX_PARTS = 8 };
 
 /* An entry has four numbers. A loose body takes one entry, a unit POSE
  * entries. */
@@ -626,11 +626,11 @@ static void store_real(cl_uint *to, double x)
 }
 
 static void write_body(cl_uint to[4], const double x[3], const double origin[3],
-                       int body, unsigned part, unsigned is_gone)
+                       int body, unsigned part, unsigned is_removed)
 {
     for (int c = 0; c < 3; c++)
         store_real(&to[c], x[c] - origin[c]);
-    to[3] = (cl_uint)body << 3 | part << 1 | is_gone;
+    to[3] = (cl_uint)body << 3 | part << 1 | is_removed;
 }
 
 /* Writes entries of a proposal's loose bodies, at new positions and, with
@@ -658,7 +658,7 @@ static int write_loose(const wave_engine *e, const wave_system *s,
 
 static void write_pose(cl_uint (*to)[4], const wave_unit *u,
                        const double (*xyz)[3], const double origin[3], int unit,
-                       unsigned is_gone)
+                       unsigned is_removed)
 {
     double rotation[3][3], at[3];
     find_pose(u, xyz, rotation, at);
@@ -668,7 +668,7 @@ static void write_pose(cl_uint (*to)[4], const wave_unit *u,
         store_real(&to[3][c], at[c] - origin[c]);
         to[c][3] = 0;
     }
-    to[3][3] = (cl_uint)unit << 1 | is_gone;
+    to[3][3] = (cl_uint)unit << 1 | is_removed;
 }
 
 static int write_units(const wave_engine *e, const wave_system *s,
@@ -711,17 +711,17 @@ static size_t n_result(const wave_engine *e)
 static int n_part(const wave_engine *e, int n_entry)
 {
     const int n = (n_entry + PART - 1) / PART;
-    return e->items == 1 && n > 0 ? 1 : n < MOST_PARTS ? n : MOST_PARTS;
+    return e->items == 1 && n > 0 ? 1 : n < MAX_PARTS ? n : MAX_PARTS;
 }
 
 /* Upper bound of the rows of sums of one proposal. */
-static size_t most_parts(const wave_engine *e)
+static size_t max_parts(const wave_engine *e)
 {
     return (size_t)n_part(e, 2 * e->n_loose) + (e->n_unit > 0);
 }
 
 /* Upper bound of the entries of one proposal. */
-static size_t most_entries(const wave_engine *e)
+static size_t max_entries(const wave_engine *e)
 {
     return 2 * (size_t)(e->n_loose + POSE * e->n_unit);
 }
@@ -892,8 +892,8 @@ static tsr_status wave_batch_open(tsr_batch *base, tsr_err *err)
     const size_t n = (size_t)base->max_proposal;
     tsr_cl *cl = &b->cl;
     cl->device = e->cl.device;
-    b->sum_rows = n * most_parts(e);
-    b->input_units = n + b->sum_rows + n * most_entries(e);
+    b->sum_rows = n * max_parts(e);
+    b->input_units = n + b->sum_rows + n * max_entries(e);
     const size_t results = n * n_result(e) * sizeof *b->results;
     const size_t bytes = b->input_units * sizeof *b->host;
     b->queue = tsr_cl_queue(cl, 0);
@@ -1041,7 +1041,7 @@ static uint64_t amplitude_bytes(const wave_engine *e)
 
 static uint64_t system_bytes(const wave_engine *e)
 {
-    return amplitude_bytes(e) + most_parts(e) * e->row * sizeof(float);
+    return amplitude_bytes(e) + max_parts(e) * e->row * sizeof(float);
 }
 
 static uint64_t table_bytes(const wave_engine *e)

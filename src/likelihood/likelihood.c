@@ -591,11 +591,11 @@ double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
     return n > 0 ? sum / (double)n : (double)NAN;
 }
 
-double tsr_likelihood_least_beta(const tsr_likelihood *likelihood)
+double tsr_likelihood_min_beta(const tsr_likelihood *likelihood)
 {
     double least = 0.0;
     for (int d = 0; likelihood != NULL && d < likelihood->n_term; d++)
-        least = fmax(least, likelihood->term[d]->least_beta);
+        least = fmax(least, likelihood->term[d]->min_beta);
     return least;
 }
 

@@ -296,8 +296,8 @@ void tsr_likelihood_profile(const tsr_likelihood *likelihood, int view,
 double tsr_likelihood_chi2(const tsr_likelihood *likelihood,
                            const tsr_point *point);
 
-/* The largest least_beta of the terms. */
-double tsr_likelihood_least_beta(const tsr_likelihood *likelihood);
+/* The largest min_beta of the terms. */
+double tsr_likelihood_min_beta(const tsr_likelihood *likelihood);
 
 /* Checks engine, grid and operator together: compares I(q) at some of the
  * data's q with a direct Debye sum in double precision, at the starting values

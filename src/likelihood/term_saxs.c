@@ -126,7 +126,7 @@ static void make_parameters(tsr_saxs_term *t)
 /* With flat priors, sampled c and b have a proper distribution only if the
  * likelihood is narrow enough: always for normal errors, and for student if
  * beta (nu + 1) N > 2. */
-static double least_beta(const tsr_saxs_term *t)
+static double min_beta(const tsr_saxs_term *t)
 {
     if (t->term.is_integrated || t->noise->tail == NULL)
         return 0.0;
@@ -176,7 +176,7 @@ static tsr_status set_data(tsr_saxs_term *t, const tsr_data_set *set,
                         t->term.number, t->noise->name);
     add_notes(t);
     make_parameters(t);
-    t->term.least_beta = least_beta(t);
+    t->term.min_beta = min_beta(t);
     if (t->noise->check != NULL)
         TSR_TRY(t->noise->check(saxs, err));
     return check_points(t, err);

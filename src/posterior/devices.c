@@ -633,7 +633,7 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .capacity = gpu ? room_for(s) : 0.0,
-        .least_beta = l != NULL ? tsr_likelihood_least_beta(l) : 0.0,
+        .min_beta = l != NULL ? tsr_likelihood_min_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status =
         tsr_sampler_settle(&config->sampler, &problem, err);

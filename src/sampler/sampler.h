@@ -66,10 +66,10 @@ enum { TSR_POPULATION_LEAST = 16 };
 /* Where a run is to be. */
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
-    int walks;         /* 1: chains walk by a surrogate on the device */
-    double capacity;   /* systems that the devices have room for */
-    double least_beta; /* of the likelihood; 1 / t_max has to be more */
-    int is_placed; /* 1: data say where the molecule lies, as its file does */
+    int walks;       /* 1: chains walk by a surrogate on the device */
+    double capacity; /* systems that the devices have room for */
+    double min_beta; /* of the likelihood; 1 / t_max has to be more */
+    int is_placed;   /* 1: data say where the molecule lies, as its file does */
 } tsr_sampler_problem;
 
 /* What is auto becomes a number. A CPU takes its time for every system: few

@@ -31,10 +31,10 @@ static const double pi = 3.14159265358979323846;
  * over 0.25 to 0.6; the minimum is flat within 0.05. */
 static const tsr_exposure_model one_body = {.near_ang = 3.3,
                                             .far_ang = 11.1,
-                                            .carry = 0.5},
+                                            .displacement = 0.5},
                                 two_bodies = {.near_ang = 4.0,
                                               .far_ang = 10.0,
-                                              .carry = 0.33};
+                                              .displacement = 0.33};
 
 /* The neighbour function u for the square of a distance. */
 static double neighbour_weight(const tsr_exposure_model *model, double d2)
@@ -85,8 +85,9 @@ static void displace_exposure(const tsr_exposure_model *model, int n,
                 exposure[j] += u * (part[j] - part[i]);
             }
         for (int i = 0; i < n && pass == 0; i++)
-            part[i] =
-                count[i] > 0.0 ? model->carry * exposure[i] / count[i] : 0.0;
+            part[i] = count[i] > 0.0
+                          ? model->displacement * exposure[i] / count[i]
+                          : 0.0;
     }
 }
 
@@ -97,7 +98,7 @@ tsr_status tsr_exposure_displace(const tsr_exposure_model *model, int n,
     double *count = calloc(2 * (size_t)n + 1, sizeof *count);
     if (count == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory for %d bodies", n);
-    if (model->carry != 0.0)
+    if (model->displacement != 0.0)
         displace_exposure(model, n, xyz, dry, count, count + n, exposure);
     free(count);
     return TSR_OK;
@@ -366,7 +367,7 @@ static tsr_status read_head(tsr_table_reader *r, int n_comp,
                              "neighbours: expected two distances, ascending");
     (*out)->exposure.near_ang = reach[0];
     (*out)->exposure.far_ang = reach[1];
-    return read_numbers(r, "carry", 1, &(*out)->exposure.carry, err);
+    return read_numbers(r, "carry", 1, &(*out)->exposure.displacement, err);
 }
 
 static tsr_status read_type(tsr_table_reader *r, tsr_form_factor_table *table,

@@ -68,7 +68,8 @@ typedef struct {
 
 typedef struct {
     double near_ang, far_ang;
-    double carry; /* L, displacement of the water; 0: hydration at the bodies */
+    double displacement; /* L, displacement of the water; 0: hydration at the
+                            bodies */
     tsr_exposure_type type[TSR_MAX_TYPE];
 } tsr_exposure_model;
 

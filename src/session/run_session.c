@@ -1103,7 +1103,7 @@ static void tell_population(const tsr_session *s, double seconds)
             tsr_warn(s->log,
                      "sampler.evidence: no log evidence can be computed, as "
                      "the chains do not start from the prior (%s)",
-                     tsr_likelihood_least_beta(t->likelihood) > 0.0
+                     tsr_likelihood_min_beta(t->likelihood) > 0.0
                          ? "scale and background are sampled, under flat priors"
                      : t->n_start > 0 ? "structure.starts says where"
                                       : "see sampler.start, chains and t_max");

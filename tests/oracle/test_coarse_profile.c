@@ -165,9 +165,9 @@ static double *exposures(const molecule *m, const tsr_form_factor_table *t,
         }
     }
     for (int i = 0; i < m->n_body; i++) {
-        e[i] += (1.0 + x->carry) * own[i];
+        e[i] += (1.0 + x->displacement) * own[i];
         for (int j = 0; j < m->n_body; j++)
-            e[j] -= x->carry * own[i] * near_by(m, x, i, j) / n[i];
+            e[j] -= x->displacement * own[i] * near_by(m, x, i, j) / n[i];
     }
     return e;
 }

@@ -42,7 +42,8 @@ static void neighbours(void **state)
 static void exposure_outside(void **state)
 {
     (void)state;
-    tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0, .carry = 0.4};
+    tsr_exposure_model m = {
+        .near_ang = 4.0, .far_ang = 10.0, .displacement = 0.4};
     double xyz[5][3] = {
         {-3, 0, 0}, {0, 0, 0}, {3, 0, 0}, {90, 0, 0}, {0, 1, 0}};
     double e[5] = {2.0, 0.0, 2.0, 1.5, 7.0}, sum = 0.0, square = 0.0;
@@ -59,7 +60,7 @@ static void exposure_outside(void **state)
     double u = 0.5 * (1.0 + cos(pi / 3.0)); /* of the ends for each other */
     assert_true(fabs(e[1] + 2.0 * 0.4 * 2.0 / (1.0 + u)) < 1e-12);
     assert_true(fabs(square - 9.0 * (4.0 - e[1])) < 1e-12);
-    m.carry = 0.0;
+    m.displacement = 0.0;
     e[0] = 2.0;
     assert_int_equal(
         tsr_exposure_displace(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
@@ -197,7 +198,7 @@ static void round_trip(void **state)
     assert_string_equal(u->source, t->source);
     assert_true(u->exposure.near_ang == t->exposure.near_ang);
     assert_true(u->exposure.far_ang == t->exposure.far_ang);
-    assert_true(u->exposure.carry == t->exposure.carry);
+    assert_true(u->exposure.displacement == t->exposure.displacement);
     for (int i = 0; i < TSR_N_COMP * 441; i++)
         assert_true(fabs(u->amplitude[i] - t->amplitude[i]) < 1e-7 * 40.0);
     for (int i = 0; i < TSR_N_COMP_PAIR * 441; i++)
