@@ -142,11 +142,12 @@ typedef struct {
  * TSR_RATIO_BOUND]; the model's own error (tsr_likelihood_set_model_error)
  * covers the remainder.
  *
- * atoms, bodies  [n_pair][n_q]  in  including S_ab, copied radius_ang     in
- * r_m of G for `atoms` Replaces an earlier correction, which stays after an
- * error. Call it before chains start, or between two steps if all profiles are
- * then recomputed. Errors: TSR_E_NUMERIC (the ratio is not positive at a corner
- * of the ranges of c1 and c2), TSR_E_NOMEM. */
+ * atoms, bodies  [n_pair][n_q]  in  including S_ab, copied
+ * radius_ang                     in  r_m of G for `atoms`
+ * Replaces an earlier correction, which stays after an error. Call it before
+ * chains start, or between two steps if all profiles are then recomputed.
+ * Errors: TSR_E_NUMERIC (the ratio is not positive at a corner of the ranges of
+ * c1 and c2), TSR_E_NOMEM. */
 tsr_status tsr_likelihood_correct(tsr_likelihood *likelihood, int view,
                                   const double *atoms, const double *bodies,
                                   double radius_ang, tsr_err *err);

@@ -221,10 +221,10 @@ struct tsr_term {
     tsr_parameter parameter[TSR_TERM_PARAMETERS];
     int first;         /* index of its first parameter in the chain's table */
     int is_integrated; /* 1: the parameters of `draw` are integrated out */
-    double min_beta;   /* Smallest power beta of the likelihood at which the
-                            posterior is proper, for replica exchange. Parameters
-                            with flat priors need a likelihood that is informative
-                            enough. 0: any beta > 0 */
+    /* Smallest power beta of the likelihood at which the posterior is proper,
+     * for replica exchange: parameters with flat priors need a likelihood that
+     * is informative enough. 0: any beta > 0. */
+    double min_beta;
     int n_point;
     const double *coord;            /* [n_point] coordinate along the axis */
     const double *observed, *sigma; /* [n_point] */
