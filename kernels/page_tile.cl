@@ -33,11 +33,11 @@
  *   ATOMIC_OUT   1: a run adds to its row of results; 0: it stores there
  *   USE_DOUBLE   1: double precision
  *
- * The grid step is always an argument. On a GPU all other sizes are constants
- * of the compiler. On a CPU compiling takes seconds, and constant sizes of
- * blocks and (for several groups) groups save no time. There they are
- * arguments, so that fewer programs serve all data. (Pages as an argument would
- * cost a tenth of the speed.) */
+ * The grid step is always an argument. On a GPU all other sizes are
+ * compile-time constants. On a CPU compiling takes seconds, and constant
+ * numbers of blocks and (if there are several) of groups save no run time.
+ * There they are arguments, so that fewer programs serve all data. (Pages as an
+ * argument would cost a tenth of the speed.) */
 #ifndef TILE
 #define TILE 32 /* bodies of a block */
 #endif

@@ -245,7 +245,7 @@ static tsr_status init_probes(tsr_likelihood *l, const tsr_topology *topology,
     return TSR_OK;
 }
 
-/* Assigns a view to every term. Terms with the same curve share one. */
+/* Assigns a view to every term. Terms with the same curve share a view. */
 static void make_views(tsr_likelihood *l)
 {
     for (int d = 0; d < l->n_term; d++) {
@@ -825,8 +825,8 @@ static tsr_status direct_at(const check *c, int probe, double q,
     return TSR_OK;
 }
 
-/* Checks one term at one q, for all values of c1 and c2. The scale that
- * converts sigma is the one fitted at these values. */
+/* Checks one term at one q, for all values of c1 and c2. sigma is converted to
+ * the unit of I(q) by the scale fitted at these values. */
 static tsr_status check_point(check *c, const tsr_term *term, int k,
                               const double *scale, const double *curve,
                               tsr_err *err)

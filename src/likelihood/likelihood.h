@@ -221,7 +221,7 @@ tsr_status tsr_likelihood_direct(const tsr_likelihood *likelihood, int n_body,
 double tsr_likelihood_direct_seconds(const tsr_likelihood *likelihood,
                                      int n_body);
 
-/* A state of a chain as the likelihood sees it. */
+/* The parameters, profiles and likelihood of one state of a chain. */
 typedef struct {
     tsr_pool pool;        /* owns all arrays. tsr_point_swap exchanges arrays
                              between two points, so clear such points
@@ -325,7 +325,7 @@ enum { TSR_EXAMPLE_NODES = 16 };
 
 typedef struct {
     const tsr_likelihood *likelihood; /* likelihood of the bodies */
-    int view;                         /* the view that is learnt */
+    int view;                         /* the view whose error is learnt */
     int n;                            /* number of conformations */
     double *atoms;  /* [n + 1][n_pair][n_q] partial profiles including S_ab; the
                        last one is the mean */

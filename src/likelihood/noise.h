@@ -35,12 +35,12 @@ typedef struct {
     double scale, background; /* the values if they are fixed */
 } tsr_linear;
 
-/* Translates the options: words of scale are {infer}, of background {infer,
- * none}. */
+/* Translates the options. Their words are infer for the scale, and infer or
+ * none for the background. */
 tsr_linear tsr_linear_make(tsr_number_or_word scale,
                            tsr_number_or_word background);
 
-/* Number of inferred ones, 0 to 2. */
+/* Number of inferred values of the two, 0 to 2. */
 int tsr_linear_n_free(const tsr_linear *linear);
 
 /* The error of the forward model in the likelihood of one data set: a sum of a
@@ -88,10 +88,10 @@ typedef struct {
 void tsr_linear_fit(const tsr_linear *linear, int n, const double *model,
                     const double *data, const double *weight, tsr_fit *fit);
 
-/* Integrates out the model's own error for errors s sigma_k: computes scale to
- * one_norm, and log_det, from fit->plain. The weights are then those of the
- * covariance s^2 W^-1 + E E^T, multiplied by s^2, so the formulas for normal
- * errors hold unchanged. Cost: n^3 / 6 for n curves. */
+/* Integrates out the model's own error for errors s sigma_k: sets the members
+ * scale to one_norm, and log_det, from fit->plain. The weights are then those
+ * of the covariance s^2 W^-1 + E E^T, multiplied by s^2, so the formulas for
+ * normal errors hold unchanged. Cost: n^3 / 6 for n curves. */
 void tsr_linear_add_model_error(const tsr_linear *linear,
                                 const tsr_model_error *error, double log_s,
                                 tsr_fit *fit);

@@ -378,7 +378,7 @@ static double voronoi_volume(int z, int n_hydrogen)
     return of != NULL && n_hydrogen < 4 ? of[n_hydrogen] : 0.0;
 }
 
-/* Fraser's volumes are small for polar atoms and large for apolar ones, Voronoi
+/* Fraser's volumes are small for polar atoms and large for apolar ones. Voronoi
  * volumes are the space that each atom occupies. Gaussians of either volume fit
  * some molecules better and others worse. An intermediate volume fits all of
  * them (docs/forward-model.md). */

@@ -25,10 +25,10 @@ static const double pi = 3.14159265358979323846;
  * soft sphere by a logistic function for each type. The functions were fitted
  * to the exposures of all atoms. */
 
-/* Switching distances of the body models. Over the training structures, they
- * explain the variance of the exposures to within 1 % of the best distances
- * among 2 to 5 and 9 to 13 Angstrom. L minimises the error at c1 = 1, c2 = 1
- * over 0.25 to 0.6; the minimum is flat within 0.05. */
+/* Switching distances of the body models, chosen among near = 2 to 5 and far =
+ * 9 to 13 Angstrom. Over the training structures, they explain the variance of
+ * the exposures to within 1 % of the best pair. L minimises the error at c1 =
+ * 1, c2 = 1 over 0.25 to 0.6; the minimum is flat within 0.05. */
 static const tsr_exposure_model one_body = {.near_ang = 3.3,
                                             .far_ang = 11.1,
                                             .displacement = 0.5},

@@ -21,11 +21,11 @@
 /* Size of a body, Angstrom: F(q) broadens each distance by up to this
  * length. */
 static const double body_size = 12.0;
-/* Factor over the number of points of the sampling theorem, and points beyond
- * q_max. The cost of every step is proportional to the points. With fewer
- * points the weights grow, and the errors with them (bench/RESULTS.md). The
- * engine processes the points after q = 0 in fours, so their number is a
- * multiple of 4. */
+/* oversampling: the grid has this many times the points that the sampling
+ * theorem needs. beyond: points beyond q_max. The cost of every step is
+ * proportional to the number of points. With fewer points the weights grow, and
+ * the errors with them (bench/RESULTS.md). at_once: the engine processes the
+ * points after q = 0 in fours, so their number is a multiple of 4. */
 static const double oversampling = 1.18;
 static const int beyond = 4, at_once = 4;
 /* Smallest band, Angstrom. For a peptide the grid up to q_max would have too
@@ -81,8 +81,8 @@ static void normalise(rule *r)
 
 /* Appends Gauss-Legendre nodes over [a, b]. The weights are multiplied by a
  * linear function that runs from line[0] to line[1], and for sigma > 0 by a
- * normal density about `centre`. There are `least` nodes, plus two for each
- * half wave of a curve with largest distance d. */
+ * normal density about `centre`. There are `least` nodes, plus about two for
+ * each wavelength, 2 pi / d, of a curve with largest distance d. */
 static void add_interval(rule *r, double a, double b, const double line[2],
                          double centre, double sigma, double d, int least)
 {
@@ -102,7 +102,7 @@ static void add_interval(rule *r, double a, double b, const double line[2],
 
 static const double even[2] = {1.0, 1.0};
 
-/* Normal distribution about q. */
+/* Sets r to the normal distribution about q. */
 static void q_rule(double q, double sigma, double d, rule *r)
 {
     const double far = TSR_RESOLUTION_REACH * sigma;
@@ -115,7 +115,7 @@ static void q_rule(double q, double sigma, double d, rule *r)
     normalise(r);
 }
 
-/* Width of the slit: shifts of q. */
+/* Sets r to the shifts of q over the width of the slit. */
 static void width_rule(double width, double d, rule *r)
 {
     if (width > 0.0)
@@ -125,7 +125,8 @@ static void width_rule(double width, double d, rule *r)
     normalise(r);
 }
 
-/* Length of the slit or beam profile: the component u perpendicular to q. */
+/* Sets r to the component u perpendicular to q, over the length of the slit or
+ * the beam profile. */
 static void length_rule(const tsr_resolution *s, double d, rule *r)
 {
     if (s->n_beam == 0 && s->slit_length > 0.0)

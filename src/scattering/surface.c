@@ -1,6 +1,6 @@
 /* The exposed part of each atom's sphere, computed exactly, so that it does not
- * depend on the orientation of the molecule. Points on the spheres would depend
- * on it.
+ * depend on the orientation of the molecule. A sum over sample points on the
+ * spheres would depend on it.
  *
  * Most spheres of a large molecule are buried, and most caps on the others do
  * not bound the exposed part. Both can be decided without circles, by a
