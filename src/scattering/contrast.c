@@ -63,7 +63,7 @@ static int assign_components(const tsr_parameter *prior, int *into)
     return n;
 }
 
-/* Factor of each component while it is folded. */
+/* Factor by which each component is multiplied before it is added. */
 static void folding_factors(const tsr_parameter *prior, double power,
                             double *by)
 {

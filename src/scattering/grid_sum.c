@@ -167,8 +167,8 @@ static void project(const tsr_debye_spec *s, factor_modes *out)
         }
 }
 
-/* Finds the modes. The neglected part is at most `error` times the largest
- * F_t^a(q)| for each a and q. */
+/* Finds the modes. For each a and q, the neglected part is at most `error`
+ * times the largest |F_t^a(q)|. */
 static tsr_status make_modes(const tsr_debye_spec *spec, double error,
                              tsr_pool *pool, factor_modes *out, tsr_err *err)
 {
@@ -448,8 +448,9 @@ static double window_at(const grid_plan *plan, double q_inv_ang)
  * would extend far in space. */
 static const double gauss_width[] = {
     0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0}; /* widths, A^2 */
-static const double taper = 0.2; /* decay of the last remainder beyond the end,
-                                    relative to the end */
+/* Beyond the end, the last remainder decays over this fraction of the end's
+ * q. */
+static const double taper = 0.2;
 enum { N_GAUSS = sizeof gauss_width / sizeof gauss_width[0], N_LEFT = 8 };
 
 typedef struct {

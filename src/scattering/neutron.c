@@ -93,10 +93,10 @@ int tsr_neutron_is_same_sample(const tsr_neutron *a, const tsr_neutron *b)
 
 /* ---- one atom ---- */
 
-/* Deuterated fraction of an atom's hydrogens: `share` times that of the
+/* Deuterated fraction of an atom's hydrogens: `exchanged` times that of the
  * solvent, plus `grown`, which does not depend on the solvent. */
 typedef struct {
-    double share, grown;
+    double exchanged, grown;
 } deuterium;
 
 static deuterium deuterium_of(const tsr_neutron *n, const tsr_file_residue *r,
@@ -106,7 +106,7 @@ static deuterium deuterium_of(const tsr_neutron *n, const tsr_file_residue *r,
     if (a->z == 7 || a->z == 8 || a->z == 16) {
         const int is_amide =
             r->kind == TSR_MOLECULE_PROTEIN && strcmp(a->name, "N") == 0;
-        d.share = is_amide ? n->exchange : 1.0;
+        d.exchanged = is_amide ? n->exchange : 1.0;
         return d;
     }
     d.grown = grown_fraction(n, r->chain);
@@ -181,8 +181,8 @@ static totals assign_kinds(const tsr_neutron *n, const tsr_atoms *atoms,
         const deuterium f = deuterium_of(n, &atoms->residue[a->residue], a);
         const double number = of->n_hydrogen;
         const double in_water = number * (h + f.grown * (d - h));
-        const double growth = number * f.share * (d - h);
-        m->mass += heavier * number * (f.grown + n->d2o * f.share);
+        const double growth = number * f.exchanged * (d - h);
+        m->mass += heavier * number * (f.grown + n->d2o * f.exchanged);
         sum.length += tsr_atom_neutron_length(a->z) + in_water;
         sum.growth += growth;
         m->type[i++] =

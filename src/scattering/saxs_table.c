@@ -405,7 +405,7 @@ static int contains(const char *text, const char *pattern)
     return matches(text, pattern, NULL, NULL);
 }
 
-/* Is the unit between `before` and `after` one of q? */
+/* 1 if the unit between `before` and `after` is a unit of q. */
 static int is_inverse(const char *before, const char *after, int is_short,
                       int *is_loose)
 {
@@ -415,7 +415,7 @@ static int is_inverse(const char *before, const char *after, int is_short,
     *is_loose = 0;
     if (contains(before, "(inverse|(^|[^a-z0-9.])1 */) *$"))
         return 1;
-    /* "A-1" is also what people call samples. */
+    /* "A-1" may also be the name of a sample */
     if (contains(after, "^[ ^]*-1([^a-z0-9.]|$)") &&
         (contains(after, "^ *\\^") || !is_short || is_in_brackets || names_q))
         return 1;
