@@ -27,11 +27,11 @@
             REAL lane[LANES]; /* past the end, or a particle with itself */    \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = j + v >= u.w || l == itself ? 0 : 1;                 \
-            VREAL keep = VLOAD(0, lane);                                       \
-            odd##v *= keep;                                                    \
-            odd_before##v *= keep;                                             \
-            even##v *= keep;                                                   \
-            even_before##v *= keep;                                            \
+            VREAL mask = VLOAD(0, lane);                                       \
+            odd##v *= mask;                                                    \
+            odd_before##v *= mask;                                             \
+            even##v *= mask;                                                   \
+            even_before##v *= mask;                                            \
         }                                                                      \
     }
 #define PAGE(k, s)                                                             \

@@ -317,13 +317,13 @@ void map_sum(__global uint *restrict call,
         const int3 tile = (int3)(cell % s.s3 + s.s0, cell / s.s3 % s.s4 + s.s1,
                                  cell / (s.s3 * s.s4) + s.s2);
         const int3 corner = tile * SIDE;
-        const int n_near = count[job.y];
-        const uint first = cursor[job.y] - n_near;
+        const int n_atom = count[job.y];
+        const uint first = cursor[job.y] - n_atom;
         long8 total = 0;
         uint mask = 0;
 
-        for (int base = 0; base < n_near; base += LANES) {
-            const int n = min((int)LANES, n_near - base);
+        for (int base = 0; base < n_atom; base += LANES) {
+            const int n = min((int)LANES, n_atom - base);
             if (lane < n) {
                 const int4 p = particle[list[first + base + lane]];
                 group[lane] = p;
@@ -371,18 +371,18 @@ void map_sum(__global uint *restrict call,
                 whole += scratch[lane * LANES + k];
             if ((wanted & 2) != 0) {
                 const int2 n = (size.xy + SIDE - 1) / SIDE;
-                const size_t place =
+                const size_t index =
                     ((size_t)tile.z * n.y + tile.y) * n.x + tile.x;
-                tile_out[place * SUMS + lane] = whole;
+                tile_out[index * SUMS + lane] = whole;
             }
             __global const double *f = system->scale;
             const int which = lane % 6;
-            const double by = which == 1   ? f[0]
-                              : which == 2 ? f[1]
-                              : which == 4 ? f[2]
-                              : which == 5 ? f[3]
-                                           : 1.0;
-            const long fixed = convert_long_rte(whole * by);
+            const double scale = which == 1   ? f[0]
+                                 : which == 2 ? f[1]
+                                 : which == 4 ? f[2]
+                                 : which == 5 ? f[3]
+                                              : 1.0;
+            const long fixed = convert_long_rte(whole * scale);
             if (fixed != 0)
                 atom_add(&out[job.x * SUMS + lane], fixed);
         }

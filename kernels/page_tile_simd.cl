@@ -141,11 +141,11 @@ static inline __attribute__((always_inline)) void add_page(
             REAL lane[LANES]; /* a body with itself: the host's term */        \
             for (int l = 0; l < LANES; l++)                                    \
                 lane[l] = l == i - j ? 0 : 1;                                  \
-            VREAL keep = VLOAD(0, lane);                                       \
-            odd##v *= keep;                                                    \
-            odd_before##v *= keep;                                             \
-            even##v *= keep;                                                   \
-            even_before##v *= keep;                                            \
+            VREAL mask = VLOAD(0, lane);                                       \
+            odd##v *= mask;                                                    \
+            odd_before##v *= mask;                                             \
+            even##v *= mask;                                                   \
+            even_before##v *= mask;                                            \
         }                                                                      \
     }
 #define PAGE(k, s)                                                             \

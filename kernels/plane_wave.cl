@@ -144,14 +144,15 @@ static inline whole kernel_weights(real at, __global const float *pieces,
     const real x = 2.0f * (at - TO_REAL(first)) - 1.0f;
 #pragma unroll
     for (int j = 0; j < WIDE; j++) {
-        real here = pieces[(TERMS - 1) * WIDE + j], before = 0.0f;
+        real current = pieces[(TERMS - 1) * WIDE + j], previous = 0.0f;
 #pragma unroll
         for (int i = TERMS - 2; i > 0; i--) {
-            const real next = pieces[i * WIDE + j] + 2.0f * x * here - before;
-            before = here;
-            here = next;
+            const real next =
+                pieces[i * WIDE + j] + 2.0f * x * current - previous;
+            previous = current;
+            current = next;
         }
-        out[j] = pieces[j] + x * here - before;
+        out[j] = pieces[j] + x * current - previous;
     }
     return first;
 }
@@ -173,10 +174,10 @@ typedef struct {
 /* Finds the table entries and kernels for the directions in the frame of the
  * unit. */
 static inline void find_entries(real nx, real ny, real nz, const float4 *pose,
-                                uint4 place, __global const float *pieces,
+                                uint4 layout, __global const float *pieces,
                                 size_t lane, READS unit_reads *reads)
 {
-    const float turn = 6.283185307179586f, per = (float)place.y / turn;
+    const float turn = 6.283185307179586f, per = (float)layout.y / turn;
     const real mx = pose[0].x * nx + pose[1].x * ny + pose[2].x * nz,
                my = pose[0].y * nx + pose[1].y * ny + pose[2].y * nz,
                mz = pose[0].z * nx + pose[1].z * ny + pose[2].z * nz;
@@ -185,7 +186,7 @@ static inline void find_entries(real nx, real ny, real nz, const float4 *pose,
     phi = phi < 0.0f ? phi + turn : phi;
     const whole r = kernel_weights(theta * per, pieces, row),
                 c = kernel_weights(phi * per, pieces, column);
-    STORE(r * (int)place.z + c + (int)place.x, reads->first, lane);
+    STORE(r * (int)layout.z + c + (int)layout.x, reads->first, lane);
     for (int i = 0; i < WIDE; i++) {
         STORE(row[i], reads->row[i], lane);
         STORE(column[i], reads->column[i], lane);
@@ -273,13 +274,13 @@ static inline void interpolate(__global const float *table, uint columns,
  * of its position. pose [4]: rows of the rotation matrix; the position and, as
  * bits, number and sign. */
 static inline void add_unit(real nx, real ny, real nz, float low,
-                            const float4 *pose, uint4 place,
+                            const float4 *pose, uint4 layout,
                             __global const float *table,
                             __global const float *pieces, size_t lane,
                             READS unit_reads *reads, real *sum)
 {
-    find_entries(nx, ny, nz, pose, place, pieces, lane, reads);
-    interpolate(table, place.z, lane, reads);
+    find_entries(nx, ny, nz, pose, layout, pieces, lane, reads);
+    interpolate(table, layout.z, lane, reads);
     const real step = nx * pose[3].x + ny * pose[3].y + nz * pose[3].z;
     const float sign = as_uint(pose[3].w) & 1 ? -1.0f : 1.0f;
     real c, s, c1, s1;
@@ -316,7 +317,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
                         __global const uint2 *level,
                         __global const float *factor,
                         __global const float *table,
-                        __global const uint4 *places,
+                        __global const uint4 *layouts,
                         __global const float *pieces, __global float *sum)
 {
     const uint4 my = input[parts_at + get_group_id(1)];
@@ -345,7 +346,7 @@ __kernel void waves_add(__global const uint4 *input, uint parts_at,
                                 as_float4(input[i + 2]),
                                 as_float4(input[i + 3])};
         add_unit(nx, ny, nz, low, pose,
-                 places[(as_uint(pose[3].w) >> 1) * BANDS + band[block]],
+                 layouts[(as_uint(pose[3].w) >> 1) * BANDS + band[block]],
                  table, pieces, lane, &reads, total);
     }
 #if ITEMS > 1
@@ -404,12 +405,12 @@ __kernel void waves_profile(__global const uint4 *ask,
     const uint4 my = ask[get_group_id(1)];
     const uint2 of = level[(my.x >> 28) & 7u];
     const size_t row = blocks * AMPLITUDES * WIDTH,
-                 here = block * AMPLITUDES * WIDTH;
+                 current = block * AMPLITUDES * WIDTH;
     const int is_full = my.x >> 31;
     __global const float *from =
-        amplitude + (my.x & 0x0fffffffu) * row + here;
-    __global const float *add = sum + my.z * row + here;
-    __global float *to = amplitude + my.y * row + here;
+        amplitude + (my.x & 0x0fffffffu) * row + current;
+    __global const float *add = sum + my.z * row + current;
+    __global float *to = amplitude + my.y * row + current;
     if (my.w == 0 || block >= of.y)
         return;
     const real weight =

@@ -110,14 +110,14 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
 }
 
 int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
-                                const double *right, double *allowed)
+                                const double *correct, double *allowed)
 {
     const double promise = 1e-5;
     double most = 1.0;
     int at = -1;
     for (int k = 0; k < engine->n_pair * engine->n_q; k++) {
-        double limit = engine->rounding[k] + promise * fabs(right[k]);
-        double error = fabs(profile[k] - right[k]);
+        double limit = engine->rounding[k] + promise * fabs(correct[k]);
+        double error = fabs(profile[k] - correct[k]);
         if (error <= most * limit) /* false for a NaN */
             continue;
         most = isfinite(error) && limit > 0.0 ? error / limit : HUGE_VAL;
@@ -565,7 +565,7 @@ static const tsr_engine_type joint_type = {
 static tsr_engine joint_head(int n, tsr_engine *const *part)
 {
     tsr_engine sum = *part[0];
-    double share =
+    double fraction =
         0.0; /* fraction of the device memory that one system occupies */
     sum.pool = (tsr_pool){0};
     sum.n_comp = sum.n_pair = 0;
@@ -576,9 +576,9 @@ static tsr_engine joint_head(int n, tsr_engine *const *part)
         sum.system_bytes += part[i]->system_bytes;
         sum.shared_bytes += part[i]->shared_bytes;
         if (part[i]->max_systems > 0.0)
-            share += 1.0 / part[i]->max_systems;
+            fraction += 1.0 / part[i]->max_systems;
     }
-    sum.max_systems = share > 0.0 ? floor(1.0 / share) : 0.0;
+    sum.max_systems = fraction > 0.0 ? floor(1.0 / fraction) : 0.0;
     return sum;
 }
 

@@ -195,7 +195,7 @@ void tsr_engine_rounding(const tsr_engine_spec *spec, double unit, int tile,
  * into [n_pair][n_q] of the worst excess, or -1 if no value exceeds its limit.
  * allowed: out, the limit at that index. */
 int tsr_engine_worst_difference(const tsr_engine *engine, const double *profile,
-                                const double *right, double *allowed);
+                                const double *correct, double *allowed);
 
 /* Creates a batch for at most max_proposal proposals at a time. */
 tsr_status tsr_batch_new(tsr_engine *engine, int max_proposal, tsr_batch **out,

@@ -70,7 +70,7 @@ static void copy_form_factors(reference_engine *e, const tsr_engine_spec *spec)
  * / (dq r). Padding, and bodies j > i, have multiplicity 0. */
 typedef struct {
     double sine[BLOCK], cosine[BLOCK], s[BLOCK], c[BLOCK];
-    double times[BLOCK], over[BLOCK];
+    double multiplicity[BLOCK], times_over_x[BLOCK];
 } reference_row;
 
 /* A pair i > j has multiplicity 2, and a body with itself 1. For r = 0, x is so
@@ -85,8 +85,8 @@ static void start_row(const reference_engine *e, const double (*xyz)[3], int i,
         row->sine[j] = sin(x);
         row->cosine[j] = cos(x);
         row->c[j] = 1.0;
-        row->times[j] = first + j < i ? 2.0 : 1.0;
-        row->over[j] = row->times[j] / x;
+        row->multiplicity[j] = first + j < i ? 2.0 : 1.0;
+        row->times_over_x[j] = row->multiplicity[j] / x;
     }
 }
 
@@ -104,7 +104,8 @@ TSR_CLONES static void add_sincs(int n_comp, int n, int k, const double *factor,
         double sinc[BLOCK];
         for (int j = 0; j < BLOCK; j++) {
             const double s = p->s[j], c = p->c[j];
-            sinc[j] = k > 0 ? p->over[j] * s * over_k : p->times[j];
+            sinc[j] =
+                k > 0 ? p->times_over_x[j] * s * over_k : p->multiplicity[j];
             p->s[j] = s * p->cosine[j] + c * p->sine[j];
             p->c[j] = c * p->cosine[j] - s * p->sine[j];
         }
@@ -119,8 +120,8 @@ static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
                      int bj, double *sum)
 {
     const int n_q = e->base.n_q, n_comp = e->base.n_comp;
-    const int left = e->base.n_body - bi * BLOCK,
-              n = left < BLOCK ? left : BLOCK;
+    const int remaining = e->base.n_body - bi * BLOCK,
+              n = remaining < BLOCK ? remaining : BLOCK;
     reference_row row[BLOCK];
     for (int i = 0; i < n; i++)
         start_row(e, xyz, bi * BLOCK + i, bj * BLOCK, &row[i]);
@@ -131,11 +132,11 @@ static void tile_sum(const reference_engine *e, const double (*xyz)[3], int bi,
         add_sincs(n_comp, n, k, f_i, row, field);
         for (int a = 0, pair = 0; a < n_comp; a++)
             for (int b = a; b < n_comp; b++, pair++) {
-                double both = 0.0;
+                double pair_sum = 0.0;
                 for (int j = 0; j < BLOCK; j++)
-                    both += f_j[a * BLOCK + j] * field[b][j] +
-                            f_j[b * BLOCK + j] * field[a][j];
-                sum[pair * n_q + k] = 0.5 * both;
+                    pair_sum += f_j[a * BLOCK + j] * field[b][j] +
+                                f_j[b * BLOCK + j] * field[a][j];
+                sum[pair * n_q + k] = 0.5 * pair_sum;
             }
     }
 }

@@ -152,8 +152,8 @@ typedef struct {
     int tile;
     uint64_t random;
     tsr_self_test result;
-    const char *wrong; /* step of the first failure; NULL: none */
-    int wrong_comp;    /* number of components in that step */
+    const char *failed_step; /* step of the first failure; NULL: none */
+    int failed_comp;         /* number of components in that step */
 } test_case;
 
 static double uniform(uint64_t *state)
@@ -227,9 +227,9 @@ static void compare(test_case *t, const double *profile, const double *exact,
                     continue; /* false for a NaN */
                 t->result.max_rel_error = isnan(error) ? HUGE_VAL : error;
             }
-    if (t->wrong == NULL && t->result.max_rel_error > t->result.limit) {
-        t->wrong = name;
-        t->wrong_comp = n_comp;
+    if (t->failed_step == NULL && t->result.max_rel_error > t->result.limit) {
+        t->failed_step = name;
+        t->failed_comp = n_comp;
     }
     t->result.n_check++;
 }
@@ -349,15 +349,16 @@ static tsr_status test_all(const tsr_device *device,
     t->result.limit = limit;
     for (int k = first; k <= last && status == TSR_OK; k++)
         status = test_engine(t, device, options, as_gpu, k, err);
-    if (status == TSR_OK && t->wrong != NULL)
-        status = tsr_fail(
-            err, TSR_E_DEVICE,
-            "%s fails the self-test: with %d component%s it is "
-            "%s that is wrong first; relative errors of I(q) "
-            "are up to %.2e, %.0e is allowed. Do not use this "
-            "device or driver (%s)",
-            info->name, t->wrong_comp, t->wrong_comp > 1 ? "s" : "", t->wrong,
-            t->result.max_rel_error, t->result.limit, info->driver);
+    if (status == TSR_OK && t->failed_step != NULL)
+        status =
+            tsr_fail(err, TSR_E_DEVICE,
+                     "%s fails the self-test: with %d component%s it is "
+                     "%s that is wrong first; relative errors of I(q) "
+                     "are up to %.2e, %.0e is allowed. Do not use this "
+                     "device or driver (%s)",
+                     info->name, t->failed_comp, t->failed_comp > 1 ? "s" : "",
+                     t->failed_step, t->result.max_rel_error, t->result.limit,
+                     info->driver);
     if (result != NULL)
         *result = t->result;
     free(t);

@@ -1452,8 +1452,8 @@ static uint64_t shared_bytes(const tile_engine *e)
 static uint64_t memory_limit(const tile_engine *e)
 {
     uint64_t all = e->cl.device->info.global_bytes,
-             asked = e->options.memory_limit;
-    return asked > 0 && asked < all ? asked : all;
+             requested = e->options.memory_limit;
+    return requested > 0 && requested < all ? requested : all;
 }
 
 /* Number of systems that fit. All tiles are in one buffer. */
@@ -1649,14 +1649,14 @@ static tsr_status build(tile_engine *e, tsr_err *err)
  * name is replaced by copies if it fails. */
 static tsr_status choose_transfer(tile_engine *e, tsr_err *err)
 {
-    const int is_asked = e->options.transfer != TSR_TRANSFER_AUTO;
+    const int is_requested = e->options.transfer != TSR_TRANSFER_AUTO;
     tsr_batch *batch = NULL;
-    if (!is_asked)
+    if (!is_requested)
         e->options.transfer = e->cl.device->info.is_unified
                                   ? TSR_TRANSFER_MAPPED
                                   : TSR_TRANSFER_COPY;
     tsr_status status = tsr_batch_new(&e->base, 1, &batch, err);
-    if (status == TSR_E_DEVICE && !is_asked &&
+    if (status == TSR_E_DEVICE && !is_requested &&
         e->options.transfer != TSR_TRANSFER_COPY) {
         e->options.transfer = TSR_TRANSFER_COPY;
         status = tsr_batch_new(&e->base, 1, &batch, err);

@@ -98,7 +98,7 @@ typedef struct {
     tsr_program program;
     tsr_cl cl;
     cl_mem direction, bands, levels, factor, amplitude;
-    cl_mem table, places, kernel; /* tables of units: values, offsets,
+    cl_mem table, layouts, kernel; /* tables of units: values, offsets,
                                      interpolation kernel */
     wave_system *system;
 } wave_engine;
@@ -866,7 +866,7 @@ static cl_int set_arguments(const wave_engine *e, wave_batch *b)
     code |= clSetKernelArg(b->add, 4, sizeof e->levels, &e->levels);
     code |= clSetKernelArg(b->add, 5, sizeof e->factor, &e->factor);
     code |= clSetKernelArg(b->add, 6, sizeof e->table, &e->table);
-    code |= clSetKernelArg(b->add, 7, sizeof e->places, &e->places);
+    code |= clSetKernelArg(b->add, 7, sizeof e->layouts, &e->layouts);
     code |= clSetKernelArg(b->add, 8, sizeof e->kernel, &e->kernel);
     code |= clSetKernelArg(b->add, 9, sizeof b->sum, &b->sum);
     code |= clSetKernelArg(b->apply, 0, sizeof b->input, &b->input);
@@ -1097,9 +1097,9 @@ static tsr_status check_memory(const wave_engine *e, tsr_err *err)
 typedef struct {
     tsr_pool pool; /* owns this and other data for setting up the device */
     float *value;
-    size_t n;            /* numbers in value */
-    cl_uint (*place)[4]; /* [n_unit][bands] offset, circle size and columns of a
-                            table */
+    size_t n;             /* numbers in value */
+    cl_uint (*layout)[4]; /* [n_unit][bands] offset, circle size and columns of
+                            a table */
 } tables;
 
 /* Makes the tables of one unit, one for each band. `own` has the unit's
@@ -1117,12 +1117,12 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
         float *more =
             tsr_pool_resize(&t->pool, t->value, t->n + n, sizeof *more);
         if (more != NULL) {
-            const cl_uint place[4] = {(cl_uint)(t->n / each),
-                                      (cl_uint)table.n_circle,
-                                      (cl_uint)table.columns};
+            const cl_uint layout[4] = {(cl_uint)(t->n / each),
+                                       (cl_uint)table.n_circle,
+                                       (cl_uint)table.columns};
             t->value = more;
             memcpy(more + t->n, table.value, n * sizeof *more);
-            memcpy(t->place[unit * bands + b], place, sizeof place);
+            memcpy(t->layout[unit * bands + b], layout, sizeof layout);
             t->n += n;
         }
         tsr_pool_drop(&t->pool, table.value);
@@ -1177,7 +1177,7 @@ static tsr_status make_unit_tables(const wave_engine *e,
 static tsr_status make_tables(const wave_engine *e, const tsr_engine_spec *spec,
                               tables *t, tsr_err *err)
 {
-    tsr_pool_array(&t->pool, t->place, e->n_unit * n_band(spec->n_q) + 1);
+    tsr_pool_array(&t->pool, t->layout, e->n_unit * n_band(spec->n_q) + 1);
     TSR_TRY(tsr_pool_check(&t->pool, err));
     for (int u = 0; u < e->n_unit; u++)
         TSR_TRY(make_unit_tables(e, spec, u, t, err));
@@ -1190,7 +1190,7 @@ static tsr_status make_buffers(wave_engine *e, const tsr_engine_spec *spec,
                                float *direction, tables *t, tsr_err *err)
 {
     const size_t n_block = (size_t)n_all_blocks(e);
-    const size_t n_place = (size_t)(e->n_unit * n_band(spec->n_q));
+    const size_t n_layout = (size_t)(e->n_unit * n_band(spec->n_q));
     const cl_mem_flags fixed = CL_MEM_READ_ONLY;
     float kernel[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH], *factor;
     cl_uint levels[LEVELS][2];
@@ -1212,10 +1212,10 @@ static tsr_status make_buffers(wave_engine *e, const tsr_engine_spec *spec,
     e->kernel = tsr_cl_buffer(cl, fixed, sizeof kernel, kernel);
     /* without units, any contents will do */
     e->table =
-        tsr_cl_buffer(cl, fixed, (n_place > 0 ? t->n : 1) * sizeof *t->value,
-                      n_place > 0 ? t->value : &kernel[0][0]);
-    e->places =
-        tsr_cl_buffer(cl, fixed, (n_place + 1) * sizeof *t->place, t->place);
+        tsr_cl_buffer(cl, fixed, (n_layout > 0 ? t->n : 1) * sizeof *t->value,
+                      n_layout > 0 ? t->value : &kernel[0][0]);
+    e->layouts =
+        tsr_cl_buffer(cl, fixed, (n_layout + 1) * sizeof *t->layout, t->layout);
     e->amplitude =
         tsr_cl_buffer(cl, CL_MEM_READ_WRITE,
                       (size_t)e->base.n_system * amplitude_bytes(e), NULL);

@@ -579,11 +579,11 @@ tsr_status tsr_device_list(tsr_device_info **list, int *n, tsr_err *err)
 static tsr_status fail_unknown(const char *choice, int n,
                                const tsr_device_info *list, tsr_err *err)
 {
-    char known[1024] = "";
+    char listing[1024] = "";
     size_t used = 0;
-    for (int i = 0; i < n && used < sizeof known - 1; i++) {
-        int more = snprintf(known + used, sizeof known - used, "%s%d: %s (%s)",
-                            i > 0 ? "; " : "", i, list[i].name,
+    for (int i = 0; i < n && used < sizeof listing - 1; i++) {
+        int more = snprintf(listing + used, sizeof listing - used,
+                            "%s%d: %s (%s)", i > 0 ? "; " : "", i, list[i].name,
                             tsr_device_type_name(list[i].type));
         used += more > 0 ? (size_t)more : 0;
     }
@@ -591,7 +591,7 @@ static tsr_status fail_unknown(const char *choice, int n,
                     "no OpenCL device answers to '%s'; there are: %s. auto, "
                     "cpu, gpu, all-gpu, all, an index, part of a name or a "
                     "list like 0,1 will do",
-                    choice, known);
+                    choice, listing);
 }
 
 tsr_status tsr_device_open(const char *choice, tsr_device **out, tsr_err *err)

@@ -484,10 +484,10 @@ double tsr_likelihood_log_ratio(const tsr_likelihood *likelihood,
 /* Swaps two pointers. */
 static void swap(void *a, void *b)
 {
-    void *held;
-    memcpy(&held, a, sizeof held);
-    memcpy(a, b, sizeof held);
-    memcpy(b, &held, sizeof held);
+    void *saved;
+    memcpy(&saved, a, sizeof saved);
+    memcpy(a, b, sizeof saved);
+    memcpy(b, &saved, sizeof saved);
 }
 
 void tsr_point_swap(const tsr_likelihood *l, tsr_scope scope, int d,
@@ -831,15 +831,17 @@ static tsr_status check_point(check *c, const tsr_term *term, int k,
                               const double *scale, const double *curve,
                               tsr_err *err)
 {
-    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius, by[TSR_N_COMP];
+    double q = term->coord[k], direct[TSR_N_COMP_PAIR], radius,
+           coefficient[TSR_N_COMP];
     double value[5][TSR_N_CONTRAST];
     const tsr_view *view = &c->l->view[term->view];
     int n = contrast_corners(c->l, term->view, value);
     tsr_status status = direct_at(c, view->probe, q, direct, &radius, err);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         const int n_comp = tsr_likelihood_coefficients(
-            c->l, term->view, value[i], tsr_component_power(radius, q), by);
-        double exact = tsr_coarse_sum(n_comp, by, direct, 1);
+            c->l, term->view, value[i], tsr_component_power(radius, q),
+            coefficient);
+        double exact = tsr_coarse_sum(n_comp, coefficient, direct, 1);
         double allowed =
             fmax(1e-4 * fabs(exact), 0.05 * term->sigma[k] / fabs(scale[i]));
         double model = curve[i * term->n_point + k];

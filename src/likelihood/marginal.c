@@ -48,7 +48,7 @@ static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
     const double sd[2] = {shape.spread / sqrt(fit->model_norm),
                           shape.spread / sqrt(fit->one_norm)};
     const double top = log_lik_offset(t, fit, theta, sd, 0.0, 0.0);
-    double f[3][2], g[2] = {0.0}, d[2] = {1.0, 1.0}, both = 0.0;
+    double f[3][2], g[2] = {0.0}, d[2] = {1.0, 1.0}, mixed = 0.0;
     shape.dof = 0;
     const double expected =
         top - tsr_linear_log_density(&t->linear, fit, shape, fit->scale,
@@ -68,13 +68,13 @@ static double laplace(const tsr_saxs_term *t, const tsr_fit *fit,
             d[i] = (2.0 * top - f[i][0] - f[i][1]) / (h * h);
         }
     if (is_free[0] && is_free[1])
-        both = 0.5 * ((2.0 * top - f[2][0] - f[2][1]) / (h * h) - d[0] - d[1]);
-    const double det = d[0] * d[1] - both * both;
+        mixed = 0.5 * ((2.0 * top - f[2][0] - f[2][1]) / (h * h) - d[0] - d[1]);
+    const double det = d[0] * d[1] - mixed * mixed;
     if (!(d[0] > 0.1 && d[1] > 0.1 && det > 0.1))
         return expected;
     return expected - 0.5 * log(det) +
            0.5 *
-               (d[1] * g[0] * g[0] - 2.0 * both * g[0] * g[1] +
+               (d[1] * g[0] * g[0] - 2.0 * mixed * g[0] * g[1] +
                 d[0] * g[1] * g[1]) /
                det;
 }

@@ -50,9 +50,9 @@ static void compute_residual(const tsr_examples *x, int i,
         const double b = tsr_likelihood_combine(
             l, x->view, x->bodies + tsr_examples_offset(x, i), contrast,
             probe_of(x)->power[k], at);
-        const double by =
+        const double scale =
             is_plain ? 1.0 : tsr_likelihood_ratio(l, x->view, contrast, at);
-        residual[k] = log(a / (b * by));
+        residual[k] = log(a / (b * scale));
         if (!isfinite(residual[k]))
             residual[k] = 0.0; /* bodies can have a negative intensity */
     }
@@ -111,19 +111,19 @@ int tsr_examples_components(const tsr_examples *x, const double *square,
                gsl_vector_get(value, (size_t)n) > 1e-9 * all)
             explained += gsl_vector_get(value, (size_t)n++);
         for (size_t k = 0; k < n_q; k++) {
-            double kept = 0.0;
+            double variance = 0.0;
             for (int e = 0; e < n; e++) {
                 const double c = sqrt(gsl_vector_get(value, (size_t)e)) *
                                  gsl_matrix_get(vector, k, (size_t)e);
                 curve[(size_t)e * n_q + k] = c;
-                kept += c * c;
+                variance += c * c;
             }
-            const double by = kept > 0.0
-                                  ? sqrt(tsr_examples_variance_factor(x->n) *
-                                         square[k] / kept)
-                                  : 0.0;
+            const double scale = variance > 0.0
+                                     ? sqrt(tsr_examples_variance_factor(x->n) *
+                                            square[k] / variance)
+                                     : 0.0;
             for (int e = 0; e < n; e++)
-                curve[(size_t)e * n_q + k] *= by;
+                curve[(size_t)e * n_q + k] *= scale;
         }
     }
     gsl_matrix_free(a);

@@ -465,9 +465,9 @@ static void add_beads(tsr_atom_model *m, const double *radius,
         double r = radius[i] + layer_probe_ang;
         if (fraction[i] <= 0.0)
             continue;
-        const double by = r / (fraction[i] * fmax(1.0 - fraction[i], 0.5));
+        const double scale = r / (fraction[i] * fmax(1.0 - fraction[i], 0.5));
         for (int c = 0; c < 3; c++)
-            m->xyz[m->n][c] = m->xyz[i][c] + by * vector[i][c];
+            m->xyz[m->n][c] = m->xyz[i][c] + scale * vector[i][c];
         m->surface[m->n] = 4.0 * PI * r * r * fraction[i];
         m->owner[m->n] = i;
         m->type[m->n++] = m->n_type;
@@ -598,9 +598,9 @@ static double neutron_amplitude(const tsr_atom_kind *kind, double q)
 static void kind_amplitudes(const tsr_atom_model *m, const tsr_atom_kind *kind,
                             double q, double out[TSR_ATOM_COMP])
 {
-    double at = m->solvent == TSR_SOLVENT_FOXS ? 0.0 : q, by = 1.0;
+    double at = m->solvent == TSR_SOLVENT_FOXS ? 0.0 : q, scale = 1.0;
     if (m->solvent == TSR_SOLVENT_FOXS)
-        by = exp(-foxs_decay_ang2 * q * q);
+        scale = exp(-foxs_decay_ang2 * q * q);
     out[0] = out[1] = out[2] = 0.0;
     if (kind->z == 0) {
         out[2] = layer_contrast * layer_thickness_ang *
@@ -611,13 +611,13 @@ static void kind_amplitudes(const tsr_atom_model *m, const tsr_atom_kind *kind,
     }
     out[0] = m->is_neutron
                  ? neutron_amplitude(kind, q)
-                 : by * (tsr_atom_form_factor(kind->z, at) +
-                         kind->n_hydrogen * tsr_atom_form_factor(1, at));
-    out[1] = by * displaced_amplitude(m->density, kind->volume, at);
+                 : scale * (tsr_atom_form_factor(kind->z, at) +
+                            kind->n_hydrogen * tsr_atom_form_factor(1, at));
+    out[1] = scale * displaced_amplitude(m->density, kind->volume, at);
     if (m->solvent == TSR_SOLVENT_LAYER)
         out[0] *= exp(-b_factor_ang2 * q * q / (16.0 * PI * PI));
     else
-        out[2] = by * water_excess(at);
+        out[2] = scale * water_excess(at);
 }
 
 void tsr_atom_model_factors(const tsr_atom_model *model, int n_q,
@@ -700,10 +700,10 @@ void tsr_cluster_factor(const tsr_cluster *c, const tsr_atom_model *model,
     for (int p = 0; p < TSR_N_COMP_PAIR; p++)
         e[p] = 0.0;
     for (int m = 0; m < c->n; m++) {
-        double own[TSR_N_COMP], by = sinc(q * c->r[m]);
+        double own[TSR_N_COMP], scale = sinc(q * c->r[m]);
         for (int a = 0; a < TSR_N_COMP; a++) {
             own[a] = factor_of(model, factor, n_q, a, c->atom[m], k);
-            f[a] += own[a] * by;
+            f[a] += own[a] * scale;
         }
         for (int l = 0; l < c->n; l++) {
             double s = sinc(q * c->r_kl[m * c->n + l]);
@@ -727,17 +727,17 @@ static void write_row(const job *j, int type, int k, double exposed, double *f,
     const tsr_form_factor_table *t = j->out;
     const size_t row = (size_t)(type * t->n_q + k);
     const size_t block = (size_t)(t->n_type * t->n_q);
-    double by[TSR_N_COMP] = {1.0, 1.0, exposed > 0.0 ? 1.0 / exposed : 0.0};
+    double scale[TSR_N_COMP] = {1.0, 1.0, exposed > 0.0 ? 1.0 / exposed : 0.0};
     if (t->n_comp == 1) {
         t->amplitude[row] = f[TSR_SOLUTE] - f[TSR_DISPLACED];
         t->excess[row] = e[0] - 2.0 * e[1] + e[3];
         return;
     }
     for (int a = 0; a < TSR_N_COMP; a++) {
-        t->amplitude[(size_t)a * block + row] = by[a] * f[a];
+        t->amplitude[(size_t)a * block + row] = scale[a] * f[a];
         for (int b = a; b < TSR_N_COMP; b++) {
             int p = tsr_component_pair(a, b);
-            t->excess[(size_t)p * block + row] = by[a] * by[b] * e[p];
+            t->excess[(size_t)p * block + row] = scale[a] * scale[b] * e[p];
         }
     }
 }
@@ -851,13 +851,13 @@ static int count_missing(const tsr_atoms *atoms, const tsr_file_residue *r)
     const tsr_amino_info *info = &tsr_amino_table[amino];
     int n = 0;
     for (int k = 0; k < info->n_atom; k++) {
-        int is_there = 0;
+        int is_found = 0;
         for (int i = r->first_atom; i < r->first_atom + r->n_atom; i++) {
             const char *name =
                 tsr_amino_atom_name((tsr_amino)amino, atoms->atom[i].name);
-            is_there |= name != NULL && strcmp(name, info->atom[k].name) == 0;
+            is_found |= name != NULL && strcmp(name, info->atom[k].name) == 0;
         }
-        n += !is_there;
+        n += !is_found;
     }
     return n;
 }

@@ -65,27 +65,27 @@ static int assign_components(const tsr_parameter *prior, int *into)
 
 /* Factor by which each component is multiplied before it is added. */
 static void folding_factors(const tsr_parameter *prior, double power,
-                            double *by)
+                            double *scale)
 {
-    by[TSR_SOLUTE] = by[TSR_DISPLACED] = by[TSR_HYDRATION] = 1.0;
+    scale[TSR_SOLUTE] = scale[TSR_DISPLACED] = scale[TSR_HYDRATION] = 1.0;
     if (!prior[TSR_C1].infer)
-        by[TSR_DISPLACED] = -displaced_scale(prior[TSR_C1].start, power);
+        scale[TSR_DISPLACED] = -displaced_scale(prior[TSR_C1].start, power);
     if (!prior[TSR_C2].infer)
-        by[TSR_HYDRATION] = prior[TSR_C2].start;
+        scale[TSR_HYDRATION] = prior[TSR_C2].start;
 }
 
-static void fold_self(int n_comp, const int *into, const double *by,
+static void fold_self(int n_comp, const int *into, const double *scale,
                       double *self, size_t stride)
 {
     double sum[TSR_N_COMP_PAIR] = {0.0};
     for (int a = 0; a < TSR_N_COMP; a++)
         for (int b = a; b < TSR_N_COMP; b++) {
             double s = self[(size_t)tsr_component_pair(a, b) * stride];
-            double both = a != b && into[a] == into[b] ? 2.0 : 1.0;
+            double multiplicity = a != b && into[a] == into[b] ? 2.0 : 1.0;
             const int low = into[a] < into[b] ? into[a] : into[b];
             const int high = into[a] < into[b] ? into[b] : into[a];
             sum[low * (2 * n_comp - low - 1) / 2 + high] +=
-                both * by[a] * by[b] * s;
+                multiplicity * scale[a] * scale[b] * s;
         }
     for (int p = 0; p < n_comp * (n_comp + 1) / 2; p++)
         self[(size_t)p * stride] = sum[p];
@@ -97,14 +97,15 @@ int tsr_factors_fold(const tsr_parameter *prior, double radius_ang, int n_type,
     int into[TSR_N_COMP], n = assign_components(prior, into);
     const size_t row = (size_t)n_q, comp = (size_t)n_type * row;
     for (size_t k = 0; k < row; k++) {
-        double by[TSR_N_COMP];
-        folding_factors(
-            prior, tsr_component_power(radius_ang, (double)k * dq_inv_ang), by);
+        double scale[TSR_N_COMP];
+        folding_factors(prior,
+                        tsr_component_power(radius_ang, (double)k * dq_inv_ang),
+                        scale);
         for (size_t t = 0; t < (size_t)n_type; t++) {
             double sum[TSR_N_COMP] = {0.0};
             double *f = factor + t * row + k;
             for (int a = 0; a < TSR_N_COMP; a++)
-                sum[into[a]] += by[a] * f[(size_t)a * comp];
+                sum[into[a]] += scale[a] * f[(size_t)a * comp];
             for (int a = 0; a < n; a++)
                 f[(size_t)a * comp] = sum[a];
         }
@@ -117,10 +118,10 @@ int tsr_partials_fold(const tsr_parameter *prior, double radius_ang, int n_q,
 {
     int into[TSR_N_COMP], n = assign_components(prior, into);
     for (int k = 0; k < n_q; k++) {
-        double by[TSR_N_COMP];
+        double scale[TSR_N_COMP];
         folding_factors(prior, tsr_component_power(radius_ang, k * dq_inv_ang),
-                        by);
-        fold_self(n, into, by, partial + k, (size_t)n_q);
+                        scale);
+        fold_self(n, into, scale, partial + k, (size_t)n_q);
     }
     return n;
 }
@@ -205,10 +206,10 @@ static tsr_status make_prior(tsr_number_or_word value, double mean,
                         "contrast.%s_mean: %g is not in %s_range [%g, %g], "
                         "outside of which the prior is zero",
                         out->name, mean, out->name, range[0], range[1]);
-    double inside = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
-                    gsl_cdf_ugaussian_P((range[0] - mean) / width);
+    double probability = gsl_cdf_ugaussian_P((range[1] - mean) / width) -
+                         gsl_cdf_ugaussian_P((range[0] - mean) / width);
     out->start = mean;
-    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(inside);
+    out->log_norm = -0.5 * log(2.0 * pi) - log(width) - log(probability);
     out->step = TSR_STEP_AXES;
     return TSR_OK;
 }

@@ -48,13 +48,13 @@ static double weight_of(const tsr_debye_spec *s, int comp, int i)
 static void sinc_row(double r, double dq, int n_q, double *out)
 {
     double x = dq * r, two_cos = 2.0 * cos(x);
-    double before = 0.0, here = sin(x);
+    double previous = 0.0, current = sin(x);
     out[0] = 1.0;
     for (int k = 1; k < n_q; k++) {
-        out[k] = x < 1e-6 ? 1.0 : here / (k * x);
-        double next = two_cos * here - before;
-        before = here;
-        here = next;
+        out[k] = x < 1e-6 ? 1.0 : current / (k * x);
+        double next = two_cos * current - previous;
+        previous = current;
+        current = next;
     }
 }
 
@@ -98,10 +98,10 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
                    y = s->xyz[i][1] - s->xyz[j][1],
                    z = s->xyz[i][2] - s->xyz[j][2];
             sinc_row(sqrt(x * x + y * y + z * z), s->dq_inv_ang, s->n_q, row);
-            double twice = i == j ? 1.0 : 2.0;
+            double multiplicity = i == j ? 1.0 : 2.0;
             for (int c = 0; c < s->n_comp; c++) {
                 const double *f = tsr_debye_factor(s, c, s->type[j]);
-                double w = twice * weight_of(s, c, j);
+                double w = multiplicity * weight_of(s, c, j);
                 double *to = field + (size_t)c * n_q;
                 for (size_t k = 0; k < n_q; k++)
                     to[k] += w * f[k] * row[k];

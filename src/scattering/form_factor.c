@@ -191,7 +191,7 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
                               double *out, tsr_err *err)
 {
     const double last = (table->n_q - 1) * table->dq_inv_ang;
-    const double asked = (n_q - 1) * dq_inv_ang;
+    const double requested = (n_q - 1) * dq_inv_ang;
     /* The influence of a knot falls by a factor of 3.7 with each step, so 12
      * mirrored knots suffice. */
     const int n_mirror = table->n_q - 1 < 12 ? table->n_q - 1 : 12;
@@ -199,12 +199,12 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
     if (n_q < 1 || !(dq_inv_ang > 0.0))
         return tsr_fail(err, TSR_E_RANGE, "a q grid of %d points, step %g", n_q,
                         dq_inv_ang);
-    if (!(asked <= last * (1.0 + 1e-9)))
+    if (!(requested <= last * (1.0 + 1e-9)))
         return tsr_fail(err, TSR_E_RANGE,
                         "q up to %g 1/Angstrom is asked of form factors that "
                         "end at %g; narrow q_range (or a "
                         "slit of resolution)",
-                        asked, last);
+                        requested, last);
     tsr_pool pool = {0};
     double *knot, *value;
     gsl_spline *spline = gsl_spline_alloc(gsl_interp_cspline, (size_t)n_knot);
@@ -256,20 +256,20 @@ void tsr_form_factor_exposures(const tsr_form_factor_table *table, int n_body,
 tsr_status tsr_form_factor_set_density(tsr_form_factor_table *table,
                                        double density, tsr_err *err)
 {
-    double by = density / TSR_WATER_DENSITY;
+    double scale = density / TSR_WATER_DENSITY;
     int n = table->n_type * table->n_q;
-    if (table->n_comp == 1 && by != 1.0)
+    if (table->n_comp == 1 && scale != 1.0)
         return tsr_fail(err, TSR_E_USAGE,
                         "a solvent of %g e/A^3: this table of form factors has "
                         "one component, with water in it; give one of three",
                         density);
-    for (int i = 0; i < n && by != 1.0; i++) {
-        table->amplitude[TSR_DISPLACED * n + i] *= by;
+    for (int i = 0; i < n && scale != 1.0; i++) {
+        table->amplitude[TSR_DISPLACED * n + i] *= scale;
         for (int a = 0; a < TSR_N_COMP; a++)
             for (int b = a; b < TSR_N_COMP; b++)
                 table->excess[tsr_component_pair(a, b) * n + i] *=
-                    (a == TSR_DISPLACED ? by : 1.0) *
-                    (b == TSR_DISPLACED ? by : 1.0);
+                    (a == TSR_DISPLACED ? scale : 1.0) *
+                    (b == TSR_DISPLACED ? scale : 1.0);
     }
     return TSR_OK;
 }
@@ -644,12 +644,12 @@ static void set_engine_factors(const tsr_form_factor_table *table,
     for (size_t c = 0; c < TSR_N_COMP; c++)
         for (size_t e = 0; e < n_type; e++) {
             size_t t = (size_t)type[body[e]];
-            double by = c == TSR_HYDRATION ? exposure[body[e]] : 1.0;
+            double scale = c == TSR_HYDRATION ? exposure[body[e]] : 1.0;
             const double *from =
                 amplitude + (c * (size_t)table->n_type + t) * n_q;
             double *to = out->form_factor + (c * n_type + e) * n_q;
             for (size_t k = 0; k < n_q; k++)
-                to[k] = by * from[k];
+                to[k] = scale * from[k];
         }
 }
 
@@ -663,12 +663,12 @@ void tsr_coarse_add_self(const tsr_form_factor_table *table, int n_body,
             size_t pair = (size_t)tsr_component_pair(a, b);
             double *to = partial + pair * row;
             for (int i = 0; i < n_body; i++) {
-                double by = (a == TSR_HYDRATION ? exposure[i] : 1.0) *
-                            (b == TSR_HYDRATION ? exposure[i] : 1.0);
+                double scale = (a == TSR_HYDRATION ? exposure[i] : 1.0) *
+                               (b == TSR_HYDRATION ? exposure[i] : 1.0);
                 const double *from =
                     excess + (pair * n_type + (size_t)type[i]) * row;
                 for (size_t k = 0; k < row; k++)
-                    to[k] += by * from[k];
+                    to[k] += scale * from[k];
             }
         }
 }

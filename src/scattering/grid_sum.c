@@ -139,14 +139,14 @@ static tsr_status decompose(const tsr_debye_spec *s, int group, double error,
     const size_t rows = (size_t)(s->n_comp * n_sample);
     gsl_matrix a = matrix_of(pool, rows > n_type ? rows : n_type, n_type);
     gsl_vector size = vector_of(pool, n_type);
-    double left = 0.0;
+    double remainder = 0.0;
     *v = matrix_of(pool, n_type, n_type);
     TSR_TRY(tsr_pool_check(pool, err));
     fill_samples(s, group, n_sample, &a);
     gsl_linalg_SV_decomp_jacobi(&a, v, &size);
     for (*n = s->n_type; *n > 0; --*n) {
-        left += pow(gsl_vector_get(&size, (size_t)*n - 1), 2.0);
-        if (left > error * error)
+        remainder += pow(gsl_vector_get(&size, (size_t)*n - 1), 2.0);
+        if (remainder > error * error)
             break;
     }
     return TSR_OK;
@@ -305,11 +305,11 @@ static void sort_axes(grid_plan *p, double size[3])
 static int good_size(int least)
 {
     for (int n = least + least % 2;; n += 2) {
-        int left = n;
+        int remainder = n;
         for (int f = 2; f <= 7; f++)
-            while (left % f == 0)
-                left /= f;
-        if (left == 1)
+            while (remainder % f == 0)
+                remainder /= f;
+        if (remainder == 1)
             return n;
     }
 }
@@ -389,13 +389,14 @@ TSR_CLONES static void weights_of(const grid_plan *p, double fraction,
                                   double *out)
 {
     const double x = 2.0 * fraction - 1.0;
-    eight here = {0.0}, before = {0.0};
+    eight current = {0.0}, previous = {0.0};
     for (int j = TERM - 1; j > 0; j--) {
-        eight next = *(const eight *)p->kernel[j] + 2.0 * x * here - before;
-        before = here;
-        here = next;
+        eight next =
+            *(const eight *)p->kernel[j] + 2.0 * x * current - previous;
+        previous = current;
+        current = next;
     }
-    *(eight *)out = *(const eight *)p->kernel[0] + x * here - before;
+    *(eight *)out = *(const eight *)p->kernel[0] + x * current - previous;
 }
 
 /* First points and weights along the three axes. */
@@ -662,7 +663,7 @@ static int plan_transforms(work *w)
 static int make_scratch(work *w)
 {
     size_t n = (size_t)w->plan.n[2] * BLOCK;
-    int is_there = 1;
+    int is_ok = 1;
     tsr_pool_array(&w->pool, w->scratch, w->n_thread);
     for (int t = 0; w->scratch != NULL && t < w->n_thread; t++) {
         scratch *s = &w->scratch[t];
@@ -672,10 +673,10 @@ static int make_scratch(work *w)
         tsr_pool_array(&w->pool, s->at, n);
         tsr_pool_array(&w->pool, s->part, n);
         tsr_pool_array(&w->pool, s->weight, n);
-        is_there &=
+        is_ok &=
             s->column != NULL && s->amplitude != NULL && s->product != NULL;
     }
-    return is_there;
+    return is_ok;
 }
 
 static void set_sizes(work *w)
@@ -695,9 +696,9 @@ static void set_sizes(work *w)
 
 static size_t n_plane(const work *w)
 {
-    size_t before = (size_t)w->modes.n * (size_t)w->plan.n_filled[2];
+    size_t previous = (size_t)w->modes.n * (size_t)w->plan.n_filled[2];
     size_t after = (size_t)w->n_pair * (size_t)w->n_half;
-    return before > after ? before : after;
+    return previous > after ? previous : after;
 }
 
 static tsr_status reserve(work *w, tsr_err *err)
@@ -877,11 +878,11 @@ TSR_CLONES static int locate(const grid_plan *p, const across *c,
                      inverse_yz = inverse_y * p->kernel_inv[2][z];
         for (int b = 0; b < BLOCK; b++) {
             double k2 = c->k2[b] + kz * kz, position = sqrt(k2) * scale;
-            double by = inverse_yz * c->inverse[b];
+            double inverse = inverse_yz * c->inverse[b];
             int i = position < last ? (int)position : last;
             at[b] = i;
             part[b] = position - i;
-            weight[z * BLOCK + b] = k2 < cut2 ? by * by : 0.0;
+            weight[z * BLOCK + b] = k2 < cut2 ? inverse * inverse : 0.0;
         }
         for (int b = 0; b < BLOCK; b++)
             any += weight[z * BLOCK + b];
@@ -921,9 +922,9 @@ TSR_CLONES static void add_mode(size_t n, const double *restrict curve,
 {
     for (size_t i = 0; i < n; i++) {
         const double low = curve[at[i]], high = curve[at[i] + 1];
-        const double by = low + part[i] * (high - low);
-        amplitude[2 * i] += by * mode[2 * i];
-        amplitude[2 * i + 1] += by * mode[2 * i + 1];
+        const double value = low + part[i] * (high - low);
+        amplitude[2 * i] += value * mode[2 * i];
+        amplitude[2 * i + 1] += value * mode[2 * i + 1];
     }
 }
 
@@ -979,8 +980,8 @@ static void column_part(void *context, int part, int thread)
 {
     const work *w = context;
     for (int x = 0; x < (int)w->row; x += BLOCK) {
-        int left = (int)w->row - x;
-        columns c = {part, x, left < BLOCK ? left : BLOCK};
+        int remainder = (int)w->row - x;
+        columns c = {part, x, remainder < BLOCK ? remainder : BLOCK};
         process_columns(w, &c, &w->scratch[thread]);
     }
 }
@@ -1027,13 +1028,13 @@ static void plane_part(void *context, int part, int thread)
 static void add_shell(double r, double dq, int n_q, int n_pair,
                       const double *value, double *row, double *profile)
 {
-    double x = dq * r, two_cos = 2.0 * cos(x), before = 0.0, here = sin(x);
+    double x = dq * r, two_cos = 2.0 * cos(x), previous = 0.0, current = sin(x);
     row[0] = 1.0;
     for (int k = 1; k < n_q; k++) {
-        row[k] = x > 0.0 ? here / (k * x) : 1.0;
-        double next = two_cos * here - before;
-        before = here;
-        here = next;
+        row[k] = x > 0.0 ? current / (k * x) : 1.0;
+        double next = two_cos * current - previous;
+        previous = current;
+        current = next;
     }
     for (int p = 0; p < n_pair; p++)
         for (int k = 0; k < n_q; k++)

@@ -100,11 +100,11 @@ double tsr_guinier_rg(const tsr_guinier *range, const double *q,
 int tsr_guinier_conflict(const tsr_guinier *a, const tsr_guinier *b,
                          double *sigma)
 {
-    const double sure = 3.0, choice = 0.02;
-    const double apart = fabs(a->rg - b->rg);
-    *sigma = apart / hypot(a->error, b->error);
-    return a->n > 0 && b->n > 0 && *sigma > sure &&
-           apart > choice * fmax(a->rg, b->rg);
+    const double min_sigma = 3.0, choice = 0.02;
+    const double difference = fabs(a->rg - b->rg);
+    *sigma = difference / hypot(a->error, b->error);
+    return a->n > 0 && b->n > 0 && *sigma > min_sigma &&
+           difference > choice * fmax(a->rg, b->rg);
 }
 
 double tsr_guinier_mass(const tsr_guinier *range, int n, const double *q,

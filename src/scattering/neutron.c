@@ -79,16 +79,16 @@ static double grown_fraction(const tsr_neutron *n, const char *chain)
 /* A chain with fraction 0 counts too, because the file must contain it. */
 int tsr_neutron_is_same_sample(const tsr_neutron *a, const tsr_neutron *b)
 {
-    int alike =
+    int is_same =
         a->exchange == b->exchange && a->n_deuterated == b->n_deuterated;
-    for (int k = 0; k < a->n_deuterated && alike; k++) {
-        alike = 0;
+    for (int k = 0; k < a->n_deuterated && is_same; k++) {
+        is_same = 0;
         for (int m = 0; m < b->n_deuterated; m++)
-            alike |=
+            is_same |=
                 strcmp(a->deuterated[k].chain, b->deuterated[m].chain) == 0 &&
                 a->deuterated[k].fraction == b->deuterated[m].fraction;
     }
-    return alike;
+    return is_same;
 }
 
 /* ---- one atom ---- */
@@ -117,11 +117,11 @@ static tsr_status check_chains(const tsr_neutron *n, const tsr_atoms *atoms,
                                tsr_err *err)
 {
     for (int k = 0; k < n->n_deuterated; k++) {
-        int is_there = 0;
+        int is_found = 0;
         for (int r = 0; r < atoms->n_residue; r++)
-            is_there |=
+            is_found |=
                 strcmp(n->deuterated[k].chain, atoms->residue[r].chain) == 0;
-        if (!is_there)
+        if (!is_found)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s' has no chain %s to be deuterated; the first "
                             "is %s",

@@ -426,8 +426,8 @@ void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH])
             double sum = 0.0;
             for (int k = 0; k < TERMS; k++) {
                 const double angle = PI * (k + 0.5) / TERMS;
-                const double place = 0.5 * (1.0 + cos(angle));
-                sum += kernel(place + BEFORE - j) * cos(i * angle);
+                const double fraction = 0.5 * (1.0 + cos(angle));
+                sum += kernel(fraction + BEFORE - j) * cos(i * angle);
             }
             c[i][j] = (float)((i == 0 ? 1.0 : 2.0) * sum / TERMS);
         }

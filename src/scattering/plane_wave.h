@@ -84,8 +84,8 @@ double tsr_amplitude_table_size(double q_inv_ang, double reach_ang, int n_comp);
  * on, times the kernels of both angles (read_table of
  * tests/property/test_plane_wave.c, kernels/plane_wave.cl).
  *
- * Let `place`, 0 to 1, be the position between entry number WIDTH / 2 - 1 and
- * the next. With x = 2 place - 1, the kernel at entry j is sum_i c[i][j]
+ * Let `fraction`, 0 to 1, be the position between entry number WIDTH / 2 - 1
+ * and the next. With x = 2 fraction - 1, the kernel at entry j is sum_i c[i][j]
  * T_i(x), with Chebyshev polynomials T_i. */
 void tsr_amplitude_kernel(float c[TSR_AMPLITUDE_TERMS][TSR_AMPLITUDE_WIDTH]);
 

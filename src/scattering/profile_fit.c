@@ -380,10 +380,10 @@ static tsr_status refine(problem *p, double best[2], double *lowest,
 static int bound_side(const problem *p, int which, double c)
 {
     const double *b = p->bound[which];
-    double near = at_bound * (b[1] - b[0]);
+    double tolerance = at_bound * (b[1] - b[0]);
     if (!p->free[which])
         return 0;
-    return c < b[0] + near ? -1 : c > b[1] - near ? 1 : 0;
+    return c < b[0] + tolerance ? -1 : c > b[1] - tolerance ? 1 : 0;
 }
 
 /* The fit of one data set. Overwrites its part of the model. */

@@ -62,12 +62,12 @@ static tsr_status check_rows(const char *path, const tsr_saxs_table *table,
 
 /* Sets unit_in_file and unit_reason. Returns the factor to 1/Angstrom. */
 static double decide_unit(tsr_saxs *saxs, const tsr_saxs_table *table,
-                          tsr_q_unit asked, tsr_log *log)
+                          tsr_q_unit requested, tsr_log *log)
 {
     double q_max = table->row[table->n - 1].value[0];
     tsr_q_unit by_rule = q_max > 1 ? TSR_Q_INV_NM : TSR_Q_INV_ANG;
-    if (asked != TSR_Q_AUTO) {
-        saxs->unit_in_file = asked;
+    if (requested != TSR_Q_AUTO) {
+        saxs->unit_in_file = requested;
         snprintf(saxs->unit_reason, sizeof saxs->unit_reason, "config");
     } else if (table->unit != TSR_Q_AUTO) {
         saxs->unit_in_file = table->unit;

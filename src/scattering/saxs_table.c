@@ -391,13 +391,13 @@ static int matches(const char *text, const char *pattern, size_t *at,
     regmatch_t part[3];
     if (regcomp(&regex, pattern, REG_EXTENDED) != 0)
         return 0;
-    const int is_there = regexec(&regex, text, 3, part, 0) == 0;
+    const int is_found = regexec(&regex, text, 3, part, 0) == 0;
     regfree(&regex);
-    if (is_there && at != NULL) {
+    if (is_found && at != NULL) {
         *at = (size_t)part[2].rm_so;
         *end = (size_t)part[2].rm_eo;
     }
-    return is_there;
+    return is_found;
 }
 
 static int contains(const char *text, const char *pattern)

@@ -134,8 +134,8 @@ static int merge_interval(interval *list, int n, double from, double to)
  * needed only for the few intervals that remain uncovered. */
 TSR_INLINE double pseudo_angle(double x, double y)
 {
-    double share = y / (fabs(x) + fabs(y));
-    double turned = x >= 0.0 ? share : 2.0 - share;
+    double ratio = y / (fabs(x) + fabs(y));
+    double turned = x >= 0.0 ? ratio : 2.0 - ratio;
     return turned >= 0.0 ? turned : 4.0 + turned;
 }
 
