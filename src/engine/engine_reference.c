@@ -65,9 +65,9 @@ static void copy_form_factors(reference_engine *e, const tsr_engine_spec *spec)
 }
 
 /* One body against all bodies of a block, laid out for vector instructions:
- * sine and cosine of dq r (the rotation from one q to the next), s and c (sine
- * and cosine of k dq r), times (the multiplicity of the pair) and over = times
- * / (dq r). Padding, and bodies j > i, have multiplicity 0. */
+ * sine and cosine of x = dq r (the rotation from one q to the next), s and c
+ * (sine and cosine of k x), the multiplicity of the pair, and times_over_x =
+ * multiplicity / x. Padding, and bodies j > i, have multiplicity 0. */
 typedef struct {
     double sine[BLOCK], cosine[BLOCK], s[BLOCK], c[BLOCK];
     double multiplicity[BLOCK], times_over_x[BLOCK];

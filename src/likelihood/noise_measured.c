@@ -117,7 +117,7 @@ static tsr_status measured_make(tsr_noise *noise, const tsr_noise_spec *spec,
     copy_rows(s, &a, n > m);
     project_data(s);
     set_error_curves(s, spec);
-    tsr_pool_drop(pool, rows);
+    tsr_pool_free(pool, rows);
     return TSR_OK;
 }
 
