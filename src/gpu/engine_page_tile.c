@@ -603,7 +603,7 @@ static tsr_status stage_ranges(const tile_engine *e,
     for (int r = 0, b = 0; r < n_range; r++)
         b = store_range(e, s, range[r].first, range[r].count, range[r].xyz, b,
                         &sum);
-    /* a single comparison shows that all positions are valid */
+    /* one comparison of the sum shows that all positions are valid */
     double limit = max_coordinate_ang - tsr_vec3_norm(x->centre);
     if (!(limit > 0.0 && sum < limit * limit))
         for (int r = 0; r < n_range; r++)

@@ -325,8 +325,9 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
     return TSR_OK;
 }
 
-/* Real atoms have no water component, which is the last one. part records which
- * components a body has (PART_... in the kernels). */
+/* Atoms lack the water component, which is the last one, and beads of water
+ * lack the other components. part records which components a body has (PART_...
+ * in the kernels). */
 static void find_parts(wave_engine *e, const tsr_engine_spec *spec)
 {
     enum { BOTH, BUT_LAST, LAST };
