@@ -441,8 +441,7 @@ typedef struct {
 typedef struct {
     tsr_batch base;
     tsr_batch **part; /* [n] one batch for each part */
-    double *profile;  /* [max_proposal][n_pair][n_q] scratch for the profiles of
-                         one part */
+    double *profile;  /* [max_proposal][n_pair][n_q] one part's profiles */
 } joint_batch;
 
 static const joint_engine *joint_of(const tsr_batch *batch)

@@ -145,8 +145,7 @@ struct tsr_batch {
     int max_proposal;
     int n, n_submitted; /* proposals recorded so far; proposals of the submitted
                        batch */
-    int is_fresh;       /* 1: tsr_batch_set is running, with all bodies in one
-                           proposal */
+    int is_fresh;       /* 1: tsr_batch_set is running, with all bodies */
     int *system;        /* [max_proposal] systems of the recorded proposals */
 };
 

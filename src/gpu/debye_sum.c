@@ -22,7 +22,7 @@ struct tsr_debye_sum {
     int n_q, has_weight;
     double dq, d_bound;
     int tile, pages, groups, stride; /* stride: pages of all groups */
-    int n_sum;                       /* with weights 4: sums of 1, w_j, w_i, w_i
+    int n_sum;                       /* 1, or 4 with weights: 1, w_j, w_i, w_i
                                         w_j */
     int max_unit;
     size_t real_size;
@@ -30,7 +30,7 @@ struct tsr_debye_sum {
     cl_kernel kernel;
     cl_command_queue queue;
     cl_mem unit, result;
-    cl_int (*host_unit)[4]; /* [max_unit] first row, rows, first column,
+    cl_int (*host_unit)[4]; /* [max_unit] first row, rows; the same of
                                columns */
     int *type_pair;         /* [max_unit] index of the pair of types */
     void *host_result;      /* [max_unit][n_sum][stride] */
@@ -571,8 +571,7 @@ struct tsr_profile_sum {
     tsr_pool pool;
     char *device_name;
     tsr_device *device;              /* NULL: not opened, or the reference */
-    tsr_profile_method method, used; /* method requested; method of the last
-                                        sum */
+    tsr_profile_method method, used; /* requested; used for the last sum */
     int no_grid;
     tsr_method_speed speed;
     tsr_debye_sum *direct; /* program for d_bound and n_q; NULL before the first

@@ -26,8 +26,7 @@ typedef struct {
  * accepted value, and a proposal writes the other. */
 typedef struct {
     uint32_t *entry;  /* [n_block] block | accepted slot << 16 */
-    uint32_t *select; /* [n_block][words] accepted slots of the tiles, one bit
-                         each */
+    uint32_t *select; /* [n_block][words] accepted slots of tiles, a bit each */
     void *position;   /* [2][n_block][3][tile] float or double */
     tile_extent extent, proposed_extent;
     double (*xyz)[3]; /* [n_body] scratch */
@@ -48,10 +47,8 @@ typedef struct {
     tsr_tile_shape shape;
     size_t real_size;   /* 4 or 8 */
     double fixed_scale; /* a power of two: fixed = value * scale */
-    double *constant;   /* [n_pair][n_q] self terms; at q = 0 the whole
-                           profile */
-    int is_atomic;      /* 1: all runs of a proposal add to one row of
-                           results */
+    double *constant;   /* [n_pair][n_q] self terms; all of I at q = 0 */
+    int is_atomic;      /* 1: all runs of a proposal add to one result row */
     int split;          /* work-groups for each run */
     int is_pipelined;   /* 1: a submit may use several launches */
     tsr_program program;
@@ -70,8 +67,7 @@ enum {
 
 /* The part of one proposal in a batch. */
 typedef struct {
-    size_t tiles;             /* tiles in the list of full sums, some of them
-                                 clean */
+    size_t tiles;             /* tiles listed for full sums, some are clean */
     size_t changes;           /* tiles updated by differences */
     size_t meta_at;           /* offset of the block list, in units */
     size_t staged_at;         /* offset of the staged positions, in units */
@@ -91,15 +87,13 @@ typedef struct {
     cl_event loaded;         /* the next kernel waits for this event, or NULL */
     cl_kernel kernel;
     cl_mem exchange;   /* exchange buffer on the device */
-    char *host;        /* the mapped exchange buffer or the host's copy; results
-                          first */
+    char *host;        /* the mapped buffer or the host's copy; results first */
     cl_event done;     /* NULL: no work in flight */
     int n_kernel_done; /* with profiling: events of the launches */
     cl_event kernel_done[MAX_LAUNCHES];
     size_t size;       /* of the exchange buffer, units */
     size_t sent, used; /* units launched so far; units written so far */
-    size_t out_rows;   /* rows of results in flight, at the start of the
-                          buffer */
+    size_t out_rows;   /* result rows in flight, at the buffer's start */
 } tile_batch;
 
 static const tile_engine *engine_of(const tile_batch *b)
@@ -1202,8 +1196,7 @@ double tsr_page_tile_device_us(const tsr_batch *base)
 {
     const tile_batch *b = (const tile_batch *)base;
     double sum = 0.0;
-    if (b->n_kernel_done == MAX_LAUNCHES) /* there may have been more
-                                             launches */
+    if (b->n_kernel_done == MAX_LAUNCHES) /* there may be more launches */
         return (double)NAN;
     for (int i = 0; i < b->n_kernel_done; i++) {
         cl_ulong start = 0, end = 0;

@@ -39,11 +39,10 @@ typedef struct {
 typedef struct {
     int spec_unit;      /* number of the unit in the spec */
     int n, body[3];     /* number of bodies; the three bodies of the pose */
-    double frame[3][3]; /* rows: axes defined by these bodies, in the table's
-                           frame */
+    double frame[3][3]; /* rows: axes of these bodies, in the table's frame */
     double centre[3];   /* from body[0] to the table's centre, on these axes */
     double table_centre[3]; /* centre of the table, in the table's frame */
-    double radius;          /* largest distance of a scatterer from the table's
+    double radius;          /* largest distance of a scatterer from that
                                centre */
 } wave_unit;
 
@@ -63,14 +62,13 @@ typedef struct {
     int n_range;
     wave_range *range;           /* [n_body] moved ranges of the proposal */
     int n_loose, n_unit;         /* moved loose bodies, moved units */
-    int *moved;                  /* [n_unit of the engine] moved bodies of each
+    int *moved;                  /* [n_unit of the engine] moved bodies of a
                                     unit */
     double *accepted, *proposed; /* [n_pair][n_q] */
     int slot, age;
     int is_full;  /* 1: the proposal sums all waves */
     int is_same;  /* 1: the proposal changes no distance */
-    int is_stale; /* 1: the molecule rotated as a whole since its last full
-                     sum */
+    int is_stale; /* 1: rotated as a whole since its last full sum */
 } wave_system;
 
 typedef struct {
@@ -89,8 +87,7 @@ typedef struct {
     double *forward;     /* [n_pair] I(0) */
     int *unit;           /* [n_body] unit of each body; -1: loose */
     unsigned char *part; /* [n_body] components of each body; see find_parts */
-    int *run_end;        /* [n_body] end of the run of bodies with the same
-                            unit */
+    int *run_end;        /* [n_body] end of the run with the same unit */
     int n_loose, n_unit;
     int unit_cost; /* cost of a unit in loose bodies */
     wave_unit *units;
@@ -1099,8 +1096,7 @@ typedef struct {
     tsr_pool pool; /* owns this and other data for setting up the device */
     float *value;
     size_t n;             /* numbers in value */
-    cl_uint (*layout)[4]; /* [n_unit][bands] offset, circle size and columns of
-                            a table */
+    cl_uint (*layout)[4]; /* [n_unit][bands] offset, circle size, columns */
 } tables;
 
 /* Makes the tables of one unit, one for each band. `own` has the unit's

@@ -137,7 +137,7 @@ cl_int tsr_cl_set_real(cl_kernel kernel, cl_uint at, double value,
 enum {
     TSR_STAGING_THREADS = 8, /* maximum; more threads do not increase the bus's
                                 throughput */
-    TSR_STAGING_SLOTS = 2,   /* slots of a thread: one in transfer, one being
+    TSR_STAGING_SLOTS = 2,   /* of a thread: one in transfer, one being
                                 filled */
     TSR_STAGING_BYTES = 1 << 19 /* size of a slot and of a piece */
 };

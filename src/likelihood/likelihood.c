@@ -811,8 +811,7 @@ static tsr_status direct_at(const check *c, int probe, double q,
                             double *partial, double *radius, tsr_err *err)
 {
     const tsr_particles *own = c->l->particles;
-    double pair[TSR_N_COMP_PAIR][2]; /* q = 0 and q; for q = 0 the second q is
-                                        arbitrary */
+    double pair[TSR_N_COMP_PAIR][2]; /* at q = 0, and at q or any other */
     const double step = q > 0.0 ? q : 0.01;
     if (own == NULL)
         return tsr_scattering_direct(&c->scattering[probe], c->topology,

@@ -63,9 +63,8 @@ struct tsr_particles {
     double (*start)[3]; /* [n] positions in the conformation that the particles
                            were built from */
     int n_kind;         /* types; the last type does not scatter */
-    int n_all;          /* number of particles, including those within rigid
-                           units */
-    double margin_ang;  /* largest distance from a particle to the nearest
+    int n_all;          /* number of particles, with those in rigid units */
+    double margin_ang;  /* largest distance of a particle from its nearest
                            body */
     double radius_ang;  /* r_m of G (scattering/contrast.h) */
     tsr_unit_particles unit_particles; /* particles of the rigid units, at their
@@ -83,13 +82,10 @@ static inline void tsr_particles_free(tsr_particles *particles)
 /* X-rays, or neutrons with one labelling of the sample: form factors and
  * components. */
 typedef struct {
-    int n_comp, n_pair; /* components K of its engine, and pairs K (K + 1) /
-                           2 */
-    int first;          /* index of its first pair among the pairs of all
-                           probes */
+    int n_comp, n_pair; /* components K of its engine; K (K + 1) / 2 */
+    int first;          /* its first pair among the pairs of all probes */
     int n_type;         /* types in the engine */
-    int *type;          /* [n_body] type of each body, or of each particle
-                           site */
+    int *type;          /* [n_body] type of each body or particle site */
     double *amplitude;  /* [n_comp][n_type][n_q] form factors for the engine */
     int n_body_type;    /* types of the bodies if the engine has particles */
     int *body_type;     /* [n_body] likewise; NULL if the engine has bodies */
@@ -118,14 +114,12 @@ typedef struct {
     int n_term;
     tsr_term **term;  /* [n_term] owned */
     int n_parameter;  /* number of parameters of all terms together */
-    tsr_q_grid grid;  /* n_q 0: no term needs a profile, so there is no
-                         engine */
+    tsr_q_grid grid;  /* n_q 0: no term needs a profile or an engine */
     int n_probe;      /* 0 if there is no engine */
     tsr_probe *probe; /* [n_probe] */
     int n_view;
     tsr_view *view; /* [n_view] */
-    int n_pair;     /* pairs of components of all probes; 0 if there is no
-                       engine */
+    int n_pair;     /* pairs of components of all probes; 0: no engine */
     double *self;   /* [n_pair][n_q] S_ab, the self terms of the bodies */
     const tsr_particles *particles; /* what the engines compute; NULL: bodies */
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
@@ -228,10 +222,8 @@ typedef struct {
                              together */
     double *theta;        /* [n_parameter] the chain's table: the parameters of
                              all terms, term after term, then others */
-    double *partial;      /* [n_pair][n_q] partial profiles, mean over the
-                             states */
-    double *profile;      /* [n_view][n_q] profiles at c1 and c2, including
-                             S(q) */
+    double *partial;      /* [n_pair][n_q] mean over the states */
+    double *profile;      /* [n_view][n_q] at c1 and c2, including S(q) */
     void **fit;           /* [n_term] the terms' fits */
     double *term_log_lik; /* [n_term] */
     double log_lik;       /* sum of term_log_lik */

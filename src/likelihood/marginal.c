@@ -133,8 +133,8 @@ static void differentiate(const noise_space *s, double middle, double *gradient,
 static void cholesky_positive(int n, double (*curve)[MAX_NOISE],
                               double (*lower)[MAX_NOISE])
 {
-    const double least = 0.05; /* variance 20, wider than any prior of a log
-                                  parameter */
+    const double least = 0.05; /* variance 20, beyond any prior of a
+                                  logarithm */
     for (int i = 0; i < n; i++)
         if (!(curve[i][i] > least))
             curve[i][i] = least;

@@ -73,10 +73,8 @@ typedef struct {
     double model_mean;   /* weighted mean of the model; 0 if b is fixed */
     double one_norm;     /* sum of the weights */
     double log_sigma;    /* sum of log sigma_k */
-    double chi2;         /* smallest sum of squares in units of sigma_exp, for
-                            reports */
-    double log_det;      /* 1/2 log |1 + E^T W E / s^2|; 0 without model
-                            error */
+    double chi2;         /* smallest sum of squares by sigma_exp, for reports */
+    double log_det;      /* 1/2 log |1 + E^T W E / s^2|; 0: no model error */
     tsr_plain_fit plain; /* valid if there is a model error */
 
     double *model;  /* [n] the curve at the data's q; only if per_point */

@@ -94,8 +94,7 @@ typedef struct {
      * `observable` over `axis`. */
     const char *observable, *observable_unit; /* "intensity" */
     const char *axis, *axis_unit;             /* "q" */
-    const char *title;                        /* title of the report's
-                                                 section */
+    const char *title;                        /* of the report's section */
     int is_curve;   /* a scattering curve: options begin as tsr_saxs_options,
                        the term as tsr_saxs_term, and all curves are numbered
                        together */
@@ -233,12 +232,10 @@ struct tsr_term {
     int n_note;
     tsr_term_note note[TSR_TERM_NOTES];
     int n_error;          /* number of curves of the model's own error */
-    int is_smeared;       /* 1: each data point averages the curve over q around
-                             coord */
+    int is_smeared;       /* 1: a data point is a mean over q around coord */
     double q_max_inv_ang; /* largest q at which the term needs the profile; 0:
                              it needs no profile */
-    const tsr_neutron *neutron; /* sample and solvent of a neutron term; NULL:
-                                   X-rays */
+    const tsr_neutron *neutron; /* sample and solvent; NULL: X-rays */
     int probe;                  /* index of the probe with its form factors
                                    (likelihood.h) */
     int view;                   /* index of the curve in the likelihood */

@@ -52,15 +52,13 @@ typedef struct {
     const tsr_saxs *saxs; /* the data: borrowed, or `own` */
     tsr_saxs *own;        /* the data if the term owns them, else NULL */
     int n_noise, n_q;
-    double *matrix; /* [saxs->n][n_q] maps a profile on the grid to the data's
-                       q */
+    double *matrix; /* [saxs->n][n_q] from a profile's grid to the data's q */
     double *error;  /* [term.n_error + 1][saxs->n] the reference, then the
                        curves of the model's own error, at the data's q,
                        electrons squared; NULL: no model error */
     tsr_linear linear;
     tsr_neutron neutron; /* sample and solvent; neutrons only */
-    char unit_text[128]; /* unit of q in the file, and the reason for this
-                            choice */
+    char unit_text[128]; /* unit of q in the file, and its reason */
     char resolution_text[200];
 } tsr_saxs_term;
 

@@ -25,8 +25,7 @@ enum {
     PART = 1024
 };                                    /* PART: atoms in one part of
                                          parallel work */
-static const double bond_slack = 0.4; /* Angstrom, added to the sum of covalent
-                                         radii */
+static const double bond_slack = 0.4; /* Angstrom, beyond the covalent radii */
 
 /* The bonds of an atom to other heavy atoms, without metals, and its number of
  * bonded hydrogens. */
@@ -657,8 +656,8 @@ typedef struct {
     const tsr_guests *guests;
     const tsr_atom_model *model;
     double *factor;             /* [TSR_ATOM_COMP][model->n_type][n_q] */
-    int *model_atom;            /* [atoms of the file] index in the model, or
-                           -1 */
+    int *model_atom;            /* [atoms of the file] atom of the model, or
+                                   -1 */
     tsr_form_factor_table *out; /* table with one component or three */
 } job;
 

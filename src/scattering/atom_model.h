@@ -33,10 +33,8 @@
 /* Number of residues by the source of their hydrogens. */
 typedef struct {
     int n_explicit; /* hydrogens of the file */
-    int n_polar;    /* hydrogens of N, O and S from the file, those of C by
-                       valence */
-    int n_table;    /* amino acids and nucleotides, from a table of atom
-                       names */
+    int n_polar;    /* N, O and S from the file, C by valence */
+    int n_table;    /* by atom names: amino acids, nucleotides */
     int n_valence;  /* by the valence rule */
     int n_atom;     /* hydrogens in total */
 } tsr_hydrogen_count;
@@ -77,8 +75,7 @@ typedef enum {
 
 typedef struct {
     int z, n_hydrogen;       /* z 0: a bead of the layer */
-    double volume;           /* volume of the atom with its hydrogens, Angstrom
-                                cubed */
+    double volume;           /* of the atom with its hydrogens, Angstrom^3 */
     double length, hydrogen; /* neutron scattering lengths, fm: of the atom, and
                                 of all its hydrogens */
     double growth;           /* increase of `hydrogen` from H2O to D2O */
@@ -97,12 +94,12 @@ typedef struct {
     double (*xyz)[3];    /* [n] Angstrom */
     int *type;           /* [n] */
     double *surface;     /* [n] weight in component 2 */
-    int *owner;          /* [n] the atom that a bead belongs to; for an atom its
-                            own index */
+    int *owner;          /* [n] the atom that a bead belongs to; atoms:
+                            itself */
     tsr_atom_kind *kind; /* [n_type] sorted by z, then n_hydrogen; the bead
                             comes last */
     tsr_hydrogen_count hydrogens;
-    double radius_ang;       /* r_m, mean radius of the spheres of the atoms'
+    double radius_ang;       /* r_m, mean radius of spheres of the atoms'
                                 volumes */
     double power_radius_ang; /* radius for G (scattering/contrast.h): r_m, or a
                                 smaller radius for FoXS, whose G has a different

@@ -21,8 +21,7 @@ enum {
     TSR_DISPLACED,
     TSR_HYDRATION,
     TSR_N_COMP,
-    TSR_N_COMP_PAIR = 6 /* pairs 00 01 02 11 12 22, in the order of the
-                           engines */
+    TSR_N_COMP_PAIR = 6 /* 00 01 02 11 12 22, in the engines' order */
 };
 
 /* Index of the pair a <= b of three components. */
@@ -57,8 +56,7 @@ typedef struct {
     tsr_number_or_word c1; /* infer, or a number */
     double c1_mean, c1_width;
     double c1_range[2];
-    tsr_number_or_word c2; /* infer, auto (0 if it was not replaced), or a
-                              number */
+    tsr_number_or_word c2; /* infer, auto (0 if not replaced), or a number */
     double c2_mean, c2_width;
     double c2_range[2];
 } tsr_contrast_options;

@@ -88,8 +88,7 @@ tsr_status tsr_debye_reference(const tsr_debye_spec *s,
     size_t n_q = (size_t)s->n_q, n_comp = (size_t)s->n_comp;
     double *row = calloc(n_q * (n_comp + 1), sizeof *row);
     TSR_TRY(tsr_allocated(row, err));
-    double *field = row + n_q; /* [n_comp][n_q] field at i of particles j <=
-                                  i */
+    double *field = row + n_q; /* [n_comp][n_q] field of j <= i at i */
     memset(profile, 0, (size_t)tsr_debye_n_pair(s) * n_q * sizeof *profile);
     for (int i = 0; i < s->n && status == TSR_OK; i++) {
         memset(field, 0, n_comp * n_q * sizeof *field);

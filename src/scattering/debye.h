@@ -21,8 +21,7 @@ typedef struct {
     double dq_inv_ang;         /* 1/Angstrom */
     const double (*xyz)[3];    /* [n] Angstrom */
     const int *type;           /* [n] type of each particle, 0..n_type-1 */
-    const double *weight;      /* [n] weights in component `weighted`; NULL: all
-                                  1 */
+    const double *weight;      /* [n] in component `weighted`; NULL: all 1 */
     int weighted;              /* the component that `weight` applies to */
     const double *form_factor; /* [n_comp][n_type][n_q] electrons */
 } tsr_debye_spec;

@@ -218,8 +218,7 @@ static tsr_status interpolate(const tsr_form_factor_table *table, int n_curve,
             value[i] = y[abs(i - n_mirror)];
         }
         gsl_spline_init(spline, knot, value, (size_t)n_knot);
-        for (int k = 0; k < n_q; k++) /* fmin: q may exceed the end by
-                                         rounding */
+        for (int k = 0; k < n_q; k++) /* rounding: q may exceed the end */
             *out++ = gsl_spline_eval(spline, fmin(k * dq_inv_ang, last), NULL);
     }
     gsl_spline_free(spline);

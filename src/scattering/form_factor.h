@@ -68,8 +68,7 @@ typedef struct {
 
 typedef struct {
     double near_ang, far_ang;
-    double displacement; /* L, displacement of the water; 0: hydration at the
-                            bodies */
+    double displacement; /* L, of the water; 0: hydration at the bodies */
     tsr_exposure_type type[TSR_MAX_TYPE];
 } tsr_exposure_model;
 
@@ -105,8 +104,7 @@ typedef struct {
                     mass-weighted, Angstrom squared */
     /* Only in files with three components: */
     double *atoms;               /* [n_type] mean number of heavy atoms */
-    double *radius;              /* [n_type] mean radius of these atoms,
-                                    Angstrom */
+    double *radius;              /* [n_type] mean radius of these, Angstrom */
     tsr_exposure_model exposure; /* parameters of the [n_trained] types */
     double *exposed; /* [n_type] exposed atoms of the types of guests; 0 for
                         trained types */
@@ -184,8 +182,7 @@ double tsr_component_radius(const tsr_form_factor_table *table, int n,
  * have different exposures, so each combination of type and exposure becomes a
  * type of the engine. Exposures and S_ab belong to one conformation. */
 typedef struct {
-    tsr_engine_spec spec; /* n_system 1, no d_bound; points into the members
-                             below */
+    tsr_engine_spec spec; /* n_system 1, no d_bound; points into this struct */
     int *type;            /* [n_body] types of the engine */
     double *form_factor;  /* [TSR_N_COMP][spec.n_type][n_q] electrons */
     double *self;         /* [TSR_N_COMP_PAIR][n_q] S_ab, electrons squared,

@@ -41,8 +41,7 @@ enum {
     N_FINE = 4096,
     MAX_SAMPLE = 48, /* values of q in the decomposition */
     BLOCK = 8,       /* columns that are processed together */
-    N_BLOCK = 16,    /* blocks of planes and of distances, each with separate
-                        sums */
+    N_BLOCK = 16,    /* blocks of planes and of distances, summed separately */
     MAX_MODE = 64,
     TYPICAL_MODE = 7
 };
@@ -217,8 +216,7 @@ enum { WIDTH = 8, TERM = 14 };
 
 typedef struct {
     double axis[3][3];          /* rows: directions x, y and z of the box */
-    double low[3], h_ang;       /* smallest coordinates along them; grid
-                                   spacing */
+    double low[3], h_ang;       /* smallest coordinates; grid spacing */
     int n[3];                   /* points of the box */
     int n_filled[3];            /* points that can receive particles */
     double k_cut;               /* end of the spectrum, 1/Angstrom */
@@ -226,8 +224,7 @@ typedef struct {
     double kernel[TERM][WIDTH]; /* Chebyshev coefficients of each piece */
     double *kernel_inv[3];      /* [n] 1 / transform of the kernel, by index */
     double *k[3];  /* [n] wave number, 1/Angstrom, of either sign */
-    int n_fine;    /* samples of a curve, at |k| = i k_cut / (n_fine -
-                          1) */
+    int n_fine;    /* samples of a curve, k_cut / (n_fine - 1) apart */
     double *curve; /* [n_comp][n_mode][n_fine] curves times the square
                       root of the window */
 } grid_plan;
@@ -600,8 +597,7 @@ typedef struct {
     fftw_complex *column, *amplitude; /* [n_z][BLOCK], [n_comp][n_z][BLOCK] */
     double *product;                  /* [n_z][BLOCK] */
     int *at;                          /* [n_z][BLOCK] index into the curves */
-    double *part;                     /* [n_z][BLOCK] position between two
-                                         samples */
+    double *part;                     /* [n_z][BLOCK] between two samples */
     double *weight;                   /* [n_z][BLOCK] inverse of the squared
                                          kernel transform; 0 beyond k_cut */
 } scratch;

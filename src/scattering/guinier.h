@@ -9,8 +9,7 @@
 #include "core/status.h"
 
 typedef struct {
-    int n;            /* points in the fit; 0: fewer than 5 points obey the
-                         law */
+    int n;            /* points in the fit; 0: fewer than 5 obey the law */
     int first;        /* the fit uses the points first to last of the curve, */
     int last;         /* except those with too much noise */
     double rg, error; /* Angstrom; NaN if n is 0 */

@@ -257,9 +257,8 @@ tsr_status tsr_neutron_factors(const tsr_atom_model *model, double origin,
         return tsr_no_memory(err);
     }
     factors_at(model, 0.0, kind, n_q, dq_inv_ang, light);
-    factors_at(model, 1.0, kind, n_q, dq_inv_ang, out); /* row 2, the layer,
-                                                           remains that in
-                                                           D2O */
+    factors_at(model, 1.0, kind, n_q, dq_inv_ang, out); /* the layer in D2O
+                                                           stays */
     for (size_t i = 0; i < n; i++) {
         const double in_light = light[i] - light[n + i];
         const double growth = out[i] - out[n + i] - in_light;

@@ -23,8 +23,7 @@ enum { TSR_NEUTRON_CHAINS = 16 };
 
 typedef struct {
     char chain[8];
-    double fraction; /* deuterated fraction of the hydrogens that do not
-                        exchange */
+    double fraction; /* deuterated fraction of non-exchanging hydrogens */
 } tsr_deuterated;
 
 typedef struct {
@@ -102,8 +101,7 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
  * increase of the contrast from H2O to D2O, and component 2 the layer in D2O
  * for c2 = 1. */
 typedef struct {
-    int is_series; /* 0: the only solvent is x0, and component 1 is not
-                      needed */
+    int is_series; /* 0: x0 is the only solvent; no component 1 */
     double origin; /* x0 */
 } tsr_neutron_basis;
 

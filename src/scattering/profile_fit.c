@@ -224,8 +224,7 @@ const tsr_profile_fit_options tsr_profile_fit_defaults = {.c1 = {0.95, 1.05},
                                                           .c2 = {0.0, 4.0}};
 
 enum { GRID_C1 = 11, GRID_C2 = 25, MAX_STEP = 100 };
-static const double at_bound = 1e-3; /* fraction of the interval between the
-                                        bounds */
+static const double at_bound = 1e-3; /* fraction of the bounds' interval */
 
 typedef struct {
     double scale, background;

@@ -47,8 +47,7 @@ typedef struct {
     /* For smeared data: q, pair and self are on a grid of n_grid values in
      * place of n, because c1 must act before the smearing. */
     int n_grid;
-    double *matrix; /* [n][n_grid] from this grid to the data; NULL: no
-                       smearing */
+    double *matrix; /* [n][n_grid] from the grid to the data; NULL: ideal */
     double *grid;   /* [n_grid] scratch */
 } tsr_partial_curves;
 
@@ -96,8 +95,7 @@ typedef struct {
     int c1_at, c2_at;    /* -1: at the lower bound, 1: at the upper bound; 0:
                             between the bounds, or fixed */
     double chi2;         /* sum of squares / n_point */
-    double reduced_chi2; /* sum of squares / (n_point - n_parameter); NaN if
-                            that is 0 */
+    double reduced_chi2; /* sum of squares / degrees of freedom; NaN if none */
     int longest_run;     /* longest run of residuals of one sign */
     double cormap_p;     /* CorMap probability; NaN if neighbours share noise,
                             because the test does not apply then */
@@ -122,8 +120,7 @@ tsr_status tsr_profile_fit_make(const tsr_partial_curves *curves,
 typedef struct {
     int n;
     const double *intensity, *sigma; /* [n] */
-    int fit_background;              /* 0: the background is fixed to the member
-                                        below */
+    int fit_background;              /* 0: fixed to the member below */
     double background;
     tsr_profile_fit *fit; /* out */
     double *curve;        /* [n] out: scale I + background */

@@ -26,8 +26,7 @@ typedef struct {
     tsr_number_or_word dq;    /* none, column, auto (the column if the file has
                                  one), or sigma of q in 1/Angstrom */
     double wavelength_spread; /* full width at half maximum / mean */
-    double slit_length, slit_width; /* half lengths of the slit, 1/Angstrom; 0:
-                                       no slit */
+    double slit_length, slit_width; /* half lengths, 1/Angstrom; 0: no slit */
     char *beam_profile;             /* file name; NULL: no beam profile */
 } tsr_resolution_options;
 
@@ -51,8 +50,7 @@ typedef struct {
     double slit_length, slit_width; /* as in the options */
     int n_beam;                     /* points of the beam profile; 0: none */
     double *beam_u;                 /* [n_beam] ascending, 1/Angstrom */
-    double *beam; /* [n_beam] weights at beam_u, not negative, linear in
-                     between */
+    double *beam; /* [n_beam] weights at beam_u, >= 0, linear in between */
 } tsr_resolution;
 
 /* The resolution at n points q. dq [n]: fourth column of the file; NULL: the

@@ -23,8 +23,7 @@ const char *tsr_q_unit_name(tsr_q_unit unit);
  * curve that is not smooth on the scale of its points. */
 typedef struct {
     int n;               /* number of points */
-    double next, second; /* noise from all points, and from every second
-                            point */
+    double next, second; /* from all points, from every second point */
     double level;        /* noise of the curve: `next`, or the larger of the two
                             if is_shared */
     int is_shared;       /* 1: neighbours share noise (smoothed, or sampled
@@ -56,8 +55,7 @@ typedef struct {
     tsr_resolution resolution; /* of the instrument; ideal after reading */
     tsr_q_unit unit_in_file;
     char unit_reason[80];  /* "header says 1/nm", "q_max > 1", "config" */
-    int sigma_is_modelled; /* 1: the file has two columns, and sigma comes from
-                              a model */
+    int sigma_is_modelled; /* 1: no sigma column; sigma comes from a model */
     tsr_saxs_noise noise;
     int n_dropped_sigma; /* rows dropped because sigma <= 0, or I or sigma is
                             not finite */

@@ -59,8 +59,7 @@ tsr_saxs_noise tsr_saxs_noise_make(int n, const double *q,
     z.next = window_noise(z.n, q, intensity, sigma, 1, t, &is_signal[0]);
     z.second = window_noise(z.n, q, intensity, sigma, 2, t, &is_signal[1]);
     free(t);
-    if (is_signal[0] && z.next > 1.0) /* a smaller value is still an upper
-                                         bound */
+    if (is_signal[0] && z.next > 1.0) /* a smaller one is an upper bound */
         z.next = (double)NAN;
     if (is_signal[1] || isnan(z.second))
         z.second = z.next;

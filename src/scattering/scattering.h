@@ -11,8 +11,7 @@
 typedef struct {
     const tsr_form_factor_table *plain;     /* table with one component; used if
                                                component is NULL */
-    const tsr_form_factor_table *component; /* table with three components, or
-                                               NULL */
+    const tsr_form_factor_table *component; /* three components, or NULL */
     const double *exposure;                 /* [n_body] the same for all
                                                conformations */
     const tsr_parameter *contrast;          /* [TSR_N_CONTRAST] */

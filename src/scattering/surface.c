@@ -340,8 +340,7 @@ void tsr_cap_union_complement(int n, const tsr_cap *caps,
 /* ---- spheres ---- */
 
 static const double first_share = 0.6; /* of the largest reach */
-static const double slack = 1e-5;      /* tolerance for angles in single
-                                          precision */
+static const double slack = 1e-5;      /* for angles in single precision */
 
 /* Number of bands, number of patches rounded up to whole vectors, vector
  * length, and spheres in one part of parallel work. */
