@@ -68,8 +68,8 @@ typedef struct {
     int has_data, is_gpu, n_thread, n_state;
     int uses_surrogate; /* 1: chains have walks by a surrogate on the device */
     double capacity;    /* systems that fit into the devices' memory */
-    double least_beta;  /* smallest power of the likelihood with a proper
-                           posterior; 1 / t_max must be larger */
+    double min_beta;    /* smallest power of the likelihood with a proper
+                             posterior; 1 / t_max must be larger */
     int is_placed; /* 1: data fix the position of the molecule, and the start
                       has that position */
 } tsr_sampler_problem;

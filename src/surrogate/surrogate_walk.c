@@ -82,7 +82,7 @@ static tsr_status reserve(walk_engine *e, int n, tsr_err *err)
                                &e->buffer[i]);
     }
     TSR_TRY(tsr_cl_check(&e->grown, err));
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg", code));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clSetKernelArg", code));
     e->workspace = n;
     return TSR_OK;
 }
@@ -121,9 +121,9 @@ static tsr_status carry_all(walk_engine *e, const walker *first, int is_back,
         code = carry(e, &w->base.call, at, is_back);
         at += w->base.call.n_job;
     }
-    return tsr_cl_did(err, e->cl.device,
-                      is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer",
-                      code);
+    return tsr_cl_status(
+        err, e->cl.device,
+        is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer", code);
 }
 
 static tsr_status enqueue(walk_engine *e, const walker *first, int n,
@@ -131,10 +131,10 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
 {
     const size_t global = (size_t)n * e->lanes;
     TSR_TRY(carry_all(e, first, 0, err));
-    TSR_TRY(
-        tsr_cl_did(err, e->cl.device, "clEnqueueNDRangeKernel",
-                   clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
-                                          &e->lanes, 0, NULL, NULL)));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
+                          clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL,
+                                                 &global, &e->lanes, 0, NULL,
+                                                 NULL)));
     return carry_all(e, first, 1, err);
 }
 
@@ -150,7 +150,7 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
     TSR_TRY(reserve(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
     const cl_int code = clFinish(e->queue);
-    TSR_THEN(status, tsr_cl_did(err, e->cl.device, "clFinish", code));
+    TSR_THEN(status, tsr_cl_status(err, e->cl.device, "clFinish", code));
     return status;
 }
 
@@ -354,7 +354,7 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
         code |=
             clSetKernelArg(e->kernel, e->n_fixed++, sizeof *number, &number[i]);
     TSR_TRY(tsr_cl_check(&e->cl, err));
-    return tsr_cl_did(err, e->cl.device, "clSetKernelArg", code);
+    return tsr_cl_status(err, e->cl.device, "clSetKernelArg", code);
 }
 
 /* What a work-group keeps, in bytes: the arrays of the kernel. */

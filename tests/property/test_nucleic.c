@@ -210,8 +210,8 @@ static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
         tsr_form_factor_new(TSR_BODIES_TWO, 1, n_q, dq);
     tsr_form_factor_table *table = NULL;
     assert_non_null(empty);
-    OK(tsr_form_factor_of_guests(empty, f->t->guests, f->atoms,
-                                 TSR_WATER_DENSITY, &table, &err));
+    OK(tsr_form_factor_add_guests(empty, f->t->guests, f->atoms,
+                                  TSR_WATER_DENSITY, &table, &err));
     for (int k = 0; k < n_q; k++) {
         intensity[k] = 0.0;
         for (int a = 0; a < f->t->n_body; a++)

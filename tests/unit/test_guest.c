@@ -177,8 +177,8 @@ static tsr_form_factor_table *factors(const fixture *f, int n_comp)
         tsr_form_factor_new(TSR_BODIES_TWO, n_comp, N_Q, dq);
     tsr_form_factor_table *table = NULL;
     assert_non_null(empty);
-    OK(tsr_form_factor_of_guests(empty, f->t->guests, f->atoms,
-                                 TSR_WATER_DENSITY, &table, &err));
+    OK(tsr_form_factor_add_guests(empty, f->t->guests, f->atoms,
+                                  TSR_WATER_DENSITY, &table, &err));
     tsr_form_factor_free(empty);
     return table;
 }
