@@ -86,7 +86,7 @@ static inline void carry(const fixture *f, int i, const tsr_conformation *was,
     tsr_proposal p = {.n_span = 1, .span = {{i, 1, 0}}};
     if (i < r->chain_last)
         p.span[p.n_span++] = (tsr_span){i + 1, r->chain_last - i, 1};
-    tsr_proposal_carry(f->t, was, c, &p);
+    tsr_proposal_move_attached(f->t, was, c, &p);
 }
 
 /* All torsions and bases from their densities; C sides turn. */

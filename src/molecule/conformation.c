@@ -309,14 +309,14 @@ void tsr_conformation_atoms(const tsr_topology *t, const tsr_conformation *c,
 
 static void put_atom(tsr_model_atom *to, const char *name, int z,
                      const char *residue, const char *chain, int number,
-                     char insertion, tsr_guest_kind is_guest)
+                     char insertion, tsr_guest_kind guest_kind)
 {
     *to = (tsr_model_atom){.chain = chain[0] == '\0'   ? ' '
                                     : chain[1] == '\0' ? chain[0]
                                                        : '\0',
                            .number = number,
                            .insertion = insertion,
-                           .is_guest = is_guest};
+                           .guest_kind = guest_kind};
     snprintf(to->name, sizeof to->name, "%.4s", name);
     snprintf(to->residue, sizeof to->residue, "%.3s", residue);
     snprintf(to->element, sizeof to->element, "%.2s", tsr_atom_symbol(z));
@@ -428,11 +428,13 @@ static void put_span(tsr_proposal *p, tsr_span span)
     p->n_span = n;
 }
 
-void tsr_proposal_carry(const tsr_topology *t, const tsr_conformation *current,
-                        tsr_conformation *proposed, tsr_proposal *proposal)
+void tsr_proposal_move_attached(const tsr_topology *t,
+                                const tsr_conformation *current,
+                                tsr_conformation *proposed,
+                                tsr_proposal *proposal)
 {
-    for (int k = 0; k < t->n_ride && proposal->n_span > 0; k++) {
-        const tsr_ride *ride = &t->ride[k];
+    for (int k = 0; k < t->n_attached && proposal->n_span > 0; k++) {
+        const tsr_attached_chain *ride = &t->attached[k];
         const int host = span_of(proposal, ride->host);
         if (host < 0)
             continue;

@@ -456,12 +456,12 @@ static void place(search *s, const contact *at, tsr_log *log)
             t->residue[i].is_fixed = 1;
     warn_of_others(s, x, at->rider, log);
     int host_rides = 0;
-    for (int k = 0; k < t->n_ride; k++)
-        host_rides |= t->ride[k].chain == y;
+    for (int k = 0; k < t->n_attached; k++)
+        host_rides |= t->attached[k].chain == y;
     if (h->is_fixed && (y == x || !host_rides))
         return;
-    t->ride[t->n_ride++] =
-        (tsr_ride){x, r->chain_first, r->chain_last, at->host};
+    t->attached[t->n_attached++] =
+        (tsr_attached_chain){x, r->chain_first, r->chain_last, at->host};
     tsr_info(log,
              "chain %s rides with the rigid part of %s:%d, which its part of "
              "%s:%d touches",
@@ -514,7 +514,7 @@ static tsr_status set_rides(tsr_topology *t, const tsr_conformation *c,
 {
     tsr_pool pool = {0};
     search s = {.t = t, .c = c};
-    tsr_pool_array(&t->pool, t->ride, t->n_chain);
+    tsr_pool_array(&t->pool, t->attached, t->n_chain);
     tsr_pool_array(&pool, s.placed, t->n_chain);
     tsr_pool_array(&pool, s.count, t->n_residue + 2);
     tsr_status status = tsr_pool_check(&pool, err);
@@ -522,12 +522,12 @@ static tsr_status set_rides(tsr_topology *t, const tsr_conformation *c,
     if (status == TSR_OK)
         place_all(&s, log);
     tsr_pool_clear(&pool);
-    if (status == TSR_OK && t->n_ride > TSR_MAX_RIDE)
+    if (status == TSR_OK && t->n_attached > TSR_MAX_ATTACHED)
         return tsr_fail(err, TSR_E_CONFIG,
                         "%d chains ride on parts of others that move, at most "
                         "%d can; name some with those parts in "
                         "structure.fixed",
-                        t->n_ride, TSR_MAX_RIDE);
+                        t->n_attached, TSR_MAX_ATTACHED);
     return status;
 }
 
@@ -550,10 +550,10 @@ static void join_fixed(tsr_topology *t)
 /* What of a chain that rides is fixed is one unit with what it rides on. */
 static void join_rides(tsr_topology *t)
 {
-    for (int k = 0; k < t->n_ride; k++)
-        for (int i = t->ride[k].first; i <= t->ride[k].last; i++)
+    for (int k = 0; k < t->n_attached; k++)
+        for (int i = t->attached[k].first; i <= t->attached[k].last; i++)
             if (t->residue[i].is_fixed)
-                t->residue[i].unit = t->residue[t->ride[k].host].unit;
+                t->residue[i].unit = t->residue[t->attached[k].host].unit;
 }
 
 /* A chain without a rigid unit cannot keep its relation to the others: it moves

@@ -85,11 +85,11 @@ typedef struct {
     int *host;  /* [atoms->n_residue] the residue of the topology that carries
                    it, of a nucleotide with links its sugar link; -1: residues
                    of the protein, and guests whose host is not known yet */
-    char *is_guest; /* [atoms->n_atom] of guests 1, or 2 where they turn with
+    char *guest_mark; /* [atoms->n_atom] of guests 1, or 2 where they turn with
                        the base of their host; of a modified residue for those
                        atoms that its parent lacks */
-    int n_guest;    /* residues with a host */
-    int *turns;     /* [atoms->n_residue] 1: with the base of the host */
+    int n_guest;      /* residues with a host */
+    int *turns;       /* [atoms->n_residue] 1: with the base of the host */
     tsr_cell_list *cells;
     int *near, *part;     /* [atoms->n_atom] scratch */
     int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
@@ -390,7 +390,7 @@ static int take_extra(search *s, int r)
         if (a->z == 1 || tsr_is_hydrogen_name(a->name) ||
             tsr_amino_atom_name(parent, a->name) != NULL)
             continue;
-        s->is_guest[residue->first_atom + k] = 1;
+        s->guest_mark[residue->first_atom + k] = 1;
         n++;
     }
     return n;
@@ -402,7 +402,7 @@ static void take_atoms(search *s)
         const tsr_file_residue *residue = &s->atoms->residue[r];
         const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
         if (s->of[r] < 0 || is_link)
-            memset(s->is_guest + residue->first_atom, 1 + s->turns[r],
+            memset(s->guest_mark + residue->first_atom, 1 + s->turns[r],
                    (size_t)residue->n_atom);
         if (is_link || (s->of[r] >= 0 && take_extra(s, r) > 0))
             s->host[r] = s->of[r];
@@ -418,7 +418,7 @@ static tsr_status find_all(search *s, const tsr_strings *bound, tsr_pool *pool,
     tsr_pool_array(pool, s->group, n_residue);
     tsr_pool_array(pool, s->host, n_residue);
     tsr_pool_array(pool, s->turns, n_residue);
-    tsr_pool_array(pool, s->is_guest, n_atom);
+    tsr_pool_array(pool, s->guest_mark, n_atom);
     tsr_pool_array(pool, s->near, n_atom);
     tsr_pool_array(pool, s->part, n_atom);
     tsr_pool_array(pool, s->count, s->t->n_residue + 1);
@@ -537,12 +537,12 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
     tsr_topology *t = s->t;
     const tsr_atoms *from = s->atoms;
     const int *host = s->host;
-    const char *is_guest = s->is_guest;
+    const char *guest_mark = s->guest_mark;
     const int n_guest = s->n_guest;
     int n = 1;
     tsr_atoms *to;
     for (int i = 0; i < from->n_atom; i++)
-        n += is_guest[i] != 0;
+        n += guest_mark[i] != 0;
     tsr_pool_array(&t->pool, to, 1);
     tsr_pool_array(&t->pool, g->file_atom, n);
     tsr_pool_array(&t->pool, g->body, n);
@@ -572,14 +572,14 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
             tsr_nucleic_parts(from, r, part);
         for (int k = 0; k < residue->n_atom; k++) {
             int i = residue->first_atom + k;
-            if (!is_guest[i])
+            if (!guest_mark[i])
                 continue;
             g->file_atom[to->n_atom] = i;
             g->host[to->n_atom] = host[r];
             if (has_links)
                 g->host[to->n_atom] = link_of(t, host[r], part[k], &part[k]);
             else
-                g->turns[to->n_atom] = is_guest[i] == 2;
+                g->turns[to->n_atom] = guest_mark[i] == 2;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;

@@ -237,7 +237,7 @@ tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
     return status;
 }
 
-double tsr_pae_between(const tsr_pae *pae, int row_a, int row_b)
+double tsr_pae_mean(const tsr_pae *pae, int row_a, int row_b)
 {
     size_t n = (size_t)pae->n, a = (size_t)row_a, b = (size_t)row_b;
     return 0.5 *
@@ -304,7 +304,7 @@ static char *rename_model(const char *model, size_t n, size_t rule,
                         ending);
 }
 
-char *tsr_pae_beside(const char *model)
+char *tsr_pae_find_file(const char *model)
 {
     static const char *const ending[] = {".json", ".json.gz"};
     size_t n = stem_length(model);

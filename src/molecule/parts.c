@@ -78,7 +78,7 @@ static double relation_of(const parts_graph *graph, int a, int b)
 {
     if (graph->pae == NULL || graph->row[a] < 0 || graph->row[b] < 0)
         return 1.0;
-    double error = tsr_pae_between(graph->pae, graph->row[a], graph->row[b]);
+    double error = tsr_pae_mean(graph->pae, graph->row[a], graph->row[b]);
     return 1.0 / (1.0 + pow(error / 6.0, 4.0));
 }
 
@@ -956,8 +956,8 @@ static void compare_numbers(const parts_graph *g, int first, tsr_parts *parts)
 
 static void tell_missing(const parts_graph *g, tsr_parts *parts)
 {
-    if (g->structure->n_bare > 0)
-        note(parts, "left out of the chains: %s", g->structure->bare);
+    if (g->structure->n_incomplete > 0)
+        note(parts, "left out of the chains: %s", g->structure->incomplete);
     for (int i = 0; i < g->n; i = g->chain_last[i] + 1) {
         const char *letters =
             declared_of(g->structure, g->structure->residue[i].chain);
@@ -1133,7 +1133,7 @@ static void take_notes(const parts_graph *g, const parts_cut *cut,
     if (parts->note == NULL)
         return;
     tell_copies(g, parts);
-    parts->n_grave = parts->n_note;
+    parts->n_warning = parts->n_note;
     tell_rows(g, parts);
     tell_breaks(g, pieces, parts);
     tell_missing(g, parts);
@@ -1500,7 +1500,7 @@ static tsr_status add_strands(const tsr_structure *structure,
 /* ---- all of it ---- */
 
 /* Of the protein. */
-static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
+static tsr_status fill(parts_graph *g, tsr_parts_choices wish, tsr_parts *p,
                        tsr_err *err)
 {
     parts_pieces pieces = {0};
@@ -1524,7 +1524,7 @@ static tsr_status fill(parts_graph *g, tsr_parts_wish wish, tsr_parts *p,
 }
 
 tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
-                          tsr_parts_wish wish, tsr_parts **out, tsr_err *err)
+                          tsr_parts_choices wish, tsr_parts **out, tsr_err *err)
 {
     const int n = s->n_residue;
     tsr_parts *p = calloc(1, sizeof *p);
@@ -1555,15 +1555,16 @@ tsr_status tsr_parts_find(const tsr_structure *s, const tsr_pae *pae,
     return status;
 }
 
-tsr_status tsr_parts_with(const tsr_structure *s, const char *pae,
-                          tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
-                          char **used_pae, tsr_err *err)
+tsr_status tsr_parts_find_with_pae(const tsr_structure *s, const char *pae,
+                                   tsr_parts_choices wish, tsr_log *log,
+                                   tsr_parts **out, char **used_pae,
+                                   tsr_err *err)
 {
     tsr_err why;
     tsr_pool pool = {0};
     tsr_pae *errors = NULL;
     tsr_status status = TSR_OK;
-    char *path = pae == NULL ? tsr_pae_beside(s->path) : strdup(pae);
+    char *path = pae == NULL ? tsr_pae_find_file(s->path) : strdup(pae);
     *out = NULL;
     if (path != NULL)
         status = tsr_pae_read(&pool, path, &errors, &why);

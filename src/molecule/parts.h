@@ -39,7 +39,7 @@ tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
 
 /* The file that belongs to a model, by the names that the programs give both,
  * where one lies beside it; NULL: none. Caller frees. */
-char *tsr_pae_beside(const char *model);
+char *tsr_pae_find_file(const char *model);
 
 /* Which row each residue of a structure has: row [n_residue] out, -1 for none.
  * By chain and number where the file names them (AlphaFold 3 has a token for
@@ -51,7 +51,7 @@ tsr_status tsr_pae_rows(const tsr_pae *pae, const tsr_structure *structure,
                         int *row, tsr_err *err);
 
 /* The mean of both directions, Angstrom. */
-double tsr_pae_between(const tsr_pae *pae, int row_a, int row_b);
+double tsr_pae_mean(const tsr_pae *pae, int row_a, int row_b);
 
 /* ---- parts ---- */
 
@@ -94,8 +94,8 @@ typedef struct {
     tsr_flexible_range *range;   /* [n_range] in order */
     tsr_strings flexible, fixed; /* as a configuration has them */
     int n_strand; /* of the flexible the last: of strands of nucleotides */
-    int n_note, n_grave;
-    char **note; /* [n_note] sentences: what to look at; the first n_grave say
+    int n_note, n_warning;
+    char **note; /* [n_note] sentences: what to look at; the first n_warning say
                     that the file is not what it seems */
 } tsr_parts;
 
@@ -105,13 +105,14 @@ typedef struct {
     const tsr_strings *fixed; /* ranges of strands, too; NULL: none */
     int no_loops;   /* 1: no part keeps its place, so loops stay as they are */
     int no_strands; /* 1: nucleotides are left out */
-} tsr_parts_wish;
+} tsr_parts_choices;
 
 /* structure: whose residues all have a backbone (tsr_structure_read_any). pae:
  * NULL without. With the strands of nucleotides, unless `wish` leaves them out.
  * Errors: TSR_E_DATA (pae does not belong to the structure), TSR_E_NOMEM. */
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
-                          tsr_parts_wish wish, tsr_parts **out, tsr_err *err);
+                          tsr_parts_choices wish, tsr_parts **out,
+                          tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
 /* "predicted aligned errors", "pLDDT", "contacts and secondary structure",
@@ -123,8 +124,9 @@ const char *tsr_evidence_text(tsr_evidence evidence);
  * left). used_pae (may be NULL): the file that
  * was used, or NULL; caller frees. Errors: those of reading, and of
  * tsr_parts_find. */
-tsr_status tsr_parts_with(const tsr_structure *structure, const char *pae,
-                          tsr_parts_wish wish, tsr_log *log, tsr_parts **out,
-                          char **used_pae, tsr_err *err);
+tsr_status tsr_parts_find_with_pae(const tsr_structure *structure,
+                                   const char *pae, tsr_parts_choices wish,
+                                   tsr_log *log, tsr_parts **out,
+                                   char **used_pae, tsr_err *err);
 
 #endif

@@ -181,12 +181,12 @@ static void look_at_chains(const tsr_topology *t, const tsr_conformation *first,
                                                : hinge_ca(&v, c->middle));
         c->radius = reach_from(&v, c->middle, c->fixed);
     }
-    for (int k = 0; k < t->n_ride; k++) {
-        chain_reach *c = &chain[t->ride[k].chain];
+    for (int k = 0; k < t->n_attached; k++) {
+        chain_reach *c = &chain[t->attached[k].chain];
         c->order = k;
-        c->host = t->residue[t->ride[k].host].in_chain;
+        c->host = t->residue[t->attached[k].host].in_chain;
         const chain_reach *host = &chain[c->host];
-        const int s = stretch_of(&host->view, t->ride[k].host);
+        const int s = stretch_of(&host->view, t->attached[k].host);
         c->way = way_to(&host->view, host->middle, s, host->fixed, c->fixed);
         c->beside = reach_from(&host->view, s, c->fixed);
     }

@@ -80,7 +80,7 @@ int tsr_tail_find(const tsr_topology *t, int k, tsr_tail *tail)
     return 0;
 }
 
-int tsr_tails_alone(const tsr_topology *t)
+int tsr_only_tails_flexible(const tsr_topology *t)
 {
     tsr_pose pose;
     const tsr_residue *r = t->residue;

@@ -53,7 +53,7 @@ int tsr_tail_find(const tsr_topology *topology, int k, tsr_tail *tail);
 
 /* Is something flexible, but tails alone: ends of chains whose rest keeps its
  * shape and its place? */
-int tsr_tails_alone(const tsr_topology *topology);
+int tsr_only_tails_flexible(const tsr_topology *topology);
 
 void tsr_pose_measure(const tsr_conformation *conformation,
                       const tsr_pose *pose, double value[TSR_N_POSE_VALUE]);

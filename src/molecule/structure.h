@@ -62,14 +62,14 @@ typedef struct {
     /* left out */
     int n_water, n_ligand, n_nucleotide; /* residues */
     int n_hydrogen, n_altloc_atom;       /* atoms of the protein */
-    int n_extra_atom;    /* atoms that the parent lacks, or that come twice; */
-    int n_modified_atom; /* of them those of modified residues */
-    int n_model;         /* models after the first */
-    int n_bare;          /* residues without N, CA or C */
-    char bare[320];      /* a sentence that names them */
-    int n_mapped;        /* kept: residues renamed to their parent */
-    char copies[128];    /* kept: "B C D", chains made of what had the id of
-                            another with the same residues; or "" */
+    int n_extra_atom;     /* atoms that the parent lacks, or that come twice; */
+    int n_modified_atom;  /* of them those of modified residues */
+    int n_model;          /* models after the first */
+    int n_incomplete;     /* residues without N, CA or C */
+    char incomplete[320]; /* a sentence that names them */
+    int n_renamed;        /* kept: residues renamed to their parent */
+    char copies[128];     /* kept: "B C D", chains made of what had the id of
+                             another with the same residues; or "" */
 } tsr_structure;
 
 /* Reads a file; the content decides what it is, not the name. Errors, each
@@ -194,7 +194,7 @@ typedef struct {
     int number;       /* of the residue */
     char insertion;   /* ' ': none */
     int at;           /* residue, counted from 0 over the file; -1: none */
-    tsr_guest_kind is_guest;
+    tsr_guest_kind guest_kind;
 } tsr_model_atom;
 
 typedef struct {

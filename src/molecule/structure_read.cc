@@ -878,7 +878,7 @@ void Protein::add_residue(const std::string &chain,
     }
     for (const char *name : {"N", "CA", "C"})
         if (is_model && chosen.count(name) == 0) {
-            if (out->n_bare++ < 6)
+            if (out->n_incomplete++ < 6)
                 bare += " " + label + " (no " + name + ")";
             return;
         }
@@ -891,7 +891,7 @@ void Protein::add_residue(const std::string &chain,
                    "apart: build it (MODELLER, PDBFixer) or take it out",
                    path, label.c_str());
     }
-    out->n_mapped += is_mapped;
+    out->n_renamed += is_mapped;
     out->n_chain += residues.empty() || chain != residues.back().chain;
     if (const gemmi::Atom *ca = residue.find_atom("CA", '*'))
         record.b = double(ca->b_iso);
@@ -965,12 +965,12 @@ void Protein::declare(const std::string &chain, const std::string &letters)
 
 Own<tsr_structure> Protein::finish()
 {
-    std::snprintf(out->bare, sizeof out->bare,
+    std::snprintf(out->incomplete, sizeof out->incomplete,
                   "residues without a whole backbone:%s%s; complete it "
                   "(MODELLER, PDBFixer)",
-                  bare.c_str(), out->n_bare > 6 ? " ..." : "");
-    if (9 * size_t(out->n_bare) > residues.size())
-        refuse("'%s': %s", path, out->bare);
+                  bare.c_str(), out->n_incomplete > 6 ? " ..." : "");
+    if (9 * size_t(out->n_incomplete) > residues.size())
+        refuse("'%s': %s", path, out->incomplete);
     if (residues.empty() && !(is_model && out->n_nucleotide > 0))
         refuse("'%s' holds no protein (%d nucleotides, %d ligands, %d waters); "
                "give a structure with amino acids",
@@ -1356,10 +1356,10 @@ tsr_model_atom describe_own(const gemmi::Chain &chain,
     out.number = residue.seqid.num.has_value() ? *residue.seqid.num : 0;
     out.insertion = residue.seqid.icode;
     /* amino acids stand under the names of the 20 */
-    out.is_guest = residue.het_flag == 'H' ? TSR_GUEST_LIGAND
-                   : tsr_amino_by_three(residue.name.c_str()) < 0
-                       ? TSR_GUEST_NUCLEOTIDE
-                       : TSR_GUEST_NONE;
+    out.guest_kind = residue.het_flag == 'H' ? TSR_GUEST_LIGAND
+                     : tsr_amino_by_three(residue.name.c_str()) < 0
+                         ? TSR_GUEST_NUCLEOTIDE
+                         : TSR_GUEST_NONE;
     return out;
 }
 

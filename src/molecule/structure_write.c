@@ -87,7 +87,7 @@ static int is_same_residue(const tsr_model_atom *a, const tsr_model_atom *b)
 {
     return a->chain == b->chain && strcmp(a->chain_id, b->chain_id) == 0 &&
            a->number == b->number && a->insertion == b->insertion &&
-           a->is_guest == b->is_guest;
+           a->guest_kind == b->guest_kind;
 }
 
 /* Atoms first..end-1 of one residue, which counts where it has to. */
@@ -98,7 +98,7 @@ static void count_residue(tsr_model_atoms *m, int first, int end)
     for (int i = first; i < end; i++)
         if (strcmp(m->atom[i].name, name) == 0)
             centre = i;
-    if (m->atom[first].is_guest !=
+    if (m->atom[first].guest_kind !=
             (m->is_nucleic ? TSR_GUEST_NUCLEOTIDE : TSR_GUEST_NONE) ||
         (m->is_nucleic && centre < 0))
         return;
@@ -211,9 +211,9 @@ static void pdb_atom(const tsr_model_atom *a, int serial, const double *x,
     fprintf(out,
             "%s%5d %s %3.3s %c%4d%c   %8.3f%8.3f%8.3f%6.2f%6.2f"
             "          %2s\n",
-            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial, name,
-            a->residue, a->chain, a->number, a->insertion, x[0], x[1], x[2],
-            1.0, fmin(b, 999.99), a->element);
+            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM  ", serial,
+            name, a->residue, a->chain, a->number, a->insertion, x[0], x[1],
+            x[2], 1.0, fmin(b, 999.99), a->element);
 }
 
 /* Quoted where the word has a meaning of its own in CIF. */
@@ -246,7 +246,7 @@ static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
     fprintf(out,
             "%s %d %s %s . %s %s 1 %s %c %.3f %.3f %.3f 1.00 %.2f %d %s %s "
             "%s %d\n",
-            a->is_guest == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
+            a->guest_kind == TSR_GUEST_LIGAND ? "HETATM" : "ATOM", serial,
             element, name, a->residue, chain, place, insertion, x[0], x[1],
             x[2], b, a->number, a->residue, chain, name, model);
 }
@@ -312,9 +312,10 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                     xyz[i][1], xyz[i][2]);
         else
             pdb_atom(a, serial, xyz[i], b, out);
-        if (spec->format == TSR_MODEL_PDB && a->is_guest != TSR_GUEST_LIGAND &&
+        if (spec->format == TSR_MODEL_PDB &&
+            a->guest_kind != TSR_GUEST_LIGAND &&
             (i + 1 == m->n_atom || m->atom[i + 1].chain != a->chain ||
-             m->atom[i + 1].is_guest != a->is_guest))
+             m->atom[i + 1].guest_kind != a->guest_kind))
             fprintf(out, "TER   %5d      %3.3s %c%4d%c\n", ++serial, a->residue,
                     a->chain, a->number, a->insertion);
     }

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
-                         const char *format, ...)
+tsr_status tsr_table_fail(const tsr_table_reader *reader, tsr_err *err,
+                          const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -83,7 +83,7 @@ tsr_status tsr_table_key(tsr_table_reader *reader, const char *word,
     size_t n = strlen(word);
     if (reader->type != TSR_LINE_KEY || strncmp(reader->text, word, n) != 0 ||
         (reader->text[n] != ' ' && reader->text[n] != '\0'))
-        return tsr_table_bad(reader, err, "expected '#: %s ...'", word);
+        return tsr_table_fail(reader, err, "expected '#: %s ...'", word);
     *text = reader->text + n + (reader->text[n] == ' ');
     return TSR_OK;
 }
@@ -99,10 +99,10 @@ tsr_status tsr_table_open(tsr_table_reader *reader, const char *path,
         strcmp(reader->text + 3, format) == 0)
         return TSR_OK;
     reader->line = 1;
-    (void)tsr_table_bad(reader, err,
-                        "not a table of tessera: expected '#: %s'; "
-                        "'tessera train' makes one",
-                        format);
+    (void)tsr_table_fail(reader, err,
+                         "not a table of tessera: expected '#: %s'; "
+                         "'tessera train' makes one",
+                         format);
     tsr_table_close(reader);
     return TSR_E_DATA;
 }
@@ -115,18 +115,18 @@ tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
         char *end;
         number[i] = strtod(*text, &end);
         if (end == *text)
-            return tsr_table_bad(
+            return tsr_table_fail(
                 reader, err, "%s: expected %d numbers, found %d", what, n, i);
         if (!isfinite(number[i]) ||
             (*end != '\0' && strchr(" \t", *end) == NULL))
-            return tsr_table_bad(reader, err,
-                                 "%s: '%.40s' is not a finite number", what,
-                                 *text + strspn(*text, " \t"));
+            return tsr_table_fail(reader, err,
+                                  "%s: '%.40s' is not a finite number", what,
+                                  *text + strspn(*text, " \t"));
         *text = end;
     }
     if (last && (*text)[strspn(*text, " \t")] != '\0')
-        return tsr_table_bad(reader, err, "%s: '%.40s' follows", what,
-                             *text + strspn(*text, " \t"));
+        return tsr_table_fail(reader, err, "%s: '%.40s' follows", what,
+                              *text + strspn(*text, " \t"));
     return TSR_OK;
 }
 

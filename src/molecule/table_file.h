@@ -43,13 +43,13 @@ tsr_status tsr_table_numbers(const tsr_table_reader *reader, char **text, int n,
                              tsr_err *err);
 
 /* "path:line: message", TSR_E_DATA. */
-tsr_status tsr_table_bad(const tsr_table_reader *reader, tsr_err *err,
-                         const char *format, ...) TSR_PRINTF(3, 4);
+tsr_status tsr_table_fail(const tsr_table_reader *reader, tsr_err *err,
+                          const char *format, ...) TSR_PRINTF(3, 4);
 
 /* As tsr_fail: a static analyzer cannot see from here what it returns. */
 #if defined(__clang_analyzer__) && !defined(TSR_TABLE_FILE_ITSELF)
-#define tsr_table_bad(reader, err, ...) \
-    ((void)(tsr_table_bad)((reader), (err), __VA_ARGS__), TSR_E_DATA)
+#define tsr_table_fail(reader, err, ...) \
+    ((void)(tsr_table_fail)((reader), (err), __VA_ARGS__), TSR_E_DATA)
 #endif
 
 void tsr_table_close(tsr_table_reader *reader);

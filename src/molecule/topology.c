@@ -80,9 +80,10 @@ static void set_places(tsr_topology *t)
         const tsr_residue *before = i > r->chain_first ? r - 1 : NULL;
         const int is_same = before != NULL && r->link != TSR_LINK_NONE &&
                             before->nucleotide == r->nucleotide;
-        r->place = r->link == TSR_LINK_NONE ? i
-                   : before == NULL         ? 0
-                                            : before->place + 2 * !is_same;
+        r->sequence_index = r->link == TSR_LINK_NONE ? i
+                            : before == NULL
+                                ? 0
+                                : before->sequence_index + 2 * !is_same;
     }
 }
 
@@ -247,8 +248,9 @@ static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
 
 static void report(const tsr_structure *s, const repairs *made, tsr_log *log)
 {
-    if (s->n_bare > 0)
-        tsr_warn(log, "'%s': left out of the chains: %s", s->path, s->bare);
+    if (s->n_incomplete > 0)
+        tsr_warn(log, "'%s': left out of the chains: %s", s->path,
+                 s->incomplete);
     if (made->n_side_mean > 0)
         tsr_warn(log,
                  "'%s': %d incomplete side chain%s put at the prior's mean, "

@@ -47,7 +47,7 @@ typedef struct {
                      on another in its place beside that */
     int unit;     /* rigid unit; -1: flexible, none */
     int rama;     /* tsr_rama_class; of a link TSR_N_RAMA + tsr_nucleic_class */
-    int place;    /* along its chain, as excluded volume counts */
+    int sequence_index;     /* along its chain, as excluded volume counts */
     int first_body, n_body; /* its own, then those of guests */
     int n_guest;            /* of guests alone */
     double cb[3];           /* CB in the frame of N-CA-C, Angstrom; not GLY */
@@ -64,7 +64,8 @@ typedef struct {
 
 typedef struct {
     int type; /* form factor: molecule/residue.h, of guests the types behind */
-    int like; /* the type of amino acids whose contact distances it has */
+    int contact_type; /* the type of amino acids whose contact distances it has
+                       */
     int residue;
     double mass; /* Da, non-hydrogen atoms */
 } tsr_body;
@@ -93,10 +94,10 @@ typedef struct {
 typedef struct {
     int chain, first, last; /* residues of the chain */
     int host;
-} tsr_ride;
+} tsr_attached_chain;
 
 /* So that a proposal has spans for its own and for all that ride. */
-enum { TSR_MAX_RIDE = 4 };
+enum { TSR_MAX_ATTACHED = 4 };
 
 typedef struct {
     tsr_pool pool;
@@ -108,8 +109,9 @@ typedef struct {
     int *side;            /* [n_side] residues with a free side chain */
     int *chain_start;     /* [n_chain + 1] first residue; then n_residue */
     int *mobile;          /* [n_chain] 1: the chain moves as a whole too */
-    int n_ride;
-    tsr_ride *ride;     /* [n_ride] hosts before those that ride on them */
+    int n_attached;
+    tsr_attached_chain
+        *attached;      /* [n_attached] hosts before those that ride on them */
     double total_mass;  /* Da, of all bodies */
     int n_link;         /* of n_residue the last: links of nucleotides */
     tsr_base *base;     /* [n_residue]; NULL where n_link is 0 */
@@ -372,8 +374,9 @@ typedef struct {
 /* Takes chains along that ride on what was moved: places them in
  * `proposed`, and adds their spans. The way back does the opposite, and the
  * torsions of these chains stay, so that the correction does. */
-void tsr_proposal_carry(const tsr_topology *topology,
-                        const tsr_conformation *current,
-                        tsr_conformation *proposed, tsr_proposal *proposal);
+void tsr_proposal_move_attached(const tsr_topology *topology,
+                                const tsr_conformation *current,
+                                tsr_conformation *proposed,
+                                tsr_proposal *proposal);
 
 #endif

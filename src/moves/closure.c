@@ -972,8 +972,9 @@ void tsr_closures_find(const tsr_prior *prior, const tsr_pivots *pivots,
     }
 }
 
-int tsr_closures_own(const tsr_closures *closures, const tsr_pivots *pivots,
-                     const tsr_conformation *conformation)
+int tsr_closures_find_current(const tsr_closures *closures,
+                              const tsr_pivots *pivots,
+                              const tsr_conformation *conformation)
 {
     const double *x[5] = {conformation->backbone[pivots->a][TSR_C],
                           conformation->backbone[pivots->b][TSR_N],
@@ -1025,7 +1026,7 @@ int tsr_closures_choose(const tsr_closures *closures,
     return k;
 }
 
-void tsr_closed_place(const tsr_closed *closed, const tsr_pivots *pivots,
+void tsr_closed_apply(const tsr_closed *closed, const tsr_pivots *pivots,
                       const tsr_conformation *pieces, tsr_conformation *out)
 {
     const tsr_motion *one = &closed->motion.piece1,

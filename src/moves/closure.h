@@ -95,8 +95,9 @@ void tsr_closures_find(const tsr_prior *prior, const tsr_pivots *pivots,
                        const tsr_conformation *after, tsr_closures *closures);
 
 /* The closure that the conformation has, to rounding; -1: none. */
-int tsr_closures_own(const tsr_closures *closures, const tsr_pivots *pivots,
-                     const tsr_conformation *conformation);
+int tsr_closures_find_current(const tsr_closures *closures,
+                              const tsr_pivots *pivots,
+                              const tsr_conformation *conformation);
 
 /* log (W K) of each closure, seen from one; returns log Z. */
 double tsr_closures_log_z(const tsr_closures *closures, const tsr_closed *from,
@@ -107,7 +108,7 @@ int tsr_closures_choose(const tsr_closures *closures,
                         gsl_rng *rng);
 
 /* Puts the pieces of `pieces` to their place; not the bodies. */
-void tsr_closed_place(const tsr_closed *closed, const tsr_pivots *pivots,
+void tsr_closed_apply(const tsr_closed *closed, const tsr_pivots *pivots,
                       const tsr_conformation *pieces, tsr_conformation *out);
 
 /* ---- roots, for tests ----

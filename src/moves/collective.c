@@ -142,7 +142,8 @@ static int collective_targets(const void *options, const tsr_topology *topology)
     int n_span;
     (void)options;
     const int n = list_chains(topology, NULL, &n_span);
-    return n <= MOST_COORDINATES && n_span + topology->n_ride <= TSR_MAX_SPAN
+    return n <= MOST_COORDINATES &&
+                   n_span + topology->n_attached <= TSR_MAX_SPAN
                ? n
                : 0;
 }
@@ -367,8 +368,8 @@ static void collective_adapt(void *state, const tsr_proposal *proposal,
 {
     collective_state *s = state;
     (void)proposal;
-    s->log_step +=
-        tsr_move_learn(s->n_learnt++, accept_probability, s->options.target);
+    s->log_step += tsr_move_robbins_monro(s->n_learnt++, accept_probability,
+                                          s->options.target);
 }
 
 static void collective_archive(void *state, tsr_archive *archive)

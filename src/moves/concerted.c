@@ -327,7 +327,7 @@ static double find_both(const concerted_state *s, const tsr_window *w,
     if (there->n == 0)
         return 0.0;
     tsr_closures_find(s->prior, &w->pivots, current, current, current, here);
-    *own = tsr_closures_own(here, &w->pivots, current);
+    *own = tsr_closures_find_current(here, &w->pivots, current);
     return *own < 0 ? 0.0
                     : tsr_closures_log_z(there, &here->at[*own],
                                          s->options.width, log_p);
@@ -359,7 +359,7 @@ static void concerted_propose(void *state, const tsr_conformation *current,
         return;
     }
     int k = tsr_closures_choose(&found, log_p, log_z, rng);
-    tsr_closed_place(&found.at[k], &w->pivots, current, proposed);
+    tsr_closed_apply(&found.at[k], &w->pivots, current, proposed);
     tsr_conformation_place_bodies(s->topology, proposed, w->first,
                                   w->pivots.c - w->first + 1);
     set_turns(s, number, proposed, &back);
@@ -394,7 +394,7 @@ static double concerted_log_ratio(const void *state,
             2.0 * PI);
     }
     log_z = find_both(s, w, current, proposed, &here, &found, log_p, &old);
-    int new = tsr_closures_own(&found, &w->pivots, proposed);
+    int new = tsr_closures_find_current(&found, &w->pivots, proposed);
     if (old < 0 || new < 0)
         return (double)-INFINITY;
     set_turns(s, proposal->target, current, &there);
@@ -409,7 +409,7 @@ static void concerted_adapt(void *state, const tsr_proposal *proposal,
 {
     concerted_state *s = state;
     tsr_step *own = &s->learnt[proposal->target];
-    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 static void concerted_archive(void *state, tsr_archive *archive)

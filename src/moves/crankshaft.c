@@ -183,7 +183,7 @@ static void crankshaft_adapt(void *state, const tsr_proposal *proposal,
 {
     crankshaft_state *s = state;
     tsr_step *own = &s->window[proposal->target].step;
-    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 static void crankshaft_archive(void *state, tsr_archive *archive)

@@ -7,7 +7,7 @@
 const tsr_move_type *const tsr_move_registry[] = {TSR_MOVES(X) NULL};
 #undef X
 
-double tsr_move_learn(long n, double accept_probability, double target)
+double tsr_move_robbins_monro(long n, double accept_probability, double target)
 {
     return 2.0 * pow((double)(n + 1), -0.6) * (accept_probability - target);
 }
@@ -22,11 +22,13 @@ double tsr_step_width(const tsr_step *common, const tsr_step *own, double most)
     return fmin(exp(common->log_step + own->log_step), most);
 }
 
-void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
+void tsr_step_adapt(tsr_step *common, tsr_step *own, double accept_probability,
                     double target, double most)
 {
-    common->log_step += tsr_move_learn(common->n++, accept_probability, target);
-    own->log_step += tsr_move_learn(own->n++, accept_probability, target);
+    common->log_step +=
+        tsr_move_robbins_monro(common->n++, accept_probability, target);
+    own->log_step +=
+        tsr_move_robbins_monro(own->n++, accept_probability, target);
     double beyond = common->log_step + own->log_step - log(most);
     if (beyond > 0.0)
         own->log_step -= beyond;

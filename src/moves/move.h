@@ -38,9 +38,9 @@ typedef struct {
 
 /* A parameter that moves along with the structure. */
 typedef struct {
-    int at; /* in theta; -1: none does */
-    double to;
-} tsr_move_along;
+    int index; /* in theta; -1: none does */
+    double value;
+} tsr_coupled_parameter;
 
 typedef struct tsr_move_type tsr_move_type;
 
@@ -49,17 +49,18 @@ typedef struct tsr_move_type tsr_move_type;
  * for the chains of a thread. A launcher (of an engine's share,
  * sampler/chain.h) makes rooms, of which each thread has one. */
 typedef struct {
-    const tsr_move_type *keeper; /* the move whose state has what is learnt */
-    int turns_much; /* a proposal is many turns of torsions: moves that do
-                       nothing else are made seldom beside it */
-    int is_between; /* due in the middle of its period, and then before a move
-                       that is due as well */
+    const tsr_move_type
+        *state_owner;        /* the move whose state has what is learnt */
+    int turns_many_torsions; /* a proposal is many turns of torsions: moves that
+                       do nothing else are made seldom beside it */
+    int is_mid_period; /* due in the middle of its period, and then before a
+                       move that is due as well */
 
     /* A proposal takes as long as so many other steps. */
     double (*cost)(const void *launcher, const tsr_topology *topology);
 
-    /* Room in a new state of the keeper. 0: out of memory. */
-    int (*open)(tsr_pool *pool, void *state, const void *launcher);
+    /* Room in a new state of the state_owner. 0: out of memory. */
+    int (*extend_state)(tsr_pool *pool, void *state, const void *launcher);
 
     void (*launcher_free)(void *launcher);
     tsr_status (*workspace_new)(void *launcher, int most_jobs, void **workspace,
@@ -77,7 +78,7 @@ typedef struct {
     tsr_status (*result)(const void *workspace, int job,
                          const tsr_move_context *context,
                          tsr_conformation *proposed, tsr_proposal *proposal,
-                         tsr_move_along *along, tsr_err *err);
+                         tsr_coupled_parameter *along, tsr_err *err);
 
     /* Warm-up only, once a result was decided: place is where the chain is. */
     void (*learn)(const void *workspace, int job, void *state,
@@ -90,7 +91,7 @@ struct tsr_move_type {
     const char *source;  /* where it was published */
     size_t options_size; /* the options begin with `double weight` */
     const tsr_field *fields;
-    int only_turns; /* torsions */
+    int only_torsions; /* torsions */
 
     /* NULL: the move makes its own proposals, one at a time. Of the functions
      * below others have those of a state, if they keep one, and no more. */
@@ -170,7 +171,7 @@ extern const tsr_move_type *const tsr_move_registry[];
 
 /* Robbins-Monro step towards a wanted acceptance (Andrieu & Thoms 2008): the
  * gain falls as n^-0.6. Returns what to add to a log step size. */
-double tsr_move_learn(long n, double accept_probability, double target);
+double tsr_move_robbins_monro(long n, double accept_probability, double target);
 
 /* A field `target` of a move's options, a double. */
 #define TSR_FIELD_TARGET(options, value)                                      \
@@ -190,8 +191,8 @@ typedef struct {
 /* The width of a step: both together, at most `most`. */
 double tsr_step_width(const tsr_step *common, const tsr_step *own, double most);
 
-/* Both learn from an acceptance probability (tsr_move_learn). */
-void tsr_step_learn(tsr_step *common, tsr_step *own, double accept_probability,
+/* Both learn from an acceptance probability (tsr_move_robbins_monro). */
+void tsr_step_adapt(tsr_step *common, tsr_step *own, double accept_probability,
                     double target, double most);
 
 /* Saves or restores n of them. */

@@ -175,7 +175,7 @@ static void pivot_adapt(void *state, const tsr_proposal *proposal,
     if (proposal->target < 0 || s->any)
         return;
     tsr_step *own = &s->torsion[proposal->target];
-    tsr_step_learn(&s->step, own, accept_probability, s->options.target, PI);
+    tsr_step_adapt(&s->step, own, accept_probability, s->options.target, PI);
 }
 
 static void pivot_archive(void *state, tsr_archive *archive)
@@ -192,7 +192,7 @@ const tsr_move_type tsr_move_pivot = {
     .source = "Lal 1969; Madras & Sokal 1988",
     .options_size = sizeof(pivot_options),
     .fields = fields,
-    .only_turns = 1,
+    .only_torsions = 1,
     .state_new = pivot_new,
     .n_target = pivot_targets,
     .propose = pivot_propose,

@@ -425,7 +425,7 @@ static void pose_adapt(void *state, const tsr_proposal *proposal,
     learnt *own = &s->learnt[proposal->target];
     double log_width =
         log(own->width) +
-        tsr_move_learn(own->n++, accept_probability, s->options.target);
+        tsr_move_robbins_monro(own->n++, accept_probability, s->options.target);
     double gain = fmin(1.0, 6.0 * pow((double)own->n, -0.6));
     double size = 0.0;
     six u;

@@ -274,7 +274,7 @@ static void find_choice(const rigid_state *s, const tsr_pivots *p, int is_left,
     if (c->there.n == 0)
         return;
     tsr_closures_find(s->prior, p, current, current, current, &c->here);
-    c->old = tsr_closures_own(&c->here, p, current);
+    c->old = tsr_closures_find_current(&c->here, p, current);
     if (c->old >= 0)
         c->log_z = tsr_closures_log_z(&c->there, &c->here.at[c->old],
                                       s->options.width, c->log_p);
@@ -335,7 +335,7 @@ static void rigid_propose(void *state, const tsr_conformation *current,
             break;
         int new = tsr_closures_choose(&c.there, c.log_p, c.log_z, rng);
         proposal->log_ratio += choice_log_ratio(s, &c, new);
-        tsr_closed_place(&c.there.at[new], p, current, proposed);
+        tsr_closed_apply(&c.there.at[new], p, current, proposed);
         tsr_conformation_place_bodies(t, proposed, p->a, p->c - p->a + 1);
     }
     set_spans(s, b, proposal);
@@ -363,7 +363,7 @@ static double rigid_log_ratio(const void *state,
         if (p->a < 0)
             continue;
         find_choice(s, p, side == 0, current, proposed, &c);
-        int new = tsr_closures_own(&c.there, p, proposed);
+        int new = tsr_closures_find_current(&c.there, p, proposed);
         if (c.old < 0 || new < 0)
             return -(double)INFINITY;
         sum += choice_log_ratio(s, &c, new);
@@ -376,8 +376,8 @@ static void rigid_adapt(void *state, const tsr_proposal *proposal,
 {
     rigid_state *s = state;
     part_state *own = &s->part[s->target[proposal->target].part];
-    own->log_step +=
-        tsr_move_learn(own->n_learnt++, accept_probability, s->options.target);
+    own->log_step += tsr_move_robbins_monro(own->n_learnt++, accept_probability,
+                                            s->options.target);
     own->log_step = fmin(own->log_step, log(1.0 / s->options.turn));
 }
 

@@ -114,8 +114,8 @@ static void side_adapt(void *state, const tsr_proposal *proposal,
     if (proposal->target < 0)
         return;
     const int kind = kind_of(s->topology, proposal->target);
-    s->log_step[kind] +=
-        tsr_move_learn(s->n[kind]++, accept_probability, s->options.target);
+    s->log_step[kind] += tsr_move_robbins_monro(
+        s->n[kind]++, accept_probability, s->options.target);
     s->log_step[kind] = fmin(s->log_step[kind], log(10.0));
 }
 

@@ -210,7 +210,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
 static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
 {
     for (int i = 0; i < model->n_atom; i++) {
-        if (!model->atom[i].is_guest)
+        if (!model->atom[i].guest_kind)
             continue;
         const int at = all->list.n_atom++;
         all->list.atom[at] = model->atom[i];

@@ -117,11 +117,11 @@ TSR_CLONES int tsr_sphere_tree_pairs(const tsr_sphere_tree *tree,
 {
     int n = 0;
     double r = own->radius + reach;
-    for (int t = 0; t * TSR_LANES < tree->n_shelf; t++) {
+    for (int t = 0; t * TSR_LANES < tree->n_group; t++) {
         unsigned shelves = touching(&tree->top[t], own->centre, r);
         for (; shelves != 0; shelves &= shelves - 1) {
             int s = t * TSR_LANES + lowest(shelves);
-            unsigned balls = touching(&tree->shelf[s], own->centre, r);
+            unsigned balls = touching(&tree->group[s], own->centre, r);
             for (; balls != 0; balls &= balls - 1) {
                 int k = s * TSR_LANES + lowest(balls);
                 if (still[k] != 0)
@@ -170,10 +170,10 @@ tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
     if (t == NULL)
         return NULL;
     t->n_block = (n + TSR_LANES - 1) / TSR_LANES;
-    t->n_shelf = (t->n_block + TSR_LANES - 1) / TSR_LANES;
-    int n_top = (t->n_shelf + TSR_LANES - 1) / TSR_LANES;
+    t->n_group = (t->n_block + TSR_LANES - 1) / TSR_LANES;
+    int n_top = (t->n_group + TSR_LANES - 1) / TSR_LANES;
     t->block = tsr_lanes_new(pool, t->n_block, sizeof *t->block);
-    t->shelf = tsr_lanes_new(pool, t->n_shelf, sizeof *t->shelf);
+    t->group = tsr_lanes_new(pool, t->n_group, sizeof *t->group);
     t->top = tsr_lanes_new(pool, n_top, sizeof *t->top);
     if (pool->failed)
         return NULL;
@@ -181,15 +181,15 @@ tsr_sphere_tree *tsr_sphere_tree_new(tsr_pool *pool, int n,
         int first = k * TSR_LANES, end = first + TSR_LANES;
         tsr_body_block_set(&t->block[k], xyz, first, end < n ? end : n);
     }
-    for (int k = 0; k < t->n_shelf; k++)
-        clear(&t->shelf[k]);
+    for (int k = 0; k < t->n_group; k++)
+        clear(&t->group[k]);
     for (int k = 0; k < n_top; k++)
         clear(&t->top[k]);
     tsr_sphere_tree_update(t, 0, t->n_block - 1);
     return t;
 }
 
-/* Around the n spheres of a shelf, as a sphere in `to`. */
+/* Around the n spheres of a group, as a sphere in `to`. */
 static void enclose(const tsr_block_group *s, int n, tsr_block_group *to,
                     int lane)
 {
@@ -213,14 +213,14 @@ static void enclose(const tsr_block_group *s, int n, tsr_block_group *to,
 void tsr_sphere_tree_update(tsr_sphere_tree *t, int first, int last)
 {
     for (int k = first; k <= last; k++) {
-        tsr_block_group *s = &t->shelf[k / TSR_LANES];
+        tsr_block_group *s = &t->group[k / TSR_LANES];
         for (int d = 0; d < 3; d++)
             s->x[d].at[k % TSR_LANES] = t->block[k].centre[d];
         s->radius.at[k % TSR_LANES] = t->block[k].radius;
     }
     for (int s = first / TSR_LANES; s <= last / TSR_LANES; s++) {
         int n = t->n_block - s * TSR_LANES;
-        enclose(&t->shelf[s], n < TSR_LANES ? n : TSR_LANES,
+        enclose(&t->group[s], n < TSR_LANES ? n : TSR_LANES,
                 &t->top[s / TSR_LANES], s % TSR_LANES);
     }
 }

@@ -4,8 +4,8 @@
  * contact distance for a few bodies, bounding spheres of runs of bodies for
  * parts that move rigidly, and a list of the pairs that are in contact, so that
  * the old energy of what moved needs no search. Energies are integers
- * (tsr_fix): their sum does not depend on the order, nor on which structure
- * found a pair. */
+ * (tsr_to_fixed): their sum does not depend on the order, nor on which
+ * structure found a pair. */
 #ifndef TSR_PRIOR_CLASH_H
 #define TSR_PRIOR_CLASH_H
 
@@ -21,7 +21,7 @@
  * Which bodies come near which, sixteen at a time.
  *
  * Runs of sixteen bodies stand in blocks with a sphere around each, sixteen
- * spheres in a shelf with a sphere around them: a block asks shelf, sphere and
+ * spheres in a group with a sphere around them: a block asks group, sphere and
  * body, and what is far falls out early. Coordinates stand lane by lane, so
  * that one instruction looks at two to eight bodies. The distances are those of
  * tsr_vec3_distance2, to the bit, on every processor. */
@@ -47,10 +47,10 @@ typedef struct {
 } tsr_block_group;
 
 typedef struct {
-    int n_block, n_shelf;
+    int n_block, n_group;
     tsr_body_block *block;  /* [n_block] block k begins with body 16 k */
-    tsr_block_group *shelf; /* [n_shelf] the spheres of 16 blocks */
-    tsr_block_group *top;   /* [(n_shelf + 15) / 16] those of 16 shelves */
+    tsr_block_group *group; /* [n_group] the spheres of 16 blocks */
+    tsr_block_group *top;   /* [(n_group + 15) / 16] those of 16 shelves */
 } tsr_sphere_tree;
 
 /* a: lane of the block that asks; b: body. */
@@ -92,14 +92,14 @@ void tsr_sphere_tree_update(tsr_sphere_tree *tree, int first, int last);
 
 /* Held within 2^20 nat, far beyond any use; two thousand at that bound still
  * add up, and any number of terms of the size that samples have. */
-static inline int64_t tsr_fix(double nat)
+static inline int64_t tsr_to_fixed(double nat)
 {
     double bound = 0x1p20;
     nat = nat > bound ? bound : nat < -bound ? -bound : nat;
     return (int64_t)llrint(nat * TSR_FIXED_SCALE);
 }
 
-static inline double tsr_unfix(int64_t fixed)
+static inline double tsr_from_fixed(int64_t fixed)
 {
     return (double)fixed / TSR_FIXED_SCALE;
 }
@@ -125,17 +125,17 @@ static inline int64_t tsr_clash_pair(const tsr_clash *clash, int a,
         return 0;
     const tsr_body *p = &clash->topology->body[a];
     const tsr_body *q = &clash->topology->body[b];
-    double d = clash->contact[p->like][q->like];
+    double d = clash->contact[p->contact_type][q->contact_type];
     if (r2 >= d * d)
         return 0;
     const tsr_residue *i = &clash->topology->residue[p->residue];
     const tsr_residue *j = &clash->topology->residue[q->residue];
-    int apart = i->place - j->place;
+    int apart = i->sequence_index - j->sequence_index;
     if ((i->chain_first == j->chain_first && apart < 3 && apart > -3) ||
         (i->unit >= 0 && i->unit == j->unit))
         return 0;
     double z = (d - sqrt(r2)) * clash->inverse_softness, nat = 0.5 * z * z;
-    return nat > clash->limit ? TSR_CLASH_FORBIDDEN : tsr_fix(-nat);
+    return nat > clash->limit ? TSR_CLASH_FORBIDDEN : tsr_to_fixed(-nat);
 }
 
 /* Bodies first..end-1 moved; group as in tsr_span. */

@@ -352,22 +352,23 @@ static int64_t term_of(const tsr_prior *prior, const tsr_conformation *c, int i,
     double(*x)[3] = c->backbone[i];
     const int is_link = r->link != TSR_LINK_NONE;
     if (kind == TORSION)
-        return tsr_fix(tsr_prior_torsion_log_of(prior, c, i));
+        return tsr_to_fixed(tsr_prior_torsion_log_of(prior, c, i));
     if (kind == ANGLE) /* of a link it is held */
         return is_link ? 0
-                       : tsr_fix(tsr_prior_angle_log(
+                       : tsr_to_fixed(tsr_prior_angle_log(
                              prior, i,
                              tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C])));
     const int is_there = is_link ? prior->topology->base[i].is_there
                                  : tsr_amino_has_side_chain(r->amino);
-    return is_there ? tsr_fix(tsr_prior_side_log(prior, i, c->side[i])) : 0;
+    return is_there ? tsr_to_fixed(tsr_prior_side_log(prior, i, c->side[i]))
+                    : 0;
 }
 
 static int64_t restraint_term(const tsr_prior *prior, const tsr_conformation *c,
                               int k)
 {
     const tsr_restraint *r = &prior->restraint[k];
-    return tsr_fix(
+    return tsr_to_fixed(
         tsr_restraint_log(r, tsr_restraint_distance(prior->topology, r, c)));
 }
 
@@ -395,7 +396,7 @@ double tsr_prior_log_reference(const tsr_prior *prior,
                 return -(double)INFINITY;
             sum += term;
         }
-    return tsr_unfix(sum);
+    return tsr_from_fixed(sum);
 }
 
 /* "A:12 LEU (side chain)" */
@@ -428,7 +429,8 @@ int tsr_prior_clashes(const tsr_prior *prior,
         for (int b = 0; b < a; b++) {
             if (tsr_clash_pair(c, a, x[a], b, x[b]) != TSR_CLASH_FORBIDDEN)
                 continue;
-            double d = c->contact[t->body[a].like][t->body[b].like];
+            double d =
+                c->contact[t->body[a].contact_type][t->body[b].contact_type];
             double r = tsr_vec3_distance(x[a], x[b]);
             double z = (d - r) * c->inverse_softness, nat = 0.5 * z * z;
             n++;
@@ -533,7 +535,7 @@ tsr_prior_state *tsr_prior_state_new(const tsr_prior *prior,
 
 double tsr_prior_state_log(const tsr_prior_state *state)
 {
-    return tsr_unfix(state->total);
+    return tsr_from_fixed(state->total);
 }
 
 void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
@@ -549,7 +551,7 @@ void tsr_prior_state_terms(const tsr_prior_state *s, double term[TSR_N_TERM])
         if (k != TSR_TERM_CLASH)
             sum[TSR_TERM_CLASH] -= sum[k];
     for (int k = 0; k < TSR_N_TERM; k++)
-        term[k] = tsr_unfix(sum[k]);
+        term[k] = tsr_from_fixed(sum[k]);
 }
 
 /* ---- a proposal ---- */
@@ -689,7 +691,7 @@ double tsr_prior_propose(tsr_prior_state *s, const tsr_conformation *current,
         return -(double)INFINITY;
     touch_spans(s, proposed, proposal);
     touch_restraints(s, proposed, proposal);
-    return tsr_unfix(s->pending);
+    return tsr_from_fixed(s->pending);
 }
 
 void tsr_prior_accept(tsr_prior_state *s, const tsr_conformation *proposed,

@@ -46,18 +46,18 @@ int tsr_target_turns_much(const tsr_target *target)
     int much = 0;
     for (int m = 0; m < TSR_N_MOVE && target->n_share > 0; m++)
         much |= target->share->launcher[m] != NULL &&
-                tsr_move_registry[m]->launch->turns_much;
+                tsr_move_registry[m]->launch->turns_many_torsions;
     return much;
 }
 
 /* The move whose state has what this one learns. */
-static int keeper_of(int move)
+static int state_owner_of(int move)
 {
     const tsr_move_launch *launch = tsr_move_registry[move]->launch;
     int m = 0;
     if (launch == NULL)
         return move;
-    while (tsr_move_registry[m] != launch->keeper)
+    while (tsr_move_registry[m] != launch->state_owner)
         m++;
     return m;
 }
@@ -70,26 +70,27 @@ static tsr_status set_launch(tsr_chain *c, int m, double total, double *share,
     const tsr_move_launch *launch = tsr_move_registry[m]->launch;
     const void *launcher = t->n_share > 0 ? t->share->launcher[m] : NULL;
     const double weight = tsr_move_weight(t->move_options[m]);
-    const int keeper = keeper_of(m);
+    const int state_owner = state_owner_of(m);
     /* Torsions are turned a hundred times as often. What is left to the other
      * moves, side chains and angles, has most of their proposals then. */
     const double beside = 0.2;
     if (t->likelihood == NULL || launcher == NULL || !(weight > 0.0) ||
-        t->move_options[keeper] == NULL)
+        t->move_options[state_owner] == NULL)
         return TSR_OK;
     c->period[m] =
         lround(1.0 + total * launch->cost(launcher, t->topology) / weight);
-    for (int k = 0; k < TSR_N_MOVE && launch->turns_much; k++)
-        if (tsr_move_registry[k]->only_turns)
+    for (int k = 0; k < TSR_N_MOVE && launch->turns_many_torsions; k++)
+        if (tsr_move_registry[k]->only_torsions)
             share[k] *= beside;
-    if (c->move[keeper] != NULL)
+    if (c->move[state_owner] != NULL)
         return TSR_OK;
     const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
     tsr_pool_array(&c->pool, c->others, n + 1);
-    c->move[keeper] = launch->keeper->state_new(
-        &c->pool, t->move_options[keeper], t->topology, t->prior);
-    return c->others != NULL && c->move[keeper] != NULL &&
-                   launch->open(&c->pool, c->move[keeper], launcher)
+    c->move[state_owner] = launch->state_owner->state_new(
+        &c->pool, t->move_options[state_owner], t->topology, t->prior);
+    return c->others != NULL && c->move[state_owner] != NULL &&
+                   launch->extend_state(&c->pool, c->move[state_owner],
+                                        launcher)
                ? TSR_OK
                : tsr_no_memory(err);
 }
@@ -133,8 +134,8 @@ int tsr_chain_launch_at(const tsr_chain *chain, long step)
         const long period = chain->period[m];
         const tsr_move_launch *launch = tsr_move_registry[m]->launch;
         if (period > 0 &&
-            step % period == (launch->is_between ? period / 2 : 0) &&
-            (due < 0 || launch->is_between))
+            step % period == (launch->is_mid_period ? period / 2 : 0) &&
+            (due < 0 || launch->is_mid_period))
             due = m;
     }
     return due;
@@ -154,7 +155,7 @@ static void find_place(const tsr_target *target, int chain, int *share,
 }
 
 /* 0: out of memory. */
-static int open_state(tsr_chain *c, int k, size_t n_profile)
+static int extend_state(tsr_chain *c, int k, size_t n_profile)
 {
     const tsr_target *t = c->target;
     tsr_conformer *s = &c->state[k];
@@ -210,7 +211,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     if (complete)
         tsr_parameters_start(c->parameters, c->now.theta);
     for (int k = 0; k < c->n_state && complete; k++)
-        complete = open_state(c, k, (size_t)tsr_likelihood_n_profile(l));
+        complete = extend_state(c, k, (size_t)tsr_likelihood_n_profile(l));
     tsr_status status = complete ? set_moves(c, err)
                                  : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {
@@ -642,7 +643,7 @@ tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
     tsr_move_context context = place_of(c);
     context.others = c->n_state > 1 ? c->others : NULL;
     return tsr_move_registry[move]->launch->job(
-        workspace, job, c->move[keeper_of(move)], &context, key, err);
+        workspace, job, c->move[state_owner_of(move)], &context, key, err);
 }
 
 static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask);
@@ -657,7 +658,7 @@ tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
     c->kind = move;
     c->workspace = workspace;
     c->job = job;
-    c->along.at = -1;
+    c->along.index = -1;
     TSR_TRY(tsr_move_registry[move]->launch->result(
         workspace, job, &context, c->state[c->which].proposed, &c->proposal,
         &c->along, err));
@@ -685,7 +686,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
     c->proposal.n_span = 0;
-    c->along.at = -1;
+    c->along.index = -1;
     c->log_prior_change = -(double)INFINITY;
     if (t->is_still)
         return 0;
@@ -696,8 +697,8 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     tsr_conformer *state = &c->state[c->which];
     tsr_move_registry[c->kind]->propose(c->move[c->kind], state->current,
                                         state->proposed, c->rng, &c->proposal);
-    tsr_proposal_carry(c->target->topology, state->current, state->proposed,
-                       &c->proposal);
+    tsr_proposal_move_attached(c->target->topology, state->current,
+                               state->proposed, &c->proposal);
     return ask_prior(c, ask);
 }
 
@@ -751,7 +752,7 @@ static void settle(tsr_chain *c, int accept)
 /* Change of the log prior of the parameter that moves along. */
 static double prior_of_along(const tsr_chain *c)
 {
-    const int at = c->along.at;
+    const int at = c->along.index;
     const tsr_parameter *p = c->parameters->table;
     return at < 0 ? 0.0
                   : tsr_parameter_log_prior(&p[at], c->trial.theta[at]) -
@@ -766,8 +767,8 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
-    if (c->along.at >= 0)
-        c->trial.theta[c->along.at] = c->along.to;
+    if (c->along.index >= 0)
+        c->trial.theta[c->along.index] = c->along.value;
     if (c->n_state > 1)
         mean_profile(c, c->which, partial, &c->trial);
     else if (bytes > 0)
@@ -801,8 +802,9 @@ static void learn(tsr_chain *c, double alpha, int accepted)
     const tsr_move_type *type = tsr_move_registry[c->kind];
     if (type->launch != NULL) {
         const tsr_move_context context = place_of(c);
-        type->launch->learn(c->workspace, c->job, c->move[keeper_of(c->kind)],
-                            &context, accepted);
+        type->launch->learn(c->workspace, c->job,
+                            c->move[state_owner_of(c->kind)], &context,
+                            accepted);
         return;
     }
     const tsr_hessian stiffness = {c, hessian_product};
@@ -878,7 +880,8 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
-        if (c->move[m] != NULL || (type->launch != NULL && keeper_of(m) == m))
+        if (c->move[m] != NULL ||
+            (type->launch != NULL && state_owner_of(m) == m))
             type->archive(c->move[m], archive);
     }
     tsr_parameters_archive(c->parameters, archive);

@@ -130,7 +130,7 @@ typedef struct tsr_chain {
     double log_prior_change;
     const void *workspace; /* of a launch: where its result is */
     int job;
-    tsr_move_along along;
+    tsr_coupled_parameter along;
     double *others; /* [n_pair][n_q] scratch; NULL: nothing is launched */
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];

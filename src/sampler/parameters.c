@@ -250,9 +250,9 @@ void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha)
     tsr_parameter_learnt *l = &parameters->learnt;
     const tsr_step_kind kind = parameters->block[block].kind;
     if (kind != TSR_STEP_CONDITIONAL)
-        l->log_step[block] =
-            fmin(l->log_step[block] + tsr_move_learn(l->n, alpha, wanted),
-                 widest(kind));
+        l->log_step[block] = fmin(
+            l->log_step[block] + tsr_move_robbins_monro(l->n, alpha, wanted),
+            widest(kind));
 }
 
 void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta)

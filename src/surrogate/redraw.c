@@ -216,8 +216,9 @@ static int list_stretches(const tsr_surrogate_spec *p, stretch *out)
     while (t < p->n_torsion) {
         int m = 0;
         while (goes_with(p, t, t + 2 * m) &&
-               (m == 0 ||
-                p->edge[t + 2 * m][0] - p->edge[t + 2 * m - 2][0] == ATOMS))
+               (m == 0 || p->point_bounds[t + 2 * m][0] -
+                                  p->point_bounds[t + 2 * m - 2][0] ==
+                              ATOMS))
             m++;
         if (m > 0 && out != NULL)
             out[n] = (stretch){.first = t,
@@ -247,8 +248,8 @@ static void set_segments(redraw_workspace *s)
     for (int r = 0; r < s->n_residue; r++)
         for (int k = 0; k < 2; k++) {
             const int t = s->torsion[r][k];
-            const int from = own->by > 0 ? p->edge[t][1] : own->end,
-                      to = own->by > 0 ? own->end : p->edge[t][0];
+            const int from = own->by > 0 ? p->point_bounds[t][1] : own->end,
+                      to = own->by > 0 ? own->end : p->point_bounds[t][0];
             for (int i = from; i < to; i++)
                 s->segment[i] = 2 * r + k + 1;
         }
@@ -266,7 +267,7 @@ static void set_beads(const redraw_workspace *s)
             const int of = s->segment[p->part[k]];
             least = of < least ? of : least;
             most = of > most ? of : most;
-            s->share[b] += of > 2 * s->n_half[0] ? p->share[k] : 0.0F;
+            s->share[b] += of > 2 * s->n_half[0] ? p->part_weight[k] : 0.0F;
         }
         s->what[b] = most == 0 ? 0 : least == last ? 2 : 1;
     }
@@ -470,7 +471,7 @@ static void move_loose(redraw_workspace *s, int which, int number,
             apply(&upto[of - (which == 1 ? split : 0)], s->point[p->part[m]],
                   x);
             for (int d = 0; d < 3; d++)
-                to[d] += p->share[m] * x[d];
+                to[d] += p->part_weight[m] * x[d];
         }
     }
 }
@@ -511,7 +512,7 @@ static void put_bead(redraw_workspace *s, int k)
     for (int m = 0; b >= 0 && m < p->bead[b][1]; m++) {
         const int part = p->bead[b][0] + m;
         for (int d = 0; d < 3; d++)
-            x[d] += p->share[part] * s->point[p->part[part]][d];
+            x[d] += p->part_weight[part] * s->point[p->part[part]][d];
     }
     for (int d = 0; d < 3; d++)
         s->x[d][k] = s->still_x[d][k] = x[d];
@@ -951,8 +952,8 @@ static void ratio_at(const redraw_workspace *s, float c2, float *ratio)
     const tsr_surrogate_layout *l = &s->base.layout;
     const int n_q = spec_of(s)->n_q;
     for (int q = 0; q < n_q; q++)
-        ratio[q] = by_powers(s->job + l->top, n_q, q, c2) /
-                   by_powers(s->job + l->bottom, n_q, q, c2);
+        ratio[q] = by_powers(s->job + l->numerator, n_q, q, c2) /
+                   by_powers(s->job + l->denominator, n_q, q, c2);
 }
 
 /* out [row_pad] = the profile times rows [n_q][row_pad]. */
@@ -977,7 +978,7 @@ static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
     const tsr_surrogate_layout *l = &s->base.layout;
     double sum = 0.0;
     for (int q = 0; q < p->n_q; q++) {
-        const float own = by_powers(s->job + l->rest, p->n_q, q, c2) +
+        const float own = by_powers(s->job + l->constant, p->n_q, q, c2) +
                           s->curve[0][q] +
                           c2 * (s->curve[1][q] + c2 * s->curve[2][q]);
         s->profile[q] = own * ratio[q];

@@ -26,18 +26,18 @@ enum {
 tsr_surrogate_layout tsr_surrogate_layout_of(const tsr_surrogate_spec *spec)
 {
     const int q = spec->n_q;
-    tsr_surrogate_layout l = {.head = 0, .unit = 8};
+    tsr_surrogate_layout l = {.head = 0, .count_unit = 8};
     l.n_row = q + 1;
     l.curve_size = q * l.n_row + l.n_row + 1;
-    l.angle = l.unit + TSR_SURROGATE_PRODUCTS;
+    l.angle = l.count_unit + TSR_SURROGATE_PRODUCTS;
     l.width = l.angle + 2 * spec->n_slot;
     l.factor = l.width + spec->n_torsion + 1 + spec->n_linker;
     l.amount = l.factor + spec->n_linker * TSR_SURROGATE_FACTOR;
     l.shape = l.amount + 4 * spec->n_bead;
-    l.rest = l.shape + TSR_SURROGATE_SHAPES * q;
-    l.top = l.rest + TSR_SURROGATE_POWERS * q;
-    l.bottom = l.top + TSR_SURROGATE_POWERS * q;
-    l.curve = l.bottom + TSR_SURROGATE_POWERS * q;
+    l.constant = l.shape + TSR_SURROGATE_SHAPES * q;
+    l.numerator = l.constant + TSR_SURROGATE_POWERS * q;
+    l.denominator = l.numerator + TSR_SURROGATE_POWERS * q;
+    l.curve = l.denominator + TSR_SURROGATE_POWERS * q;
     l.size = l.curve + spec->n_curve * l.curve_size;
     return l;
 }
@@ -819,15 +819,15 @@ static void put_rest(making *s, const tsr_move_context *context,
     for (size_t k = 0; k < n; k++)
         s->fixed[k] = context->weight * s->beads->constant[k] + l->self[k] +
                       (context->others != NULL ? context->others[k] : 0.0);
-    put_powers(s, s->fixed, l->probe->power, NULL, job + at->rest);
+    put_powers(s, s->fixed, l->probe->power, NULL, job + at->constant);
     if (v->atoms != NULL) {
-        put_powers(s, v->atoms, v->atom_power, ratio, job + at->top);
-        put_powers(s, v->bodies, l->probe->power, NULL, job + at->bottom);
+        put_powers(s, v->atoms, v->atom_power, ratio, job + at->numerator);
+        put_powers(s, v->bodies, l->probe->power, NULL, job + at->denominator);
         return;
     }
     for (int k = 0; k < POWERS * n_q; k++) {
-        job[at->top + k] = k < n_q ? (float)(1.0 + ratio[k]) : 0.0F;
-        job[at->bottom + k] = k < n_q ? 1.0F : 0.0F;
+        job[at->numerator + k] = k < n_q ? (float)(1.0 + ratio[k]) : 0.0F;
+        job[at->denominator + k] = k < n_q ? 1.0F : 0.0F;
     }
 }
 
@@ -863,7 +863,7 @@ static void put_shapes(making *s, double weight, const tsr_surrogate_layout *at,
         double unit = most > 0.0 ? headroom[k] / most : 0.0;
         if (k == 0 && largest > 0.0)
             unit = fmin(unit, 0x1p22 / (largest * largest));
-        job[at->unit + k] = (float)unit;
+        job[at->count_unit + k] = (float)unit;
     }
     for (int k = 0; k < SHAPES * n_q; k++) /* a pair counts twice */
         job[at->shape + k] = (float)(sqrt(2.0 * weight) * s->shape[k]);
@@ -1293,7 +1293,7 @@ int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
     int n_curve = 0;
     if (l == NULL || l->n_probe != 1 || l->n_view != 1 || l->probe->is_neutron)
         return 0;
-    if (t->n_ride > 0) /* what rides would stay behind */
+    if (t->n_attached > 0) /* what rides would stay behind */
         return 0;
     for (int d = 0; d < l->n_term; d++) {
         const tsr_saxs_term *own = (const void *)l->term[d];
@@ -1380,10 +1380,11 @@ static void set_torsions(tsr_surrogate *s, const int *slot_of)
         int32_t *where = p->torsion[j], *turn = p->turn[j];
         where[0] = at + (is_phi ? POINT_N : POINT_CA);
         where[1] = at + (is_phi ? POINT_CA : POINT_C);
-        p->edge[j][0] = at + (is_phi ? POINT_N : POINT_CA);
-        p->edge[j][1] = at + (is_phi ? POINT_N : POINT_O);
-        where[2] = own->c_side ? p->edge[j][1] : first[r->chain_first];
-        where[3] = own->c_side ? first[r->chain_last + 1] : p->edge[j][0];
+        p->point_bounds[j][0] = at + (is_phi ? POINT_N : POINT_CA);
+        p->point_bounds[j][1] = at + (is_phi ? POINT_N : POINT_O);
+        where[2] = own->c_side ? p->point_bounds[j][1] : first[r->chain_first];
+        where[3] =
+            own->c_side ? first[r->chain_last + 1] : p->point_bounds[j][0];
         turn[0] = slot_of[own->residue];
         turn[1] = is_phi ? 0 : 1;
         turn[2] = partner < 0 ? -1 : context[partner];
@@ -1533,7 +1534,7 @@ static void set_clash(tsr_surrogate *s, const tsr_prior *prior)
                 c->cutoff > 0.0 ? (float)c->contact[a][b] : 0.0F;
     for (int b = 0; b < t->n_body; b++) {
         const tsr_residue *r = &t->residue[t->body[b].residue];
-        p->body[b][0] = t->body[b].like;
+        p->body[b][0] = t->body[b].contact_type;
         p->body[b][1] = t->body[b].residue;
         p->body[b][2] = r->chain_first;
         p->body[b][3] = r->unit;
@@ -1545,7 +1546,7 @@ static void set_clash(tsr_surrogate *s, const tsr_prior *prior)
 static void add_part(tsr_surrogate_spec *p, int point, double share)
 {
     p->part[p->n_part] = point;
-    p->share[p->n_part++] = (float)share;
+    p->part_weight[p->n_part++] = (float)share;
 }
 
 static void set_bead(tsr_surrogate *s, int b, const double (*body)[3])
@@ -1571,8 +1572,8 @@ static void set_bead(tsr_surrogate *s, int b, const double (*body)[3])
     }
     p->bead[b][1] = p->n_part - p->bead[b][0];
     p->bead[b][2] = own->first, p->bead[b][3] = own->count;
-    p->reach[b][0] = p->part[p->bead[b][0]];
-    p->reach[b][1] = p->part[p->n_part - 1] + 1;
+    p->point_range[b][0] = p->part[p->bead[b][0]];
+    p->point_range[b][1] = p->part[p->n_part - 1] + 1;
     tsr_bead_centre(own, body, x);
     for (int i = own->first; i < own->first + own->count; i++)
         far = fmax(far, tsr_vec3_distance(x, body[i]));
@@ -1606,15 +1607,15 @@ static tsr_status reserve(tsr_surrogate *s, int **slot_of, tsr_err *err)
     tsr_pool_array(pool, s->slot, n);
     tsr_pool_array(pool, s->run, m);
     tsr_pool_array(pool, p->bead, beads);
-    tsr_pool_array(pool, p->reach, beads);
+    tsr_pool_array(pool, p->point_range, beads);
     tsr_pool_array(pool, p->radius, beads);
     tsr_pool_array(pool, p->part, bodies * N_POINT);
-    tsr_pool_array(pool, p->share, bodies * N_POINT);
+    tsr_pool_array(pool, p->part_weight, bodies * N_POINT);
     tsr_pool_array(pool, p->body, bodies);
     tsr_pool_array(pool, p->contact, TSR_MAX_TYPE * TSR_MAX_TYPE);
     tsr_pool_array(pool, p->torsion, m);
     tsr_pool_array(pool, p->turn, m);
-    tsr_pool_array(pool, p->edge, m);
+    tsr_pool_array(pool, p->point_bounds, m);
     tsr_pool_array(pool, p->linker, m);
     tsr_pool_array(pool, p->density, n);
     tsr_pool_array(pool, p->term, TSR_N_RAMA);
@@ -1753,11 +1754,11 @@ static void put_head(const tsr_surrogate *s, const tsr_surrogate_state *learnt,
     head[4] = (float)p->low, head[5] = (float)p->high;
 }
 
-tsr_status tsr_surrogate_fill(const tsr_surrogate *s,
-                              const tsr_surrogate_layout *layout,
-                              const tsr_surrogate_state *learnt,
-                              const tsr_move_context *context, float *job,
-                              float (*point)[4], tsr_err *err)
+tsr_status tsr_surrogate_write_job(const tsr_surrogate *s,
+                                   const tsr_surrogate_layout *layout,
+                                   const tsr_surrogate_state *learnt,
+                                   const tsr_move_context *context, float *job,
+                                   float (*point)[4], tsr_err *err)
 {
     const tsr_surrogate_spec *p = &s->spec;
     const tsr_topology *t = s->topology;
@@ -1775,8 +1776,9 @@ tsr_status tsr_surrogate_fill(const tsr_surrogate *s,
     return fill_curves(s->data, context->theta, job + layout->curve, err);
 }
 
-tsr_status tsr_surrogate_turn(const tsr_surrogate *s, const float *change_rad,
-                              tsr_conformation *to, tsr_err *err)
+tsr_status tsr_surrogate_apply_turns(const tsr_surrogate *s,
+                                     const float *change_rad,
+                                     tsr_conformation *to, tsr_err *err)
 {
     const tsr_topology *t = s->topology;
     double(*change)[2] = calloc((size_t)t->n_residue, sizeof *change);
@@ -1798,9 +1800,9 @@ tsr_status tsr_surrogate_turn(const tsr_surrogate *s, const float *change_rad,
     return TSR_OK;
 }
 
-void tsr_surrogate_learn(const tsr_surrogate *surrogate,
-                         const tsr_move_context *context, const float *walked,
-                         long n, double *ratio)
+void tsr_surrogate_update_ratio(const tsr_surrogate *surrogate,
+                                const tsr_move_context *context,
+                                const float *walked, long n, double *ratio)
 {
     const tsr_likelihood *l = surrogate->likelihood;
     const double *contrast = contrast_of(context);

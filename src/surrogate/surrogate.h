@@ -57,28 +57,28 @@ enum {
 typedef struct {
     int n_point, n_bead, n_part, n_body, n_pair, n_torsion, n_slot, n_like;
     int n_knot, n_q, n_curve, has_c2, n_linker;
-    int32_t (*bead)[4];  /* [n_bead] first part, parts, first body, bodies */
-    int32_t (*reach)[2]; /* [n_bead] its points lie in first..end-1 */
-    float *radius;       /* [n_bead] Angstrom, of its bodies' centres */
-    int32_t *part;       /* [n_part] points; of a bead of several bodies part k
-                            is its k-th body */
-    float *share;        /* [n_part] weights: a bead is where these say */
-    int32_t (*body)[4];  /* [n_body] contact type, residue, chain, unit or -1 */
-    float *contact;      /* [n_like][n_like] Angstrom */
+    int32_t (*bead)[4]; /* [n_bead] first part, parts, first body, bodies */
+    int32_t (*point_range)[2]; /* [n_bead] its points lie in first..end-1 */
+    float *radius;             /* [n_bead] Angstrom, of its bodies' centres */
+    int32_t *part;      /* [n_part] points; of a bead of several bodies part k
+                           is its k-th body */
+    float *part_weight; /* [n_part] weights: a bead is where these say */
+    int32_t (*body)[4]; /* [n_body] contact type, residue, chain, unit or -1 */
+    float *contact;     /* [n_like][n_like] Angstrom */
     float cutoff, inverse_softness, limit; /* Angstrom, 1 / Angstrom, nat */
     uint16_t (*pair)[2];   /* [n_pair] beads whose distance may change */
     int32_t (*torsion)[4]; /* [n_torsion] axis from, to; points that turn */
     int32_t (*turn)[4];    /* [n_torsion] slot, 0 phi or 1 psi, the torsion
                               next to it inside what it turns (-1: none), sign
                               of the angle */
-    int32_t (*edge)[2];    /* [n_torsion] the points before it end, those after
-                              it begin here */
-    int32_t (*linker)[8];  /* [n_linker] first torsion, torsions; 1: what comes
-                              after moves, -1: what comes before; the end, or
-                              first, of the points of the chain; points: middle
-                              of the part that moves, middle of the part that
-                              stays, and another one of it */
-    int32_t *density;      /* [n_slot] which of the densities */
+    int32_t (*point_bounds)[2]; /* [n_torsion] the points before it end, those
+                           after it begin here */
+    int32_t (*linker)[8]; /* [n_linker] first torsion, torsions; 1: what comes
+                             after moves, -1: what comes before; the end, or
+                             first, of the points of the chain; points: middle
+                             of the part that moves, middle of the part that
+                             stays, and another one of it */
+    int32_t *density;     /* [n_slot] which of the densities */
     int n_density;
     float (*term)[TSR_SURROGATE_PARTS][12]; /* [n_density] log of each part by
                                 the nine products of cos and sin; 0 beyond */
@@ -92,24 +92,24 @@ typedef struct {
 
 /* Where the numbers of a job stand. */
 typedef struct {
-    int head;   /* [8] beta, c2, its prior's mean, width, low and high; how
-                   many steps */
-    int unit;   /* [PRODUCTS] of counts, which are integers: so many to 1 */
-    int angle;  /* [n_slot][2] phi, psi, rad */
-    int width;  /* [n_torsion + 1 + n_linker] of turns, rad; of steps of c2;
-                   of turns of linkers that close */
-    int factor; /* [n_linker][FACTOR] lower factor of the covariance of the
-                   steps that the part beyond makes (a rotation vector, rad,
-                   and a shift in units of 10 Angstrom), or, where there are
-                   at most FREE torsions, of their turns */
-    int amount; /* [n_bead][4] of the two shapes, and times c2 */
-    int shape;  /* [SHAPES][n_q] whose amounts these are; two beads scatter
-                   the product of theirs */
-    int rest;   /* [POWERS][n_q] what does not change */
-    int top;    /* [POWERS][n_q] by which the profile is multiplied, */
-    int bottom; /* [POWERS][n_q] and divided */
-    int curve;  /* [n_curve]: rows [n_q][n_q + 1], target [n_q + 1], scale (0:
-                   the best) */
+    int head;       /* [8] beta, c2, its prior's mean, width, low and high; how
+                       many steps */
+    int count_unit; /* [PRODUCTS] of counts, which are integers: so many to 1 */
+    int angle;      /* [n_slot][2] phi, psi, rad */
+    int width;      /* [n_torsion + 1 + n_linker] of turns, rad; of steps of c2;
+                       of turns of linkers that close */
+    int factor;     /* [n_linker][FACTOR] lower factor of the covariance of the
+                       steps that the part beyond makes (a rotation vector, rad,
+                       and a shift in units of 10 Angstrom), or, where there are
+                       at most FREE torsions, of their turns */
+    int amount;     /* [n_bead][4] of the two shapes, and times c2 */
+    int shape;      /* [SHAPES][n_q] whose amounts these are; two beads scatter
+                       the product of theirs */
+    int constant;   /* [POWERS][n_q] what does not change */
+    int numerator;  /* [POWERS][n_q] by which the profile is multiplied, */
+    int denominator; /* [POWERS][n_q] and divided */
+    int curve; /* [n_curve]: rows [n_q][n_q + 1], target [n_q + 1], scale (0:
+                  the best) */
     int size;
     int n_row, curve_size;
 } tsr_surrogate_layout;
@@ -170,8 +170,8 @@ struct tsr_surrogate_engine {
     /* set by whoever made it */
     const tsr_surrogate *surrogate; /* borrowed; what chains go by, of which
                                        this is the spec */
-    double walk_cost; /* walks are made so many times as seldom as their weight
-                         says; 0 counts as 1 */
+    double relative_cost; /* walks are made so many times as seldom as their
+                         weight says; 0 counts as 1 */
 };
 
 /* Its room is for most_jobs; whoever uses it fills `call` and reads it. */
@@ -282,23 +282,23 @@ const tsr_surrogate_spec *tsr_surrogate_spec_of(const tsr_surrogate *surrogate);
 
 /* What a chain asks where it is, by what it has learnt: job [layout.size],
  * point [n_point] out. Errors: TSR_E_NOMEM. */
-tsr_status tsr_surrogate_fill(const tsr_surrogate *surrogate,
-                              const tsr_surrogate_layout *layout,
-                              const tsr_surrogate_state *learnt,
-                              const tsr_move_context *context, float *job,
-                              float (*point)[4], tsr_err *err);
+tsr_status tsr_surrogate_write_job(const tsr_surrogate *surrogate,
+                                   const tsr_surrogate_layout *layout,
+                                   const tsr_surrogate_state *learnt,
+                                   const tsr_move_context *context, float *job,
+                                   float (*point)[4], tsr_err *err);
 
 /* Turns the conformation by change_rad [n_torsion], as a walk has. Errors:
  * TSR_E_NOMEM. */
-tsr_status tsr_surrogate_turn(const tsr_surrogate *surrogate,
-                              const float *change_rad, tsr_conformation *to,
-                              tsr_err *err);
+tsr_status tsr_surrogate_apply_turns(const tsr_surrogate *surrogate,
+                                     const float *change_rad,
+                                     tsr_conformation *to, tsr_err *err);
 
 /* Warm-up: learns the ratio from the engine's curve where a chain is and that
  * of a walk there [n_q]; n: how many times before. */
-void tsr_surrogate_learn(const tsr_surrogate *surrogate,
-                         const tsr_move_context *context, const float *walked,
-                         long n, double *ratio);
+void tsr_surrogate_update_ratio(const tsr_surrogate *surrogate,
+                                const tsr_move_context *context,
+                                const float *walked, long n, double *ratio);
 
 /* ---- both moves in a run ---- */
 
@@ -317,14 +317,14 @@ typedef struct {
 
 /* Whether chains will walk: on all devices or on none, since chains on them
  * have the same moves. */
-int tsr_surrogate_walks(const tsr_surrogate_run *run);
+int tsr_surrogate_is_possible(const tsr_surrogate_run *run);
 
 /* Launchers of both moves, where they are made, for each device: launcher
  * [n_device][TSR_N_MOVE] out, to be freed before *out. *out NULL: neither is
  * made. Errors: TSR_E_NOMEM. */
-tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
-                              void **const *launcher, tsr_surrogate **out,
-                              tsr_err *err);
+tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
+                                       tsr_log *log, void **const *launcher,
+                                       tsr_surrogate **out, tsr_err *err);
 
 /* ---- beads, which tests look at ----
  *

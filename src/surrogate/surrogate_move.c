@@ -66,7 +66,7 @@ static void *surrogate_new(tsr_pool *pool, const void *options,
     return s;
 }
 
-static int open_state(tsr_pool *pool, void *state, const void *launcher)
+static int extend_state(tsr_pool *pool, void *state, const void *launcher)
 {
     const double turn_rad = 0.1; /* or of c2 */
     const double step = 0.03;    /* rad, or in units of 10 Angstrom */
@@ -149,14 +149,16 @@ static void learn_steps(tsr_surrogate_state *s, const int32_t (*all)[2],
         if (count[0] == 0)
             continue;
         const double share = (double)count[1] / count[0];
-        const double x = s->log_width[i] +
-                         tsr_move_learn(s->n_seen[i]++, share, step_target);
+        const double x =
+            s->log_width[i] +
+            tsr_move_robbins_monro(s->n_seen[i]++, share, step_target);
         s->log_width[i] = fmin(fmax(x, narrowest), widest);
     }
     if (s->n_learnt++ < UNTAUGHT)
         return;
     const double steps =
-        s->log_steps + tsr_move_learn(s->n_learnt, accepted, s->options.target);
+        s->log_steps +
+        tsr_move_robbins_monro(s->n_learnt, accepted, s->options.target);
     s->log_steps = fmin(fmax(steps, 0.0), log((double)s->options.steps));
 }
 
@@ -215,7 +217,7 @@ static tsr_status put_job(void *workspace, int job, const void *state,
     const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_call *c = &w->call;
     memcpy(c->key[job], key, sizeof c->key[job]);
-    return tsr_surrogate_fill(
+    return tsr_surrogate_write_job(
         w->engine->surrogate, &w->layout, state, context,
         c->job + (ptrdiff_t)job * w->layout.size,
         c->point + (ptrdiff_t)job * w->engine->spec->n_point, err);
@@ -285,8 +287,8 @@ static void find_spans(const tsr_topology *t, const tsr_conformation *a,
 static tsr_status take_result(const void *workspace, int job,
                               const tsr_move_context *context,
                               tsr_conformation *proposed,
-                              tsr_proposal *proposal, tsr_move_along *along,
-                              tsr_err *err)
+                              tsr_proposal *proposal,
+                              tsr_coupled_parameter *along, tsr_err *err)
 {
     const tsr_surrogate_walker *w = workspace;
     const tsr_surrogate_spec *spec = w->engine->spec;
@@ -296,13 +298,14 @@ static tsr_status take_result(const void *workspace, int job,
     proposal->n_span = 0;
     proposal->log_ratio = 0.0;
     if (spec->has_c2) {
-        along->at = context->contrast + TSR_C2;
-        const double from = context->theta[along->at];
-        along->to = from + ((double)result[2] - (double)(float)from);
+        along->index = context->contrast + TSR_C2;
+        const double from = context->theta[along->index];
+        along->value = from + ((double)result[2] - (double)(float)from);
     }
     if (!isfinite(result[0]) || !isfinite(result[1]))
         return TSR_OK;
-    TSR_TRY(tsr_surrogate_turn(w->engine->surrogate, change, proposed, err));
+    TSR_TRY(
+        tsr_surrogate_apply_turns(w->engine->surrogate, change, proposed, err));
     find_spans(context->topology, context->current, proposed, proposal);
     proposal->log_ratio = (double)result[0] - (double)result[1];
     return TSR_OK;
@@ -315,10 +318,10 @@ static void learn_ratio(const void *workspace, int job,
                         const tsr_move_context *context, int accepted, long n)
 {
     const tsr_surrogate_walker *w = workspace;
-    tsr_surrogate_learn(w->engine->surrogate, context,
-                        numbers_of(workspace, job) + TSR_SURROGATE_HEAD +
-                            (accepted ? w->engine->spec->n_q : 0),
-                        n, state->ratio);
+    tsr_surrogate_update_ratio(w->engine->surrogate, context,
+                               numbers_of(workspace, job) + TSR_SURROGATE_HEAD +
+                                   (accepted ? w->engine->spec->n_q : 0),
+                               n, state->ratio);
 }
 
 /* From what the device counted. */
@@ -339,22 +342,23 @@ static void surrogate_learn(const void *workspace, int job, void *state,
     learn_ratio(workspace, job, learnt, context, accepted, n);
 }
 
-static double walk_cost(const void *launcher, const tsr_topology *topology)
+static double relative_cost(const void *launcher, const tsr_topology *topology)
 {
     (void)topology;
-    return fmax(((const tsr_surrogate_engine *)launcher)->walk_cost, 1.0);
+    return fmax(((const tsr_surrogate_engine *)launcher)->relative_cost, 1.0);
 }
 
 /* Launchers and rooms are tsr_surrogate_engine and tsr_surrogate_walker. */
 #define LAUNCH                                                               \
-    .keeper = &tsr_move_surrogate, .open = open_state,                       \
+    .state_owner = &tsr_move_surrogate, .extend_state = extend_state,        \
     .launcher_free = tsr_surrogate_engine_free,                              \
     .workspace_new = tsr_surrogate_walker_new,                               \
     .workspace_free = tsr_surrogate_walker_free, .job = put_job, .run = run, \
     .result = take_result
 
-static const tsr_move_launch walks = {
-    LAUNCH, .turns_much = 1, .cost = walk_cost, .learn = surrogate_learn};
+static const tsr_move_launch walks = {LAUNCH, .turns_many_torsions = 1,
+                                      .cost = relative_cost,
+                                      .learn = surrogate_learn};
 
 const tsr_move_type tsr_move_surrogate = {
     .name = "surrogate",
@@ -402,7 +406,7 @@ static void redraw_learn(const void *workspace, int job, void *state,
 
 /* Redraws are rarer than walks: where both are due it is they that are made. */
 static const tsr_move_launch redraws = {
-    LAUNCH, .is_between = 1, .cost = redraw_cost, .learn = redraw_learn};
+    LAUNCH, .is_mid_period = 1, .cost = redraw_cost, .learn = redraw_learn};
 
 const tsr_move_type tsr_move_redraw = {
     .name = "redraw",
@@ -444,7 +448,7 @@ static int applies(const tsr_surrogate_run *run)
     return all;
 }
 
-int tsr_surrogate_walks(const tsr_surrogate_run *run)
+int tsr_surrogate_is_possible(const tsr_surrogate_run *run)
 {
     const tsr_surrogate_options *o = run->move_options[TSR_MOVE_surrogate];
     int all = applies(run) && o != NULL && o->weight > 0.0;
@@ -469,7 +473,7 @@ static tsr_status make_walks(const tsr_surrogate_run *run, tsr_log *log,
         status = tsr_surrogate_device_new(run->device[e], spec, &made, &why);
         if (made != NULL) {
             made->surrogate = surrogate;
-            made->walk_cost = has_gpu(run) ? 1.0 : WALK_COST_CPU;
+            made->relative_cost = has_gpu(run) ? 1.0 : WALK_COST_CPU;
         }
         launcher[e][TSR_MOVE_surrogate] = made;
     }
@@ -510,11 +514,11 @@ static tsr_status make_redraws(const tsr_surrogate_run *run, tsr_log *log,
     return TSR_OK;
 }
 
-tsr_status tsr_surrogate_open(const tsr_surrogate_run *run, tsr_log *log,
-                              void **const *launcher, tsr_surrogate **out,
-                              tsr_err *err)
+tsr_status tsr_surrogate_launchers_new(const tsr_surrogate_run *run,
+                                       tsr_log *log, void **const *launcher,
+                                       tsr_surrogate **out, tsr_err *err)
 {
-    const int walk = tsr_surrogate_walks(run);
+    const int walk = tsr_surrogate_is_possible(run);
     const int redraw =
         applies(run) &&
         tsr_move_weight(run->move_options[TSR_MOVE_redraw]) > 0.0;

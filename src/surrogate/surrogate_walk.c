@@ -306,9 +306,9 @@ static tsr_status build(walk_engine *e, tsr_err *err)
         : wide >= 8 ? 8
                     : 4,
         s->n_point, s->n_bead, s->n_pair, s->n_torsion, s->n_slot, s->n_like,
-        s->n_knot, s->n_q, s->n_curve, s->has_c2, s->n_linker, l->size, l->unit,
-        l->angle, l->width, l->factor, l->amount, l->shape, l->rest, l->top,
-        l->bottom, l->curve, l->curve_size);
+        s->n_knot, s->n_q, s->n_curve, s->has_c2, s->n_linker, l->size,
+        l->count_unit, l->angle, l->width, l->factor, l->amount, l->shape,
+        l->constant, l->numerator, l->denominator, l->curve, l->curve_size);
     TSR_TRY(
         tsr_program_build(e->cl.device, 3, source, options, &e->program, err));
     e->queue = tsr_cl_queue(&e->cl, 0);
@@ -326,16 +326,16 @@ static tsr_status make_fixed(walk_engine *e, tsr_err *err)
         void *from; /* read only */
     } table[] = {
         {n_bead * sizeof *s->bead, s->bead},
-        {n_bead * sizeof *s->reach, s->reach},
+        {n_bead * sizeof *s->point_range, s->point_range},
         {n_bead * sizeof *s->radius, s->radius},
         {(size_t)s->n_part * sizeof *s->part, s->part},
-        {(size_t)s->n_part * sizeof *s->share, s->share},
+        {(size_t)s->n_part * sizeof *s->part_weight, s->part_weight},
         {(size_t)s->n_body * sizeof *s->body, s->body},
         {n_like * n_like * sizeof *s->contact, s->contact},
         {(size_t)s->n_pair * sizeof *s->pair, s->pair},
         {(size_t)s->n_torsion * sizeof *s->torsion, s->torsion},
         {(size_t)s->n_torsion * sizeof *s->turn, s->turn},
-        {(size_t)s->n_torsion * sizeof *s->edge, s->edge},
+        {(size_t)s->n_torsion * sizeof *s->point_bounds, s->point_bounds},
         {(size_t)(s->n_linker + 1) * sizeof *s->linker, s->linker},
         {(size_t)s->n_slot * sizeof *s->density, s->density},
         {(size_t)s->n_density * sizeof *s->term, s->term},
