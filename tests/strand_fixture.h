@@ -107,7 +107,7 @@ static inline void draw(const fixture *f, gsl_rng *rng, tsr_conformation *c)
             change[0][1] = psi - tsr_conformation_torsion(t, c, i, TSR_PSI);
         tsr_conformation_copy(t, was, c, 0, t->n_residue);
         tsr_conformation_turn_many(t, c, i, i, 1, (const double(*)[2])change);
-        if (r->link != TSR_LINK_NONE && t->base[i].is_there)
+        if (r->link != TSR_LINK_NONE && t->base[i].exists)
             tsr_prior_side_draw(f->prior, i, rng, c->side[i]);
         tsr_conformation_place_bodies(t, c, i, 1);
         carry(f, i, was, c);

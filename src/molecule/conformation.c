@@ -71,13 +71,13 @@ static void place_link(const tsr_topology *t, tsr_conformation *c, int i)
     double frame[3][3];
     tsr_motion turn = {.shift = {0.0}};
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
-    if (t->base[i].is_there)
+    if (t->base[i].exists)
         tsr_conformation_base(t, c, i, &turn);
     for (int b = r->first_body; b < r->first_body + r->n_body; b++) {
         const tsr_guest_body *body = tsr_guests_body(t, b);
         double local[3];
         tsr_vec3_copy(local, body->local);
-        if (body->turns)
+        if (body->with_base)
             tsr_motion_apply(&turn, local);
         tsr_frame_to_global(c->body[b], frame, x[TSR_CA], local);
     }

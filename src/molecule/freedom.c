@@ -606,7 +606,7 @@ static void list_free(tsr_topology *t)
         if (r->has_psi && side >= 0)
             t->torsion[t->n_torsion++] = (tsr_torsion){i, TSR_PSI, side};
         if (tsr_amino_has_side_chain(r->amino) ||
-            (r->link == TSR_LINK_SUGAR && t->base[i].is_there))
+            (r->link == TSR_LINK_SUGAR && t->base[i].exists))
             t->side[t->n_side++] = i;
     }
 }

@@ -38,7 +38,7 @@ void tsr_guests_place(const tsr_topology *t, const tsr_conformation *c,
             tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);
         last = host;
         tsr_vec3_copy(local, g->local[i]);
-        if (g->turns[i]) {
+        if (g->with_base[i]) {
             tsr_motion turn;
             tsr_conformation_base(t, c, host, &turn);
             tsr_motion_apply(&turn, local);
@@ -65,7 +65,7 @@ static int link_of(const tsr_topology *t, int sugar, int part, int *turns)
     const tsr_residue *residue = t->residue;
     const int before = part < TSR_PART_SUGAR ? TSR_PART_SUGAR - part : 0;
     const int i = sugar - before;
-    *turns = part == TSR_PART_BASE && t->base[sugar].is_there;
+    *turns = part == TSR_PART_BASE && t->base[sugar].exists;
     return i >= 0 && residue[i].nucleotide == residue[sugar].nucleotide
                ? i
                : sugar - 1;
@@ -89,7 +89,7 @@ typedef struct {
                        the base of their host; of a modified residue for those
                        atoms that its parent lacks */
     int n_guest;      /* residues with a host */
-    int *turns;       /* [atoms->n_residue] 1: with the base of the host */
+    int *with_base;       /* [atoms->n_residue] 1: with the base of the host */
     tsr_cell_list *cells;
     int *near, *part;     /* [atoms->n_atom] scratch */
     int *count, *by_unit; /* [t->n_residue + 1] contacts, of one group */
@@ -246,7 +246,7 @@ static void set_host(search *s, int group, int host, int turns)
 {
     for (int r = 0; r < s->atoms->n_residue; r++)
         if (s->of[r] < 0 && s->group[r] == group)
-            s->host[r] = host, s->turns[r] = turns;
+            s->host[r] = host, s->with_base[r] = turns;
 }
 
 /* The atom of a strand that a group is bonded to: of several the one whose bond
@@ -402,7 +402,7 @@ static void take_atoms(search *s)
         const tsr_file_residue *residue = &s->atoms->residue[r];
         const int is_link = s->of[r] >= s->t->n_residue - s->t->n_link;
         if (s->of[r] < 0 || is_link)
-            memset(s->guest_mark + residue->first_atom, 1 + s->turns[r],
+            memset(s->guest_mark + residue->first_atom, 1 + s->with_base[r],
                    (size_t)residue->n_atom);
         if (is_link || (s->of[r] >= 0 && take_extra(s, r) > 0))
             s->host[r] = s->of[r];
@@ -417,7 +417,7 @@ static tsr_status find_all(search *s, const tsr_strings *bound, tsr_pool *pool,
     tsr_pool_array(pool, s->of, n_residue);
     tsr_pool_array(pool, s->group, n_residue);
     tsr_pool_array(pool, s->host, n_residue);
-    tsr_pool_array(pool, s->turns, n_residue);
+    tsr_pool_array(pool, s->with_base, n_residue);
     tsr_pool_array(pool, s->guest_mark, n_atom);
     tsr_pool_array(pool, s->near, n_atom);
     tsr_pool_array(pool, s->part, n_atom);
@@ -547,7 +547,7 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
     tsr_pool_array(&t->pool, g->file_atom, n);
     tsr_pool_array(&t->pool, g->body, n);
     tsr_pool_array(&t->pool, g->host, n);
-    tsr_pool_array(&t->pool, g->turns, n);
+    tsr_pool_array(&t->pool, g->with_base, n);
     tsr_pool_array(&t->pool, g->has_links, n_guest);
     tsr_pool_array(&t->pool, g->local, n);
     tsr_pool_array(&t->pool, g->part, n);
@@ -567,7 +567,7 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
         to->n_kind[residue->kind]++;
         tsr_file_residue *own = &to->residue[to->n_residue];
         own->n_atom = 0;
-        int *part = g->turns + to->n_atom; /* at first; all are guests then */
+        int *part = g->with_base + to->n_atom; /* at first; all are guests then */
         if (has_links)
             tsr_nucleic_parts(from, r, part);
         for (int k = 0; k < residue->n_atom; k++) {
@@ -579,7 +579,7 @@ static tsr_status copy_atoms(const search *s, tsr_guests *g, tsr_err *err)
             if (has_links)
                 g->host[to->n_atom] = link_of(t, host[r], part[k], &part[k]);
             else
-                g->turns[to->n_atom] = guest_mark[i] == 2;
+                g->with_base[to->n_atom] = guest_mark[i] == 2;
             to->atom[to->n_atom] = from->atom[i];
             to->atom[to->n_atom++].residue = to->n_residue;
             own->n_atom++;
@@ -614,7 +614,7 @@ static void cut_residue(const tsr_conformation *c, int r, tsr_guests *g)
         part[k] += g->n_body;
         tsr_guest_body *body = &g->part[part[k]];
         body->host = g->host[i];
-        body->turns = g->turns[i];
+        body->with_base = g->with_base[i];
         double mass = tsr_atom_mass(a->z);
         body->n_atom++;
         for (int d = 0; d < 3; d++)

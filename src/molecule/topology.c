@@ -237,7 +237,7 @@ static void place_link(const tsr_nucleic_link *link, int i, tsr_topology *t,
     tsr_base *base = &t->base[i];
     for (int a = 0; a < 4; a++)
         tsr_vec3_copy(x[a], link->xyz[a < 3 ? a : TSR_C]);
-    base->is_there = link->has_base;
+    base->exists = link->has_base;
     if (!link->has_base)
         return;
     tsr_frame(frame, x[TSR_N], x[TSR_CA], x[TSR_C]);

@@ -1073,7 +1073,7 @@ static tsr_status list_all(atom_particles *p, tsr_err *err)
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
             if (i >= 0 && g->host[i] == r)
                 p->rider[n_rider++] =
-                    (rider){ride_on_host(p, r, g->turns[i], m->xyz[k]), k};
+                    (rider){ride_on_host(p, r, g->with_base[i], m->xyz[k]), k};
         }
         for (int k = p->first_rider[r]; k < n_rider; k++)
             p->number[n++] = p->rider[k].number;

@@ -358,7 +358,7 @@ static int64_t residue_term(const tsr_prior *prior, const tsr_conformation *c,
                        : tsr_to_fixed(tsr_prior_angle_log(
                              prior, i,
                              tsr_vec3_angle(x[TSR_N], x[TSR_CA], x[TSR_C])));
-    const int has_side = is_link ? prior->topology->base[i].is_there
+    const int has_side = is_link ? prior->topology->base[i].exists
                                  : tsr_amino_has_side_chain(r->amino);
     return has_side ? tsr_to_fixed(tsr_prior_side_log(prior, i, c->side[i]))
                     : 0;

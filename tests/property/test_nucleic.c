@@ -257,7 +257,7 @@ static void read_again(void **state)
     }
     assert_true(most > 0.05);
     for (int i = 0; i < f.t->n_residue; i++)
-        if (f.t->base[i].is_there)
+        if (f.t->base[i].exists)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
     tsr_model_atoms_free(model);
