@@ -60,12 +60,12 @@ void tsr_torsion_density_draw(const tsr_torsion_density *density, gsl_rng *rng,
                               double *phi_rad, double *psi_rad);
 
 /* Computes a table for sampling on a device. The torus is divided into side x
- * side equal cells, from (-pi, -pi) on, psi fastest. upto [side * side] out:
- * cumulative probabilities times 2^32, so that a uniform 32-bit number u
- * selects the first cell with u < upto. A cell has the density at its centre,
- * mixed with 5 % of a uniform distribution. */
+ * side equal cells, from (-pi, -pi) on, psi fastest. cumulative [side * side]
+ * out: cumulative probabilities times 2^32, so that a uniform 32-bit number u
+ * selects the first cell with u < cumulative. A cell has the density at its
+ * centre, mixed with 5 % of a uniform distribution. */
 void tsr_torsion_density_cells(const tsr_torsion_density *density, int side,
-                               uint32_t *upto);
+                               uint32_t *cumulative);
 
 /* ---- a single von Mises distribution ---- */
 

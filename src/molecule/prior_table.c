@@ -1,7 +1,7 @@
-/* Which of the trained densities applies to a residue, and the file of them,
- * data/prior.dat: a table of molecule/table_file.h with a section for each of
- * torsions, side chains, bond angles and contacts. What is read is checked as
- * far as a density needs it, because the file may be the user's own. */
+/* Selects the trained density of a residue, and reads the file of densities,
+ * data/prior.dat. The file is a table (table_file.h) with sections for
+ * torsions, side chains, bond angles and contacts. All numbers are checked,
+ * because the table may be a user's own. */
 #include "molecule/prior_table.h"
 
 #include "molecule/table_file.h"
@@ -49,7 +49,7 @@ void tsr_prior_table_free(tsr_prior_table *table)
     free(table);
 }
 
-/* ---- its file ---- */
+/* ---- reading the file ---- */
 
 const char tsr_prior_table_format[] = "tessera prior 2";
 
@@ -57,7 +57,7 @@ const char tsr_prior_table_format[] = "tessera prior 2";
 static const int cov_row[6] = {0, 1, 2, 0, 0, 1};
 static const int cov_col[6] = {0, 1, 2, 1, 2, 2};
 
-/* A row that begins with its number. */
+/* Reads a row that begins with its number. */
 static tsr_status read_row(tsr_table_reader *r, int number, int n, double *v,
                            tsr_err *err)
 {
@@ -73,7 +73,8 @@ static tsr_status read_row(tsr_table_reader *r, int number, int n, double *v,
     return tsr_table_numbers(r, &text, n, v, 1, "row", err);
 }
 
-/* "<key> <name> <count> <n>" of a mixture of at most `most` parts. */
+/* Reads "<key> <name> <count> <n>" of a mixture with at most `most`
+ * components. */
 static tsr_status read_mixture_key(tsr_table_reader *r, const char *key,
                                    const char *name, int most, long *count,
                                    int *n, tsr_err *err)
@@ -96,7 +97,7 @@ static tsr_status read_mixture_key(tsr_table_reader *r, const char *key,
     return TSR_OK;
 }
 
-/* Weights are as printed; what rounding took from their sum comes back. */
+/* Weights are rounded in the file. Their sum must be 1 within that rounding. */
 static tsr_status check_weights(const tsr_table_reader *r, const char *name,
                                 double sum, tsr_err *err)
 {
@@ -133,7 +134,7 @@ static tsr_status read_torsion(tsr_table_reader *r, tsr_prior_table *table,
     return TSR_OK;
 }
 
-/* Positive definite, by the leading minors. */
+/* Returns 1 if the matrix is positive definite, by its leading minors. */
 static int is_covariance(double c[3][3])
 {
     double m2 = c[0][0] * c[1][1] - c[0][1] * c[1][0];
