@@ -170,7 +170,7 @@ typedef struct {
 typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */
-    int is_still;     /* 1: nothing moves, and the ranges are ignored */
+    int is_frozen;    /* 1: nothing moves, and the ranges are ignored */
     const tsr_nucleic *nucleic; /* nucleotides with free torsions, whose links
                                    follow the protein; or NULL */
     int is_placed; /* 1: the position of the molecule matters (a density map),
