@@ -107,8 +107,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
     open_vectors(&vectors, unit_of);
 #else
     (void)dq;
-    const float unit_0 = job[AT_UNIT], unit_1 = job[AT_UNIT + 1];
-    const float unit_2 = job[AT_UNIT + 2];
+    const float unit_0 = job[AT_COUNT_UNIT], unit_1 = job[AT_COUNT_UNIT + 1];
+    const float unit_2 = job[AT_COUNT_UNIT + 2];
     if (lid == 0)
         last_knot = 0;
 #endif
@@ -489,8 +489,8 @@ surrogate_walk(__global const int4 *bead, __global const int2 *reach,
 #endif
             for (int q = lid; q < N_Q; q += LANES)
                 profile[q] = bare_at(job, sums[to], q, c2_next) *
-                             by_powers(job + AT_TOP, q, c2_next) /
-                             by_powers(job + AT_BOTTOM, q, c2_next);
+                             by_powers(job + AT_NUMERATOR, q, c2_next) /
+                             by_powers(job + AT_DENOMINATOR, q, c2_next);
             barrier(CLK_LOCAL_MEM_FENCE);
 #if LANES == 1 /* q outside, so that rows are taken by vectors */
             for (int k = 0; k < N_CURVE * N_ROW; k++)

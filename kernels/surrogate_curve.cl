@@ -43,7 +43,7 @@ int grow(__local int *counter, int by)
 int overlap(int4 a, int4 b, float r2, __global const float *contact,
             float inverse_softness, float limit)
 {
-    const float d = contact[a.x * N_LIKE + b.x];
+    const float d = contact[a.x * N_CONTACT_TYPE + b.x];
     const int apart = abs(a.y - b.y);
     if (r2 >= d * d || (a.z == b.z && apart < 3) || (a.w >= 0 && a.w == b.w))
         return 0;
@@ -97,12 +97,12 @@ float by_powers(__global const float *a, int q, float c)
 float bare_at(__global const float *job, __local const SUM *sums, int q,
               float c2)
 {
-    float sum = by_powers(job + AT_REST, q, c2);
+    float sum = by_powers(job + AT_CONSTANT, q, c2);
 #if LANES == 1
     sum += (float)sums[q];
 #else
     for (int m = 0; m < PRODUCTS; m++) {
-        const float unit = job[AT_UNIT + m];
+        const float unit = job[AT_COUNT_UNIT + m];
         const float by = job[AT_SHAPE + m / 2 * N_Q + q] *
                          job[AT_SHAPE + (m + 1) / 2 * N_Q + q];
         sum += unit > 0.0f ? by / unit * sums[m * N_Q + q] : 0.0f;
