@@ -12,7 +12,7 @@
 /* ---- ranges ----
  *
  * A range that names no residue, or extends beyond the chain, is an error of
- * the user. The message says what the chain contains. */
+ * the user. The message lists the residues or chains that exist. */
 
 /* Reads a residue number. Returns 0 if there is none. */
 static int read_number(const char **at, long *number)

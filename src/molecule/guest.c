@@ -297,8 +297,8 @@ static void find_bonded(search *s)
     }
 }
 
-/* Groups get hosts in the order of their contacts with residues that have a
- * place already. So a magnesium ion on DNA gets the host of the DNA. */
+/* Groups get hosts in descending order of their contacts with residues whose
+ * host is known. So a magnesium ion on DNA gets the host of the DNA. */
 static void find_hosts(search *s)
 {
     for (;;) {

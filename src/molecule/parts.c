@@ -21,7 +21,7 @@ enum {
     MIN_SEPARATION =
         4, /* residues in sequence; closer residues are always in contact */
     MAX_NEIGHBOURS = 256,
-    SMOOTH = 2 /* pLDDT is averaged over so many residues on either side */
+    SMOOTH = 2 /* residues on either side over which pLDDT is averaged */
 };
 static const double full_contact = 7.0,
                     no_contact = 9.0;       /* Angstrom, between CB */
@@ -380,7 +380,7 @@ static void sum_relations(const parts_graph *g, int first, int last,
             }
 }
 
-/* Sets c for a piece. Its arrays hold a whole structure. */
+/* Sets c for a piece. Its arrays are long enough for a whole structure. */
 static void find_crossing(const parts_graph *g, int first, int last,
                           crossing *c)
 {
@@ -518,8 +518,8 @@ enum {
     WINDOW = 5, /* number of residues in a window */
     MIN_IN_WINDOW =
         4, /* anchored residues of the window where a rigid part begins */
-    MIN_PART = 10,  /* ordered residues of a rigid part with */
-    MIN_FOLD = 6,   /* so many residues in helices or strands */
+    MIN_PART = 10,  /* ordered residues of a rigid part; of them at least */
+    MIN_FOLD = 6,   /* residues in helices or strands */
     MIN_BOUND = 4,  /* ordered residues of a part bound to other chains */
     MIN_TAIL = 3,   /* residues */
     MIN_LINKER = 5, /* residues of a linker, so that it is flexible enough */
@@ -528,7 +528,7 @@ enum {
     MIN_UNSURE = 10 /* residues of a loop with low confidence */
 };
 static const double min_contacts_at_cut =
-    4.0; /* the same for coil beside a cut */
+    4.0; /* contacts of one residue of coil beside a cut */
 static const double max_loop_contacts =
     0.5; /* mean contacts of a free loop's residues */
 static const double min_interface =
@@ -835,7 +835,7 @@ static tsr_status make_pieces(parts_graph *g, const parts_cut *cut,
 enum {
     MAX_NOTES = 40,
     MAX_SHOWN = 30, /* letters shown of a missing range */
-    MIN_COPY = 25,  /* a repeat of so many residues is a second copy */
+    MIN_COPY = 25,  /* length of a repeat that is a second copy */
     MIN_TAG = 5     /* consecutive histidines */
 };
 

@@ -103,8 +103,8 @@ typedef struct {
     int host;               /* residue of the host chain */
 } tsr_attached_chain;
 
-/* At most so many: a proposal needs spans for its own residues and for all
- * attached chains. */
+/* Largest number of attached chains. A proposal needs spans for its own
+ * residues and for all attached chains. */
 enum { TSR_MAX_ATTACHED = 4 };
 
 typedef struct {
@@ -387,7 +387,7 @@ typedef struct {
 
 /* Moves the chains attached to moved residues in `proposed`, and adds their
  * spans. The reverse proposal moves them back, and their torsions do not
- * change, so the Hastings correction stays as it is. */
+ * change, so the Hastings correction does not change either. */
 void tsr_proposal_move_attached(const tsr_topology *topology,
                                 const tsr_conformation *current,
                                 tsr_conformation *proposed,

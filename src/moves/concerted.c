@@ -33,8 +33,7 @@
  *
  * Rounding: each move measures the bond angles, solves the closure to rounding
  * and builds each rotation anew from unit vectors. The error of one move is a
- * few 1e-16 in length and angle, and errors of many moves add up like a random
- * walk.
+ * few 1e-16 in length and angle. The error of n moves grows as sqrt(n).
  *
  * Source: Dodd, Boone & Theodorou 1993; Ulmschneider & Jorgensen 2003; Bottaro
  * et al. 2012. */

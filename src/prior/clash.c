@@ -228,7 +228,7 @@ void tsr_sphere_tree_update(tsr_sphere_tree *t, int first, int last)
 /* ---- contacts ---- */
 
 enum {
-    LARGE = 64, /* rigid spans with at least so many bodies are searched last */
+    LARGE = 64, /* bodies of a rigid span that is searched last */
     NODES = 16, /* list nodes per body */
     RECENT = 4  /* remembered forbidden pairs */
 };

@@ -474,7 +474,8 @@ struct tsr_prior_state {
     double clash_seconds;
 };
 
-/* One proposal in so many is timed, and counts for all of them. */
+/* One of TIMED_EVERY proposals is timed, and its time counts for all of
+ * them. */
 enum { TIMED_EVERY = 64 };
 
 void tsr_prior_state_free(tsr_prior_state *state)

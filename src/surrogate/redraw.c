@@ -1030,10 +1030,9 @@ static double log_lik_at(redraw_workspace *s, float c2, const float *ratio,
 /* ---- candidates ---- */
 
 enum {
-    SHELLS = 4, /* number of widths of shells */
-    GRIDS = 3,  /* number of spacings of c2 */
-    LINKER_SHARE =
-        3 /* a linker is drawn so many times more often than a tail */
+    SHELLS = 4,      /* number of widths of shells */
+    GRIDS = 3,       /* number of spacings of c2 */
+    LINKER_SHARE = 3 /* ratio of the probabilities of a linker and of a tail */
 };
 
 /* Width of the narrowest shell, Angstrom. Each other shell is twice as wide as

@@ -914,7 +914,7 @@ static tsr_status write_beads(const bead_set *beads,
  * single precision suffices for differences between the two. A free background
  * is projected out. */
 
-/* ln s is rounded to multiples of spread_step, in a range of so many steps on
+/* ln s is rounded to multiples of spread_step, at most MAX_SPREADS of them on
  * either side of 0, so that few factors are computed. Differences of log L are
  * then wrong by at most one per cent. The error is the same for a walk and its
  * reverse, since walks do not change s. */

@@ -48,7 +48,7 @@ enum {
     TSR_SURROGATE_PARTS = 24, /* most components of a torsion density */
     TSR_SURROGATE_CELLS = 36, /* cells of phi, and of psi, from -pi on */
     TSR_SURROGATE_FREE =
-        7, /* linkers with at most so many torsions cannot be closed */
+        7, /* most torsions of a linker that cannot be closed */
     TSR_SURROGATE_FACTOR = 36 /* elements of a lower factor, at most 8 x 8 */
 };
 
@@ -106,8 +106,8 @@ typedef struct {
 typedef struct {
     int head; /* [8] beta; c2 and mean, width, low and high of its prior; number
                  of steps */
-    int count_unit; /* [PRODUCTS] counts are integers: so many for an amount of
-                       1 */
+    int count_unit; /* [PRODUCTS] counts are integers; the count of a product of
+                       amounts 1 */
     int angle;      /* [n_slot][2] phi, psi, rad */
     int width;  /* [n_torsion + 1 + n_linker] step widths: of torsions, rad; of
                    c2; of torsions of closed linkers, rad */
@@ -183,7 +183,7 @@ struct tsr_surrogate_engine {
 
     /* set by the owner */
     const tsr_surrogate *surrogate; /* borrowed; writes the jobs */
-    double relative_cost; /* walks are made so many times less often than their
+    double relative_cost; /* factor by which walks are less frequent than their
                              weight says; 0 counts as 1 */
 };
 
