@@ -92,9 +92,9 @@ void tsr_guests_place(const tsr_topology *topology,
  * with the methylene link, and the other atoms of the sugar with the sugar
  * link. The base is attached to the sugar link and turns by chi about the bond
  * from C1'. A nucleotide without P begins with its methylene link. Where a
- * strand begins with P, or is broken before P, the fourth oxygen of the
- * phosphate replaces O3'. Names of torsions: IUPAC-IUB Joint Commission 1983,
- * Eur. J. Biochem. 131, 9. */
+ * strand begins with P, or is broken before P, a point at the fourth corner of
+ * the phosphate tetrahedron replaces O3'. Names of torsions: IUPAC-IUB Joint
+ * Commission 1983, Eur. J. Biochem. 131, 9. */
 
 /* Classes of torsion densities, by type of link and sugar pucker. */
 typedef enum {
@@ -125,10 +125,10 @@ typedef enum {
     TSR_PART_BASE
 } tsr_nucleic_part;
 
-/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. An atom with a
- * prime in its name belongs to the sugar. An atom without a prime belongs to
- * the same part as the atom it is bonded to, as the methyl group of a
- * 2'-O-methylated sugar does. */
+/* part [n_atom of residue r] out: tsr_nucleic_part of each atom. A prime in the
+ * name of an atom marks the sugar, or with a 5 the methylene. An atom without a
+ * prime belongs to the same part as the atom to which it is bonded, as the
+ * methyl group of a 2'-O-methylated sugar does. */
 void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part);
 
 /* Returns 1 if a bond O3'-P joins residue `before` to residue r. */

@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps become shorter as coordinates are added, and their cost stays. With
- * more than MAX_COORDINATES, local moves are more efficient. */
+/* Steps become shorter as coordinates are added, while the cost of a step is
+ * the same. With more than MAX_COORDINATES, local moves are more efficient. */
 enum { POSE = 6, MAX_COORDINATES = 200 };
 
 typedef struct {

@@ -2,9 +2,10 @@
  *
  * Two data structures make the cost of a step proportional to the number of
  * moved bodies. A tree of bounding spheres finds the bodies within the contact
- * distance of those that moved. A list of all pairs in contact gives the energy
- * of the moved bodies before the step without a search. Energies are integers
- * (tsr_to_fixed), so their sum does not depend on the order of the terms. */
+ * distance of moved bodies. A list of all pairs in contact gives, without a
+ * search, the energy that the moved bodies had before the step. Energies are
+ * integers (tsr_to_fixed), so their sum does not depend on the order of the
+ * terms. */
 #ifndef TSR_PRIOR_CLASH_H
 #define TSR_PRIOR_CLASH_H
 
@@ -20,9 +21,9 @@
  * Finds bodies within a distance, sixteen at a time. Sixteen consecutive bodies
  * are a block with a bounding sphere, and sixteen blocks are a group with a
  * bounding sphere. A search tests groups, then blocks, then bodies. The
- * coordinates of sixteen elements are stored contiguously, one array a
- * dimension (lanes of a vector), so that one instruction compares two to eight
- * of them. Distances agree with tsr_vec3_distance2 to the bit on every
+ * coordinates of sixteen elements are stored contiguously, in one array per
+ * dimension (the lanes of a vector), so that one instruction compares two to
+ * eight of them. Distances agree with tsr_vec3_distance2 to the bit on every
  * processor. */
 
 enum { TSR_LANES = 16 };
@@ -54,7 +55,8 @@ typedef struct {
         *top; /* [(n_group + 15) / 16] the bounding spheres of 16 groups */
 } tsr_sphere_tree;
 
-/* a: lane of a body in the block searched for; b: index of its neighbour. */
+/* A pair of neighbours: lane of the first body in its block, index of the
+ * second body. */
 typedef struct {
     int a, b;
 } tsr_body_pair;
@@ -149,8 +151,8 @@ typedef struct {
 
 typedef struct tsr_clash_state tsr_clash_state;
 
-/* The contacts of a conformation without forbidden pairs. total: sum of -E over
- * all pairs. NULL: out of memory. */
+/* Makes the contact lists of a conformation that has no forbidden pair. total
+ * out: sum of -E over all pairs. NULL: out of memory. */
 tsr_clash_state *tsr_clash_state_new(tsr_pool *pool, const tsr_clash *clash,
                                      const double (*body)[3], int64_t *total);
 

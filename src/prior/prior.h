@@ -7,23 +7,24 @@
  *              - sum over restraints          R(d)            (unnormalised)
  *
  *     E_tu(r) = ((d_tu - r) / w)^2 / 2 for r < d_tu, else 0;
- *               infinite where that is more than `clash_limit`
+ *               infinite if that exceeds `clash_limit`
  *     R(d)    = ((d - upper) / w)^2 / 2 above upper, ((lower - d) / w)^2 / 2
  *               below lower, 0 between
  *
- * and P(X) = 0 where two bodies are farther apart than d_limit. It is a density
- * in these coordinates: torsions phi, psi and bond angles tau = N-CA-C (rad),
- * side-chain centres s in the frame of N-CA-C (Angstrom); for chains that move
- * as a whole, position (Angstrom) and orientation (uniform). Bond lengths,
- * other angles and omega are those of the first conformation.
+ * and P(X) = 0 if two bodies are farther apart than d_limit. P(X) is a density
+ * in the torsions phi, psi and the bond angles tau = N-CA-C (rad), the
+ * side-chain centres s in the frame of N-CA-C (Angstrom) and, for chains that
+ * move as a whole, their position (Angstrom) and orientation (uniform). Bond
+ * lengths, other angles and omega are those of the first conformation.
  *
- * f: mixtures of prior_table.h; where phi or psi does not exist (ends of
- * chains, breaks) the marginal of the other. g: mixtures. Pairs of bodies count
- * when at least 3 residues apart or in different chains, and never inside one
- * rigid unit (topology.h), which no move changes.
+ * f and g are mixtures (prior_table.h). A residue at a chain end or break lacks
+ * phi or psi, and then has the marginal density of the other torsion. A pair of
+ * bodies counts if they are at least 3 residues apart or in different chains.
+ * Pairs inside one rigid unit (topology.h) never count, since no move changes
+ * them.
  *
- * The sum is kept in units of 2^-32 nat as an integer: sums are then exact,
- * whatever their order. A term is clipped to +-2^20 nat. */
+ * Each term is clipped to +-2^20 nat and rounded to an integer in units of
+ * 2^-32 nat, so that sums are exact, whatever their order. */
 #ifndef TSR_PRIOR_PRIOR_H
 #define TSR_PRIOR_PRIOR_H
 

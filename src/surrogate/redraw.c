@@ -127,11 +127,11 @@ typedef struct {
     float *log_weight;
     double *cumulative;
     int *count;
-    float *energy; /* [FIRST + 1] */
+    float *energy; /* [N_FIRST + 1] */
     int n_node;
     float node[NODES];
     float *ratio;   /* [NODES][n_q] */
-    double *weight; /* [SECOND + 1][NODES] log likelihood times beta plus log
+    double *weight; /* [N_SECOND + 1][NODES] log likelihood times beta plus log
                        prior of c2 */
 } redraw_workspace;
 

@@ -79,9 +79,9 @@ enum { RIGID_BEADS = 60, SMALL_BEAD = 4, MAX_RESIDUES = 8, MAX_BEADS = 200 };
  * element. */
 static const double ridge = 1e-4;
 
-/* Added to the curve of a unit in the weights of q: this fraction of the
- * scattering without interference, of beads and of bodies. It keeps the weight
- * finite where a bead's amplitude vanishes. */
+/* A fraction of the scattering without interference, of beads and of bodies,
+ * that is added to a unit's curve in the weights of q. The weights then stay
+ * finite where the amplitude of the beads vanishes. */
 static const double min_curve = 0.01;
 
 static int can_join(const tsr_topology *t, int a, int b)

@@ -2,11 +2,12 @@
  * Metropolis steps for many chains in one launch on a device, and redraws of a
  * stretch of a chain on the host.
  *
- * The molecule is common to all walks (tsr_surrogate_spec). The starting point
- * of a walk and its parameters are a job, an array of numbers and an array of
- * points. A walk of n steps is an ordinary Metropolis chain, a fixed mix of
- * proposals that leaves the surrogate density g invariant. The sampler accepts
- * the end Y of a walk from X by the posterior p itself, with the probability
+ * All walks share the description of the molecule (tsr_surrogate_spec). A job
+ * holds the starting point and the parameters of one walk, as an array of
+ * numbers and an array of points. A walk is an ordinary Metropolis chain of n
+ * steps with a fixed mixture of proposals, and leaves the surrogate density g
+ * invariant. The sampler accepts the end Y of a walk from X by the posterior p
+ * itself, with the probability
  *
  *     min(1, p(Y) g(X) / (p(X) g(Y))),
  *
@@ -17,15 +18,16 @@
  * exp(beta L). L is a normal log likelihood of curves, with scale and
  * background at their best values. Curves are computed from histograms of
  * distances between beads. A bead is one body in flexible residues, and several
- * residues in a rigid unit. Its form factor is a sum of two shapes, functions
- * of q common to all beads, each multiplied by an amount that is linear in c2.
+ * residues in a rigid unit. The form factor of a bead is a sum of two shapes,
+ * which are functions of q common to all beads. Each shape is multiplied by an
+ * amount that is linear in c2.
  *
  * The surrogate of a run covers only X-ray curves. Their errors are taken as
  * normal, with the measured sigma times s and the model's own error. Where
- * scale and background are free, they take their best values. The mean error of
- * beads, the ratio of the engine's curve to that of beads, is learnt in
- * warm-up. In the two-domain benchmark `lar` the surrogate is then within a nat
- * of the likelihood. Side chains, bond angles and other parameters do not
+ * scale and background are free, they take their best values. Warm-up learns
+ * the mean error of the bead model, as the ratio of the engine's curve to that
+ * of beads. In the two-domain benchmark `lar` the surrogate is then within a
+ * nat of the likelihood. Side chains, bond angles and other parameters do not
  * change in a walk, and other data are not used. */
 #ifndef TSR_SURROGATE_SURROGATE_H
 #define TSR_SURROGATE_SURROGATE_H
@@ -40,7 +42,7 @@
 
 /* ---- a molecule, and a job ---- */
 
-/* Products of two shapes are 00, 01 and 11. */
+/* The products of two shapes are 0 0, 0 1 and 1 1. */
 enum {
     TSR_SURROGATE_SHAPES = 2,
     TSR_SURROGATE_PRODUCTS = 3,
@@ -79,14 +81,15 @@ typedef struct {
     int32_t (*turn)[4]; /* [n_torsion] slot; 0 phi or 1 psi; the other torsion
                            of the peptide plane on the moving side (-1: none);
                            sign of the angle */
-    int32_t (*point_bounds)[2]; /* [n_torsion] end of the points before it,
-                                   begin of the points after it */
-    int32_t (*linker)[8]; /* [n_linker] first torsion, number of torsions; 1:
-                             the C side moves, -1: the N side; the end (or the
-                             begin) of the moving points; points: the middle of
-                             the moving part, the middle of the part that stays,
-                             and another point of the latter */
-    int32_t *density;     /* [n_slot] index of its torsion density */
+    int32_t (*point_bounds)[2]; /* [n_torsion] end of the points before the
+                                   torsion, begin of the points after it */
+    int32_t (
+        *linker)[8]; /* [n_linker] 0: first torsion; 1: number of torsions; 2: 1
+                        if the C side moves, -1 if the N side moves; 3: end of
+                        the moving points (N side: begin); 4: point in the
+                        middle of the moving part; 5: point in the middle of the
+                        other part; 6: another point of the other part */
+    int32_t *density; /* [n_slot] index of its torsion density */
     int n_density;
     float (
         *term)[TSR_SURROGATE_PARTS]
@@ -106,8 +109,8 @@ typedef struct {
 typedef struct {
     int head; /* [8] beta; c2 and mean, width, low and high of its prior; number
                  of steps */
-    int count_unit; /* [PRODUCTS] counts are integers; the count of a product of
-                       amounts 1 */
+    int count_unit; /* [PRODUCTS] integer count that represents a product of
+                       amounts equal to 1 */
     int angle;      /* [n_slot][2] phi, psi, rad */
     int width;  /* [n_torsion + 1 + n_linker] step widths: of torsions, rad; of
                    c2; of torsions of closed linkers, rad */
@@ -115,9 +118,9 @@ typedef struct {
                    moving part's steps (a rotation vector, rad, and a shift in
                    units of 10 Angstrom), or, with at most FREE torsions, of the
                    turns of the linker */
-    int amount; /* [n_bead][4] of the two shapes, constant and linear in c2 */
-    int shape;  /* [SHAPES][n_q] two beads scatter the product of their amounts
-                   times shapes */
+    int amount; /* [n_bead][4] amounts of both shapes, then their derivatives by
+                   c2 */
+    int shape;  /* [SHAPES][n_q] the shapes */
     int constant;  /* [POWERS][n_q] part of the profile that does not change */
     int numerator; /* [POWERS][n_q] factor of the profile */
     int denominator; /* [POWERS][n_q] divisor of the profile */
@@ -215,25 +218,26 @@ tsr_status tsr_surrogate_device_new(const tsr_device *device,
  * shapes, on the host.
  *
  * A curve determines the distance of two domains to a few tenths of an
- * Angstrom, so that one of about 10^5 draws of a linker from the prior fits. So
- * many candidates are combined from halves: n draws of each half of a stretch
- * give n^2 shapes, and testing the distance of each takes a nanosecond. The
- * present shape of half k is one of its draws. The set of candidates is
- * therefore the same seen from any of them, and a choice with probabilities
- * proportional to g leaves g invariant (Neal, Beal & Roweis 2003, embedded
- * hidden Markov models; Tjelmeland 2004).
+ * Angstrom. Of about 10^5 draws of a linker from the prior, one fits. So many
+ * candidates are combined from halves: n draws of each half of a stretch give
+ * n^2 shapes, and testing the distance of each takes a nanosecond. The present
+ * shape of each half is among the draws of that half. The set of candidates is
+ * therefore the same whichever candidate is the present shape, and a choice
+ * with probabilities proportional to g leaves g invariant (Neal, Beal & Roweis
+ * 2003, embedded hidden Markov models; Tjelmeland 2004).
  *
- * The candidates C are those in a shell of distances that contains the present
- * one at a uniformly random position. g is a product of factors of increasing
- * cost: w0, torsions and the overlaps within each half; w1, the other overlaps;
- * w2, the curve, summed over values of c2 on a grid through the present value.
- * From a set that contains the present member x, n draws by weights w together
- * with x are another such set, in which the remaining factors of g decide
- * (iterated sampling importance resampling: Andrieu, Lee & Vihola 2018). 256
- * candidates are drawn by w0, 64 of these by w1, and the final one by w2.
+ * Candidates are limited to a shell of distances, which contains the present
+ * distance at a uniformly random position. g is a product of factors of
+ * increasing cost: w0, torsions and the overlaps within each half; w1, the
+ * other overlaps; w2, the curve, summed over values of c2 on a grid through the
+ * present value. n draws from a set, with weights w, and the present shape
+ * together form a smaller set. Choosing from the smaller set by the remaining
+ * factors of g also leaves g invariant (iterated sampling importance
+ * resampling: Andrieu, Lee & Vihola 2018). 256 candidates are drawn by w0, 64
+ * of these by w1, and the final one by w2.
  *
- * The job is that of a walk, of which step widths and factors are not used. In
- * the result log g is 0 at the start and the change of log g at the end. The
+ * A redraw uses the job of a walk, except step widths and factors. In its
+ * result log g is 0 at the start and the change of log g at the end. The
  * profiles are those without numerator and denominator, or NaN if no redraw was
  * possible. */
 
