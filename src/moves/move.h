@@ -102,9 +102,8 @@ struct tsr_move_type {
     const tsr_field *fields;
     int only_torsions; /* 1: a proposal changes nothing but torsions */
 
-    /* NULL: the move makes its own proposals, one at a time. Otherwise the
-     * functions below are NULL, except those of a state, if the move has
-     * one. */
+    /* NULL: the move makes its own proposals, one at a time. Otherwise, of the
+     * functions below only state_new and archive are used. */
     const tsr_move_launch *launch;
 
     /* Allocates a chain's state in the pool; borrows all arguments. Returns

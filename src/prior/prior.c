@@ -468,8 +468,8 @@ struct tsr_prior_state {
     int64_t *restraint; /* [n_restraint] */
     int64_t *new_restraint;
     double centre[3], radius, new_radius; /* sphere around all bodies */
-    int sphere_is_current; /* 1: the sphere is the smallest about the current
-                              centre */
+    int sphere_is_current; /* 1: the sphere was computed from the current
+                              conformation, and not enlarged since */
     long n_proposed;
     double clash_seconds;
 };

@@ -68,8 +68,8 @@ typedef struct {
     float log_density; /* log density of its torsions */
     float log_weight;  /* the same minus the log probability of drawing them */
     float energy;      /* nat, overlaps within the half; INFINITY: forbidden */
-    float middle[3];   /* centre of the fixed points (first half) or of the far
-                          points (second half), in the frame between the halves */
+    float middle[3];   /* centre of the fixed points (first half) or far points
+                          (second half), in the frame between the halves */
     float turn[HALF][2]; /* changes of phi and psi */
 } half;
 

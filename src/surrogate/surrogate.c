@@ -837,9 +837,9 @@ static void write_constant(job_builder *s, const tsr_move_context *context,
 
 /* Units of the counts, which are integers. All counts of product 00 together
  * stay below 2^30, and those of one pair below 2^22. The other products have 16
- * bits for a knot, which holds at most an eighth of all counts. Rounding of
- * these makes the surrogate differ from double precision by about 0.01 nat in
- * small molecules. Too few bits would only make the surrogate less accurate.
+ * bits for each knot, which receives at most an eighth of all counts. Rounding
+ * of these makes the surrogate differ from double precision by about 0.01 nat
+ * in small molecules. Too few bits would only make the surrogate less accurate.
  * The units do not depend on the current c2, because the reverse walk must
  * round in the same way. */
 static void write_shapes(job_builder *s, double weight,

@@ -17,8 +17,8 @@
  * shapes, chosen by the surrogate, and the posterior decides. Other moves turn
  * a linker a little at a time. About 10^5 draws from the prior contain a shape
  * that keeps the distance between two domains within the precision of a curve,
- * and so many are made in a millisecond by combining halves. Redraws share the
- * learnt state, jobs and results with walks. */
+ * and a millisecond suffices to combine that many from halves. Redraws share
+ * the learnt state, jobs and results with walks. */
 
 #include "surrogate/surrogate.h"
 
@@ -159,8 +159,8 @@ static void learn_steps(tsr_surrogate_state *s, const int32_t (*all)[2],
     s->log_steps = fmin(fmax(steps, 0.0), log((double)s->options.steps));
 }
 
-/* A checkpoint without a learnt state, or skipping one: a run may continue on a
- * device without walks, and return. */
+/* Writes an empty state, or skips a stored one. A run may continue on a device
+ * without walks, and return to one with walks. */
 static void archive_nothing(tsr_archive *archive)
 {
     int size[3] = {0, 0, 0};
