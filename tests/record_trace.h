@@ -50,7 +50,7 @@ static inline void record_end(const char *path, tsr_draw_log *log)
     record_must(tsr_draw_records_open(path, &records, &err), &err);
     record_must(tsr_trace_update(path, &records, NULL, &err), &err);
     tsr_draw_records_close(&records);
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     tsr_draw_log_free(log);
 }
 

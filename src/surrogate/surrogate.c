@@ -1433,8 +1433,8 @@ static void find_middle(const tsr_surrogate *s, int unit,
                         const double (*body)[3], int32_t *middle, int32_t *edge)
 {
     const tsr_topology *t = s->topology;
-    double centre[3] = {0.0, 0.0, 0.0}, n = 0.0, smaller = INFINITY,
-           most = -1.0;
+    double centre[3] = {0.0, 0.0, 0.0}, n = 0.0;
+    double nearest = (double)INFINITY, farthest = -1.0;
     for (int pass = 0; pass < 2; pass++)
         for (int b = 0; b < t->n_body; b++) {
             const tsr_residue *r = &t->residue[t->body[b].residue];
@@ -1449,10 +1449,10 @@ static void find_middle(const tsr_surrogate *s, int unit,
             const double far = tsr_vec3_distance(body[b], centre);
             const int point =
                 s->first_point[t->body[b].residue] + b - r->first_body;
-            if (far < smaller)
-                smaller = far, *middle = point;
-            if (far > most)
-                most = far, *edge = point;
+            if (far < nearest)
+                nearest = far, *middle = point;
+            if (far > farthest)
+                farthest = far, *edge = point;
         }
 }
 

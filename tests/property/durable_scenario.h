@@ -124,7 +124,7 @@ static tsr_status durable_put(const char *path, durable_update *update,
         status = update(path, &records, draws < 0 ? NULL : keep, NULL);
     tsr_draw_records_close(&records);
     if (status == TSR_OK)
-        tsr_draw_log_drop(log);
+        tsr_draw_log_remove(log);
     return status;
 }
 

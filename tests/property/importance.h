@@ -166,7 +166,7 @@ static inline expectation tempered(const posterior_sample *s, double beta,
     posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
     posterior_must(tsr_chain_new(&s->target, 0, &chain, &err), &err);
     posterior_must(tsr_chain_start(chain, batch, &err), &err);
-    tsr_chain_heat(chain, beta);
+    tsr_chain_set_beta(chain, beta);
     for (int b = -1; b < n_block; b++)
         for (int i = 0; i < block; i++) {
             for (int j = 0; j < thin; j++)

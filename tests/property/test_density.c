@@ -102,8 +102,9 @@ static void blur(const sample *s, tsr_blur kind, double resolution)
 {
     tsr_blur_table table;
     tsr_err err;
-    assert_int_equal(tsr_blur_make(kind, resolution, tsr_blur_usual(kind),
-                                   N_ATOM, s->elements, &table, &err),
+    assert_int_equal(tsr_blur_make(kind, resolution,
+                                   tsr_blur_default_width(kind), N_ATOM,
+                                   s->elements, &table, &err),
                      TSR_OK);
     assert_int_equal(s->reference->set_blur(s->reference, &table, &err),
                      TSR_OK);

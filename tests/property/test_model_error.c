@@ -50,7 +50,7 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
     tsr_err err = {0};
     double *partial =
         calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
          &err);
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
@@ -149,7 +149,7 @@ static void others_are_nearer(void **state)
     const size_t n_q = (size_t)l->grid.n_q;
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
-    prior.n_share = 0;
+    prior.n_engine = 0;
     must(tsr_chain_new(&prior, 9, &chain, &err), &err);
     must(
         tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err),
@@ -253,7 +253,9 @@ static void impossible_lesson_is_refused(void **state)
     for (int is_possible = 0; is_possible < 2; is_possible++) {
         for (size_t k = 0; k < n; k++)
             atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];
-        must(tsr_setup_learn_again(&x.config, N, list, NULL, &x.s, &err), &err);
+        must(
+            tsr_setup_relearn_model_error(&x.config, N, list, NULL, &x.s, &err),
+            &err);
         assert_true((memcmp(l->view->atoms, ratio, n * sizeof *ratio) == 0) ==
                     !is_possible);
         assert_true((memcmp(l->view->error_curve, error,

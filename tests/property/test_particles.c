@@ -64,7 +64,7 @@ static void open_sample(sample *x, const char *what, const char *model)
     assert_non_null(x->s.atoms.particles);
     of_prior = x->s.target;
     of_prior.likelihood = NULL;
-    of_prior.n_share = 0;
+    of_prior.n_engine = 0;
     must(tsr_chain_new(&of_prior, 7, &prior, &err), &err);
 }
 
@@ -209,7 +209,7 @@ static void check_profiles(sample *x)
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
     /* in the first conformation the water is its own */
     must(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err),
          &err);
@@ -242,10 +242,10 @@ static void check_moves(sample *x)
     tsr_chain_view view;
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_chain_new(&target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
-    tsr_chain_heat(chain, 0.0);
+    tsr_chain_set_beta(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);
     tsr_chain_view_get(chain, &view);

@@ -54,7 +54,8 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
         begin_walks(&c);
         const float *result = c.walker->call.result;
         const float *bare = result + TSR_SURROGATE_HEAD;
-        const tsr_conformation *from = c.chain->state[c.chain->which].current;
+        const tsr_conformation *from =
+            c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         posterior_must(c.walker->engine->walk(c.walker, &err), &err);
         posterior_must(

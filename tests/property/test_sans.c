@@ -119,7 +119,7 @@ static void check_walk(const char *device, double close)
     assert_int_equal(l->n_pair, 3 + 6 + 3);
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_chain_new(&x.s.target, 0, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);
     walk(chain, batch, 150, 1);
@@ -270,7 +270,7 @@ static void bodies_are_their_atoms(void **state)
     const tsr_topology *t = x.s.molecule.topology;
     assert_true(t->n_body <= 512 && l->grid.n_q <= 512);
     assert_int_equal(l->n_pair, 1 + 3 + 1); /* c2 is fixed */
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                        partial, &err),
          &err);
@@ -334,7 +334,7 @@ static void match_point_has_no_forward_scattering(void **state)
              match);
     write_data(0.03);
     open_sample(&x, at_match, 3, set);
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                        partial, &err),
          &err);
@@ -365,7 +365,7 @@ static void what_stays_is_exact(void **state)
     open_sample(&x, series, 4, set);
     const tsr_likelihood *l = x.s.data.likelihood;
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
+    must(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err), &err);
     must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                        partial, &err),
          &err);
@@ -419,11 +419,11 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     tsr_chain *chain;
     tsr_err err = {0};
     if (with_data) {
-        must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err),
+        must(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err),
              &err);
     } else {
         target.likelihood = NULL;
-        target.n_share = 0;
+        target.n_engine = 0;
     }
     must(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err), &err);
     must(tsr_chain_start(chain, batch, &err), &err);

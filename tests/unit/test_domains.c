@@ -82,8 +82,8 @@ static void test_two_domains(void **state)
                                                   : 0.0));
         }
     }
-    assert_int_equal(tsr_domains_of(N_DRAW, N_RES, &ca[0][0][0],
-                                    (const double(*)[3])start, &d, NULL),
+    assert_int_equal(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
+                                         (const double(*)[3])start, &d, NULL),
                      TSR_OK);
     assert_int_equal(d->n_domain, 2);
     assert_int_equal(d->domain[0].n_residue, LOOSE);
@@ -102,8 +102,8 @@ static void test_two_domains(void **state)
     /* nothing has moved: one part, no pair */
     for (int i = 1; i < N_DRAW; i++)
         memcpy(ca[i], ca[0], sizeof ca[0]);
-    assert_int_equal(tsr_domains_of(N_DRAW, N_RES, &ca[0][0][0],
-                                    (const double(*)[3])start, &d, NULL),
+    assert_int_equal(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
+                                         (const double(*)[3])start, &d, NULL),
                      TSR_OK);
     assert_int_equal(d->n_domain, 1);
     assert_int_equal(d->n_pair, 0);
@@ -126,8 +126,8 @@ static void test_seldom(void **state)
             for (int k = 0; k < 3; k++)
                 ca[i][r][k] =
                     (float)(start[r][k] + (i == 501 && r >= HALF ? 7.0 : 0.0));
-    assert_int_equal(tsr_domains_of(MANY, BOTH, &ca[0][0][0],
-                                    (const double(*)[3])start, &d, NULL),
+    assert_int_equal(tsr_domains_from_ca(MANY, BOTH, &ca[0][0][0],
+                                         (const double(*)[3])start, &d, NULL),
                      TSR_OK);
     assert_int_equal(d->n_domain, 2);
     tsr_domains_free(d);

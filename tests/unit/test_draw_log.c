@@ -83,7 +83,7 @@ static double value_at(int v, int chain, long draw, int k)
 static const int kept[] = {RG, ACCEPTED, LP, CURVE}, warm[] = {WARM};
 
 /* Draws from..to as a record of the log, `more` bytes too long. */
-static void append(tsr_draw_log *log, tsr_drawn kind, long from, long to,
+static void append(tsr_draw_log *log, tsr_draw_kind kind, long from, long to,
                    size_t more)
 {
     const int *v = kind == TSR_DRAWN_KEPT ? kept : warm;
@@ -190,7 +190,7 @@ static void test_resumed(void **state)
     assert_int_equal(update(WARM_DRAWS, 0), TSR_E_DATA); /* no record's end */
     assert_non_null(strstr(err.message, "50 draws of warm-up"));
     OK(update(0, -1));
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     check(90, 0);
     OK(update(WARM_DRAWS, 0));
     while (checkpoint < DRAWS) {
@@ -204,7 +204,7 @@ static void test_resumed(void **state)
         if (random >> 30 == 0) /* somebody looks at it */
             check(WARM_DRAWS, (int)(last + lost));
         OK(update(WARM_DRAWS, last));
-        tsr_draw_log_drop(log);
+        tsr_draw_log_remove(log);
         assert_int_equal(size_of(log_path), -1);
         checkpoint = last;
     }
@@ -302,11 +302,11 @@ static void test_refused(void **state)
     append(log, TSR_DRAWN_KEPT, 5, 6, 0);
     assert_int_equal(update(0, -1), TSR_E_DATA);
     assert_non_null(strstr(err.message, "has 0 draws"));
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     append(log, TSR_DRAWN_KEPT, 0, 6, 1);
     assert_int_equal(update(0, -1), TSR_E_DATA);
     assert_non_null(strstr(err.message, "not of the same run"));
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     check(0, 0);
 
     const tsr_draw_record one = {.n_chain = 1, .n_state = 1};

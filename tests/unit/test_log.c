@@ -168,7 +168,7 @@ static void held_lines_come_first(void **state)
     const char *path = io_path("held.log");
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
     tsr_info(log, "too early");
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "early");
     tsr_log_write(log, TSR_LOG_DEBUG, "not this");
     assert_int_equal(tsr_log_open(log, io_path("no/such/dir"), &err), TSR_E_IO);
@@ -186,10 +186,10 @@ static void held_lines_come_first(void **state)
     free(text);
 
     log = tsr_log_new(NULL, TSR_LOG_ERROR); /* and without a file */
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "lost");
     tsr_log_free(log);
-    tsr_log_hold(NULL);
+    tsr_log_buffer(NULL);
 }
 
 static void closed_log_opens_another(void **state)
@@ -200,12 +200,12 @@ static void closed_log_opens_another(void **state)
     tsr_info(log, "of one");
     tsr_log_close(log);
     tsr_info(log, "of none");
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "of two");
     assert_int_equal(tsr_log_open(log, io_path("two.log"), NULL), TSR_OK);
-    tsr_log_hold(log); /* there is a file: nothing to hold */
+    tsr_log_buffer(log); /* there is a file: nothing to hold */
     tsr_log_close(log);
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "lost");
     tsr_log_close(log); /* and what was held for one */
     tsr_log_close(log);

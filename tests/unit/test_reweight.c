@@ -78,11 +78,12 @@ static void test_worth(void **state)
     for (int i = 0; i < N_ALL; i++)
         x[i] = i % N_EACH == 0 ? gsl_ran_gaussian(rng, 0.5) : x[i - 1];
     assert_int_equal(tsr_psis_smooth(N_ALL, x, &psis, NULL), TSR_OK);
-    assert_int_equal(tsr_psis_worth(2, N_ALL / 2, x, &worth, NULL), TSR_OK);
+    assert_int_equal(tsr_psis_independent_draws(2, N_ALL / 2, x, &worth, NULL),
+                     TSR_OK);
     assert_close(worth, psis.ess / N_EACH, 0.1 * psis.ess / N_EACH);
     /* few: one a chain */
     assert_int_equal(tsr_psis_smooth(6, x, &psis, NULL), TSR_OK);
-    assert_int_equal(tsr_psis_worth(2, 3, x, &worth, NULL), TSR_OK);
+    assert_int_equal(tsr_psis_independent_draws(2, 3, x, &worth, NULL), TSR_OK);
     assert_close(worth, psis.ess / 3.0, 1e-12);
     gsl_rng_free(rng);
 }

@@ -33,7 +33,7 @@ static void settles(void **state)
                                  .t_max = word,
                                  .thin = word,
                                  .draws = {-1, 7.0}};
-        assert_int_equal(tsr_sampler_settle(&o, &expected[k].place, NULL),
+        assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[k].place, NULL),
                          TSR_OK);
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
@@ -47,18 +47,21 @@ static void settles(void **state)
                              .temperatures = {-1, 5.0},
                              .t_max = word,
                              .draws = {-1, 7.0}};
-    assert_int_equal(tsr_sampler_settle(&o, &expected[3].place, NULL), TSR_OK);
+    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[3].place, NULL),
+                     TSR_OK);
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
     assert_null(o.until); /* nor is an end put to draws that are numbered */
     o.draws = word;
-    assert_int_equal(tsr_sampler_settle(&o, &expected[3].place, NULL), TSR_OK);
+    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[3].place, NULL),
+                     TSR_OK);
     assert_true(o.draws.number == 66666.0); /* config.yaml shows it */
     assert_string_equal(o.until, tsr_sampler_until);
     free(o.until);
     o = (tsr_sampler_options){
         .chains = {-1, 500.0}, .draws = word, .until = strdup("ess>90")};
-    assert_int_equal(tsr_sampler_settle(&o, &expected[3].place, NULL), TSR_OK);
+    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[3].place, NULL),
+                     TSR_OK);
     assert_int_equal(tsr_sampler_draws(&o), 2000);
     assert_string_equal(o.until, "ess>90");
     free(o.until);
@@ -67,7 +70,8 @@ static void settles(void **state)
                               .temperatures = {-1, 5.0},
                               .t_max = word,
                               .draws = {-1, 7.0}};
-    assert_int_equal(tsr_sampler_settle(&o, &expected[0].place, NULL), TSR_OK);
+    assert_int_equal(tsr_sampler_resolve_auto(&o, &expected[0].place, NULL),
+                     TSR_OK);
     assert_int_equal(o.start, TSR_START_FILE);
 }
 

@@ -56,7 +56,7 @@ static void paragraphs(void **state)
     FILE *out = open_memstream(&text, &size);
     tsr_words w;
     tsr_words_begin(&w);
-    tsr_words_say(&w, "\none\n\ntwo of it\n");
+    tsr_words_add(&w, "\none\n\ntwo of it\n");
     assert_int_equal(tsr_words_print(&w, out, 2, "- ", NULL), TSR_OK);
     fclose(out);
     assert_string_equal(text, "-   one\n-   two of it\n");

@@ -269,7 +269,7 @@ static void test_resumed(void **state)
         if (random >> 30 == 0) /* somebody looks at it */
             check_frames(path, last + lost);
         OK(update(last, &err));
-        tsr_draw_log_drop(log);
+        tsr_draw_log_remove(log);
         kept = last;
     }
     check_frames(path, FRAMES);
@@ -280,7 +280,7 @@ static void test_resumed(void **state)
     log_frames(log, 3, 5);
     assert_int_equal(update(-1, &err), TSR_E_DATA);
     assert_non_null(strstr(err.message, path));
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     tsr_draw_log_free(log);
 }
 
