@@ -24,7 +24,7 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/sampler/chain.c|s/change + ratio + to - from/change + ratio + to/|density of a parameter's way back left out
 #|src/sampler/parameters.c|s/\*to = log(share) + log1p(-share) - /*to = 0.0 - /|Jacobian of the weights of states
 #|src/sampler/population.c|s/step \* top + log(sum/step * top + 0.9 * log(sum/|evidence of the populations
-#|src/sampler/population.c|s/p->weight\[i\] \* p->each \/ sum;/1.0;/|resampling without weights
+#|src/sampler/population.c|s/p->weight\[i\] \* p->per_group \/ sum;/1.0;/|resampling without weights
 #|src/sampler/all_atom_chain.c|s/- beta \* log_c -/- log_c -/|exchange with all atoms without the temperature
 #|src/moves/pivot.c|s/= tsr_prior_torsion_log_of(s->prior, current, i)/= 0.9 * tsr_prior_torsion_log_of(s->prior, current, i)/|ratio of drawn torsions
 #|src/moves/regrow.c|s/i < span->first + span->count; i++)/i < span->first + span->count - 1; i++)/|ratio of a regrown stretch lacks a residue
