@@ -103,7 +103,8 @@ static int find_contacts(search *s, int i)
                                 s->atoms->n_atom, s->contact);
 }
 
-static int is_same(const tsr_file_residue *a, const tsr_residue_record *b)
+static int is_same_residue(const tsr_file_residue *a,
+                           const tsr_residue_record *b)
 {
     return a->number == b->number && a->insertion == b->insertion &&
            strcmp(a->name, b->file_name) == 0 &&
@@ -124,7 +125,8 @@ static int count_guests(search *s)
     for (int r = 0; r < s->atoms->n_residue; r++) {
         for (int k = 1; k <= n && s->of[r] < 0; k++) {
             int i = (last + k) % n;
-            if (is_same(&s->atoms->residue[r], &s->structure->residue[i]))
+            if (is_same_residue(&s->atoms->residue[r],
+                                &s->structure->residue[i]))
                 s->of[r] = last = i;
         }
         n_guest += s->of[r] < 0;

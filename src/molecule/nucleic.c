@@ -57,7 +57,7 @@ void tsr_nucleic_parts(const tsr_atoms *atoms, int r, int *part)
         part[i] = part[i] == UNKNOWN ? TSR_PART_BASE : part[i];
 }
 
-static const double *find(const tsr_atoms *atoms, int r, const char *name)
+static const double *find_atom(const tsr_atoms *atoms, int r, const char *name)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
     for (int i = 0; i < residue->n_atom; i++)
@@ -66,11 +66,11 @@ static const double *find(const tsr_atoms *atoms, int r, const char *name)
     return NULL;
 }
 
-static tsr_status need(const tsr_atoms *atoms, int r, const char *name,
-                       double x[3], tsr_err *err)
+static tsr_status require_atom(const tsr_atoms *atoms, int r, const char *name,
+                               double x[3], tsr_err *err)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
-    const double *found = find(atoms, r, name);
+    const double *found = find_atom(atoms, r, name);
     if (found == NULL)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': nucleotide %s:%d (%s) has no atom %s, without "
@@ -94,12 +94,13 @@ static tsr_status replace_o3(const tsr_atoms *atoms, int r, const double p[3],
     double away[3] = {0.0, 0.0, 0.0}, u[3], oxygen[3];
     for (int k = 0; k < 3; k++) {
         int which = 2;
-        while (k < 2 && which > 0 && find(atoms, r, names[k][which]) == NULL)
+        while (k < 2 && which > 0 &&
+               find_atom(atoms, r, names[k][which]) == NULL)
             which--;
         if (k == 2)
             tsr_vec3_copy(oxygen, o5);
         else
-            TSR_TRY(need(atoms, r, names[k][which], oxygen, err));
+            TSR_TRY(require_atom(atoms, r, names[k][which], oxygen, err));
         tsr_vec3_sub(u, p, oxygen);
         tsr_vec3_normalize(u);
         for (int d = 0; d < 3; d++)
@@ -111,8 +112,8 @@ static tsr_status replace_o3(const tsr_atoms *atoms, int r, const double p[3],
     return TSR_OK;
 }
 
-static void add(tsr_nucleic *n, const tsr_file_residue *residue,
-                const tsr_nucleic_link *link)
+static void add_link(tsr_nucleic *n, const tsr_file_residue *residue,
+                     const tsr_nucleic_link *link)
 {
     tsr_nucleic_link *to = &n->link[n->n++];
     *to = *link;
@@ -125,10 +126,12 @@ static void add(tsr_nucleic *n, const tsr_file_residue *residue,
 /* N of the base is the atom bound to C1' that is not part of the sugar. */
 static void find_base(const tsr_atoms *atoms, int r, tsr_nucleic_link *link)
 {
-    const double *o4 = find(atoms, r, "O4'"), *c1 = find(atoms, r, "C1'");
-    const double *n9 = find(atoms, r, "N9"), *n1 = find(atoms, r, "N1");
+    const double *o4 = find_atom(atoms, r, "O4'"),
+                 *c1 = find_atom(atoms, r, "C1'");
+    const double *n9 = find_atom(atoms, r, "N9"),
+                 *n1 = find_atom(atoms, r, "N1");
     const double *n = n9 != NULL ? n9 : n1;
-    const double *c = find(atoms, r, n9 != NULL ? "C4" : "C2");
+    const double *c = find_atom(atoms, r, n9 != NULL ? "C4" : "C2");
     if (o4 == NULL || c1 == NULL || n == NULL || c == NULL ||
         tsr_vec3_distance(c1, n) > longest_bond)
         return;
@@ -157,7 +160,8 @@ static tsr_status check_link(const tsr_atoms *atoms, int r,
 
 int tsr_nucleic_are_joined(const tsr_atoms *atoms, int before, int r)
 {
-    const double *o3 = find(atoms, before, "O3'"), *p = find(atoms, r, "P");
+    const double *o3 = find_atom(atoms, before, "O3'"),
+                 *p = find_atom(atoms, r, "P");
     return o3 != NULL && p != NULL && tsr_vec3_distance(o3, p) < longest_bond;
 }
 
@@ -166,17 +170,17 @@ static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
                                  tsr_nucleic *n, tsr_err *err)
 {
     const tsr_file_residue *residue = &atoms->residue[r];
-    const double *p = find(atoms, r, "P");
-    const double *o3 = before >= 0 ? find(atoms, before, "O3'") : NULL;
+    const double *p = find_atom(atoms, r, "P");
+    const double *o3 = before >= 0 ? find_atom(atoms, before, "O3'") : NULL;
     const int is_bonded =
         before >= 0 && tsr_nucleic_are_joined(atoms, before, r);
-    const int sugar = find(atoms, r, "O2'") != NULL ? 0 : TSR_N_NUCLEIC;
+    const int sugar = find_atom(atoms, r, "O2'") != NULL ? 0 : TSR_N_NUCLEIC;
     double o5[3], c5[3], c4[3], c3[3], own_o3[3], corner[3];
-    TSR_TRY(need(atoms, r, "O5'", o5, err));
-    TSR_TRY(need(atoms, r, "C5'", c5, err));
-    TSR_TRY(need(atoms, r, "C4'", c4, err));
-    TSR_TRY(need(atoms, r, "C3'", c3, err));
-    TSR_TRY(need(atoms, r, "O3'", own_o3, err));
+    TSR_TRY(require_atom(atoms, r, "O5'", o5, err));
+    TSR_TRY(require_atom(atoms, r, "C5'", c5, err));
+    TSR_TRY(require_atom(atoms, r, "C4'", c4, err));
+    TSR_TRY(require_atom(atoms, r, "C3'", c3, err));
+    TSR_TRY(require_atom(atoms, r, "O3'", own_o3, err));
     if (p != NULL && !is_bonded)
         TSR_TRY(replace_o3(atoms, r, p, o5, corner, err));
     const double *corner_or_o3 = is_bonded ? o3 : corner;
@@ -196,7 +200,7 @@ static tsr_status add_nucleotide(const tsr_atoms *atoms, int before, int r,
             link.class += !(delta > 0.0 && delta < most_c3_endo);
             find_base(atoms, r, &link);
         }
-        add(n, residue, &link);
+        add_link(n, residue, &link);
     }
     return TSR_OK;
 }

@@ -213,8 +213,8 @@ static tsr_status check_square(const content *c, const char *path, tsr_err *err)
                               : "");
 }
 
-static tsr_status fill(tsr_pool *pool, content *c, const char *path,
-                       tsr_pae **out, tsr_err *err)
+static tsr_status store_content(tsr_pool *pool, content *c, const char *path,
+                                tsr_pae **out, tsr_err *err)
 {
     tsr_pae *p;
     TSR_TRY(read_content(path, c, err));
@@ -234,7 +234,7 @@ tsr_status tsr_pae_read(tsr_pool *pool, const char *path, tsr_pae **out,
 {
     content c = {0};
     *out = NULL;
-    const tsr_status status = fill(pool, &c, path, out, err);
+    const tsr_status status = store_content(pool, &c, path, out, err);
     tsr_pool_clear(&c.pool);
     return status;
 }

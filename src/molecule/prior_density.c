@@ -319,7 +319,7 @@ struct tsr_side_density {
     gaussian part[TSR_MAX_SIDE_GAUSSIAN];
 };
 
-static void prepare(gaussian *g, const tsr_side_gaussian *from)
+static void prepare_gaussian(gaussian *g, const tsr_side_gaussian *from)
 {
     const double(*c)[3] = from->cov;
     double *l = g->l, *w = g->w;
@@ -350,7 +350,7 @@ tsr_side_density *tsr_side_density_new(const tsr_side_mixture *mixture)
     for (int i = 0; i < mixture->n; i++) {
         if (mixture->part[i].weight <= 0.0)
             continue;
-        prepare(&density->part[density->n], &mixture->part[i]);
+        prepare_gaussian(&density->part[density->n], &mixture->part[i]);
         sum += mixture->part[i].weight;
         density->cumulative[density->n++] = sum;
     }

@@ -598,7 +598,7 @@ struct Parsed {
 
 /* Checks that gemmi found atoms, names chains with a blank id (a configuration
  * could not refer to them) by the first free letter, and marks nucleotides. */
-gemmi::Structure complete(const char *path, gemmi::Structure structure)
+gemmi::Structure check_structure(const char *path, gemmi::Structure structure)
 {
     if (structure.models.empty())
         refuse("'%s' is not a structure: it has no atoms; give a PDB or mmCIF "
@@ -623,7 +623,7 @@ gemmi::Structure parse_pdb(const char *path, std::string kept, bool is_own,
                            std::string &copies)
 {
     copies = is_own ? "" : split_copies(kept);
-    return complete(
+    return check_structure(
         path, gemmi::read_pdb_from_memory(kept.data(), kept.size(), path));
 }
 
@@ -637,7 +637,7 @@ Parsed parse(const char *path, const std::string &text, bool is_own = false)
                path);
     if (is_cif(text)) {
         out.structure =
-            complete(path, gemmi::make_structure(parse_cif(path, text)));
+            check_structure(path, gemmi::make_structure(parse_cif(path, text)));
         out.n_model = int(out.structure.models.size());
         return out;
     }
@@ -1045,7 +1045,7 @@ void read_entities(const gemmi::Structure &structure, Protein &protein)
 /* Prediction programs identify themselves in the title or in a category for
  * models. An experimental structure may also mention a prediction, as the model
  * used to solve it. */
-bool says_prediction(const std::string &text)
+bool is_marked_prediction(const std::string &text)
 {
     bool is_measured = text.find("\nEXPDTA    ") != std::string::npos ||
                        text.find("_exptl.method") != std::string::npos ||
@@ -1075,7 +1075,7 @@ Own<tsr_structure> read_protein(const char *path, const std::string &text,
     }
     Protein protein{path, is_model};
     protein.out->n_model = file.n_model - 1;
-    protein.out->is_prediction = says_prediction(text);
+    protein.out->is_prediction = is_marked_prediction(text);
     copy_text(protein.out->copies, file.copies);
     read_seqres(text, protein);
     if (protein.declared.empty())
@@ -1151,8 +1151,8 @@ bool is_ion(const gemmi::Residue &residue)
     return true;
 }
 
-tsr_file_residue describe(const std::string &chain,
-                          const gemmi::Residue &residue)
+tsr_file_residue make_record(const std::string &chain,
+                             const gemmi::Residue &residue)
 {
     tsr_file_residue record{};
     gemmi::ResidueInfo info =
@@ -1212,7 +1212,7 @@ void AllAtoms::add_atom(const gemmi::Residue &residue, const gemmi::Atom &atom,
 void AllAtoms::add_residue(const std::string &chain,
                            const gemmi::Residue &residue)
 {
-    tsr_file_residue record = describe(chain, residue);
+    tsr_file_residue record = make_record(chain, residue);
     record.first_atom = int(atoms.size());
     char best = main_altloc(residue);
     std::set<std::string> has_main;
@@ -1309,7 +1309,7 @@ struct Models {
     void add(Own<tsr_atoms> model);
 };
 
-bool is_same(const tsr_atoms &a, const tsr_atoms &b)
+bool have_same_atoms(const tsr_atoms &a, const tsr_atoms &b)
 {
     if (a.n_atom != b.n_atom || a.n_residue != b.n_residue)
         return false;
@@ -1327,7 +1327,7 @@ void Models::add(Own<tsr_atoms> model)
         xyz.insert(xyz.end(), model->atom[i].xyz, model->atom[i].xyz + 3);
     if (first == nullptr)
         first = std::move(model);
-    else if (!is_same(*first, *model))
+    else if (!have_same_atoms(*first, *model))
         refuse("'%s': model %d has other atoms than the first (%d, not %d); "
                "give models of one molecule, or a file each",
                path, n, model->n_atom, first->n_atom);

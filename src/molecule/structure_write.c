@@ -251,8 +251,8 @@ static void cif_atom(const tsr_model_atom *a, int serial, const double *x,
 }
 
 /* Checks that the format can hold the model. Errors: TSR_E_DATA. */
-static tsr_status check(const tsr_model_spec *spec, const double (*xyz)[3],
-                        tsr_err *err)
+static tsr_status check_limits(const tsr_model_spec *spec,
+                               const double (*xyz)[3], tsr_err *err)
 {
     const int is_pdb = spec->format == TSR_MODEL_PDB;
     const double low = is_pdb ? -999.9995 : -1e9;
@@ -293,7 +293,7 @@ tsr_status tsr_model_write(const tsr_model_spec *spec, int number,
                            tsr_err *err)
 {
     const tsr_model_atoms *m = spec->atoms;
-    TSR_TRY(check(spec, xyz, err));
+    TSR_TRY(check_limits(spec, xyz, err));
     if (spec->format == TSR_MODEL_PDB && number > 0)
         /* numbers above 9999 extend to the left, which readers accept */
         fprintf(out, "REMARK 999 %.69s\nMODEL %8d\n", label, number);
@@ -337,7 +337,7 @@ tsr_status tsr_model_file(const tsr_model_spec *spec, const char *path,
                           tsr_err *err)
 {
     tsr_file_writer to;
-    tsr_status status = check(spec, xyz, err);
+    tsr_status status = check_limits(spec, xyz, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "cannot write '%s'", path);
     TSR_TRY(tsr_file_begin(&to, path, err));
@@ -352,6 +352,6 @@ tsr_status tsr_model_atoms_write(const tsr_model_atoms *atoms, const char *path,
 {
     const tsr_model_spec spec = {.format = TSR_MODEL_PDB, .atoms = atoms};
     const double(*xyz)[3] = (const double(*)[3])atoms->xyz;
-    return path == NULL ? check(&spec, xyz, err)
+    return path == NULL ? check_limits(&spec, xyz, err)
                         : tsr_model_file(&spec, path, remark, xyz, err);
 }

@@ -100,9 +100,9 @@ static tsr_status set_derived(tsr_topology *t, tsr_conformation **c,
 
 /* Hands topology and conformation to the caller, or frees them after an
  * error. */
-static tsr_status finish(tsr_status status, tsr_topology *t,
-                         tsr_conformation *c, tsr_topology **out,
-                         tsr_conformation **first)
+static tsr_status hand_over(tsr_status status, tsr_topology *t,
+                            tsr_conformation *c, tsr_topology **out,
+                            tsr_conformation **first)
 {
     if (status != TSR_OK) {
         tsr_conformation_free(c);
@@ -330,7 +330,7 @@ tsr_status tsr_topology_from_structure(const tsr_structure *s,
     TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, log, err));
     if (status == TSR_OK)
         log_repairs(s, &made, log);
-    return finish(status, t, c, out, first);
+    return hand_over(status, t, c, out, first);
 }
 
 /* ---- from a sequence ---- */
@@ -426,7 +426,7 @@ tsr_status tsr_topology_from_sequence(const char *sequence,
     if (status == TSR_OK)
         build_extended(t, prior, c);
     TSR_THEN(status, tsr_freedom_set(t, c, &flexibility, NULL, err));
-    return finish(status, t, c, out, first);
+    return hand_over(status, t, c, out, first);
 }
 
 /* ---- properties ---- */

@@ -311,11 +311,11 @@ static void set_turns(const concerted_state *s, int window,
               s->options.stiffness);
 }
 
-static double find_both(const concerted_state *s, const tsr_window *w,
-                        const tsr_conformation *current,
-                        const tsr_conformation *turned, tsr_closures *here,
-                        tsr_closures *there, double log_p[TSR_MAX_CLOSURE],
-                        int *own)
+static double find_closures(const concerted_state *s, const tsr_window *w,
+                            const tsr_conformation *current,
+                            const tsr_conformation *turned, tsr_closures *here,
+                            tsr_closures *there, double log_p[TSR_MAX_CLOSURE],
+                            int *own)
 {
     *own = -1;
     tsr_closures_find(s->prior, &w->pivots, current, turned, current, there);
@@ -347,7 +347,7 @@ static void concerted_propose(void *state, const tsr_conformation *current,
     if (!turns_draw(&there, rng, d))
         return;
     turns_apply(w, current, d, proposed);
-    log_z = find_both(s, w, current, proposed, &here, &found, log_p, &own);
+    log_z = find_closures(s, w, current, proposed, &here, &found, log_p, &own);
     if (own < 0) {
         tsr_conformation_copy(s->topology, proposed, current, w->first,
                               w->pivots.a - w->first + 1);
@@ -388,7 +388,7 @@ static double concerted_log_ratio(const void *state,
                 tsr_conformation_torsion(s->topology, current, r, kind),
             2.0 * PI);
     }
-    log_z = find_both(s, w, current, proposed, &here, &found, log_p, &old);
+    log_z = find_closures(s, w, current, proposed, &here, &found, log_p, &old);
     int new = tsr_closures_find_current(&found, &w->pivots, proposed);
     if (old < 0 || new < 0)
         return (double)-INFINITY;

@@ -48,7 +48,8 @@ typedef struct {
 
 /* Number of residues that a torsion moves. The more there are, the shorter the
  * first steps. */
-static double carried(const tsr_topology *t, const tsr_torsion *torsion)
+static double n_moved_residues(const tsr_topology *t,
+                               const tsr_torsion *torsion)
 {
     const tsr_residue *r = &t->residue[torsion->residue];
     return torsion->c_side ? r->chain_last - torsion->residue
@@ -70,7 +71,8 @@ static void *pivot_new(tsr_pool *pool, const void *options,
         return NULL;
     for (int k = 0; k < topology->n_torsion; k++)
         s->torsion[k].log_step =
-            -0.5 * log1p(carried(topology, &topology->torsion[k]) / 20.0);
+            -0.5 *
+            log1p(n_moved_residues(topology, &topology->torsion[k]) / 20.0);
     return s;
 }
 

@@ -47,7 +47,7 @@ static void apply_inverse(const motion *m, const float *x, float *to)
 }
 
 /* Squared distance. */
-static float square(const float *a, const float *b)
+static float squared_distance(const float *a, const float *b)
 {
     const float x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
     return x * x + y * y + z * z;
@@ -651,11 +651,11 @@ static long pair_energy(const redraw_workspace *s, int k, int m,
         memcpy(x, a[3] > 1 ? s->point[p->part[a[0] + i]] : at_k, sizeof x);
         if (a[3] > 1 && moved != NULL)
             apply_motion(moved, x, x);
-        if (square(x, at_m) >= reach * reach)
+        if (squared_distance(x, at_m) >= reach * reach)
             continue;
         for (int j = 0; j < b[3]; j++) {
-            const float r2 =
-                square(x, b[3] > 1 ? s->point[p->part[b[0] + j]] : at_m);
+            const float r2 = squared_distance(
+                x, b[3] > 1 ? s->point[p->part[b[0] + j]] : at_m);
             const int e = r2 < p->cutoff * p->cutoff
                               ? overlap(p, a[2] + i, b[2] + j, r2)
                               : 0;
@@ -1045,7 +1045,7 @@ static int is_finite(double x)
 }
 
 /* Centre of the bodies of beads from..to-1. */
-static void middle_of(const redraw_workspace *s, int from, int to, float x[3])
+static void find_middle(const redraw_workspace *s, int from, int to, float x[3])
 {
     const tsr_surrogate_spec *p = spec_of(s);
     float n = 0.0F;
@@ -1067,9 +1067,9 @@ static int n_draw(const redraw_workspace *s, int which)
  * ranges of their distance. */
 static void draw_pools(redraw_workspace *s, float near[3], float far[3])
 {
-    middle_of(s, 0, s->n_fixed, near);
+    find_middle(s, 0, s->n_fixed, near);
     if (s->n_far > 0)
-        middle_of(s, s->first_far, s->first_far + s->n_far, far);
+        find_middle(s, s->first_far, s->first_far + s->n_far, far);
     else
         memcpy(far, s->point[s->own->end - (s->own->direction > 0)],
                3 * sizeof *far);
@@ -1097,7 +1097,7 @@ static void find_pairs(redraw_workspace *s, float low, float high)
         const half *u = &s->pool[0][a];
         for (int b = 0; b < n_draw(s, 1) && u->energy < INFINITY; b++) {
             const half *v = &s->pool[1][b];
-            const float r2 = square(u->middle, v->middle);
+            const float r2 = squared_distance(u->middle, v->middle);
             if (r2 >= lowest && r2 < largest && v->energy < INFINITY &&
                 a + b > 0)
                 s->pair[s->n_pair++] = (uint32_t)a << 16 | (uint32_t)b;
@@ -1284,8 +1284,8 @@ static void redraw(redraw_workspace *s, float *result)
     draw_pools(s, near, far);
     const float width = (s->own->is_tail ? shell_tail_ang : shell_linker_ang) *
                         (float)(1 << gsl_rng_uniform_int(s->rng, SHELLS));
-    const float low =
-        sqrtf(square(near, far)) - width * (float)gsl_rng_uniform(s->rng);
+    const float low = sqrtf(squared_distance(near, far)) -
+                      width * (float)gsl_rng_uniform(s->rng);
     find_pairs(s, low, low + width);
     const int n_first = first_stage(s);
     if (n_first == 0 || s->pair[0] != 0) /* g is 0 at the present shape */
@@ -1376,7 +1376,7 @@ static void make_call(redraw_workspace *s, size_t n)
     tsr_pool_array(&s->memory, c->count, n * (size_t)tsr_surrogate_n_count(p));
 }
 
-static void reserve(redraw_workspace *s)
+static void allocate(redraw_workspace *s)
 {
     const tsr_surrogate_spec *p = spec_of(s);
     const size_t q = (size_t)p->n_q, n_bead = (size_t)p->n_bead,
@@ -1428,7 +1428,7 @@ static tsr_status workspace_new(tsr_surrogate_engine *engine, int max_jobs,
     s->row_pad = padded(s->base.layout.n_row);
     s->n_stretch = list_stretches(p, NULL);
     make_call(s, (size_t)max_jobs);
-    reserve(s);
+    allocate(s);
     const tsr_status status = tsr_pool_check(&s->memory, err);
     if (status != TSR_OK) {
         workspace_free(&s->base);

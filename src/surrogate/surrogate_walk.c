@@ -69,7 +69,7 @@ struct walker {
 
 /* ---- a launch ---- */
 
-static tsr_status reserve(walk_engine *e, int n, tsr_err *err)
+static tsr_status grow_buffers(walk_engine *e, int n, tsr_err *err)
 {
     cl_int code = CL_SUCCESS;
     if (n <= e->workspace)
@@ -148,7 +148,7 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
         n += w->base.call.n_job;
     if (n == 0)
         return TSR_OK;
-    TSR_TRY(reserve(e, n, err));
+    TSR_TRY(grow_buffers(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
     const cl_int code = clFinish(e->queue);
     TSR_THEN(status, tsr_cl_did(err, e->cl.device, "clFinish", code));
