@@ -31,7 +31,7 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/moves/side_chain.c|s/s->prior, i, current->side/s->prior, i, proposed->side/|ratio of a drawn side chain
 #|src/moves/concerted.c|s/here.at\[own\].log_f - found/0.9 * here.at[own].log_f - found/|determinant of a closure
 #|src/moves/rigid_body.c|s/c->log_z - back + /c->log_z - 0.9 * back + /|choice among closures of a rigid part
-#|src/prior/clash.c|s/s->still\[u\] | bits : s->still\[u\] & ~bits/s->still[u] | bits : s->still[u] | bits/|bodies that move count as resting
+#|src/prior/clash.c|s/: s->unmoved\[u\] & ~bits/: s->unmoved[u] | bits/|bodies that move count as resting
 #|src/core/random.c|s/(uint32_t)(s->block >> 32)/0/|random numbers repeat after 2^34
 #|src/gpu/engine_page_tile.c|s/if (dirty->covered\[b\] < tsr_tile_block/if (0 \&\& dirty->covered[b] < tsr_tile_block/|a block moved in part counts as moved whole
 #|src/gpu/engine_page_tile.c|s/s->age\[block\]++;/s->age[block] += 0;/|differences without end

@@ -709,7 +709,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        fits_all(s) &&
-                       tsr_tails_alone(setup.molecule.topology) &&
+                       tsr_only_tails_flexible(setup.molecule.topology) &&
                        !w->o->sample && !exists(begun);
         s->atoms = w->atoms = setup.molecule.model;
         setup.molecule.model = NULL;

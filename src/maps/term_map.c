@@ -116,7 +116,7 @@ static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
     TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < n; i++) {
         /* For C, N, O and S the number of electrons is half the mass. */
-        const int type = topology->body[i].like;
+        const int type = topology->body[i].contact_type;
         out->type[i] = (unsigned char)type;
         out->occurs[type] = 1;
         out->weight[type] = 0.5 * tsr_body_mass(topology->body_model, type);

@@ -219,7 +219,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
 static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
 {
     for (int i = 0; i < model->n_atom; i++) {
-        if (!model->atom[i].is_guest)
+        if (!model->atom[i].guest_kind)
             continue;
         const int at = all->list.n_atom++;
         all->list.atom[at] = model->atom[i];
@@ -1093,8 +1093,8 @@ static tsr_status list_particles(atom_particles *p, tsr_err *err)
         for (int k = n_amino; k < m->n && n_of > 0; k++) {
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
             if (i >= 0 && g->host[i] == r)
-                p->attached[n_attached++] =
-                    (attached){attach_to_host(p, r, g->turns[i], m->xyz[k]), k};
+                p->attached[n_attached++] = (attached){
+                    attach_to_host(p, r, g->with_base[i], m->xyz[k]), k};
         }
         for (int k = p->first_attached[r]; k < n_attached; k++)
             p->number[n++] = p->attached[k].number;

@@ -639,7 +639,7 @@ static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
     const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
-        .uses_surrogate = tsr_surrogate_walks(&run),
+        .uses_surrogate = tsr_surrogate_is_possible(&run),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
         .capacity = gpu ? system_capacity(s) : 0.0,
@@ -677,7 +677,7 @@ static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
     TSR_TRY(tsr_pool_check(&v->pool, err));
     for (int e = 0; e < v->n; e++)
         launcher[e] = v->group[e].launcher;
-    return tsr_surrogate_open(&run, log, launcher, &v->surrogate, err);
+    return tsr_surrogate_launchers_new(&run, log, launcher, &v->surrogate, err);
 }
 
 /* From open devices to the rigid fit of the start. */

@@ -146,7 +146,7 @@ typedef struct tsr_chain {
     double log_prior_change;
     const void *workspace; /* of a launch: holds the result of `job` */
     int job;
-    tsr_move_along along;
+    tsr_coupled_parameter along;
     double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
                        states; NULL: no move has a launch */
     tsr_proposal proposal;

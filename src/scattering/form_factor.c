@@ -347,13 +347,13 @@ static tsr_status read_head(tsr_table_reader *r, int n_comp,
     TSR_TRY(tsr_table_key(r, "bodies", &text, err));
     const int is_two = strcmp(text, "two") == 0;
     if (!is_two && strcmp(text, "one") != 0)
-        return tsr_table_bad(r, err, "bodies '%s': expected one or two", text);
+        return tsr_table_fail(r, err, "bodies '%s': expected one or two", text);
     TSR_TRY(read_numbers(r, "grid", 2, grid, err));
     if (grid[0] < 3.0 || grid[0] > 100000.0 || grid[0] != floor(grid[0]) ||
         grid[1] <= 0.0)
-        return tsr_table_bad(r, err,
-                             "grid: expected 3 to 100000 points and a step "
-                             "above 0");
+        return tsr_table_fail(r, err,
+                              "grid: expected 3 to 100000 points and a step "
+                              "above 0");
     *out = tsr_form_factor_new(is_two ? TSR_BODIES_TWO : TSR_BODIES_ONE, n_comp,
                                (int)grid[0], grid[1]);
     if (*out == NULL)
@@ -362,8 +362,8 @@ static tsr_status read_head(tsr_table_reader *r, int n_comp,
         return TSR_OK;
     TSR_TRY(read_numbers(r, "neighbours", 2, reach, err));
     if (reach[0] < 0.0 || reach[1] <= reach[0])
-        return tsr_table_bad(r, err,
-                             "neighbours: expected two distances, ascending");
+        return tsr_table_fail(r, err,
+                              "neighbours: expected two distances, ascending");
     (*out)->exposure.near_ang = reach[0];
     (*out)->exposure.far_ang = reach[1];
     return read_numbers(r, "carry", 1, &(*out)->exposure.displacement, err);
@@ -380,17 +380,17 @@ static tsr_status read_type(tsr_table_reader *r, tsr_form_factor_table *table,
     TSR_TRY(tsr_table_numbers(r, &text, one ? 3 : 6, v, 0, "type", err));
     text += strspn(text, " \t");
     if (v[0] != (double)t || strcmp(text, name) != 0)
-        return tsr_table_bad(r, err, "expected type %d, '%s'", t, name);
+        return tsr_table_fail(r, err, "expected type %d, '%s'", t, name);
     if (one && (v[1] < 0.0 || v[1] != floor(v[1]) || v[1] > 1e15 || v[2] < 0.0))
-        return tsr_table_bad(r, err,
-                             "type %d: expected a count and a square radius, "
-                             "neither negative",
-                             t);
+        return tsr_table_fail(r, err,
+                              "type %d: expected a count and a square radius, "
+                              "neither negative",
+                              t);
     if (!one && (v[1] <= 0.0 || v[2] <= 0.0 || v[3] < 0.0 || v[5] <= 0.0))
-        return tsr_table_bad(r, err,
-                             "type %d: expected atoms, a radius and a width "
-                             "above 0, an exposure not below",
-                             t);
+        return tsr_table_fail(r, err,
+                              "type %d: expected atoms, a radius and a width "
+                              "above 0, an exposure not below",
+                              t);
     if (one) {
         table->count[t] = (long)v[1];
         table->rg2[t] = v[2];
@@ -409,15 +409,15 @@ static tsr_status read_row(tsr_table_reader *r, tsr_form_factor_table *table,
     double v[2 + MAX_VALUE], q = k * table->dq_inv_ang;
     TSR_TRY(tsr_table_next(r, err));
     if (r->type != TSR_LINE_ROW)
-        return tsr_table_bad(r, err, "the row of type %d, point %d is missing",
-                             t, k);
+        return tsr_table_fail(r, err, "the row of type %d, point %d is missing",
+                              t, k);
     char *text = r->text;
     TSR_TRY(tsr_table_numbers(r, &text, n, v, 1, "row", err));
     /* q has 6 digits in the file; the grid's step is exact */
     if (v[0] != (double)t || fabs(v[1] - q) > 1e-5 * (q + 1e-3))
-        return tsr_table_bad(r, err, "expected type %d at q = %g", t, q);
+        return tsr_table_fail(r, err, "expected type %d at q = %g", t, q);
     if (table->n_comp == 1 && v[3] < 0.0)
-        return tsr_table_bad(r, err, "P = %g is negative", v[3]);
+        return tsr_table_fail(r, err, "P = %g is negative", v[3]);
     set_row(table, t, k, v + 2);
     return TSR_OK;
 }
@@ -433,7 +433,7 @@ static tsr_status read_body(tsr_table_reader *r, tsr_form_factor_table *table,
     TSR_TRY(tsr_table_next(r, err));
     return r->type == TSR_LINE_END
                ? TSR_OK
-               : tsr_table_bad(r, err, "more rows than the grid has points");
+               : tsr_table_fail(r, err, "more rows than the grid has points");
 }
 
 static tsr_status read_own(const char *path, int n_comp,
