@@ -3,13 +3,7 @@
 #define TESTS_CHAIN_STEP_H
 
 #include "sampler/chain.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 static inline void chain_step(tsr_chain *chain, tsr_batch *batch,
                               double *profile, int warm)

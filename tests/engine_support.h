@@ -4,17 +4,7 @@
 
 #include "engine/engine.h"
 #include "gpu/engine_device.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/check.h"
 
 static inline double uniform(uint64_t *state)
 {

@@ -4,17 +4,7 @@
 
 #include "molecule/topology.h"
 #include "prior/prior.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/check.h"
 
 /* Helix, strand, left-handed and uniform; each class a little different. */
 static inline void sample_torsions(tsr_prior_table *table)

@@ -4,16 +4,7 @@
 
 #include "sampler/record.h"
 #include "store/trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/check.h"
 
 static inline void record_must(tsr_status status, const tsr_err *err)
 {

@@ -4,16 +4,7 @@
 
 #include "likelihood/likelihood.h"
 #include "likelihood/term_saxs.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/check.h"
 
 enum { SAXS_MAX_SET = 8 };
 

@@ -3,17 +3,8 @@
 #define TESTS_SETUP_SAMPLE_H
 
 #include "posterior/setup.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct {

@@ -3,16 +3,7 @@
 #define TESTS_TRACE_COMPARE_H
 
 #include "store/trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "tests/check.h"
 
 /* Every number of the two traces is the same to the bit. Returns how many were
  * compared. */

@@ -7,17 +7,8 @@
 #include "store/checkpoint.h"
 #include "store/trace.h"
 #include "store/trajectory.h"
+#include "tests/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { NOTHING = -1, MOST_COMMITS = 7 };

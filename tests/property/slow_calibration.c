@@ -7,14 +7,13 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/prior_sampler.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include "moves/move.h"
 #include "sampler/chain.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { N_POINT = 24, N_REPEAT = 300, N_DRAW = 24, THIN = 400, WARMUP = 1000 };
 enum { N_BIN = 5, N_QUANTITY = 8 };
@@ -253,21 +252,12 @@ static void ranks_are_even(const char *noise)
         fail_msg("%d quantities are not calibrated", failed);
 }
 
-static void measured(void **state)
+TEST(measured)
 {
-    (void)state;
     ranks_are_even("measured");
 }
 
-static void student(void **state)
+TEST(student)
 {
-    (void)state;
     ranks_are_even("student");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(measured),
-                                       cmocka_unit_test(student)};
-    return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
 }

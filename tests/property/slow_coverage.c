@@ -26,7 +26,9 @@
  * effective draws of the prior, the shares below the truth. C2: a number, or
  * prior. After SECONDS no truth is begun. Without arguments: a few, with
  * bounds. */
+#define OWN_MAIN
 #include "tests/property/coverage_crowd.h"
+#include "tests/test.h"
 
 #include <unistd.h>
 
@@ -205,11 +207,10 @@ static void run_study(study *x, const char *name, const char *learn,
     tsr_config_clear(&x->config);
 }
 
-static void intervals_hold_the_truth(void **state)
+TEST(intervals_hold_the_truth)
 {
     double coverage[N_ERROR][N_OBSERVABLE];
     study x = {.n_truth = 30, .n_draw = 40000, .c2 = 1.0, .limit_s = HUGE_VAL};
-    (void)state;
     if (access("../shared/data/saxs/lar_fn3_1_2", R_OK) != 0) {
         print_message("../shared/data/saxs is absent\n");
         skip();
@@ -225,11 +226,9 @@ static void intervals_hold_the_truth(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals_hold_the_truth)};
     double coverage[N_ERROR][N_OBSERVABLE];
     if (argc < 8)
-        return cmocka_run_group_tests_name("coverage", tests, NULL, NULL);
+        return run_test_list();
     study x = {.n_truth = atoi(argv[3]),
                .n_draw = atol(argv[4]),
                .n_particle = atoi(argv[5]),

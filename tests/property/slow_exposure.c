@@ -3,17 +3,8 @@
  * exposures against that with each conformation's own. docs/statistics.md has
  * the numbers. */
 #include "posterior/setup.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { N_Q = 61, N_CHAIN = 4, N_DRAW = 4, N_BAND = 3 };
@@ -78,9 +69,8 @@ static void compare(const double *own, const double *frozen, double c2_own,
     }
 }
 
-static void freezing_costs_little(void **state)
+TEST(freezing_costs_little)
 {
-    (void)state;
     static const char config_path[] = "configs/ligase.yaml";
     const char *const set[] = {"contrast.c2=infer", "sampler.temperatures=1"};
     static double own[TSR_N_COMP_PAIR * N_Q], frozen[TSR_N_COMP_PAIR * N_Q];
@@ -140,10 +130,4 @@ static void freezing_costs_little(void **state)
     tsr_record_free(record);
     tsr_setup_clear(&s);
     tsr_config_clear(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(freezing_costs_little)};
-    return cmocka_run_group_tests_name("exposure", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
  * The molecule: two rigid domains on a flexible linker. */
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
+#include "tests/test.h"
 
 enum { N_REPEAT = 200, N_DRAW = 99, WARMUP = 2000, N_BIN = 10 };
 enum { RG, SCALE, NOISE, DISTANCE, C1, C2, WEIGHT, RG_2, N_QUANTITY };
@@ -220,39 +221,24 @@ static void calibrate(int n_state, int contrast, int is_all_atom, long thin,
         fail_msg("%d quantities are not calibrated", failed);
 }
 
-static void one_structure_is_calibrated(void **state)
+TEST(one_structure_is_calibrated)
 {
-    (void)state;
     calibrate(1, 0, 0, 40, 0);
 }
 
-static void an_ensemble_is_calibrated(void **state)
+TEST(an_ensemble_is_calibrated)
 {
-    (void)state;
     calibrate(2, 0, 0, 80, 2000);
 }
 
-static void contrast_is_calibrated(void **state)
+TEST(contrast_is_calibrated)
 {
-    (void)state;
     calibrate(1, 1, 0, 40, 0);
     calibrate(2, 1, 0, 80, 0);
 }
 
-static void a_finer_model_is_calibrated(void **state)
+TEST(a_finer_model_is_calibrated)
 {
-    (void)state;
     calibrate(1, 0, 1, 20, 0);
     calibrate(2, 0, 1, 40, 2000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_structure_is_calibrated),
-        cmocka_unit_test(an_ensemble_is_calibrated),
-        cmocka_unit_test(contrast_is_calibrated),
-        cmocka_unit_test(a_finer_model_is_calibrated)};
-    return cmocka_run_group_tests_name("tempering, calibrated", tests, NULL,
-                                       NULL);
 }

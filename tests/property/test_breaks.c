@@ -1,10 +1,9 @@
 /* Chain breaks: the parts keep their relation across them, whatever moves. */
 #include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include "moves/move.h"
 #include "sampler/chain.h"
-
-#include <stdio.h>
 
 static const sample_molecule cases[] = {
     {.sequence = "GAKPIVTSLFGNDEAKGSTVKL", .break_before = 9},
@@ -54,9 +53,8 @@ static void propose_many(const tsr_move_type *type, const void *option,
 }
 
 /* Each move by itself. */
-static void parts_keep_their_relation(void **state)
+TEST(parts_keep_their_relation)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         tsr_prior_table table;
         tsr_topology *t;
@@ -118,11 +116,4 @@ static void parts_keep_their_relation(void **state)
         tsr_conformation_free(c);
         tsr_topology_free(t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_keep_their_relation)};
-    return cmocka_run_group_tests_name("breaks", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The collective move: with a metric that it has learnt, the prior in is the
  * prior out, and a step the other way leads back. */
 #include "tests/property/moves_support.h"
+#include "tests/test.h"
 
 /* Springs to places in space and between bodies, as data might hold them. */
 static void springs(const void *context, int n, const double *v, double *y)
@@ -19,11 +20,10 @@ static void springs(const void *context, int n, const double *v, double *y)
 /* The collective move with a metric that it has learnt: exact draws of the
  * prior stay exact draws. A chain without data has no such move, so that steps
  * are made here. */
-static void collective_keeps_the_prior(void **state)
+TEST(collective_keeps_the_prior)
 {
     enum { N = 125, STEPS = 60 };
     const tsr_move_type *type = &tsr_move_collective;
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
@@ -104,10 +104,9 @@ static const gsl_rng_type mirror = {"mirror",          0xffffffffUL, 0,
  * conformation comes back, in place. It would not if the whole turned about an
  * atom that torsions carry. A test of the prior alone does not see this, since
  * the prior of place is flat. */
-static void opposite_step_leads_back(void **state)
+TEST(opposite_step_leads_back)
 {
     const tsr_move_type *type = &tsr_move_collective;
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
@@ -149,12 +148,4 @@ static void opposite_step_leads_back(void **state)
         tsr_conformation_free(back);
         close_fixture(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collective_keeps_the_prior),
-        cmocka_unit_test(opposite_step_leads_back)};
-    return cmocka_run_group_tests_name("collective", tests, NULL, NULL);
 }

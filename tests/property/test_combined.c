@@ -7,6 +7,7 @@
 #include "sampler/sampler.h"
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
+#include "tests/test.h"
 
 enum { N_SET = 2, N_STATE = 2, N_TEMP = 3, N_CHAIN = 2, SHORT = 15 };
 enum { STUDENT_SET, RELATIVE_SET };
@@ -241,9 +242,8 @@ static void look(const combined *m, const tsr_chain *chain,
     value[LOG_C_2] = log(theta[n - 2]);
 }
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     enum { N_BLOCK = 60, BLOCK = 50 * LENGTH, THIN = 10 };
     enum { N_WEIGHTED = 45000 * LENGTH };
     static double block[N_BLOCK * N_CHAIN][N_VALUE];
@@ -280,9 +280,8 @@ static void posterior_is_right(void **state)
     close_combined(&m);
 }
 
-static void replicas_are_as_if_afresh(void **state)
+TEST(replicas_are_as_if_afresh)
 {
-    (void)state;
     combined m;
     tsr_err err = {0};
     tsr_batch *batch;
@@ -315,12 +314,4 @@ static void replicas_are_as_if_afresh(void **state)
     tsr_batch_free(batch);
     posterior_run_free(run);
     close_combined(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(replicas_are_as_if_afresh)};
-    return cmocka_run_group_tests_name("combined", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * cancels and is the Jacobian of the map, and what is held stays to the bit. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/topology.h"
@@ -196,9 +197,8 @@ static double largest_change(fixture *f, int n_chain, int n_step,
     return largest;
 }
 
-static void prior_out(void **state)
+TEST(prior_out)
 {
-    (void)state;
     const struct {
         const char *sequence, *residues, *step, *stiffness, *width;
     } runs[] = {{"AGKAW", "1", "1", "1", "1"},
@@ -225,9 +225,8 @@ static void prior_out(void **state)
 
 /* ---- one proposal ---- */
 
-static void log_ratios(void **state)
+TEST(log_ratios)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFVKSHF", 8, "4", "0.3");
     int n = f.t->n_residue, n_made = 0, n_loose = 0;
@@ -257,9 +256,8 @@ static void log_ratios(void **state)
     close_fixture(&f);
 }
 
-static void held_ends_stay(void **state)
+TEST(held_ends_stay)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFVKSHF", 9, "4", "0.3");
     int n = f.t->n_residue, n_none = 0;
@@ -303,9 +301,8 @@ static void held_ends_stay(void **state)
     close_fixture(&f);
 }
 
-static void geometry_keeps(void **state)
+TEST(geometry_keeps)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFV", 10, "4", "0.3");
     int n = f.t->n_residue;
@@ -382,9 +379,8 @@ static double log_normal(const tsr_window *w, const tsr_conformation *c,
 }
 
 /* Stiffness enters the correction by the density of the turns alone. */
-static void density_of_turns(void **state)
+TEST(density_of_turns)
 {
-    (void)state;
     fixture f;
     tsr_window w[32];
     open_fixture(&f, "MKTAYIAPQRVG", 12, "4", "0.3");
@@ -422,9 +418,8 @@ static void density_of_turns(void **state)
 
 /* ---- windows ---- */
 
-static void windows(void **state)
+TEST(windows)
 {
-    (void)state;
     fixture f;
     tsr_window w[32];
     open_fixture(&f, "AAAAPAAA", 11, "4", "0.3");
@@ -443,13 +438,4 @@ static void windows(void **state)
     f.t->residue[3].has_phi = f.t->residue[2].has_psi = 0;
     assert_int_equal(tsr_window_list(f.t, 4, w), 0);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows),          cmocka_unit_test(log_ratios),
-        cmocka_unit_test(density_of_turns), cmocka_unit_test(held_ends_stay),
-        cmocka_unit_test(geometry_keeps),   cmocka_unit_test(prior_out)};
-    return cmocka_run_group_tests_name("concerted", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/posterior_sample.h"
 #include "tests/property/prior_sampler.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 
@@ -48,9 +49,8 @@ static double prior_cdf(const tsr_parameter *p, double x)
 
 /* ---- without data ---- */
 
-static void prior_in_prior_out(void **state)
+TEST(prior_in_prior_out)
 {
-    (void)state;
     enum { N = 4000, THIN = 30 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
@@ -197,9 +197,8 @@ static void conditional_at(int n_state, double beta, int sample)
     gsl_rng_free(rng);
 }
 
-static void conditional_is_exact(void **state)
+TEST(conditional_is_exact)
 {
-    (void)state;
     conditional_at(1, 1.0, 0);
     conditional_at(1, 0.2, 0);
     conditional_at(2, 1.0, 0);
@@ -210,9 +209,8 @@ static void conditional_is_exact(void **state)
 
 /* The profile is that of the states, pair by pair, at c1 and c2; with either,
  * both or none of them inferred. */
-static void state_stays_right(void **state)
+TEST(state_stays_right)
 {
-    (void)state;
     const double half[] = {0.5, 0.5};
     for (int which = 0; which < 4; which++) {
         posterior_sample s;
@@ -408,9 +406,8 @@ static void structures_move(int n_state, int infer_c1, double beta)
     gsl_rng_free(rng);
 }
 
-static void structures_move_with_it(void **state)
+TEST(structures_move_with_it)
 {
-    (void)state;
     structures_move(1, 1, 0.3);
     structures_move(2, 0, 0.3);
 }
@@ -419,9 +416,8 @@ static void structures_move_with_it(void **state)
  * inferred beside them, for the structure that the data are of. The structure
  * stays: beside c1 and c2 it would mix too slowly for the width of one chain to
  * be that of the posterior. */
-static void truth_is_found(void **state)
+TEST(truth_is_found)
 {
-    (void)state;
     enum { N = 400 * LENGTH };
     const double at[] = {1.015, 2.4}, one = 1.0;
     double mean[2] = {0.0}, square[2] = {0.0};
@@ -468,9 +464,8 @@ static void truth_is_found(void **state)
 
 /* Of the steps that ask no engine: a fit that is broken is an error, not a
  * chain that stays for ever. */
-static void nan_is_an_error(void **state)
+TEST(nan_is_an_error)
 {
-    (void)state;
     const double one = 1.0;
     posterior_sample s;
     tsr_err err = {0};
@@ -493,16 +488,4 @@ static void nan_is_an_error(void **state)
     tsr_batch_free(batch);
     posterior_close(&s);
     gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prior_in_prior_out),
-        cmocka_unit_test(conditional_is_exact),
-        cmocka_unit_test(state_stays_right),
-        cmocka_unit_test(structures_move_with_it),
-        cmocka_unit_test(truth_is_found),
-        cmocka_unit_test(nan_is_an_error)};
-    return cmocka_run_group_tests_name("contrast", tests, NULL, NULL);
 }

@@ -3,17 +3,7 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_sum.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 static tsr_pool of_maps;
 
@@ -140,7 +130,7 @@ static void near_sums(const tsr_map_sums *a, const tsr_map_sums *b)
 /* ---- the reference ---- */
 
 /* One atom: the Gaussian of its height and width, at every voxel. */
-static void reference_is_the_formula(void **state)
+TEST(reference_is_the_formula)
 {
     sample *s = *state;
     double x[1][3] = {{1.25, -3.5, 4.0}};
@@ -167,9 +157,8 @@ static void reference_is_the_formula(void **state)
 
 /* The five Gaussians, summed over space, are f(0) times 4 pi / 8 pi^2 * ...: in
  * the convention of `electron` the integral of an atom is f(0). */
-static void electron_form_factor_has_its_integral(void **state)
+TEST(electron_form_factor_has_its_integral)
 {
-    (void)state;
     const unsigned char z[1] = {6};
     tsr_blur_table table;
     assert_int_equal(
@@ -186,7 +175,7 @@ static void electron_form_factor_has_its_integral(void **state)
 
 /* A map that is the model's own density has correlation 1, however scaled; with
  * the sign turned, -1; the line gives the scale back; FSC is 1 throughout. */
-static void a_map_with_itself_is_one(void **state)
+TEST(a_map_with_itself_is_one)
 {
     sample *s = *state;
     tsr_map *own;
@@ -227,7 +216,7 @@ static void a_map_with_itself_is_one(void **state)
 }
 
 /* Unknown voxels count nowhere: the same as a map where they hold anything. */
-static void unknown_voxels_are_left_out(void **state)
+TEST(unknown_voxels_are_left_out)
 {
     sample *s = *state;
     const tsr_density_options o = {.mask_ang = 3.0};
@@ -289,7 +278,7 @@ static void compare(sample *s, tsr_blur kind, double resolution)
     free(a), free(b), free(ta), free(tb);
 }
 
-static void device_meets_the_reference(void **state)
+TEST(device_meets_the_reference)
 {
     sample *s = *state;
     if (no_device(s))
@@ -302,7 +291,7 @@ static void device_meets_the_reference(void **state)
 }
 
 /* The self-test before use passes here, and not on a kernel that is wrong. */
-static void self_test(void **state)
+TEST(self_test)
 {
     sample *s = *state;
     double error = 1.0;
@@ -333,7 +322,7 @@ static void same_bits(const tsr_density_sums *a, const tsr_density_sums *b)
 }
 
 /* The order of atoms, and what else is in the batch, change no bit. */
-static void order_and_batch_change_no_bit(void **state)
+TEST(order_and_batch_change_no_bit)
 {
     sample *s = *state;
     double xyz[3 * N_ATOM][3], threshold[3] = {1.0, 1.0, 1.0};
@@ -365,7 +354,7 @@ static void order_and_batch_change_no_bit(void **state)
  * pieces begin within a system, and each has the bits that it has alone. As one
  * system, whose lists are made by other kernels, their sums add up: those of S,
  * which are integers, exactly. */
-static void pieces_change_no_bit(void **state)
+TEST(pieces_change_no_bit)
 {
     enum { N_COPY = 100, N = N_COPY * N_ATOM };
     sample *s = *state;
@@ -397,7 +386,7 @@ static void pieces_change_no_bit(void **state)
 }
 
 /* All atoms and the map shifted by whole voxels, across the tiles' edges. */
-static void whole_voxels_change_no_bit(void **state)
+TEST(whole_voxels_change_no_bit)
 {
     sample *s = *state;
     if (no_device(s))
@@ -427,7 +416,7 @@ static void whole_voxels_change_no_bit(void **state)
 }
 
 /* Systems that lie apart, beyond the map, or are empty, in one call. */
-static void batches_hold_anything(void **state)
+TEST(batches_hold_anything)
 {
     sample *s = *state;
     double xyz[40][3];
@@ -465,7 +454,7 @@ static void batches_hold_anything(void **state)
     free(density);
 }
 
-static void coordinates_are_finite(void **state)
+TEST(coordinates_are_finite)
 {
     sample *s = *state;
     double x[1][3] = {{0.0, NAN, 0.0}};
@@ -482,20 +471,4 @@ static void coordinates_are_finite(void **state)
                          TSR_E_NUMERIC);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_is_the_formula),
-        cmocka_unit_test(electron_form_factor_has_its_integral),
-        cmocka_unit_test(a_map_with_itself_is_one),
-        cmocka_unit_test(unknown_voxels_are_left_out),
-        cmocka_unit_test(device_meets_the_reference),
-        cmocka_unit_test(self_test),
-        cmocka_unit_test(order_and_batch_change_no_bit),
-        cmocka_unit_test(pieces_change_no_bit),
-        cmocka_unit_test(whole_voxels_change_no_bit),
-        cmocka_unit_test(batches_hold_anything),
-        cmocka_unit_test(coordinates_are_finite),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+static test_fixture around_all = {setup, teardown};

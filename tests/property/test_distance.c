@@ -5,6 +5,7 @@
 #include "tests/parameter_draw.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
+#include "tests/test.h"
 
 #include "analysis/evidence.h"
 #include "sampler/chain.h"
@@ -210,23 +211,20 @@ static void compare_both(int n_state, int n_temp)
     posterior_close(&s);
 }
 
-static void one_structure(void **state)
+TEST(one_structure)
 {
-    (void)state;
     compare_both(1, 1);
 }
 
-static void an_ensemble_at_temperatures(void **state)
+TEST(an_ensemble_at_temperatures)
 {
-    (void)state;
     compare_both(2, 3);
 }
 
 /* The marginal likelihood, from a ladder that reaches the prior, by way of a
  * trace: the mean likelihood of exact draws of the prior. */
-static void evidence_of_an_ensemble(void **state)
+TEST(evidence_of_an_ensemble)
 {
-    (void)state;
     enum { N_CHAIN = 4, N_DRAW = 600, THIN = 20 };
     const double *log_z = ensemble_log_z;
     char path[] = "/tmp/tessera-evidence-XXXXXX";
@@ -298,9 +296,8 @@ static void populate(posterior_run run, long most_each)
 
 /* The means of the chains are those of weighted draws of the prior, the
  * evidence is that of exact draws. */
-static void populations_are_of_the_posterior(void **state)
+TEST(populations_are_of_the_posterior)
 {
-    (void)state;
     double mean[2][N_SEEN] = {{0.0}}, error[2][N_SEEN], plain[N_SEEN];
     double group[N_GROUP][N_SEEN] = {{0.0}}, log_z[N_GROUP], exact[2], sd;
     tsr_conformation *start[2 * N_GROUP];
@@ -356,9 +353,8 @@ static tsr_chain *at_temperature(posterior_run run, int chain, int k)
 
 /* With temperatures: they rise from 1 to the prior, equally often exchanged;
  * threads make no difference, and what was done is not done again. */
-static void populations_found_ladders(void **state)
+TEST(populations_found_ladders)
 {
-    (void)state;
     enum { N_CHAIN = 16, N_TEMP = 5 };
     double log_z[2][N_GROUP], rate[N_TEMP] = {0.0};
     tsr_conformation *start[2 * N_GROUP];
@@ -417,9 +413,8 @@ static size_t learnt(posterior_run run, int c, int k, double *value)
 
 /* Steps that chains have learnt apart become the means of them, temperature by
  * temperature, and a second time nothing changes, to the bit. */
-static void steps_are_shared(void **state)
+TEST(steps_are_shared)
 {
-    (void)state;
     enum { N_CHAIN = 3 };
     double before[N_CHAIN][100], after[100], again[100];
     tsr_err err = {0};
@@ -453,16 +448,4 @@ static void steps_are_shared(void **state)
     assert_memory_equal(after, again, n * sizeof *after);
     posterior_run_free(run);
     posterior_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_structure),
-        cmocka_unit_test(an_ensemble_at_temperatures),
-        cmocka_unit_test(evidence_of_an_ensemble),
-        cmocka_unit_test(steps_are_shared),
-        cmocka_unit_test(populations_are_of_the_posterior),
-        cmocka_unit_test(populations_found_ladders)};
-    return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }

@@ -7,7 +7,9 @@
  * every kind of fault: killed before the operation, killed in the middle of it,
  * the power cut (some of what was not synced lost, in several ways), and errors
  * that pass or stay. Then the file is judged, and gone on with to the end. */
+#define OWN_MAIN
 #include "durable_scenario.h"
+#include "tests/test.h"
 
 /* 1: every operation of long scenarios too; slow_durable.c says so. */
 #ifndef DURABLE_ALL
@@ -189,34 +191,29 @@ static void run_scenario(int i)
 
 /* ---- tests ---- */
 
-static void test_trace(void **state)
+TEST(test_trace)
 {
-    (void)state;
     run_scenario(0);
 }
 
-static void test_reopened(void **state)
+TEST(test_reopened)
 {
-    (void)state;
     run_scenario(1);
 }
 
-static void test_trajectory(void **state)
+TEST(test_trajectory)
 {
-    (void)state;
     run_scenario(2);
 }
 
-static void test_checkpoint(void **state)
+TEST(test_checkpoint)
 {
-    (void)state;
     run_scenario(3);
 }
 
 /* Every file that was judged good, read whole by h5py. */
-static void test_h5py(void **state)
+TEST(test_h5py)
 {
-    (void)state;
     static const char script[] =
         "import glob, h5py, sys\n"
         "n = 0\n"
@@ -286,14 +283,11 @@ static int leave_all(void **state)
     return rmdir(folder) != 0 || rmdir(kept) != 0;
 }
 
+static test_fixture around_all = {enter_all, leave_all};
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trace),      cmocka_unit_test(test_reopened),
-        cmocka_unit_test(test_trajectory), cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_h5py),
-    };
     if (argc == 4)
         return child(argv + 1);
-    return cmocka_run_group_tests(tests, enter_all, leave_all);
+    return run_test_list();
 }

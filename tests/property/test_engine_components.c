@@ -2,6 +2,7 @@
  * reference after random moves, and the sum with coefficients against an engine
  * of one component with the sum of the amplitudes. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 enum { N_BODY = 150, N_Q = 24, N_TYPE = 4, N_SYSTEM = 2, N_STEP = 30 };
 
@@ -110,9 +111,8 @@ static int is_wanted(int n_comp, int v)
     return COMPONENTS_ALL || variant[n_comp] >> v & 1u;
 }
 
-static void against_reference(void **state)
+TEST(against_reference)
 {
-    (void)state;
     tsr_err err;
     tsr_device *device = open_device();
     if (device == NULL)
@@ -156,9 +156,8 @@ static void against_reference(void **state)
 }
 
 /* sum_ab C_a C_b I_ab = I of the amplitudes sum_a C_a F^a. */
-static void coefficients(void **state)
+TEST(coefficients)
 {
-    (void)state;
     static problem p, one;
     static const double c[3] = {1.0, 0.8, -0.3};
     tsr_err err;
@@ -197,9 +196,8 @@ static void coefficients(void **state)
     tsr_engine_free(single);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static problem p;
     tsr_err err;
     tsr_engine *engine;
@@ -208,12 +206,4 @@ static void refused(void **state)
     assert_int_equal(tsr_engine_reference_new(&p.spec, &engine, &err),
                      TSR_E_INTERNAL);
     assert_non_null(strstr(err.message, "components"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_reference),
-                                       cmocka_unit_test(coefficients),
-                                       cmocka_unit_test(refused)};
-    return cmocka_run_group_tests_name("engine components", tests, NULL, NULL);
 }

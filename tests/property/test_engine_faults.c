@@ -1,6 +1,7 @@
 /* Devices that cannot build a kernel, or compute wrong numbers: a status with a
  * message, and no engine. The kernels are spoilt copies (TSR_KERNEL_DIR). */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,7 +68,7 @@ static tsr_status make(const tsr_device *device,
     return tsr_engine_page_tile_new(&spec, device, options, out, err);
 }
 
-static void does_not_build(void **state)
+TEST(does_not_build)
 {
     const tsr_device *device = *state;
     if (device == NULL)
@@ -87,7 +88,7 @@ static void does_not_build(void **state)
     }
 }
 
-static void wrong_numbers(void **state)
+TEST(wrong_numbers)
 {
     const tsr_device *device = *state;
     const char *name;
@@ -137,7 +138,7 @@ static void wrong_numbers(void **state)
          &(tsr_err){0});
 }
 
-static void missing(void **state)
+TEST(missing)
 {
     const tsr_device *device = *state;
     tsr_engine *engine;
@@ -167,13 +168,4 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(does_not_build),
-        cmocka_unit_test(missing),
-        cmocka_unit_test(wrong_numbers),
-    };
-    return cmocka_run_group_tests_name("engine faults", tests, set_up,
-                                       tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

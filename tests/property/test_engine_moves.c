@@ -1,7 +1,9 @@
 /* Laws of every engine on the device at hand: after any number of accepted and
  * rejected moves the profile is that of the coordinates; rejecting leaves the
  * same bits; so do other batches and other threads. */
+#define OWN_MAIN
 #include "../engine_walker.h"
+#include "tests/test.h"
 
 #include <pthread.h>
 
@@ -359,42 +361,42 @@ static void refused_exactly(const composition *c, const engine_variant *v,
     assert_true(n_refused > n / 10 && n_taken > n / 10);
 }
 
-static void range_test(void **state)
+TEST(range_test)
 {
     for_each_variant(state, refused_exactly);
 }
 
-static void reject_test(void **state)
+TEST(reject_test)
 {
     for_each_variant(state, reject_and_batches);
 }
 
-static void steps_test(void **state)
+TEST(steps_test)
 {
     for_each_variant(state, steps_or_all_at_once);
 }
 
-static void differences_test(void **state)
+TEST(differences_test)
 {
     for_each_variant(state, differences_end);
 }
 
-static void groups_test(void **state)
+TEST(groups_test)
 {
     for_each_variant(state, groups_keep_counts);
 }
 
-static void nothing_test(void **state)
+TEST(nothing_test)
 {
     for_each_variant(state, nothing_moves);
 }
 
-static void rigid_test(void **state)
+TEST(rigid_test)
 {
     for_each_variant(state, rigid_and_permuted);
 }
 
-static void errors_test(void **state)
+TEST(errors_test)
 {
     for_each_variant(state, errors_leave_the_state);
 }
@@ -470,19 +472,19 @@ static void long_run(const composition *c, const engine_variant *v,
     }
 }
 
-static void long_test(void **state)
+TEST(long_test)
 {
     for_each_variant(state, long_run);
 }
 
-static void threads_test(void **state)
+TEST(threads_test)
 {
     for_each_variant(state, threads);
 }
 
 /* Of the variants one of each kind: its kernels are others than those of the
  * tests below, and compilers take their time. */
-static void self_test(void **state)
+TEST(self_test)
 {
     const int every = LENGTH == 1 ? 4 : 1;
     const tsr_device *device = ((const bench *)*state)->device;
@@ -533,19 +535,13 @@ static int teardown(void **state)
     return 0;
 }
 
+static test_fixture around_all = {setup, teardown};
+
 int main(void)
 {
-    struct CMUnitTest tests[] = {
-        cmocka_unit_test(self_test),    cmocka_unit_test(reject_test),
-        cmocka_unit_test(steps_test),   cmocka_unit_test(differences_test),
-        cmocka_unit_test(groups_test),  cmocka_unit_test(nothing_test),
-        cmocka_unit_test(rigid_test),   cmocka_unit_test(errors_test),
-        cmocka_unit_test(threads_test), cmocka_unit_test(range_test),
-        cmocka_unit_test(long_test),
-    };
     tsr_device *device = open_device();
-    for (size_t i = 0; device == NULL && i < sizeof tests / sizeof *tests; i++)
-        tests[i].test_func = no_device;
+    for (size_t i = 0; device == NULL && i < MAX_TEST; i++)
+        test_list[i].test_func = no_device;
     tsr_device_free(device);
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return run_test_list();
 }

@@ -2,6 +2,7 @@
  * data states and weights are those of the prior, with data those of the
  * posterior. */
 #include "tests/property/importance.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_statistics_double.h>
 
@@ -66,9 +67,8 @@ static double fresh_log_lik(const posterior_sample *s, double *mean,
     return log_lik;
 }
 
-static void sums_stay_right(void **state)
+TEST(sums_stay_right)
 {
-    (void)state;
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
         tsr_err err = {0};
@@ -161,9 +161,8 @@ static double ks_two(double *x, int n, double *y, int m)
  * radii in that order are order statistics of independent draws. Of 1000 draws
  * at a limit of p = 1e-3: a distribution function that is off by 0.06 (weights)
  * or 0.09 (radii, of two samples) somewhere fails. */
-static void prior_is_flat_and_independent(void **state)
+TEST(prior_is_flat_and_independent)
 {
-    (void)state;
     enum { N = 1000 * LENGTH, THIN = 120 };
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
@@ -230,9 +229,8 @@ static void prior_is_flat_and_independent(void **state)
 
 /* ---- with data ---- */
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     posterior_sample s;
     posterior_open(&s, "GAFSLG", NULL, no_clash);
     s.target.n_state = 2, s.target.infer_weights = 1;
@@ -243,9 +241,8 @@ static void posterior_is_right(void **state)
 
 /* A chain that is hot stays so: the power of the likelihood is in every step,
  * those of the weights, too. Without exchanges nothing could hide an error. */
-static void hot_chain_is_right(void **state)
+TEST(hot_chain_is_right)
 {
-    (void)state;
     posterior_sample s;
     posterior_open(&s, "GAFSLG", NULL, no_clash);
     s.target.n_state = 2, s.target.infer_weights = 1;
@@ -269,9 +266,8 @@ static int has_variable(const posterior_sample *s, const char *name)
 }
 
 /* Weights that are not inferred stay equal, and are not stored. */
-static void equal_weights_stay_equal(void **state)
+TEST(equal_weights_stay_equal)
 {
-    (void)state;
     posterior_sample s;
     const double one = 1.0;
     gsl_rng *rng = tsr_rng_new(9, 0);
@@ -299,15 +295,4 @@ static void equal_weights_stay_equal(void **state)
     posterior_run_free(run);
     posterior_close(&s);
     gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_stay_right),
-        cmocka_unit_test(prior_is_flat_and_independent),
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(hot_chain_is_right),
-        cmocka_unit_test(equal_weights_stay_equal)};
-    return cmocka_run_group_tests_name("ensemble", tests, NULL, NULL);
 }

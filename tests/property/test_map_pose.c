@@ -10,6 +10,7 @@
 #include "molecule/structure.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
@@ -377,7 +378,7 @@ static double sampling(void)
 }
 
 /* What noise is said to leave of a structure that is right it does leave. */
-static void limit_is_met(void **state)
+TEST(limit_is_met)
 {
     static const char *const keys[] = {
         ", half_map_1: one.mrc, half_map_2: two.mrc", ", mask: mask.mrc"};
@@ -411,36 +412,28 @@ static void limit_is_met(void **state)
     }
 }
 
-static void by_half_maps(void **state)
+TEST(by_half_maps)
 {
     const double share =
         coverage(*state, ", half_map_1: one.mrc, half_map_2: two.mrc");
     assert_true(share >= low - sampling() && share <= high + sampling());
 }
 
-static void by_solvent(void **state)
+TEST(by_solvent)
 {
     const double share = coverage(*state, ", mask: mask.mrc");
     assert_true(share >= low - sampling());
 }
 
 /* A rule of thumb: of a protein it held the truth in 0.85. */
-static void not_whitened(void **state)
+TEST(not_whitened)
 {
     assert_true(coverage(*state, "") >= low - 0.05 - sampling());
 }
 
-static void as_if_independent(void **state)
+TEST(as_if_independent)
 {
     assert_true(coverage(*state, ", independent: 1e9") < low - sampling());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limit_is_met),      cmocka_unit_test(by_half_maps),
-        cmocka_unit_test(by_solvent),        cmocka_unit_test(not_whitened),
-        cmocka_unit_test(as_if_independent),
-    };
-    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
-}
+static test_fixture around_all = {open_fixture, close_fixture};

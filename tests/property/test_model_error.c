@@ -1,5 +1,6 @@
 /* What bodies lack of atoms, learnt before a run: lysozyme with a loose end. */
 #include "posterior/all_atoms.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 #include "sampler/chain.h"
@@ -8,9 +9,6 @@
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define FOLDER "../shared/data/saxs/lysozyme_6lyz/"
@@ -98,7 +96,7 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
 
 /* Where nothing moves bodies scatter like atoms, at any c1 and c2, on the grid
  * and at the q of the data. */
-static void what_stays_is_exact(void **state)
+TEST(what_stays_is_exact)
 {
     static const double contrast[][TSR_N_CONTRAST] = {
         {1.0, 0.0}, {1.0, 1.0}, {0.97, 2.5}, {1.04, 0.3}};
@@ -106,7 +104,6 @@ static void what_stays_is_exact(void **state)
     const double close = 5e-4;
     double own[256], atoms[256], curve[2][1024];
     sample x;
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&x, "still: true", "seed=1");
@@ -129,7 +126,7 @@ static void what_stays_is_exact(void **state)
 
 /* Conformations that it was not learnt from: nearer to their atoms than without
  * it, by as much as the standard deviations say. */
-static void others_are_nearer(void **state)
+TEST(others_are_nearer)
 {
     enum { N = 6 };
     const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
@@ -139,7 +136,6 @@ static void others_are_nearer(void **state)
     tsr_atom_curves *curves;
     tsr_chain *chain;
     tsr_err err = {0};
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&x, loose, "seed=1");
@@ -202,10 +198,9 @@ static void others_are_nearer(void **state)
 }
 
 /* A run that goes on learns it again: to the bit. */
-static void learning_again_gives_the_same_bits(void **state)
+TEST(learning_again_gives_the_same_bits)
 {
     sample a, b;
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&a, loose, "model_error.conformations=6");
@@ -225,13 +220,12 @@ static void learning_again_gives_the_same_bits(void **state)
 
 /* Examples by which atoms would scatter less than nothing: a lesson of them
  * changes nothing. */
-static void impossible_lesson_is_refused(void **state)
+TEST(impossible_lesson_is_refused)
 {
     enum { N = 8 };
     sample x;
     tsr_err err = {0};
     tsr_all_atom_example list[N];
-    (void)state;
     if (is_absent())
         skip();
     open_sample(&x, loose, atoms_key);
@@ -261,14 +255,4 @@ static void impossible_lesson_is_refused(void **state)
     }
     free(bodies);
     close_sample(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_stays_is_exact),
-        cmocka_unit_test(others_are_nearer),
-        cmocka_unit_test(learning_again_gives_the_same_bits),
-        cmocka_unit_test(impossible_lesson_is_refused)};
-    return cmocka_run_group_tests_name("model_error", tests, NULL, NULL);
 }

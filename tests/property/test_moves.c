@@ -3,6 +3,7 @@
  * prior out, for every move, against draws made without a Markov chain. */
 #include "tests/geometry.h"
 #include "tests/property/moves_support.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
@@ -14,9 +15,8 @@
 
 /* The running value is an exact integer sum; units of 2^-32 may come from
  * pairs in a rigid group whose distance changed in its last bits. */
-static void running_prior(void **state)
+TEST(running_prior)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
@@ -49,9 +49,8 @@ static double log_ratio(const tsr_move_type *type, const void *move,
 /* To 1e-10; closures that are nearly singular (D down to exp(-5) Angstrom^3)
  * lose a digit, a few in 20,000. Largest |log ratio| seen, per move: a test of
  * nothing must not pass. */
-static void log_ratios_cancel(void **state)
+TEST(log_ratios_cancel)
 {
-    (void)state;
     double largest[TSR_N_MOVE] = {0};
     long made[TSR_N_MOVE] = {0};
     for (int k = 0; k < N_CASE; k++) {
@@ -105,9 +104,8 @@ static void log_ratios_cancel(void **state)
 
 /* What a proposal says it moved is all that moved, to the bit; rigid groups
  * are rigid, fixed residues stay. */
-static void spans_tell_the_truth(void **state)
+TEST(spans_tell_the_truth)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
@@ -174,11 +172,10 @@ static void spans_tell_the_truth(void **state)
 
 /* An error that grows no faster than the number of steps stays below 1e-6 in a
  * million of them. */
-static void geometry_keeps(void **state)
+TEST(geometry_keeps)
 {
     enum { N_STEP = 50000 * LENGTH };
     const double most = 1e-6 * N_STEP / 1e6;
-    (void)state;
     fixture f;
     open_case(&f, &cases[0]);
     tsr_target target = target_of(&f, f.c, 12);
@@ -225,9 +222,8 @@ static void six(const fixture *f, const tsr_conformation *c, int i, int j,
 }
 
 /* The crankshaft's correction is the determinant of its map, measured. */
-static void crankshaft_jacobian(void **state)
+TEST(crankshaft_jacobian)
 {
-    (void)state;
     const double h = 1e-5;
     fixture f;
     open_case(&f, &cases[0]);
@@ -420,10 +416,9 @@ static double whiten(const gsl_matrix *l, const double d[N_TURN],
 /* The turns that the pose move draws have the covariance that moves/pose.c
  * states, with a Jacobian that is measured, and the ratio is that of the two
  * densities. */
-static void pose_density(void **state)
+TEST(pose_density)
 {
     enum { N = 4000 };
-    (void)state;
     fixture f;
     open_case(&f, &cases[6]);
     const tsr_move_type *type = &tsr_move_pose;
@@ -480,10 +475,9 @@ static void pose_density(void **state)
 /* A distance that must be kept to 0.01 Angstrom: warm-up finds steps that are
  * accepted as often as wanted. With S alone to learn, turns too large for their
  * Jacobian were never accepted, whatever S. */
-static void pose_learns(void **state)
+TEST(pose_learns)
 {
     enum { N = 6000 };
-    (void)state;
     fixture f;
     open_case(&f, &cases[6]);
     const tsr_move_type *type = &tsr_move_pose;
@@ -520,13 +514,12 @@ static void pose_learns(void **state)
 
 /* A chain as a whole is moved as often as a part of it, which has many choices
  * of pivots. */
-static void parts_take_turns(void **state)
+TEST(parts_take_turns)
 {
     enum { N = 4000 };
     static const test_case tail = {
         "tail",       "AAAA/AAAAKGSTVKLG", "B:5-12", "B",
         {NULL, NULL}, TSR_CLASH_NONE,      45.0,     0};
-    (void)state;
     fixture f;
     open_case(&f, &tail);
     const tsr_move_type *type = &tsr_move_rigid_body;
@@ -552,10 +545,9 @@ static void parts_take_turns(void **state)
 }
 
 /* Each move alone, and a set of them that is drawn. */
-static void moves_keep_the_prior(void **state)
+TEST(moves_keep_the_prior)
 {
     enum { N = 125 * LENGTH };
-    (void)state;
     gsl_rng *rng = tsr_rng_new(31, 0);
     const unsigned n_set = 1u << OWN_MOVES;
     for (int k = 0; k < N_CASE; k++) {
@@ -575,18 +567,4 @@ static void moves_keep_the_prior(void **state)
         close_fixture(&f);
     }
     gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(running_prior),
-                                       cmocka_unit_test(log_ratios_cancel),
-                                       cmocka_unit_test(spans_tell_the_truth),
-                                       cmocka_unit_test(geometry_keeps),
-                                       cmocka_unit_test(crankshaft_jacobian),
-                                       cmocka_unit_test(pose_density),
-                                       cmocka_unit_test(pose_learns),
-                                       cmocka_unit_test(parts_take_turns),
-                                       cmocka_unit_test(moves_keep_the_prior)};
-    return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }

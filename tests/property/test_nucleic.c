@@ -1,6 +1,7 @@
 /* Laws of strands of nucleotides that move: what turns and what does not, the
  * prior of their torsions, and what is said of them in files. */
 #include "tests/strand_fixture.h"
+#include "tests/test.h"
 
 #include "prior/prior.h"
 #include "scattering/atom_model.h"
@@ -89,9 +90,8 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
     close_strand(&f);
 }
 
-static void prior_in_is_prior_out(void **state)
+TEST(prior_in_is_prior_out)
 {
-    (void)state;
     keep_prior(0, (const double[3]){1.0, 0.0, 0.0}, 0.0);
     keep_prior(1, (const double[3]){1.0, 0.0, 0.0}, 1.0);
     keep_prior(1, (const double[3]){0.0, 1.0, 0.0}, 0.0);
@@ -100,9 +100,8 @@ static void prior_in_is_prior_out(void **state)
 
 /* The density of each torsion, by steps over the circle, is what is drawn, of
  * RNA near the helix of its paper. */
-static void densities(void **state)
+TEST(densities)
 {
-    (void)state;
     for (int k = 0; k < TSR_N_NUCLEIC_CLASS; k++) {
         tsr_torsion_mixture mixture;
         double weight = 0.0, sum = 0.0;
@@ -135,9 +134,8 @@ static void densities(void **state)
 
 /* Bonds and angles are those of the file, flexible or not, after many moves;
  * what of the strand is rigid stays so. */
-static void geometry_keeps(void **state)
+TEST(geometry_keeps)
 {
-    (void)state;
     fixture f;
     open_strand(&f, 8, 1, "S:4-8", TSR_CLASH_NONE);
     const tsr_guests *g = f.t->guests;
@@ -231,9 +229,8 @@ static void curve_of(const fixture *f, const tsr_conformation *c, int n_q,
 
 /* A strand that moved, written with its atoms and read as a file of its own,
  * scatters as it did. */
-static void read_again(void **state)
+TEST(read_again)
 {
-    (void)state;
     enum { N_Q = 21 };
     fixture f, g = {.range = {NULL}};
     double moved[N_Q], first[N_Q], again[N_Q], most = 0.0;
@@ -269,9 +266,8 @@ static void read_again(void **state)
 
 /* ---- what links are made of ---- */
 
-static void links_of_a_strand(void **state)
+TEST(links_of_a_strand)
 {
-    (void)state;
     fixture f;
     open_strand(&f, 5, 1, "S:3-4", TSR_CLASH_NONE);
     const tsr_topology *t = f.t;
@@ -334,9 +330,8 @@ static void links_of_a_strand(void **state)
 
 /* What has no prime goes with what it hangs on: a methoxyethyl group on O2', a
  * phosphate that closes a ring, H5T of older files. */
-static void parts_of_modified(void **state)
+TEST(parts_of_modified)
 {
-    (void)state;
     const struct {
         const char *name;
         int z, part;
@@ -384,15 +379,4 @@ static int remove_folder(void **state)
     return folder_remove(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_of_a_strand),
-        cmocka_unit_test(densities),
-        cmocka_unit_test(geometry_keeps),
-        cmocka_unit_test(read_again),
-        cmocka_unit_test(prior_in_is_prior_out),
-        cmocka_unit_test(parts_of_modified),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {make_folder, remove_folder};

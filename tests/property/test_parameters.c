@@ -6,12 +6,10 @@
 #include "sampler/chain.h"
 #include "tests/parameter_draw.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { N_POINT = 30, MAX_DATA = 2, MAX_Q = 64, MAX_BIN = 5 };
 static const double d_bound = 120.0, i0 = 1e4;
@@ -270,9 +268,8 @@ static void compare(const char *what, const double *a, const double *ea,
 
 /* Data so noisy that R is open over much of its prior: the width of c's and b's
  * conditional, and what the cut at c = 0 takes away, change with it. */
-static void sampled_is_integrated(void **state)
+TEST(sampled_is_integrated)
 {
-    (void)state;
     static const tsr_number_or_word background[] = {{0, 0.0}, {-1, 200.0}};
     static const tsr_number_or_word scale[] = {{0, 0.0}, {-1, 1.3}};
     double c = 1.3, b = 200.0;
@@ -308,9 +305,8 @@ static void sampled_is_integrated(void **state)
 
 /* With c and b sampled and s fixed, the likelihood to the power beta is that of
  * s / sqrt(beta). */
-static void tempered_is_wider(void **state)
+TEST(tempered_is_wider)
 {
-    (void)state;
     const int model = MEASURED;
     const double beta[] = {1.0, 0.3}, s[] = {8.0 / sqrt(0.3), 8.0};
     const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
@@ -387,22 +383,19 @@ static void student_at(double beta)
     gsl_rng_free(rng);
 }
 
-static void student_is_right(void **state)
+TEST(student_is_right)
 {
-    (void)state;
     student_at(1.0);
 }
 
-static void student_tempered(void **state)
+TEST(student_tempered)
 {
-    (void)state;
     student_at(0.4);
 }
 
 /* After any number of steps the state is what the profile and theta say. */
-static void state_is_consistent(void **state)
+TEST(state_is_consistent)
 {
-    (void)state;
     const int models[][2] = {{STUDENT, RELATIVE}, {MEASURED, STUDENT}};
     double c[] = {1.3, 2.0}, b[] = {900.0, 1500.0};
     for (int m = 0; m < 2; m++) {
@@ -444,9 +437,8 @@ static void state_is_consistent(void **state)
 }
 
 /* A new structure brings new c and b; that must not cost many acceptances. */
-static void proposals_are_good(void **state)
+TEST(proposals_are_good)
 {
-    (void)state;
     const int models[] = {MEASURED, STUDENT};
     double c = 1.3, b = 200.0, share[2];
     for (int m = 0; m < 2; m++) {
@@ -564,24 +556,11 @@ static void calibrate(const char *what, int n_data, const int *model,
         fail_msg("%s: %d quantities are not calibrated", what, bad);
 }
 
-static void ranks_are_even(void **state)
+TEST(ranks_are_even)
 {
-    (void)state;
     const int measured[] = {MEASURED, RELATIVE}, student[] = {STUDENT};
     const int relative[] = {RELATIVE};
     calibrate("relative, sampled", 1, relative, TSR_NUISANCE_SAMPLE);
     calibrate("student", 1, student, TSR_NUISANCE_AUTO);
     calibrate("measured and relative", 2, measured, TSR_NUISANCE_AUTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sampled_is_integrated),
-                                       cmocka_unit_test(tempered_is_wider),
-                                       cmocka_unit_test(student_is_right),
-                                       cmocka_unit_test(student_tempered),
-                                       cmocka_unit_test(state_is_consistent),
-                                       cmocka_unit_test(proposals_are_good),
-                                       cmocka_unit_test(ranks_are_even)};
-    return cmocka_run_group_tests_name("parameters", tests, NULL, NULL);
 }

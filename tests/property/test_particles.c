@@ -7,9 +7,8 @@
 #include "tests/chain_step.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
+#include "tests/test.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define SAXS "../shared/data/saxs/"
@@ -271,21 +270,12 @@ static void check_all(const char *what, const char *model)
     close_sample(&x);
 }
 
-static void of_amino_acids(void **state)
+TEST(of_amino_acids)
 {
-    (void)state;
     check_all(lysozyme, SAXS "lysozyme_6lyz/model.pdb");
 }
 
-static void of_strands(void **state)
+TEST(of_strands)
 {
-    (void)state;
     check_all(strand, SAXS "rpa_multifoxs_synthetic/model_1jmc.pdb");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_amino_acids),
-                                       cmocka_unit_test(of_strands)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * engine with rigid units has, after any moves of units and loose bodies, the
  * profile of the coordinates; and it refuses units that are not rigid. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "gpu/engine_device.h"
@@ -159,9 +160,8 @@ static double norm(const double *a)
     return hypot(a[0], a[1]);
 }
 
-static void table_reads(void **state)
+TEST(table_reads)
 {
-    (void)state;
     static problem p;
     double *exact = calloc(N_BODY * 8 * N_COMP * 2, sizeof *exact);
     double(*n)[3] = calloc(N_BODY, sizeof *n);
@@ -302,9 +302,8 @@ static void check(const problem *p, const double (*xyz)[3], const double *got,
     tsr_engine_free(reference);
 }
 
-static void units_move(void **state)
+TEST(units_move)
 {
-    (void)state;
     static problem p;
     static positions x;
     double profile[N_SYSTEM * 3 * N_Q];
@@ -407,9 +406,8 @@ static void put(double x[3], double a, double b)
 
 /* Where the sphere about a unit, or what is far from the centre of all, decides
  * that the exact check is needed. */
-static void too_far(void **state)
+TEST(too_far)
 {
-    (void)state;
     static problem p;
     double profile[3 * N_Q];
     tsr_err err;
@@ -433,9 +431,8 @@ static void too_far(void **state)
     }
 }
 
-static void not_rigid(void **state)
+TEST(not_rigid)
 {
-    (void)state;
     static problem p;
     double before[3 * N_Q], after[3 * N_Q], moved[N_BODY][3];
     tsr_err err;
@@ -483,9 +480,8 @@ static void not_rigid(void **state)
 }
 
 /* Known answers, by both kinds of kernel. */
-static void self_test(void **state)
+TEST(self_test)
 {
-    (void)state;
     tsr_device *device = open_device();
     if (device == NULL)
         skip();
@@ -503,9 +499,8 @@ static void self_test(void **state)
 
 /* Tiles for small molecules, plane waves for large ones of few rigid parts;
  * what was asked for in any case. */
-static void choices(void **state)
+TEST(choices)
 {
-    (void)state;
     static const tsr_device_info cpu = {.type = TSR_DEVICE_CPU},
                                  gpu = {.type = TSR_DEVICE_GPU};
     enum { MANY = 10000 };
@@ -532,13 +527,4 @@ static void choices(void **state)
                          TSR_ENGINE_PLANE_WAVES);
     }
     free(unit);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_reads), cmocka_unit_test(units_move),
-        cmocka_unit_test(too_far),     cmocka_unit_test(not_rigid),
-        cmocka_unit_test(self_test),   cmocka_unit_test(choices)};
-    return cmocka_run_group_tests_name("plane waves", tests, NULL, NULL);
 }

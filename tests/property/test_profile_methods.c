@@ -1,6 +1,7 @@
 /* The grid FFT and the plane waves give the profile of Debye's formula, for any
  * shape and size; and the same bits whatever the number of threads. */
 #include "profile_methods.h"
+#include "tests/test.h"
 
 typedef struct {
     shape kind;
@@ -20,9 +21,8 @@ static const sample samples[] = {
 };
 enum { N_SAMPLE = sizeof samples / sizeof samples[0] };
 
-static void methods_are_debye(void **state)
+TEST(methods_are_debye)
 {
-    (void)state;
     for (int i = 0; i < N_SAMPLE; i++) {
         const sample *s = &samples[i];
         molecule m;
@@ -32,9 +32,8 @@ static void methods_are_debye(void **state)
     }
 }
 
-static void other_ends_of_q(void **state)
+TEST(other_ends_of_q)
 {
-    (void)state;
     static const double q_top[] = {0.1, 0.25, 1.0, 1.5};
     for (int i = 0; i < 4; i++) {
         molecule m;
@@ -45,9 +44,8 @@ static void other_ends_of_q(void **state)
 }
 
 /* Amplitudes of 1e-99 at q = 10 are none that a grid could get right. */
-static void a_grid_knows_its_end(void **state)
+TEST(a_grid_knows_its_end)
 {
-    (void)state;
     molecule m;
     tsr_err err;
     const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
@@ -62,9 +60,8 @@ static void a_grid_knows_its_end(void **state)
 }
 
 /* Without weights all components share modes; one component has one row. */
-static void fewer_components(void **state)
+TEST(fewer_components)
 {
-    (void)state;
     molecule m;
     tsr_err err;
     molecule_make(&m, BALL, 300, 40.0, 0.5, 5);
@@ -85,9 +82,8 @@ static void fewer_components(void **state)
     molecule_clear(&m);
 }
 
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
-    (void)state;
     molecule m;
     tsr_err err;
     molecule_make(&m, COIL, 700, 90.0, 0.5, 11);
@@ -105,9 +101,8 @@ static void threads_change_nothing(void **state)
 }
 
 /* The method that is taken follows the size. */
-static void costs_order_the_methods(void **state)
+TEST(costs_order_the_methods)
 {
-    (void)state;
     const tsr_method_speed speed = {
         .n_thread = 2, .host = 1.0, .pair_s = 6e-11, .start_s = 0.35};
     static const struct {
@@ -131,17 +126,4 @@ static void costs_order_the_methods(void **state)
         assert_int_equal(best, want[i].best);
         molecule_clear(&m);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(methods_are_debye),
-        cmocka_unit_test(other_ends_of_q),
-        cmocka_unit_test(a_grid_knows_its_end),
-        cmocka_unit_test(fewer_components),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(costs_order_the_methods),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * chains whose torsions move by redraws, hydration and all, is that of weighted
  * draws of the prior. */
 #include "tests/property/walking.h"
+#include "tests/test.h"
 
 /* A tail, a linker, and a tail at the other end. */
 static const tsr_strings all_kinds = {
@@ -86,9 +87,8 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     close_walking(&w);
 }
 
-static void ends_agree_with_double_precision(void **state)
+TEST(ends_agree_with_double_precision)
 {
-    (void)state;
     ends_agree(two_parts, &all_kinds, 1, 1);
     ends_agree(two_parts, &all_kinds, 0, 2);
     ends_agree("GASFPLGKAVTDEG", NULL, 1, 1);
@@ -98,9 +98,8 @@ static void ends_agree_with_double_precision(void **state)
 
 /* ---- jobs ---- */
 
-static void jobs_do_not_matter_to_each_other(void **state)
+TEST(jobs_do_not_matter_to_each_other)
 {
-    (void)state;
     walking w;
     open_redrawing(&w, two_parts, &all_kinds, 1, 0.05, 1);
     assert_true(compare_launches(&w) > 0); /* some leave all as it is */
@@ -109,9 +108,8 @@ static void jobs_do_not_matter_to_each_other(void **state)
 
 /* ---- what chains find ---- */
 
-static void posterior_is_exact(void **state)
+TEST(posterior_is_exact)
 {
-    (void)state;
     for (int cold = 0; cold < 2; cold++) {
         walking w;
         open_redrawing(&w, "GASFPLGK", NULL, 1, 0.04, 1);
@@ -120,13 +118,12 @@ static void posterior_is_exact(void **state)
     }
 }
 
-static void stretches_keep_the_posterior(void **state)
+TEST(stretches_keep_the_posterior)
 {
     const tsr_strings linker = {1, (char *[]){"A:9-16"}},
                       tail = {1, (char *[]){"A:1-12"}};
     const tsr_strings *const kind[] = {&linker, &tail, &long_linker,
                                        &longest_linker};
-    (void)state;
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
         walking w;
         open_redrawing(&w, two_parts, kind[k], 1, 0.04, 1);
@@ -134,14 +131,4 @@ static void stretches_keep_the_posterior(void **state)
         compare(&w, k < 2 ? 0.5 : 0.1, 20000, k < 2 ? 800 : 400);
         close_walking(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_agree_with_double_precision),
-        cmocka_unit_test(jobs_do_not_matter_to_each_other),
-        cmocka_unit_test(posterior_is_exact),
-        cmocka_unit_test(stretches_keep_the_posterior)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

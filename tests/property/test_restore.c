@@ -2,6 +2,7 @@
  * to draw, to the bit: in warm-up and after, with other threads, with
  * temperatures, states, inferred noise and learnt steps. */
 #include "tests/property/posterior_sample.h"
+#include "tests/test.h"
 
 enum { N_CHAIN = 3, N_WARM = 12, N_DRAW = 12, EVERY = 4 };
 enum { N_LOOK = (N_WARM + N_DRAW) * N_CHAIN };
@@ -116,9 +117,8 @@ static void compare_from(int at, long thin, int on_device, kind what)
     tsr_archive_clear(&saved);
 }
 
-static void restored_is_the_same(void **state)
+TEST(restored_is_the_same)
 {
-    (void)state;
     static const int at[] = {0, EVERY, N_WARM, N_WARM + EVERY};
     tsr_device *device = NULL;
     int has_device = tsr_device_open("cpu", &device, NULL) == TSR_OK;
@@ -138,9 +138,8 @@ static void restored_is_the_same(void **state)
 }
 
 /* What was saved of another set-up is refused, not misread. */
-static void others_are_refused(void **state)
+TEST(others_are_refused)
 {
-    (void)state;
     posterior_sample s;
     tsr_archive saved = {0};
     tsr_err err = {0};
@@ -171,13 +170,4 @@ static void others_are_refused(void **state)
     posterior_run_free(run);
     posterior_close(&s);
     tsr_archive_clear(&saved);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restored_is_the_same),
-        cmocka_unit_test(others_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

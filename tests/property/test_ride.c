@@ -2,6 +2,7 @@
  * they say moved, how rigidly, and by how much the prior changed. */
 #include "core/pool.h"
 #include "tests/strand_fixture.h"
+#include "tests/test.h"
 
 #include "tests/unit/chain_pdb.h"
 
@@ -88,9 +89,8 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     gsl_rng_free(rng);
 }
 
-static void proposals_tell_the_truth(void **state)
+TEST(proposals_tell_the_truth)
 {
-    (void)state;
     fixture f;
     open_strand(&f, 9, 0, NULL, TSR_CLASH_SOFT);
     gsl_rng *rng = tsr_rng_new(2, 0);
@@ -174,9 +174,8 @@ static double apart(const tsr_conformation *c, int i, int j)
     return tsr_vec3_distance(c->backbone[i][TSR_CA], c->backbone[j][TSR_CA]);
 }
 
-static void chains_ride(void **state)
+TEST(chains_ride)
 {
-    (void)state;
     fixture f = {.range = {"A:11-14", "S:4-5"}};
     const tsr_strings flexible = {.n = 2, .item = f.range};
     snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
@@ -226,9 +225,8 @@ static double widest(const tsr_topology *t, const tsr_conformation *c)
 
 /* No moves take two bodies beyond the reach, and those of which only what
  * widens is kept come near it. */
-static void reach_of_complex(void **state)
+TEST(reach_of_complex)
 {
-    (void)state;
     enum { ROUND = 3000, STEPS = 2 };
     fixture f;
     open_complex(&f);
@@ -252,9 +250,8 @@ static void reach_of_complex(void **state)
 
 /* Replicates of exact draws of the complex keep torsions, and how the ends lie,
  * whichever of its chains a step turns. */
-static void complex_keeps_prior(void **state)
+TEST(complex_keeps_prior)
 {
-    (void)state;
     enum { N = 1500, STEPS = 30, MOST = 40 };
     static double value[2][MOST][N];
     fixture f;
@@ -303,13 +300,4 @@ static int remove_folder(void **state)
     return folder_remove(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proposals_tell_the_truth),
-        cmocka_unit_test(chains_ride),
-        cmocka_unit_test(reach_of_complex),
-        cmocka_unit_test(complex_keeps_prior),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {make_folder, remove_folder};

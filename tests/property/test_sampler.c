@@ -4,6 +4,7 @@
 #include "tests/property/prior_sampler.h"
 #include "tests/record_trace.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 #include "tests/trace_compare.h"
 
 #include "core/vec3.h"
@@ -11,8 +12,6 @@
 #include "sampler/sampler.h"
 
 #include <gsl/gsl_randist.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* How many times as long as in `make check`; slow_sampler.c says more. */
@@ -206,9 +205,8 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     free(w);
 }
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     enum { N = 3200 * LENGTH, BLOCK = 80 * LENGTH };
     fixture f;
     tsr_err err = {0};
@@ -326,9 +324,8 @@ static void sample_into(const split *by)
 
 /* Threads change nothing, nor do engines: two or three of them, with equal
  * shares or not, and with fewer threads than engines. */
-static void division_changes_nothing(void **state)
+TEST(division_changes_nothing)
 {
-    (void)state;
     static split by[] = {{.n_thread = 1, .n_worker = 1, 1, {N_CHAIN}},
                          {.n_thread = 4, .n_worker = 4, 1, {N_CHAIN}},
                          {.n_thread = 5, .n_worker = 5, 2, {2, 5}},
@@ -352,9 +349,8 @@ static void division_changes_nothing(void **state)
 }
 
 /* Shares that leave chains out, or that an engine has no room for. */
-static void wrong_shares_are_refused(void **state)
+TEST(wrong_shares_are_refused)
 {
-    (void)state;
     fixture f;
     tsr_err err = {0};
     tsr_sampler *sampler;
@@ -372,13 +368,4 @@ static void wrong_shares_are_refused(void **state)
     assert_int_equal(tsr_sampler_new(&f.target, 1, 2, NULL, &sampler, &err),
                      TSR_E_INTERNAL);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(division_changes_nothing),
-        cmocka_unit_test(wrong_shares_are_refused)};
-    return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }

@@ -1,14 +1,13 @@
 /* Curves of neutrons in a run: 5ZNG, two chains, one grown with deuterium, in
  * several shares of D2O, beside a curve of X-rays. */
 #include "posterior/all_atoms.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "sampler/chain.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/setup_sample.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define MODEL "../shared/data/structures/5zng.pdb.gz"
@@ -167,17 +166,15 @@ static void check_walk(const char *device, double close)
     close_sample(&x);
 }
 
-static void reference_sees_each_sample(void **state)
+TEST(reference_sees_each_sample)
 {
-    (void)state;
     if (is_absent())
         skip();
     check_walk("device.use=reference", 1e-9);
 }
 
-static void device_sees_each_sample(void **state)
+TEST(device_sees_each_sample)
 {
-    (void)state;
     if (is_absent())
         skip();
     check_walk("device.use=cpu", 5e-5);
@@ -252,7 +249,7 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
 
 /* Each term's curve of the start from form factors that are made here, of the
  * atoms in the file, in the term's own solvent: no components. */
-static void bodies_are_their_atoms(void **state)
+TEST(bodies_are_their_atoms)
 {
     const char *const set[] = {"device.use=reference", "model_error=none",
                                "contrast.c2=1.3"};
@@ -261,7 +258,6 @@ static void bodies_are_their_atoms(void **state)
     tsr_batch *batch;
     tsr_err err = {0};
     double partial[4096], profile[512], f[512];
-    (void)state;
     if (is_absent())
         skip();
     write_data(0.03);
@@ -302,7 +298,7 @@ static void bodies_are_their_atoms(void **state)
 
 /* At the share of D2O that the atoms' lengths and volumes say I(0) vanishes,
  * without a layer. */
-static void match_point_has_no_forward_scattering(void **state)
+TEST(match_point_has_no_forward_scattering)
 {
     char at_match[256];
     const char *const set[] = {"device.use=reference", "model_error=none",
@@ -314,7 +310,6 @@ static void match_point_has_no_forward_scattering(void **state)
     tsr_batch *batch;
     tsr_err err = {0};
     double partial[4096], profile[2][512], match;
-    (void)state;
     if (is_absent())
         skip();
     write_data(0.03);
@@ -349,7 +344,7 @@ static void match_point_has_no_forward_scattering(void **state)
 }
 
 /* Where nothing moves bodies scatter neutrons like atoms, in every solvent. */
-static void what_stays_is_exact(void **state)
+TEST(what_stays_is_exact)
 {
     const char *const set[] = {"device.use=reference", "structure.still=true",
                                "structure.flexible=[]", "structure.mobile=[]"};
@@ -358,7 +353,6 @@ static void what_stays_is_exact(void **state)
     tsr_batch *batch;
     tsr_err err = {0};
     double partial[4096], profile[512], six[TSR_N_COMP_PAIR * 512];
-    (void)state;
     if (is_absent())
         skip();
     write_data(0.03);
@@ -443,12 +437,11 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
 
 /* Data that say nothing leave the prior: of the structure, and of c2. Scale and
  * background are fixed, since their flat priors weigh curves by their size. */
-static void no_information_leaves_the_prior(void **state)
+TEST(no_information_leaves_the_prior)
 {
     static double with[3][N_LAW], without[3][N_LAW];
     const char *const set[] = {"device.use=cpu", "model_error=none"};
     sample x;
-    (void)state;
     if (is_absent())
         skip();
     write_data(1e6);
@@ -469,16 +462,4 @@ static void no_information_leaves_the_prior(void **state)
         assert_true(fabs(mean[0] - mean[1]) < 4.5 * hypot(error[0], error[1]));
     }
     close_sample(&x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_sees_each_sample),
-        cmocka_unit_test(device_sees_each_sample),
-        cmocka_unit_test(bodies_are_their_atoms),
-        cmocka_unit_test(match_point_has_no_forward_scattering),
-        cmocka_unit_test(what_stays_is_exact),
-        cmocka_unit_test(no_information_leaves_the_prior)};
-    return cmocka_run_group_tests_name("sans", tests, NULL, NULL);
 }

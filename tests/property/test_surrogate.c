@@ -4,6 +4,7 @@
  * likelihood once it has learnt, and the posterior of chains that walk,
  * hydration, linkers and all, is that of weighted draws of the prior. */
 #include "tests/property/walking.h"
+#include "tests/test.h"
 
 /* Where distances are counted by knots the integers of the smaller products of
  * shapes round log g by 0.01 nat (0.03 at most in some thousand walks). */
@@ -51,9 +52,8 @@ static void device_agrees(int with_water, int n_state)
     close_walking(&w);
 }
 
-static void device_agrees_with_double_precision(void **state)
+TEST(device_agrees_with_double_precision)
 {
-    (void)state;
     device_agrees(1, 1);
     device_agrees(0, 2);
 }
@@ -62,10 +62,9 @@ static void device_agrees_with_double_precision(void **state)
  * begin with, also where c2 has moved, and far from the origin. Counts are
  * integers, so a bead that lies 1e-6 Angstrom elsewhere may change one of them:
  * some 1e-4 nat. */
-static void way_back_has_the_same_density(void **state)
+TEST(way_back_has_the_same_density)
 {
     enum { TIMES = 12 };
-    (void)state;
     const tsr_motion away = {.rotation = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
                              .shift = {1000.0, -600.0, 800.0}};
     tsr_err err = {0};
@@ -117,9 +116,8 @@ static void way_back_has_the_same_density(void **state)
 
 /* ---- launches ---- */
 
-static void launches_do_not_matter(void **state)
+TEST(launches_do_not_matter)
 {
-    (void)state;
     walking w;
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
     assert_int_equal(compare_launches(&w), N_LAUNCHED - 1);
@@ -128,9 +126,8 @@ static void launches_do_not_matter(void **state)
 
 /* ---- what chains find ---- */
 
-static void posterior_is_exact(void **state)
+TEST(posterior_is_exact)
 {
-    (void)state;
     for (int cold = 0; cold < 2; cold++) {
         walking w;
         open_walking(&w, "GASFPLGK", NULL, 1, 0.04, 1);
@@ -140,9 +137,8 @@ static void posterior_is_exact(void **state)
 }
 
 /* Linkers that close, and (three residues) that are too short for it. */
-static void linkers_keep_the_posterior(void **state)
+TEST(linkers_keep_the_posterior)
 {
-    (void)state;
     for (int is_short = 0; is_short < 2; is_short++) {
         const tsr_strings middle = {
             1, (char *[]){is_short ? "A:12-14" : "A:11-15"}};
@@ -155,15 +151,4 @@ static void linkers_keep_the_posterior(void **state)
         compare(&w, 0.5, 20000, 600);
         close_walking(&w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(device_agrees_with_double_precision),
-        cmocka_unit_test(way_back_has_the_same_density),
-        cmocka_unit_test(launches_do_not_matter),
-        cmocka_unit_test(posterior_is_exact),
-        cmocka_unit_test(linkers_keep_the_posterior)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "sampler/sampler.h"
 #include "tests/property/importance.h"
 #include "tests/record_trace.h"
+#include "tests/test.h"
 #include "tests/trace_compare.h"
 
 #include <unistd.h>
@@ -16,9 +17,8 @@
 static const tsr_prior_options no_clash = {.clash = TSR_CLASH_NONE,
                                            .softness = 0.5};
 
-static void posterior_is_right(void **state)
+TEST(posterior_is_right)
 {
-    (void)state;
     posterior_sample s;
     posterior_open(&s, "GAFGSLG", NULL, no_clash);
     s.target.n_temp = 4, s.target.t_max = 12.0, s.target.swap_every = 3;
@@ -30,9 +30,8 @@ static void posterior_is_right(void **state)
 
 /* Data of the finer model; places above the ladders hold its posterior, and
  * temperature 1 that of the coarse one as if nothing were above it. */
-static void both_posteriors_are_right(void **state)
+TEST(both_posteriors_are_right)
 {
-    (void)state;
     enum { N = 4, BLOCK = 60 * LENGTH, N_BLOCK = 10, STEPS = 10 };
     posterior_sample coarse, all_atom;
     tsr_err err = {0};
@@ -131,9 +130,8 @@ static void close_pair(pair_of_models *m)
 /* The coarse model becomes another one, as by a lesson in warm-up: from then on
  * log L_c of what is held is by that one. So little another that some places
  * would keep what they hold. */
-static void lesson_reaches_what_is_held(void **state)
+TEST(lesson_reaches_what_is_held)
 {
-    (void)state;
     enum { N = 8 };
     tsr_err err = {0};
     pair_of_models m;
@@ -183,9 +181,8 @@ static void lesson_reaches_what_is_held(void **state)
 }
 
 /* What is kept of an ensemble is what met the data, the mean of its states. */
-static void example_is_of_all_states(void **state)
+TEST(example_is_of_all_states)
 {
-    (void)state;
     pair_of_models m;
     open_pair(&m, 1, 2);
     posterior_run run = posterior_run_new(&m.coarse, 1, 1, 1);
@@ -227,9 +224,8 @@ static double cut_log_lik(const tsr_term *term, const void *fit,
 
 /* A finer model that rules states out: they are offered, also as the first, and
  * not drawn. */
-static void likelihood_of_0_is_refused(void **state)
+TEST(likelihood_of_0_is_refused)
 {
-    (void)state;
     enum { N = 4, N_LOOK = 200 };
     int n_cut = 0;
     pair_of_models m;
@@ -273,9 +269,8 @@ static void likelihood_of_0_is_refused(void **state)
 
 /* Populations are of the coarse model alone: an exchange with a place that is
  * not at its posterior would change their law. */
-static void populations_know_no_finer_model(void **state)
+TEST(populations_know_no_finer_model)
 {
-    (void)state;
     enum { N = 16 };
     tsr_err err = {0};
     pair_of_models m;
@@ -364,9 +359,8 @@ static void sample_into(const split *by, int on_device, int contrast)
 }
 
 /* Three temperatures, two states, annealing in warm-up. */
-static void division_changes_nothing(void **state)
+TEST(division_changes_nothing)
 {
-    (void)state;
     static split by[] = {{.n_thread = 1, .block = N_DRAW},
                          {.n_thread = 3, .block = 7},
                          {.n_thread = 5, .block = 5},
@@ -396,9 +390,8 @@ static void division_changes_nothing(void **state)
 }
 
 /* A chain alone draws what it draws among others. */
-static void chains_are_independent(void **state)
+TEST(chains_are_independent)
 {
-    (void)state;
     posterior_sample s[2];
     posterior_run run[2];
     for (int k = 0; k < 2; k++) {
@@ -432,9 +425,8 @@ static void chains_are_independent(void **state)
 
 /* The likelihood is turned on from 1 / chi2 to 1; after warm-up what is stored
  * is at temperature 1, and the ladder stays as it is. */
-static void temperatures_are_held_after_warm_up(void **state)
+TEST(temperatures_are_held_after_warm_up)
 {
-    (void)state;
     enum { WARM = 400 };
     posterior_sample s;
     double beta[3];
@@ -469,19 +461,4 @@ static void temperatures_are_held_after_warm_up(void **state)
     }
     posterior_run_free(run);
     posterior_close(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(posterior_is_right),
-        cmocka_unit_test(both_posteriors_are_right),
-        cmocka_unit_test(lesson_reaches_what_is_held),
-        cmocka_unit_test(example_is_of_all_states),
-        cmocka_unit_test(likelihood_of_0_is_refused),
-        cmocka_unit_test(populations_know_no_finer_model),
-        cmocka_unit_test(division_changes_nothing),
-        cmocka_unit_test(chains_are_independent),
-        cmocka_unit_test(temperatures_are_held_after_warm_up)};
-    return cmocka_run_group_tests_name("tempering", tests, NULL, NULL);
 }

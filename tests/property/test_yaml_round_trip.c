@@ -1,18 +1,12 @@
 /* What tsr_yaml_write writes, tsr_yaml_read_marked reads back to the same
  * object, whatever the values. */
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "core/text.h"
 #include "files/yaml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {
@@ -282,9 +276,8 @@ static void check_columns(const char *text)
     }
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     char path[] = "/tmp/tessera-yaml-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -318,10 +311,4 @@ static void test_round_trip(void **state)
         tsr_fields_clear(config_fields, &after);
     }
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

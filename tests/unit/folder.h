@@ -28,11 +28,4 @@ static inline int folder_remove(const char *folder)
     return rmdir(folder);
 }
 
-/* `err` is the test's. */
-#define OK(call)                         \
-    do {                                 \
-        if ((call) != TSR_OK)            \
-            fail_msg("%s", err.message); \
-    } while (0)
-
 #endif

@@ -2,17 +2,9 @@
 #ifndef TSR_TESTS_IO_FILES_H
 #define TSR_TESTS_IO_FILES_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/check.h"
+
 #include <unistd.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #define SHARED "../shared/data/"
 
@@ -114,18 +106,5 @@ static inline int io_rounds(int usual)
     const char *more = getenv("TSR_FUZZ");
     return more != NULL ? atoi(more) : usual;
 }
-
-#define assert_near(a, b, tolerance)                                       \
-    do {                                                                   \
-        double got_ = (a), want_ = (b);                                    \
-        if (!(got_ - want_ <= (tolerance) && want_ - got_ <= (tolerance))) \
-            fail_msg("%s is %.10g, not %.10g", #a, got_, want_);           \
-    } while (0)
-
-#define assert_has(text, part)                               \
-    do {                                                     \
-        if (strstr((text), (part)) == NULL)                  \
-            fail_msg("'%s' is not in '%s'", (part), (text)); \
-    } while (0)
 
 #endif

@@ -1,13 +1,7 @@
 /* commands/program: the words of a command line, the struct that they fill,
  * help, messages and exit status. */
 #include "commands/command.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 typedef struct {
     char *output;
@@ -118,9 +112,8 @@ static outcome program(const char *const *words)
 
 /* ---- the words ---- */
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     static const struct {
         const char *word[MAX_WORDS];
         const char *out; /* arguments, options, the words again */
@@ -155,9 +148,8 @@ static void test_words(void **state)
     is_wordy = 0;
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
-    (void)state;
     static const struct {
         const char *word[5];
         const char *message;
@@ -209,9 +201,8 @@ static void test_errors(void **state)
 
 /* ---- the program around them ---- */
 
-static void test_program(void **state)
+TEST(test_program)
 {
-    (void)state;
     static const struct {
         const char *word[4];
         tsr_status status; /* of the command */
@@ -297,9 +288,8 @@ static const char command_help[] =
     "data.saxs\n"
     "or moves.pivot; '--help all' all keys.\n";
 
-static void test_help(void **state)
+TEST(test_help)
 {
-    (void)state;
     static const char *const asks[][MAX_WORDS] = {
         {"show", "--help"}, {"help", "show"}, {"show", "-h", "--bogus"}};
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
@@ -347,9 +337,8 @@ static void test_help(void **state)
     }
 }
 
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
-    (void)state;
     static const char *const argv[] = {"tessera", "show", "a"};
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL) {
@@ -366,14 +355,4 @@ static void test_full_disk(void **state)
     assert_string_equal(text, "tessera: cannot write to standard output: No "
                               "space left on device\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),     cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_program),   cmocka_unit_test(test_help),
-        cmocka_unit_test(test_full_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

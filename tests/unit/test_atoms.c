@@ -1,14 +1,13 @@
 /* io/atoms, scattering/hydrogen, scattering/atom_model: which atoms of a
  * file scatter, with which hydrogens, volumes and surface. */
 #include "io_files.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/points.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
-
-#include <math.h>
 
 static tsr_err err;
 
@@ -39,9 +38,8 @@ static tsr_status new_model(const tsr_atoms *atoms, tsr_solvent_model solvent,
 
 /* ---- what is read ---- */
 
-static void all_kinds_are_read(void **state)
+TEST(all_kinds_are_read)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "GLY", 1, 0, 0, 0, "C");
     line(text, "HETATM", "SE  ", ' ', "MSE", 2, 5, 0, 0, "SE");
@@ -70,9 +68,8 @@ static void all_kinds_are_read(void **state)
     tsr_atoms_free(a);
 }
 
-static void one_alternate_location(void **state)
+TEST(one_alternate_location)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "SER", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CB ", 'B', "SER", 1, 1.5, 0, 0, "C");
@@ -90,9 +87,8 @@ static void one_alternate_location(void **state)
 
 /* The larger part, whatever comes first; ligands that are there in part are
  * told. */
-static void occupancies_choose(void **state)
+TEST(occupancies_choose)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "SER", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CB ", 'A', "SER", 1, 1.5, 0, 0, "C");
@@ -108,9 +104,8 @@ static void occupancies_choose(void **state)
     tsr_atoms_free(a);
 }
 
-static void molecules_may_share_a_chain(void **state)
+TEST(molecules_may_share_a_chain)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", ' ', "GLY", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CA ", ' ', "ALA", 2, 4, 0, 0, "C");
@@ -120,9 +115,8 @@ static void molecules_may_share_a_chain(void **state)
     tsr_atoms_free(a);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     char water[256] = "", centre[512] = "", nan[256] = "";
     tsr_atoms *a = NULL;
     line(water, "HETATM", " O  ", ' ', "HOH", 1, 0, 0, 0, "O");
@@ -155,9 +149,8 @@ static const char cif[] =
     "HETATM 3 N NA . HEM B 2 7 0 0 1 20 A\n"
     "HETATM 4 O O . HOH C 3 9 0 0 1 20 A\n";
 
-static void mmcif_is_read_too(void **state)
+TEST(mmcif_is_read_too)
 {
-    (void)state;
     tsr_atoms *a = read_ok(io_text("small.cif", cif));
     assert_int_equal(a->n_atom, 3);
     assert_int_equal(a->n_water, 1);
@@ -192,9 +185,8 @@ static void damage(const char *text, const char *name)
     free(copy);
 }
 
-static void damaged_files_do_no_harm(void **state)
+TEST(damaged_files_do_no_harm)
 {
-    (void)state;
     char text[4096] = "";
     line(text, "ATOM", " CA ", 'A', "SER", 1, 0, 0, 0, "C");
     line(text, "ATOM", " CB ", 'B', "SER", 1, 1.5, 0, 0, "C");
@@ -251,9 +243,8 @@ static int disagree(const char *path, int *n_atom)
     return n;
 }
 
-static void valence_finds_what_tables_say(void **state)
+TEST(valence_finds_what_tables_say)
 {
-    (void)state;
     int n_atom;
     if (!io_have_shared())
         skip();
@@ -267,9 +258,8 @@ static void valence_finds_what_tables_say(void **state)
 }
 
 /* The same molecule with its hydrogens in the file and without: one model. */
-static void hydrogens_in_the_file_change_nothing(void **state)
+TEST(hydrogens_in_the_file_change_nothing)
 {
-    (void)state;
     const char *path = SHARED "reference_profiles/plumed_rt-saxs/template.pdb";
     tsr_hydrogen_count count;
     tsr_atom_model *one, *other;
@@ -305,9 +295,8 @@ static void hydrogens_in_the_file_change_nothing(void **state)
     free(plain);
 }
 
-static void polar_hydrogens_and_disulfides(void **state)
+TEST(polar_hydrogens_and_disulfides)
 {
-    (void)state;
     char text[4096] = "";
     tsr_hydrogen_count count;
     line(text, "ATOM", " CB ", ' ', "QQ9", 1, 0, 0, 0, "C");
@@ -332,9 +321,8 @@ static void polar_hydrogens_and_disulfides(void **state)
 /* ---- cells ---- */
 
 /* Every point that is near is found, none that is not. */
-static void cells_find_neighbours(void **state)
+TEST(cells_find_neighbours)
 {
-    (void)state;
     enum { N = 400 };
     double xyz[N][3];
     uint32_t seed = 5;
@@ -365,9 +353,8 @@ static void cells_find_neighbours(void **state)
 
 /* A point that is none is refused; all in one place, or as far apart as can be,
  * are found. */
-static void cells_of_odd_points(void **state)
+TEST(cells_of_odd_points)
 {
-    (void)state;
     enum { N = 50 };
     static const double bad[] = {(double)NAN, (double)INFINITY,
                                  -(double)INFINITY, 1e300, -1.7e308};
@@ -410,9 +397,8 @@ static tsr_atoms *two_atoms(void)
     return read_ok(io_text("two.pdb", text));
 }
 
-static void amplitudes(void **state)
+TEST(amplitudes)
 {
-    (void)state;
     tsr_atoms *a = two_atoms();
     tsr_atom_model *m;
     double f[3][2][2]; /* component, type, q = 0 and 0.3 */
@@ -445,9 +431,8 @@ static void amplitudes(void **state)
 }
 
 /* Models of a file: as often as they are there, of the same atoms. */
-static void all_models(void **state)
+TEST(all_models)
 {
-    (void)state;
     static const char one[] =
         "ATOM      1  N   GLY A   1      %6.3f   2.000   3.000\n"
         "ATOM      2  CA  GLY A   1      %6.3f   2.000   3.000\n"
@@ -493,9 +478,8 @@ static void all_models(void **state)
 /* At q = 0 the model displaces the solvent's density times its volume, and a
  * layer of 3 A holds 0.01 e/A^3 over the spheres' areas; two atoms far apart
  * have nothing between them, so that their beads are at their centres. */
-static void layer_of_two_atoms(void **state)
+TEST(layer_of_two_atoms)
 {
-    (void)state;
     tsr_atoms *a = two_atoms();
     tsr_atom_model *m;
     double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
@@ -529,9 +513,8 @@ static void layer_of_two_atoms(void **state)
 }
 
 /* The other side of a wall: the bead is outside, on the widened sphere. */
-static void beads_are_outside(void **state)
+TEST(beads_are_outside)
 {
-    (void)state;
     char text[32768] = "";
     for (int i = 0; i < 7; i++)
         for (int k = 0; k < 7; k++)
@@ -567,9 +550,8 @@ static tsr_status field(const char *x)
     return status;
 }
 
-static void numbers_of_pdb_fields(void **state)
+TEST(numbers_of_pdb_fields)
 {
-    (void)state;
     static const char *const good[] = {"   1.000", "1.000   ", "  -1.000",
                                        "     +.5", "      5.", "12345678",
                                        " 1.5e+01", "   -0   "};
@@ -582,25 +564,4 @@ static void numbers_of_pdb_fields(void **state)
         assert_int_equal(field(bad[i]), TSR_E_DATA);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_pdb_fields),
-        cmocka_unit_test(all_models),
-        cmocka_unit_test(all_kinds_are_read),
-        cmocka_unit_test(one_alternate_location),
-        cmocka_unit_test(occupancies_choose),
-        cmocka_unit_test(molecules_may_share_a_chain),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(mmcif_is_read_too),
-        cmocka_unit_test(damaged_files_do_no_harm),
-        cmocka_unit_test(valence_finds_what_tables_say),
-        cmocka_unit_test(hydrogens_in_the_file_change_nothing),
-        cmocka_unit_test(polar_hydrogens_and_disulfides),
-        cmocka_unit_test(cells_find_neighbours),
-        cmocka_unit_test(cells_of_odd_points),
-        cmocka_unit_test(amplitudes),
-        cmocka_unit_test(layer_of_two_atoms),
-        cmocka_unit_test(beads_are_outside)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

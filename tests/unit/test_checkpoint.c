@@ -1,22 +1,12 @@
 /* Checkpoints: written, read back, damaged in every way, replaced. */
 #include "store/checkpoint.h"
+#include "tests/test.h"
 
 #include "folder.h"
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -110,9 +100,8 @@ static thing write_thing(void)
     return one;
 }
 
-static void test_read_back(void **state)
+TEST(test_read_back)
 {
-    (void)state;
     const thing one = write_thing();
     thing other = {0};
     tsr_checkpoint *checkpoint;
@@ -143,9 +132,8 @@ static void test_read_back(void **state)
 }
 
 /* What the file lacks, or has in another shape, is named. */
-static void test_other_shape(void **state)
+TEST(test_other_shape)
 {
-    (void)state;
     static const struct {
         const char *name;
         tsr_checkpoint_type type;
@@ -210,9 +198,8 @@ static void expect_damaged(const char *what, size_t at)
 }
 
 /* Every byte changed, every length cut, bytes added. */
-static void test_damage(void **state)
+TEST(test_damage)
 {
-    (void)state;
     size_t size;
     tsr_checkpoint *checkpoint;
     tsr_err err;
@@ -269,9 +256,8 @@ static void expect_refused(const char *why)
         fail_msg("'%s' does not say '%s'", err.message, why);
 }
 
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
-    (void)state;
     struct stat info;
     write_file("tessera checkpoint", TSR_CHECKPOINT_FORMAT + 1);
     expect_refused("format 5 of tessera 99.1.0");
@@ -302,9 +288,8 @@ static void expect_newest(int64_t number, const char *message)
     tsr_checkpoint_free(checkpoint);
 }
 
-static void test_newest(void **state)
+TEST(test_newest)
 {
-    (void)state;
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
     tsr_err err;
@@ -342,9 +327,8 @@ static void test_newest(void **state)
     assert_non_null(strstr(err.message, "checkpoint.h5.previous'"));
 }
 
-static void test_unwritable(void **state)
+TEST(test_unwritable)
 {
-    (void)state;
     tsr_checkpoint_writer *writer;
     tsr_err err;
 
@@ -365,9 +349,8 @@ static void test_unwritable(void **state)
 
 /* 512 chains with arrays of their own, and large arrays. The limits are loose
  * for a machine that is shared. */
-static void test_speed(void **state)
+TEST(test_speed)
 {
-    (void)state;
     enum { N_CHAIN = 512, N_LARGE = 4 << 20 };
     struct timespec begin, end;
     tsr_checkpoint_writer *writer;
@@ -399,16 +382,4 @@ static void test_speed(void **state)
     tsr_checkpoint_free(checkpoint);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
-        cmocka_unit_test_setup_teardown(test_other_shape, enter, leave),
-        cmocka_unit_test_setup_teardown(test_damage, enter, leave),
-        cmocka_unit_test_setup_teardown(test_foreign, enter, leave),
-        cmocka_unit_test_setup_teardown(test_newest, enter, leave),
-        cmocka_unit_test_setup_teardown(test_unwritable, enter, leave),
-        cmocka_unit_test_setup_teardown(test_speed, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

@@ -4,6 +4,7 @@
  * angles, so that distances in them stay to the bit and sums must agree to the
  * last unit. */
 #include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "molecule/points.h"
@@ -281,9 +282,8 @@ static void check_case(const clash_case *k, tally *sum)
 }
 
 /* A test of nothing must not pass either. */
-static void random_proposals(void **state)
+TEST(random_proposals)
 {
-    (void)state;
     for (int k = 0; k < N_CASE; k++) {
         tally t = {0};
         check_case(&cases[k], &t);
@@ -304,9 +304,8 @@ static void random_proposals(void **state)
 }
 
 /* One proposal finds more contacts than there is room for. */
-static void a_proposal_beyond_the_lists(void **state)
+TEST(a_proposal_beyond_the_lists)
 {
-    (void)state;
     clash_case k = cases[3];
     k.contact = 12.0, k.softness = 5.0, k.box_ang = 120.0;
     fixture f;
@@ -337,9 +336,8 @@ static void a_proposal_beyond_the_lists(void **state)
 }
 
 /* Three apart in a chain, any in two chains, never in one unit. */
-static void pairs_that_count(void **state)
+TEST(pairs_that_count)
 {
-    (void)state;
     fixture f;
     clash_case k = cases[0];
     k.m = (sample_molecule){.sequence = "AAAAAAA/AAAA/AAA",
@@ -392,9 +390,8 @@ static tsr_motion random_motion(gsl_rng *rng, const double centre[3])
 }
 
 /* The limit is set near the largest distance of each proposal. */
-static void distance_limit(void **state)
+TEST(distance_limit)
 {
-    (void)state;
     tsr_prior_table table;
     tsr_topology *t;
     tsr_conformation *x, *y;
@@ -449,13 +446,4 @@ static void distance_limit(void **state)
     tsr_conformation_free(y);
     tsr_topology_free(t);
     gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_proposals),
-        cmocka_unit_test(a_proposal_beyond_the_lists),
-        cmocka_unit_test(pairs_that_count), cmocka_unit_test(distance_limit)};
-    return cmocka_run_group_tests_name("clash", tests, NULL, NULL);
 }

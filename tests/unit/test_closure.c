@@ -1,19 +1,13 @@
 /* Ring closure: the chain's own conformation and all others are found, as a
  * scan finds them, and the Jacobian is that of finite differences. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/random.h"
 #include "moves/closure.h"
+#include "tests/test.h"
 #include "tests/unit/closure_problem.h"
 
 #include <float.h>
 #include <gsl/gsl_linalg.h>
-#include <stdlib.h>
 
 /* 0: neighbours, ideal; 1: up to three residues apart, bent; 2: any atoms */
 static double make_problem(gsl_rng *rng, int kind, tsr_closure *q, placed *own)
@@ -45,9 +39,8 @@ static double nearest(const placed *to, int n, const placed p[])
     return least;
 }
 
-static void own_is_found(void **state)
+TEST(own_is_found)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(31, 0);
     for (int kind = 0; kind < 4; kind++)
         for (int i = 0; i < 10000; i++) {
@@ -69,9 +62,8 @@ static void assert_same_pair(const double a[3], const double b[3],
     assert_true(fabs(change) < 1e-9 * size);
 }
 
-static void geometry_is_kept(void **state)
+TEST(geometry_is_kept)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(32, 0);
     for (int i = 0; i < 8000; i++) {
         tsr_closure q;
@@ -140,9 +132,8 @@ static int compare_with_scan(const tsr_closure *q, double size)
     return close;
 }
 
-static void same_as_scan(void **state)
+TEST(same_as_scan)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(33, 0);
     int n_close = 0, n_many = 0;
     for (int i = 0; i < 350; i++) {
@@ -170,9 +161,8 @@ static void bend(const tsr_closure *q, const double by[3], double f,
 
 /* Draws the outgoing end away until solutions vanish, two at a time; close to
  * there the two are nearly one. */
-static void nearly_double(void **state)
+TEST(nearly_double)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(34, 0);
     int n_pair = 0, n_close = 0;
     for (int i = 0; i < 150; i++) {
@@ -208,9 +198,8 @@ static void nearly_double(void **state)
     gsl_rng_free(rng);
 }
 
-static void moves_with_the_input(void **state)
+TEST(moves_with_the_input)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(35, 0);
     for (int i = 0; i < 3000; i++) {
         tsr_closure q;
@@ -273,9 +262,8 @@ static double numeric_log_det(double axis[6][2][3], const double point[3])
     return gsl_linalg_LU_lndet(&view.matrix);
 }
 
-static void jacobian(void **state)
+TEST(jacobian)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(36, 0);
     for (int i = 0; i < 500; i++) {
         double axis[6][2][3], point[3], *x = &axis[0][0][0];
@@ -308,9 +296,8 @@ static void assert_sound(const tsr_closure *q)
         }
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(37, 0);
     for (int i = 0; i < 2000; i++) {
         tsr_closure q;
@@ -354,9 +341,8 @@ static void bad_input(void **state)
 }
 
 /* A polynomial that vanishes, and one with known roots. */
-static void roots(void **state)
+TEST(roots)
 {
-    (void)state;
     tsr_root root[TSR_MAX_ROOT];
     double b[TSR_ROOT_DEGREE + 1] = {0};
     assert_int_equal(tsr_root_isolate(b, 1e-15, root), 0);
@@ -375,17 +361,4 @@ static void roots(void **state)
         assert_in_range(n, 0, TSR_ROOT_DEGREE);
     }
     gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(roots),
-                                       cmocka_unit_test(own_is_found),
-                                       cmocka_unit_test(geometry_is_kept),
-                                       cmocka_unit_test(same_as_scan),
-                                       cmocka_unit_test(nearly_double),
-                                       cmocka_unit_test(moves_with_the_input),
-                                       cmocka_unit_test(jacobian),
-                                       cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests_name("closure", tests, NULL, NULL);
 }

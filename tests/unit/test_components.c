@@ -2,21 +2,15 @@
 #include "core/vec3.h"
 #include "scattering/form_factor.h"
 #include "table_text.h"
+#include "tests/test.h"
 #include "train/train.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const double pi = 3.14159265358979323846;
 
-static void neighbours(void **state)
+TEST(neighbours)
 {
-    (void)state;
     tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0};
     double xyz[4][3] = {{0, 0, 0}, {3, 0, 0}, {0, 7, 0}, {0, 0, -9.999}};
     double count[4], e[4];
@@ -39,9 +33,8 @@ static void neighbours(void **state)
 /* Hydration of the ends of a row of three goes outside: the sum stays, the
  * middle pays. A
  * body without neighbours keeps what it has, so does one that is dry. */
-static void exposure_outside(void **state)
+TEST(exposure_outside)
 {
-    (void)state;
     tsr_exposure_model m = {.near_ang = 4.0, .far_ang = 10.0, .carry = 0.4};
     double xyz[5][3] = {
         {-3, 0, 0}, {0, 0, 0}, {3, 0, 0}, {90, 0, 0}, {0, 1, 0}};
@@ -68,9 +61,8 @@ static void exposure_outside(void **state)
 }
 
 /* The fit finds the curve that made the sums. */
-static void exposure_fit(void **state)
+TEST(exposure_fit)
 {
-    (void)state;
     const tsr_exposure_type made = {1.3, 7.5, 2.1};
     double bins[2 * TSR_EXPOSURE_N_BIN] = {0};
     for (int i = 0; i < 300; i++) {
@@ -92,9 +84,8 @@ static void exposure_fit(void **state)
 }
 
 /* G turns the Gaussian of a sphere of radius r into that of radius c1 r. */
-static void scale(void **state)
+TEST(scale)
 {
-    (void)state;
     double r = 1.62, v = 4.0 / 3.0 * pi * r * r * r;
     for (double c1 = 0.9; c1 < 1.11; c1 += 0.05)
         for (double q = 0.0; q < 1.0; q += 0.2) {
@@ -106,9 +97,8 @@ static void scale(void **state)
         }
 }
 
-static void algebra(void **state)
+TEST(algebra)
 {
-    (void)state;
     const double amplitude[3] = {31.0, 24.5, 2.2}; /* one point: a square */
     double partial[TSR_N_COMP_PAIR * 2];
     for (int a = 0; a < 3; a++)
@@ -143,9 +133,8 @@ static tsr_form_factor_table *example(void)
     return t;
 }
 
-static void folding(void **state)
+TEST(folding)
 {
-    (void)state;
     tsr_form_factor_table *t = example();
     tsr_form_factor_table *f;
     assert_int_equal(tsr_form_factor_fold(t, &f, NULL), TSR_OK);
@@ -181,9 +170,8 @@ static void file_name(char name[64])
     snprintf(name, 64, "/tmp/tessera-components-%ld.dat", (long)getpid());
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
-    (void)state;
     char name[64];
     file_name(name);
     tsr_form_factor_table *t = example(), *u;
@@ -224,9 +212,8 @@ static void round_trip(void **state)
     remove(name);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
-    (void)state;
     static const struct {
         const char *after, *old, *new, *message;
     } spoil[] = {{"", "components 2", "components 7", "tessera components 2"},
@@ -265,14 +252,4 @@ static void bad_files(void **state)
     free(text);
     remove(name);
     assert_int_equal(tsr_form_factor_read(name, &t, NULL), TSR_E_NOINPUT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours),   cmocka_unit_test(exposure_outside),
-        cmocka_unit_test(exposure_fit), cmocka_unit_test(scale),
-        cmocka_unit_test(algebra),      cmocka_unit_test(folding),
-        cmocka_unit_test(round_trip),   cmocka_unit_test(bad_files)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,9 @@
 /* Convergence diagnostics where the answer is known. */
 #include "analysis/convergence.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
-
-#include <math.h>
-#include <stdlib.h>
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.10g is not %.10g within %g", value, expected, tolerance);
-}
 
 static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {
@@ -51,9 +36,8 @@ static double *ar1(double phi, double shift, unsigned long seed)
     return value;
 }
 
-static void test_moments(void **state)
+TEST(test_moments)
 {
-    (void)state;
     const double value[10] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 4};
     const tsr_convergence c = of(2, 5, value);
 
@@ -67,9 +51,8 @@ static void test_moments(void **state)
 
 /* Independent draws: ESS is n, with an error of a few per cent (the estimate's
  * own noise); R-hat is 1. */
-static void test_independent(void **state)
+TEST(test_independent)
 {
-    (void)state;
     double *value = ar1(0.0, 0.0, 1);
     const tsr_convergence c = of(CHAINS, DRAWS, value);
 
@@ -88,9 +71,8 @@ static void test_independent(void **state)
 /* AR(1): ESS of the mean is n (1 - phi) / (1 + phi). Rank normalisation leaves
  * a normal chain nearly as it is. The estimate's own error is some 6 per cent
  * here. A negative phi gives more than n. */
-static void test_ar1(void **state)
+TEST(test_ar1)
 {
-    (void)state;
     const double phi[] = {0.9, 0.5, -0.3};
 
     for (int i = 0; i < 3; i++) {
@@ -106,9 +88,8 @@ static void test_ar1(void **state)
 
 /* Two groups of chains apart, and one chain wider than the rest: the first
  * shows in the bulk, the second only in the folded ranks. */
-static void test_apart(void **state)
+TEST(test_apart)
 {
-    (void)state;
     double *value = ar1(0.0, 3.0, 3);
     tsr_convergence c = of(CHAINS, DRAWS, value);
     assert_true(c.rhat > 1.8);
@@ -133,9 +114,8 @@ static void test_apart(void **state)
 
 /* Ranks do not change under a monotone map; R-hat and the ESSs are theirs. The
  * folded part is not, so R-hat is compared where the bulk rules. */
-static void test_monotone_map(void **state)
+TEST(test_monotone_map)
 {
-    (void)state;
     double *value = ar1(0.7, 0.5, 11);
     const tsr_convergence before = of(CHAINS, DRAWS, value);
     for (int i = 0; i < N; i++)
@@ -148,9 +128,8 @@ static void test_monotone_map(void **state)
 }
 
 /* Draws that repeat: a quantile between two equal draws is that draw. */
-static void test_ties(void **state)
+TEST(test_ties)
 {
-    (void)state;
     enum { TIES = 100 };
     double value[TIES];
 
@@ -171,9 +150,8 @@ static void assert_no_diagnostics(tsr_convergence c)
     assert_true(isnan(c.rhat));
 }
 
-static void test_nothing_to_say(void **state)
+TEST(test_nothing_to_say)
 {
-    (void)state;
     double *value = ar1(0.5, 0.0, 2);
 
     /* Too few draws. */
@@ -220,9 +198,8 @@ static void test_nothing_to_say(void **state)
  * not; where one group lies elsewhere, groups do, too. Normal scores of a known
  * mixture are not in closed form, so the expected value is that of
  * untransformed values, which are normal: the scores are nearly they. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     enum { N_GROUP = 8, EACH = 40, MANY = N_GROUP * EACH, SHORT = 20 };
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     double *value = malloc(MANY * SHORT * sizeof *value), sum = 0.0;
@@ -259,19 +236,4 @@ static void test_groups(void **state)
     assert_true(isnan(c.rhat_chains) && c.rhat == of(MANY, SHORT, value).rhat);
     gsl_rng_free(random);
     free(value);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_independent),
-        cmocka_unit_test(test_ar1),
-        cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_monotone_map),
-        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_nothing_to_say),
-        cmocka_unit_test(test_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* One-off Debye sums: the reference against the formula, every way of the
  * device's sum against the reference. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 #include "gpu/debye_sum.h"
 #include "scattering/debye.h"
@@ -50,9 +51,8 @@ static void make(sample *s, int n_comp, int has_weight)
                                .form_factor = s->factor};
 }
 
-static void reference_is_debye(void **state)
+TEST(reference_is_debye)
 {
-    (void)state;
     sample *s = calloc(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
     tsr_err err;
@@ -126,7 +126,7 @@ static void compute(const tsr_device *device, const tsr_debye_spec *spec,
     tsr_debye_sum_free(sum);
 }
 
-static void device_meets_reference(void **state)
+TEST(device_meets_reference)
 {
     tsr_device *device = *state;
     if (device == NULL)
@@ -154,7 +154,7 @@ static void device_meets_reference(void **state)
 
 /* The order of particles and the launches change nothing but rounding, and the
  * launches not even that. */
-static void launches_change_nothing(void **state)
+TEST(launches_change_nothing)
 {
     tsr_device *device = *state;
     if (device == NULL)
@@ -185,7 +185,7 @@ static tsr_status tell(void *context, double done, tsr_err *err)
     return TSR_OK;
 }
 
-static void progress_tells_and_stops(void **state)
+TEST(progress_tells_and_stops)
 {
     tsr_device *device = *state;
     if (device == NULL)
@@ -218,7 +218,7 @@ static void progress_tells_and_stops(void **state)
 }
 
 /* A kernel that computes wrongly is found out. */
-static void self_test_finds_a_wrong_kernel(void **state)
+TEST(self_test_finds_a_wrong_kernel)
 {
     tsr_device *device = *state;
     tsr_debye_sum *sum;
@@ -255,13 +255,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference_is_debye),
-        cmocka_unit_test(device_meets_reference),
-        cmocka_unit_test(launches_change_nothing),
-        cmocka_unit_test(progress_tells_and_stops),
-        cmocka_unit_test(self_test_finds_a_wrong_kernel)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,10 +1,10 @@
 /* Density maps from files: what MRC2014 allows, what real files do, and what is
  * refused. */
 #include "maps/density_map.h"
+#include "tests/test.h"
 
 #include "io_files.h"
 
-#include <math.h>
 #include <unistd.h>
 
 static tsr_pool of_maps;
@@ -87,17 +87,15 @@ static void is_good(const tsr_map *map)
         assert_true(map->value[k] == (float)k);
 }
 
-static void plain(void **state)
+TEST(plain)
 {
-    (void)state;
     const file f = good();
     tsr_map *map = read_map(&f);
     is_good(map);
 }
 
-static void other_byte_order(void **state)
+TEST(other_byte_order)
 {
-    (void)state;
     for (int stamp = 0; stamp < 3; stamp++) { /* right, 0, wrong */
         file f = good();
         for (size_t k = 0; k < f.size; k += 4)
@@ -116,9 +114,8 @@ static void other_byte_order(void **state)
 
 /* The stamp 0, no "MAP ", NaN as statistics, no intervals, garbage in the
  * unused words, an extended header. */
-static void odd_headers(void **state)
+TEST(odd_headers)
 {
-    (void)state;
     file f = good();
     memset(f.byte + 208, 0, 8);
     for (int w = 20; w <= 22; w++)
@@ -137,9 +134,8 @@ static void odd_headers(void **state)
     is_good(map);
 }
 
-static void modes(void **state)
+TEST(modes)
 {
-    (void)state;
     static const uint16_t half[] = {0x0000, 0x3c00, 0xc000, 0x7bff,
                                     0x0001, 0x7c00, 0x7e00};
     static const float is[] = {0.0f, 1.0f, -2.0f, 65504.0f, 0x1p-24f};
@@ -171,9 +167,8 @@ static void modes(void **state)
 }
 
 /* Sections along x, columns along y, rows along z. */
-static void axes_in_any_order(void **state)
+TEST(axes_in_any_order)
 {
-    (void)state;
     file f = good();
     const int axis[3] = {2, 3, 1}, start[3] = {7, -8, 9};
     const int n[3] = {NS, NC, NR}; /* along x, y, z */
@@ -199,9 +194,8 @@ static void axes_in_any_order(void **state)
                             (float)((s * NR + r) * NC + c));
 }
 
-static void two_origins(void **state)
+TEST(two_origins)
 {
-    (void)state;
     file f = good();
     tsr_map *map;
     for (int c = 0; c < 3; c++)
@@ -218,9 +212,8 @@ static void two_origins(void **state)
     assert_near(map->grid.origin[1], 0.0, 1e-5);
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
-    (void)state;
     file f = good();
     put_float(&f, 15, 120.0f);
     refused(&f, "CELLB (words 14 to 16): beta is 120 degrees");
@@ -281,9 +274,8 @@ static void what_is_refused(void **state)
 }
 
 /* A place that is no number is not taken for 0. */
-static void places_that_cannot_be(void **state)
+TEST(places_that_cannot_be)
 {
-    (void)state;
     file f = good();
     tsr_map *map;
     put_float(&f, 51, NAN);
@@ -299,9 +291,8 @@ static void places_that_cannot_be(void **state)
 }
 
 /* Such files can be masks, or grids for other maps. */
-static void what_cannot_be_compared(void **state)
+TEST(what_cannot_be_compared)
 {
-    (void)state;
     static const struct {
         float first, others;
         double resolution;
@@ -335,9 +326,8 @@ static void what_cannot_be_compared(void **state)
     }
 }
 
-static void written_and_read(void **state)
+TEST(written_and_read)
 {
-    (void)state;
     const file f = good();
     tsr_map *map = read_map(&f), *back;
     map->value[7] = NAN;
@@ -357,9 +347,8 @@ static void written_and_read(void **state)
     is_good(back);
 }
 
-static void opendx(void **state)
+TEST(opendx)
 {
-    (void)state;
     static const char head[] = "# a comment\n"
                                "object 1 class gridpositions counts 2 3 2\n"
                                "origin 1 2 -3.5\n"
@@ -421,9 +410,8 @@ static void opendx(void **state)
 }
 
 /* Damaged files: refused or read, never a crash. */
-static void damage(void **state)
+TEST(damage)
 {
-    (void)state;
     const file f = good();
     char out[sizeof f.byte];
     uint32_t seed = 3;
@@ -445,9 +433,8 @@ static void damage(void **state)
     }
 }
 
-static void real_files(void **state)
+TEST(real_files)
 {
-    (void)state;
     if (!io_have_shared())
         skip();
     tsr_map *map;
@@ -465,22 +452,4 @@ static void real_files(void **state)
     assert_near(map->grid.step[0], 1.2156, 1e-6);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),
-        cmocka_unit_test(other_byte_order),
-        cmocka_unit_test(odd_headers),
-        cmocka_unit_test(modes),
-        cmocka_unit_test(axes_in_any_order),
-        cmocka_unit_test(two_origins),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(places_that_cannot_be),
-        cmocka_unit_test(what_cannot_be_compared),
-        cmocka_unit_test(written_and_read),
-        cmocka_unit_test(opendx),
-        cmocka_unit_test(damage),
-        cmocka_unit_test(real_files),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,14 +1,6 @@
 /* Which devices a user means, in a list made up for it. */
 #include "gpu/device.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
+#include "tests/test.h"
 
 enum { N = 5 };
 
@@ -35,9 +27,8 @@ static const tsr_device_info list[N] = {
      .driver = "8",
      .compute_units = 132}};
 
-static void lists_that_are_right(void **state)
+TEST(lists_that_are_right)
 {
-    (void)state;
     static const struct {
         const char *choice;
         int n, chosen[N];
@@ -67,9 +58,8 @@ static void lists_that_are_right(void **state)
     }
 }
 
-static void lists_that_are_wrong(void **state)
+TEST(lists_that_are_wrong)
 {
-    (void)state;
     static const struct {
         const char *choice;
         tsr_status status;
@@ -100,9 +90,8 @@ static void lists_that_are_wrong(void **state)
     }
 }
 
-static void no_gpu_is_said(void **state)
+TEST(no_gpu_is_said)
 {
-    (void)state;
     int chosen[1], n;
     tsr_err err = {0};
     assert_int_equal(
@@ -111,19 +100,9 @@ static void no_gpu_is_said(void **state)
     assert_non_null(strstr(err.message, "'all-gpu'"));
 }
 
-static void alike(void **state)
+TEST(alike)
 {
-    (void)state;
     assert_true(tsr_device_is_alike(&list[2], &list[3]));
     assert_false(tsr_device_is_alike(&list[2], &list[1])); /* name */
     assert_false(tsr_device_is_alike(&list[3], &list[4])); /* driver */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_that_are_right),
-                                       cmocka_unit_test(lists_that_are_wrong),
-                                       cmocka_unit_test(no_gpu_is_said),
-                                       cmocka_unit_test(alike)};
-    return cmocka_run_group_tests_name("device choice", tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
 /* The questions of `tessera diagnose`, on traces whose answers are known. */
 #include "analysis/diagnose.h"
 #include "io_files.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
-
-#include <math.h>
 
 enum { N_CHAIN = 4, N_DRAW = 800, N_Q = 6 };
 enum { RG, D_MAX, LP, TRIPS, CURVE, N_VARIABLE };
@@ -134,9 +133,8 @@ static void expect_no(const tsr_diagnosis *d, const char *names)
     assert_int_equal(d->is_converged, said[0] == '\0');
 }
 
-static void test_good(void **state)
+TEST(test_good)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .phi = 0.3, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     for (int i = 0; i < d->n; i++)
@@ -152,9 +150,8 @@ static void test_good(void **state)
     tsr_diagnosis_free(d);
 }
 
-static void test_shifted_chain(void **state)
+TEST(test_shifted_chain)
 {
-    (void)state;
     const recipe little = {N_CHAIN, N_DRAW, .shift = 0.8, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&little, 6);
     expect_no(d, "rhat ess ");
@@ -172,9 +169,8 @@ static void test_shifted_chain(void **state)
 }
 
 /* The halves differ, and each is sure of itself. */
-static void test_two_modes(void **state)
+TEST(test_two_modes)
 {
-    (void)state;
     const recipe r = {2, N_DRAW, .shift = 3.0, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_NO);
@@ -182,9 +178,8 @@ static void test_two_modes(void **state)
     tsr_diagnosis_free(d);
 }
 
-static void test_resting_chain(void **state)
+TEST(test_resting_chain)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .rest_from = 300, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_NO);
@@ -194,9 +189,8 @@ static void test_resting_chain(void **state)
 }
 
 /* Where nothing was to move, only what did count. */
-static void test_still(void **state)
+TEST(test_still)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .is_still = 1, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "stuck ");
@@ -208,9 +202,8 @@ static void test_still(void **state)
     is_still = 0;
 }
 
-static void test_slow(void **state)
+TEST(test_slow)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .phi = 0.9, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_NO);
@@ -219,9 +212,8 @@ static void test_slow(void **state)
     tsr_diagnosis_free(d);
 }
 
-static void test_curve(void **state)
+TEST(test_curve)
 {
-    (void)state;
     const recipe r = {N_CHAIN, N_DRAW, .curve_off = 1.0, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "profile ");
@@ -230,9 +222,8 @@ static void test_curve(void **state)
     tsr_diagnosis_free(d);
 }
 
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
-    (void)state;
     const recipe none = {N_CHAIN, N_DRAW, .n_trips = -1};
     tsr_diagnosis *d = diagnose(&none, 6);
     expect_no(d, "exchange ");
@@ -247,9 +238,8 @@ static void test_exchange(void **state)
 
 /* Arrangements: halves that hold others count, where there are enough draws to
  * be sure. */
-static void test_arrangements(void **state)
+TEST(test_arrangements)
 {
-    (void)state;
     recipe r = {N_CHAIN, N_DRAW, .n_trips = 40};
     /* the second state's halves differ */
     tsr_arrangement item[3] = {{.state = 1, .half = {1.0, 1.0}},
@@ -292,9 +282,8 @@ static void test_arrangements(void **state)
     the_arrangements = NULL;
 }
 
-static void test_little(void **state)
+TEST(test_little)
 {
-    (void)state;
     const recipe one = {1, N_DRAW, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&one, 6);
     expect_no(d, "chains ");
@@ -315,9 +304,8 @@ static void test_little(void **state)
 
 /* ---- comparisons ---- */
 
-static void test_rest_and_gap(void **state)
+TEST(test_rest_and_gap)
 {
-    (void)state;
     const double value[2][6] = {{1, 1, 2, 2, 2, 3}, {7, 8, 9, 9, 8, 7}};
     assert_int_equal(tsr_longest_rest(6, value[0]), 3);
     assert_int_equal(tsr_longest_rest(6, value[1]), 2);
@@ -329,9 +317,8 @@ static void test_rest_and_gap(void **state)
 }
 
 /* The first half has the smaller numbers; of one chain, the first draws. */
-static void test_halves(void **state)
+TEST(test_halves)
 {
-    (void)state;
     tsr_half_compare half;
     double value[60];
     for (int i = 0; i < 60; i++)
@@ -354,9 +341,8 @@ static void test_halves(void **state)
 }
 
 /* Of equal halves, p is below 0.05 and 0.5 as often as it should. */
-static void test_halves_calibrated(void **state)
+TEST(test_halves_calibrated)
 {
-    (void)state;
     enum { N_TIME = 2000, N = 4 * 100 };
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     double value[N];
@@ -376,24 +362,4 @@ static void test_halves_calibrated(void **state)
     assert_near((double)n_half / N_TIME, 0.5, 0.05);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_good),
-        IN_FOLDER(test_shifted_chain),
-        IN_FOLDER(test_two_modes),
-        IN_FOLDER(test_resting_chain),
-        IN_FOLDER(test_still),
-        IN_FOLDER(test_slow),
-        IN_FOLDER(test_curve),
-        IN_FOLDER(test_exchange),
-        IN_FOLDER(test_arrangements),
-        IN_FOLDER(test_little),
-        cmocka_unit_test(test_rest_and_gap),
-        cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_halves_calibrated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -2,17 +2,9 @@
 #include "analysis/shape.h"
 #include "core/random.h"
 #include "core/vec3.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* helix 0..29, loose 30..39, helix 40..74, then 10 residues that are rigid but
  * too few */
@@ -37,7 +29,7 @@ static int is_near(double a, double b, double tolerance)
     return fabs(a - b) <= tolerance;
 }
 
-static void test_two_domains(void **state)
+TEST(test_two_domains)
 {
     static double start[N_RES][3];
     static float ca[N_DRAW][N_RES][3];
@@ -46,7 +38,6 @@ static void test_two_domains(void **state)
     double middle[2][3] = {{0.0}}, want[N_DRAW];
     tsr_domains *d;
     gsl_rng *rng = tsr_rng_new(2, 0);
-    (void)state;
     for (int r = 0; r < N_RES; r++)
         helix(r, start[r]);
     for (int r = 0; r < N_RES; r++)
@@ -112,13 +103,12 @@ static void test_two_domains(void **state)
 }
 
 /* The second half has moved in one draw of many. */
-static void test_seldom(void **state)
+TEST(test_seldom)
 {
     enum { MANY = 1001, HALF = 30, BOTH = 2 * HALF };
     static float ca[MANY][BOTH][3];
     double start[BOTH][3];
     tsr_domains *d;
-    (void)state;
     for (int r = 0; r < BOTH; r++)
         helix(r, start[r]);
     for (int i = 0; i < MANY; i++)
@@ -131,11 +121,4 @@ static void test_seldom(void **state)
                      TSR_OK);
     assert_int_equal(d->n_domain, 2);
     tsr_domains_free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_domains),
-                                       cmocka_unit_test(test_seldom)};
-    return cmocka_run_group_tests_name("domains", tests, NULL, NULL);
 }

@@ -3,17 +3,8 @@
 #include "files/lock.h"
 #include "folder.h"
 #include "store/trace.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -176,9 +167,8 @@ static long size_of(const char *file)
 
 /* A run that is killed and taken up again many times, always a little before
  * where it was. */
-static void test_resumed(void **state)
+TEST(test_resumed)
 {
-    (void)state;
     enum { WARM_DRAWS = 70, DRAWS = 3000 };
     unsigned random = 99;
     long checkpoint = 0;
@@ -218,9 +208,8 @@ static void test_resumed(void **state)
 
 /* Beside a run the file is left alone; behind it, it is brought up to date, but
  * not through a link. */
-static void test_read(void **state)
+TEST(test_read)
 {
-    (void)state;
     char other[160];
     tsr_lock *lock;
 
@@ -249,9 +238,8 @@ static void test_read(void **state)
 }
 
 /* Whatever byte the log ends at, it holds its complete records. */
-static void test_torn(void **state)
+TEST(test_torn)
 {
-    (void)state;
     create();
     tsr_draw_log *log = begin();
     append(log, TSR_DRAWN_KEPT, 0, 3, 0);
@@ -267,9 +255,8 @@ static void test_torn(void **state)
 }
 
 /* A record that a bit of is wrong ends the log. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     create();
     tsr_draw_log *log = begin();
     append(log, TSR_DRAWN_KEPT, 0, 3, 0);
@@ -294,9 +281,8 @@ static void test_damaged(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     create();
     tsr_draw_log *log = begin();
     append(log, TSR_DRAWN_KEPT, 5, 6, 0);
@@ -323,14 +309,4 @@ static void test_refused(void **state)
     tsr_draw_log_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_resumed, enter, leave),
-        cmocka_unit_test_setup_teardown(test_read, enter, leave),
-        cmocka_unit_test_setup_teardown(test_torn, enter, leave),
-        cmocka_unit_test_setup_teardown(test_damaged, enter, leave),
-        cmocka_unit_test_setup_teardown(test_refused, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

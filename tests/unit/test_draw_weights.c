@@ -1,8 +1,7 @@
 /* Weights of draws: their table, and ensembles in proportion to them. */
 #include "analysis/export.h"
 #include "io_files.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 static const char head[] = "chain,draw,weight,log_weight\n";
 
@@ -14,9 +13,8 @@ static tsr_status read_text(const char *text, tsr_draw_weights *out,
     return tsr_draw_weights_read(io_text("weights.csv", all), out, err);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     tsr_draw_weights w;
     tsr_err err;
     if (read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w, &err) !=
@@ -34,9 +32,8 @@ static void test_table(void **state)
     tsr_draw_weights_clear(&w);
 }
 
-static void test_bad_tables(void **state)
+TEST(test_bad_tables)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } bad[] = {{"0,0,-1\n", "line 2: expected chain"},
@@ -65,9 +62,8 @@ static void test_bad_tables(void **state)
 }
 
 /* Each comes as often as its share of the count, up to less than one. */
-static void test_in_proportion(void **state)
+TEST(test_in_proportion)
 {
-    (void)state;
     enum { N = 200, COUNT = 137 };
     double weight[N], sum = 0.0;
     int pick[COUNT], times[N] = {0};
@@ -86,9 +82,8 @@ static void test_in_proportion(void **state)
     }
 }
 
-static void test_pick_ends(void **state)
+TEST(test_pick_ends)
 {
-    (void)state;
     const double one[4] = {0.0, 3.0, 0.0, 0.0}, none[2] = {0.0, 0.0};
     const double even[4] = {1.0, 1.0, 1.0, 1.0};
     int pick[8];
@@ -102,13 +97,4 @@ static void test_pick_ends(void **state)
     assert_false(tsr_weighted_pick(2, none, 1, pick));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_bad_tables),
-        cmocka_unit_test(test_in_proportion),
-        cmocka_unit_test(test_pick_ends),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

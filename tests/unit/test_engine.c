@@ -1,6 +1,7 @@
 /* The reference engine against closed forms, and what all engines refuse. */
 #include "../engine_support.h"
 #include "gpu/engine_device.h"
+#include "tests/test.h"
 
 enum { N_Q = 40 };
 static const double dq = 0.02;
@@ -42,9 +43,8 @@ static tsr_engine_spec spec_of(int n_body, const int *type, int n_type,
                              .form_factor = form_factor};
 }
 
-static void two_bodies(void **state)
+TEST(two_bodies)
 {
-    (void)state;
     int type[2] = {0, 1};
     double ff[2 * N_Q], xyz[2][3] = {{1, 2, 3}, {1, 6, 6}}, profile[N_Q];
     for (int k = 0; k < N_Q; k++) {
@@ -65,9 +65,8 @@ static void two_bodies(void **state)
 }
 
 /* n equal bodies on a line at spacing a: sum_m 2 (n - m) sinc(q a m) + n. */
-static void line_and_coincident(void **state)
+TEST(line_and_coincident)
 {
-    (void)state;
     enum { N = 50 };
     int type[N] = {0};
     double ff[N_Q], xyz[N][3] = {{0}}, profile[N_Q];
@@ -95,9 +94,8 @@ static void line_and_coincident(void **state)
     stop(&e);
 }
 
-static void update_equals_set(void **state)
+TEST(update_equals_set)
 {
-    (void)state;
     enum { N = 70 };
     int type[N];
     double ff[2 * N_Q], xyz[N][3], before[N_Q], after[N_Q], fresh[N_Q];
@@ -140,9 +138,8 @@ static void update_equals_set(void **state)
 }
 
 /* What rounding explains, and what it does not. */
-static void rounding(void **state)
+TEST(rounding)
 {
-    (void)state;
     int type[3] = {0, 1, 0};
     double ff[2 * N_Q], bound[N_Q], profile[N_Q], right[N_Q], allowed;
     const double unit = 0x1p-24, places = 8.0 * 32.0 * sqrt(2.0 * 129.0);
@@ -177,9 +174,8 @@ static void rounding(void **state)
 
 /* Joined engines answer as each alone, accept and reject together, and after a
  * failure of one all are where they were. */
-static void joined(void **state)
+TEST(joined)
 {
-    (void)state;
     enum { N = 40, ROW = (1 + 3) * N_Q };
     int type[N];
     double ff[4 * N_Q], xyz[N][3], own[2][3 * N_Q], both[2 * ROW], was[ROW];
@@ -240,9 +236,8 @@ static void joined(void **state)
     stop(&alone[1]);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     int type[2] = {0, 3};
     double ff[N_Q] = {1.0};
     tsr_err err;
@@ -262,9 +257,8 @@ static void refusals(void **state)
     assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);
 }
 
-static void largest_distance(void **state)
+TEST(largest_distance)
 {
-    (void)state;
     enum { N = 400 };
     static double xyz[N][3];
     uint64_t random = 7;
@@ -299,9 +293,8 @@ static int count_dirty(const tsr_tile_dirt *dirt, const tsr_tile_shape *shape)
 }
 
 /* Dirty tiles: bodies 0..9 and 30..39 in blocks of 10, 45 bodies. */
-static void dirty_rule(void **state)
+TEST(dirty_rule)
 {
-    (void)state;
     tsr_tile_shape shape = tsr_tile_shape_make(45, 32, 1, 10, 64);
     tsr_pool pool = {0};
     tsr_tile_dirt dirt;
@@ -338,19 +331,4 @@ static void dirty_rule(void **state)
     tsr_tile_dirt_mark(&dirt, &shape, 2, two);
     assert_int_equal(count_dirty(&dirt, &shape), 4);
     tsr_pool_clear(&pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_bodies),
-        cmocka_unit_test(line_and_coincident),
-        cmocka_unit_test(update_equals_set),
-        cmocka_unit_test(joined),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(rounding),
-        cmocka_unit_test(largest_distance),
-        cmocka_unit_test(dirty_rule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,7 @@
 #include "analysis/export.h"
 #include "analysis/shape.h"
 #include "run_frames.h"
-
-#include <math.h>
+#include "tests/test.h"
 
 enum { N_CHAIN = 2, N_FRAME = 6 };
 
@@ -116,9 +115,8 @@ static void clear(fixture *f)
     tsr_frames_free(f->frames);
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
-    (void)state;
     fixture f;
     const tsr_drawn_frame *frame;
     const float *xyz;
@@ -141,9 +139,8 @@ static void test_frames(void **state)
 }
 
 /* A damaged file is left out, and said. */
-static void test_damaged_frames(void **state)
+TEST(test_damaged_frames)
 {
-    (void)state;
     fixture f;
     tsr_err err;
     const tsr_drawn_frame *frame;
@@ -171,9 +168,8 @@ static void test_damaged_frames(void **state)
 }
 
 /* The drawn conformation is the input's, turned: so are all its atoms. */
-static void test_all_atoms(void **state)
+TEST(test_all_atoms)
 {
-    (void)state;
     fixture f;
     tsr_all_atoms *all;
     tsr_err err;
@@ -220,9 +216,8 @@ static void test_all_atoms(void **state)
 }
 
 /* The ring of a proline stays closed where the angle at CA was drawn. */
-static void test_proline(void **state)
+TEST(test_proline)
 {
-    (void)state;
     static const char text[] =
         "ATOM      1  N   PRO A 102       4.691  -0.753   8.894  1.00"
         "  0.00           N\n"
@@ -276,9 +271,8 @@ static void test_proline(void **state)
 
 /* Exported models open again, with the names and the order of the input, and
  * superposed: the draws are one conformation, turned. */
-static void test_models(void **state)
+TEST(test_models)
 {
-    (void)state;
     fixture f;
     tsr_err err;
     tsr_all_atoms *all;
@@ -329,9 +323,8 @@ static void test_models(void **state)
     clear(&f);
 }
 
-static void test_superpose(void **state)
+TEST(test_superpose)
 {
-    (void)state;
     double a[5][3] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}, {0, 0, 3}, {1, 1, 1}};
     double b[5][3];
     tsr_motion to, back;
@@ -363,9 +356,8 @@ static void test_superpose(void **state)
     assert_true(rmsd > 0.1);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     enum { N = 20 };
     static const struct {
         const char *text;
@@ -412,15 +404,4 @@ static void test_choice(void **state)
     }
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_frames),        IN_FOLDER(test_damaged_frames),
-        IN_FOLDER(test_all_atoms),     IN_FOLDER(test_proline),
-        IN_FOLDER(test_models),        cmocka_unit_test(test_superpose),
-        cmocka_unit_test(test_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -1,15 +1,8 @@
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "core/field.h"
 #include "core/text.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
 {
@@ -19,9 +12,8 @@ static uint64_t random_bits(uint64_t *state) /* splitmix64, Steele 2014 */
     return z ^ (z >> 31);
 }
 
-static void test_double_text(void **state)
+TEST(test_double_text)
 {
-    (void)state;
     static const tsr_field field = {
         .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
     static const struct {
@@ -58,9 +50,8 @@ static void test_double_text(void **state)
 }
 
 /* Any finite bits come back, and with a digit less they would not. */
-static void test_double_bits(void **state)
+TEST(test_double_bits)
 {
-    (void)state;
     static const tsr_field field = {
         .name = "x", .type = TSR_FIELD_DOUBLE, .initial = "0"};
     uint64_t stream = 7;
@@ -121,9 +112,8 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
 #define CHECK_ROWS(field, rows, expected) \
     check_rows(field, rows, sizeof rows / sizeof *rows, expected)
 
-static void test_parse_numbers(void **state)
+TEST(test_parse_numbers)
 {
-    (void)state;
     static const tsr_field integer = {.name = "i",
                                       .type = TSR_FIELD_INT,
                                       .initial = "1",
@@ -176,9 +166,8 @@ static void test_parse_numbers(void **state)
     CHECK_ROWS(&open, opens, "number, at least 0");
 }
 
-static void test_parse_others(void **state)
+TEST(test_parse_others)
 {
-    (void)state;
     static const tsr_field bool_field = {
         .name = "b", .type = TSR_FIELD_BOOL, .initial = "no"};
     static const char *const words[] = {"false", "true", "no",
@@ -241,9 +230,8 @@ static void test_parse_others(void **state)
     CHECK_ROWS(&pair, pairs, "ascending pair [low, high] within [0, 10] (1/A)");
 }
 
-static void test_unset(void **state)
+TEST(test_unset)
 {
-    (void)state;
     static const tsr_field pair = {
         .name = "p", .type = TSR_FIELD_PAIR, .max = 10.0};
     static const tsr_field count = {
@@ -266,9 +254,8 @@ static void test_unset(void **state)
     assert_string_equal(shown, "null");
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     config c;
     memset(&c, 0xa5, sizeof c); /* raw memory */
     tsr_err err;
@@ -295,9 +282,8 @@ static void test_defaults(void **state)
     tsr_fields_clear(config_fields, &c); /* twice is fine */
 }
 
-static void test_bad_default(void **state)
+TEST(test_bad_default)
 {
-    (void)state;
     static const tsr_field fields[] = {
         {.name = "s", .type = TSR_FIELD_STRING, .initial = "kept"},
         {.name = "n",
@@ -319,9 +305,8 @@ static void test_bad_default(void **state)
                         "expected integer in [1, 5]");
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-    (void)state;
     static const tsr_field fields[] = {
         {.name = "chains"},       {.name = "warmup"}, {.name = "draws"},
         {.name = "temperatures"}, {.name = "q_unit"}, {.name = NULL}};
@@ -353,9 +338,8 @@ static void test_nearest(void **state)
     }
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -385,9 +369,8 @@ static void test_help(void **state)
 
 /* A key by its whole name or the end of it, of a kind or of a group; without
  * one the table's own rows. The whole name comes before an end. */
-static void test_help_topic(void **state)
+TEST(test_help_topic)
 {
-    (void)state;
     static const struct {
         const char *topic, *begins; /* NULL: there is no such key */
     } rows[] = {{"structure.file", "structure.file  -  PDB or mmCIF\n"},
@@ -431,9 +414,8 @@ static void test_help_topic(void **state)
 }
 
 /* A name, default and unit beyond their columns break the line. */
-static void test_help_long(void **state)
+TEST(test_help_long)
 {
-    (void)state;
     static const tsr_field fields[] = {
         {.name = "a", .type = TSR_FIELD_STRING, .initial = "b", .doc = "c"},
         {.name = "a_name_that_is_much_too_long_for_it",
@@ -455,9 +437,8 @@ static void test_help_long(void **state)
     free(text);
 }
 
-static void test_excerpt(void **state)
+TEST(test_excerpt)
 {
-    (void)state;
     char out[TSR_EXCERPT_SIZE], big[400];
     assert_string_equal(tsr_text_excerpt("a\tb\xff\xc3\xa5\n", out),
                         "a?b?\xc3\xa5?");
@@ -470,9 +451,8 @@ static void test_excerpt(void **state)
 
 /* ---- structs that have kinds ---- */
 
-static void test_kinds_choose(void **state)
+TEST(test_kinds_choose)
 {
-    (void)state;
     kinds k;
     void *element;
     tsr_err err;
@@ -518,9 +498,8 @@ static void test_kinds_choose(void **state)
     assert_null(k.one.ball.name);
 }
 
-static void test_kinds_text(void **state)
+TEST(test_kinds_text)
 {
-    (void)state;
     char *text = NULL, expected[300];
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -547,25 +526,4 @@ static void test_kinds_text(void **state)
                         "mapping with keys among shape, name, radius (shape "
                         "ball); shape, size, lines, name (shape box); shape, "
                         "size, lines, name (shape crate)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_double_text),
-        cmocka_unit_test(test_double_bits),
-        cmocka_unit_test(test_parse_numbers),
-        cmocka_unit_test(test_parse_others),
-        cmocka_unit_test(test_unset),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_bad_default),
-        cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_help_topic),
-        cmocka_unit_test(test_help_long),
-        cmocka_unit_test(test_excerpt),
-        cmocka_unit_test(test_kinds_choose),
-        cmocka_unit_test(test_kinds_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* Figures: ranges, ticks, and what awkward numbers and names become. */
 #include "io_files.h"
 #include "report/report.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
-#include <math.h>
 
 /* What a figure of these numbers becomes; caller frees. */
 static void draw(int is_log, int n, const double *x, const double *y,
@@ -23,9 +23,8 @@ static void draw(int is_log, int n, const double *x, const double *y,
     tsr_figure_clear(&f);
 }
 
-static void test_awkward_numbers(void **state)
+TEST(test_awkward_numbers)
 {
-    (void)state;
     const double nan = (double)NAN, inf = (double)INFINITY;
     const double x[6] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0};
     const double y[][6] = {{1.0, nan, 3.0, inf, -2.0, 4.0},
@@ -48,9 +47,8 @@ static void test_awkward_numbers(void **state)
             }
 }
 
-static void test_range(void **state)
+TEST(test_range)
 {
-    (void)state;
     const double x[3] = {1.0, 2.0, 3.0}, y[3] = {1.0, -5.0, 100.0};
     char *svg;
     tsr_panel panel;
@@ -74,9 +72,8 @@ static void test_range(void **state)
 
 /* Ticks that differ are written differently, and not longer than needed; the
  * ends of the scale are viridis'. */
-static void test_ticks_and_colours(void **state)
+TEST(test_ticks_and_colours)
 {
-    (void)state;
     const double ranges[][3] = {
         {28.97602, 28.97607, 28.97612}, {0.0, 5e6, 1e7}, {-500.0, -250.0, 0.0}};
     static const char *const text[] = {">28.97604<", ">4e+06<", ">-200<"};
@@ -101,9 +98,8 @@ static void test_ticks_and_colours(void **state)
 }
 
 /* Names cannot break out of the text that they stand in. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     const double x[2] = {0.0, 1.0};
     char *svg;
     tsr_panel panel;
@@ -113,9 +109,8 @@ static void test_names(void **state)
     free(svg);
 }
 
-static void test_csv(void **state)
+TEST(test_csv)
 {
-    (void)state;
     const double x[2] = {0.0, 1.0 / 3.0}, y[2] = {(double)NAN, 2e-7};
     const double z[2] = {5.0, 6.0};
     size_t size;
@@ -144,9 +139,8 @@ static void test_csv(void **state)
 /* As many bars as so many independent draws can fill: the rule of Freedman and
  * Diaconis, 2 IQR / n^(1/3) wide, which is 0.7 sd for 56 draws of a normal
  * density. */
-static void test_outline(void **state)
+TEST(test_outline)
 {
-    (void)state;
     enum { N = 5000, FEW = 56 };
     static double value[N], x[TSR_OUTLINE], y[TSR_OUTLINE];
     const struct {
@@ -171,15 +165,4 @@ static void test_outline(void **state)
     assert_int_equal(tsr_report_outline(FEW, FEW, value, x, y), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks_and_colours),
-        cmocka_unit_test(test_awkward_numbers),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_outline),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,16 +1,8 @@
 /* Files that are written whole or not at all: names that somebody else put in
  * the way, and what may be written over. */
 #include "files/file.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -67,26 +59,23 @@ static void assert_link_is_not_followed(void)
     assert_int_not_equal(lstat(beside, &info), 0);
 }
 
-static void test_replace_and_links(void **state)
+TEST(test_replace_and_links)
 {
-    (void)state;
     assert_int_equal(symlink(victim, beside), 0);
     assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
     assert_link_is_not_followed();
 }
 
-static void test_create_and_links(void **state)
+TEST(test_create_and_links)
 {
-    (void)state;
     int is_taken;
     assert_int_equal(symlink(victim, beside), 0);
     assert_int_equal(tsr_file_create(path, "new", 3, &is_taken, NULL), TSR_OK);
     assert_link_is_not_followed();
 }
 
-static void test_writer_and_links(void **state)
+TEST(test_writer_and_links)
 {
-    (void)state;
     tsr_file_writer w;
     assert_int_equal(symlink(victim, beside), 0);
     assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
@@ -95,9 +84,8 @@ static void test_writer_and_links(void **state)
     assert_link_is_not_followed();
 }
 
-static void test_writer_fails(void **state)
+TEST(test_writer_fails)
 {
-    (void)state;
     struct stat info;
     tsr_file_writer w;
     put(path, "old");
@@ -108,9 +96,8 @@ static void test_writer_fails(void **state)
     assert_int_not_equal(stat(beside, &info), 0);
 }
 
-static void test_writer_writes_devices_in_place(void **state)
+TEST(test_writer_writes_devices_in_place)
 {
-    (void)state;
     struct stat info;
     tsr_file_writer w;
     assert_int_equal(tsr_file_begin(&w, "/dev/null", NULL), TSR_OK);
@@ -121,9 +108,8 @@ static void test_writer_writes_devices_in_place(void **state)
 }
 
 /* What had the name of a file that is being written is no reason to fail. */
-static void test_stale_file_beside(void **state)
+TEST(test_stale_file_beside)
 {
-    (void)state;
     put(beside, "left by a process that was killed");
     assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
     assert_link_is_not_followed();
@@ -135,9 +121,8 @@ static tsr_status check_target(const tsr_file_target *target, const char *name,
     return tsr_file_check_target(target, name, "# tessera ", " test:", err);
 }
 
-static void test_target(void **state)
+TEST(test_target)
 {
-    (void)state;
     const char *const input[] = {NULL, victim};
     tsr_err err;
     tsr_file_target target = {.maker = "test", .n_input = 2, .input = input};
@@ -156,16 +141,4 @@ static void test_target(void **state)
     assert_null(strstr(err.message, "--force"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_replace_and_links, enter, leave),
-        cmocka_unit_test_setup_teardown(test_create_and_links, enter, leave),
-        cmocka_unit_test_setup_teardown(test_writer_and_links, enter, leave),
-        cmocka_unit_test_setup_teardown(test_writer_fails, enter, leave),
-        cmocka_unit_test_setup_teardown(test_writer_writes_devices_in_place,
-                                        enter, leave),
-        cmocka_unit_test_setup_teardown(test_stale_file_beside, enter, leave),
-        cmocka_unit_test_setup_teardown(test_target, enter, leave)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

@@ -1,17 +1,12 @@
 #include "scattering/form_factor.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "table_text.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef struct {
     char folder[64], pdb[2][96], table[96];
@@ -92,9 +87,8 @@ static double self_of(const tsr_form_factor_table *t, int i)
 
 /* Electrons less water, from the numbers of atoms. The tables' sum of f(0) is
  * within 0.12 % of Z. */
-static void contrast_at_zero(void **state)
+TEST(contrast_at_zero)
 {
-    (void)state;
     static const double volume[17] = {
         [1] = 5.15, [6] = 16.44, [7] = 2.49, [8] = 9.13, [16] = 19.86};
     static const int z[4] = {6, 7, 8, 16};
@@ -113,7 +107,7 @@ static void contrast_at_zero(void **state)
 }
 
 /* At q = 0 the amplitude is the sum over the body's atoms, in any place. */
-static void amplitude_at_zero(void **state)
+TEST(amplitude_at_zero)
 {
     const files *f = *state;
     static const tsr_body_model model[2] = {TSR_BODIES_ONE, TSR_BODIES_TWO};
@@ -144,7 +138,7 @@ static void amplitude_at_zero(void **state)
 }
 
 /* A body of one atom is that atom; of two, the closed form. */
-static void small_bodies(void **state)
+TEST(small_bodies)
 {
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
@@ -177,7 +171,7 @@ static void small_bodies(void **state)
     tsr_form_factor_free(t);
 }
 
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
     const files *f = *state;
     enum { N = 70 }; /* more than two blocks */
@@ -200,7 +194,7 @@ static void threads_change_nothing(void **state)
         tsr_form_factor_free(t[i]);
 }
 
-static void incomplete_residues(void **state)
+TEST(incomplete_residues)
 {
     const files *f = *state;
     tsr_form_factor_table *t = tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1);
@@ -229,7 +223,7 @@ static void incomplete_residues(void **state)
 }
 
 /* Pair sums through bins against every pair with its own sine. */
-static void targets(void **state)
+TEST(targets)
 {
     const files *f = *state;
     tsr_structure *s;
@@ -314,7 +308,7 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     return sum;
 }
 
-static void refinement(void **state)
+TEST(refinement)
 {
     const files *f = *state;
     const char *path[2] = {f->pdb[0], f->pdb[1]};
@@ -348,7 +342,7 @@ static void refinement(void **state)
     tsr_form_factor_free(start);
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 2, TSR_BODIES_TWO), *u = NULL;
@@ -376,7 +370,7 @@ static void round_trip(void **state)
     tsr_form_factor_free(t);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
     const files *f = *state;
     static const struct {
@@ -432,9 +426,8 @@ static void bad_files(void **state)
 }
 
 /* F = 8 exp(-2 q^2) and P - F^2 = 5 q^4, interpolated to a finer grid. */
-static void at_grid(void **state)
+TEST(at_grid)
 {
-    (void)state;
     tsr_form_factor_table *t =
         tsr_form_factor_new(TSR_BODIES_ONE, 1, 101, 0.01);
     for (int i = 0; i < t->n_type * 101; i++) {
@@ -472,17 +465,4 @@ static void at_grid(void **state)
     tsr_form_factor_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(contrast_at_zero),
-                                       cmocka_unit_test(amplitude_at_zero),
-                                       cmocka_unit_test(small_bodies),
-                                       cmocka_unit_test(threads_change_nothing),
-                                       cmocka_unit_test(incomplete_residues),
-                                       cmocka_unit_test(targets),
-                                       cmocka_unit_test(refinement),
-                                       cmocka_unit_test(round_trip),
-                                       cmocka_unit_test(bad_files),
-                                       cmocka_unit_test(at_grid)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

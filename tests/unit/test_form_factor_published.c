@@ -1,17 +1,9 @@
 /* Published tables that are not as they should be, names in headings, and how
  * errors are summarised. */
+#include "tests/test.h"
 #include "train/train.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef struct {
     char folder[64], table[96], q[96];
@@ -67,7 +59,7 @@ static void refused(const files *f, tsr_status status, const char *message)
         fail_msg("'%s' lacks '%s'", err.message, message);
 }
 
-static void lists(void **state)
+TEST(lists)
 {
     const files *f = *state;
     tsr_form_factor_table *table;
@@ -101,9 +93,8 @@ static void lists(void **state)
     refused(f, TSR_E_DATA, "model.dat:3: a row of 1");
 }
 
-static void names(void **state)
+TEST(names)
 {
-    (void)state;
     const char *path[] = {"x/1abc.pdb.gz", "2xyz.cif", "bm5_1ab.ent"};
     char *text = tsr_structure_names("structures", 3, path);
     assert_string_equal(text, "structures: 3\n  1abc 2xyz bm5_1ab");
@@ -119,9 +110,8 @@ static void names(void **state)
     assert_false(tsr_structure_listed(NULL, "structures", "1abc.pdb"));
 }
 
-static void split(void **state)
+TEST(split)
 {
-    (void)state;
     char name[14][2];
     char *path[14];
     const char *train[14], *test[14];
@@ -143,9 +133,8 @@ static void split(void **state)
 }
 
 /* Scale below 0.1, bands, medians. */
-static void summary(void **state)
+TEST(summary)
 {
-    (void)state;
     double atoms[TSR_ERROR_N_Q], model[TSR_ERROR_N_Q];
     double error[2][TSR_ERROR_N_Q + 3];
     for (int k = 0; k < TSR_ERROR_N_Q; k++) {
@@ -172,10 +161,4 @@ static void summary(void **state)
     assert_true(fabs(error[0][9] - (1.2 - 1.0)) < 1e-12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists), cmocka_unit_test(names),
-        cmocka_unit_test(split), cmocka_unit_test(summary)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,7 +1,6 @@
 /* What may move, and what is refused. */
 #include "tests/freedom_sample.h"
-
-#include <stdio.h>
+#include "tests/test.h"
 
 typedef struct {
     tsr_prior_table table;
@@ -139,9 +138,8 @@ static const struct {
     {{.sequence = "AKGS/K"}, "ffff/x", "----/0", "10"},
 };
 
-static void what_may_move(void **state)
+TEST(what_may_move)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         fixture f;
         char text[64];
@@ -165,9 +163,8 @@ static void what_may_move(void **state)
     }
 }
 
-static void nothing_may(void **state)
+TEST(nothing_may)
 {
-    (void)state;
     tsr_prior_table table;
     sample_prior_table(&table);
     tsr_topology *t;
@@ -184,9 +181,8 @@ static void nothing_may(void **state)
     tsr_topology_free(t);
 }
 
-static void complexes_are_told_of(void **state)
+TEST(complexes_are_told_of)
 {
-    (void)state;
     static const struct {
         sample_molecule m;
         const char *has, *lacks;
@@ -244,9 +240,8 @@ static const struct {
     {{.sequence = "AAAAAA", .break_before = 4},
      "1s< 2i< 2s< 3i< 4s> 5i> 5s> 6i>"}};
 
-static void turning_sides(void **state)
+TEST(turning_sides)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
         fixture f;
         char is[256] = "";
@@ -266,9 +261,8 @@ static void turning_sides(void **state)
 }
 
 /* It may still bend: its residues are flexible, their side chains free. */
-static void loop_between_fixed_parts(void **state)
+TEST(loop_between_fixed_parts)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, &turns[5].m);
     expect_flags(f.t, "loop", "xxxfffxx", freedom_of);
@@ -277,9 +271,8 @@ static void loop_between_fixed_parts(void **state)
     close_fixture(&f);
 }
 
-static void rama_classes(void **state)
+TEST(rama_classes)
 {
-    (void)state;
     static const struct {
         sample_molecule m;
         const char *classes, *torsions;
@@ -300,9 +293,8 @@ static void rama_classes(void **state)
 }
 
 /* Each message names place, chain, residue and remedy. */
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const struct {
         sample_molecule m;
         const char *message;
@@ -375,9 +367,8 @@ static void refused(void **state)
 }
 
 /* A D residue where nothing moves, and GLY, which has none, do not matter. */
-static void d_residues_that_stay(void **state)
+TEST(d_residues_that_stay)
 {
-    (void)state;
     static const sample_molecule cases[] = {
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {"A:1-4 A:6-8"}},
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {NULL, "A:5"}},
@@ -392,9 +383,8 @@ static void d_residues_that_stay(void **state)
 
 /* Where the place in space matters, a chain alone moves as a whole, rigid all
  * over or not, unless a part of it is fixed; its own size stays bounded. */
-static void place_matters(void **state)
+TEST(place_matters)
 {
-    (void)state;
     char *all[] = {"A"}, *some[] = {"A:3-5"}, *end[] = {"A:1-2"};
     const tsr_strings rigid = {1, all}, flexible = {1, some}, fixed = {1, end};
     const struct {
@@ -418,19 +408,4 @@ static void place_matters(void **state)
         tsr_conformation_free(c);
         tsr_topology_free(t);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_may_move),
-        cmocka_unit_test(nothing_may),
-        cmocka_unit_test(complexes_are_told_of),
-        cmocka_unit_test(turning_sides),
-        cmocka_unit_test(loop_between_fixed_parts),
-        cmocka_unit_test(rama_classes),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(d_residues_that_stay),
-        cmocka_unit_test(place_matters)};
-    return cmocka_run_group_tests_name("freedom", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What is no amino acid: its bodies, its form factors, and on whom it rides. */
 #include "tests/model_sample.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "core/random.h"
@@ -8,10 +9,6 @@
 #include "scattering/atom_model.h"
 #include "tests/unit/chain_pdb.h"
 #include "tests/unit/folder.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { N_RESIDUE = 24, N_Q = 61 };
 #define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
@@ -201,9 +198,8 @@ static double sinc(double x)
 
 /* ---- bodies ---- */
 
-static void no_guests(void **state)
+TEST(no_guests)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 0, NULL);
     assert_null(f.t->guests);
@@ -212,9 +208,8 @@ static void no_guests(void **state)
     close_fixture(&f);
 }
 
-static void cut_into_bodies(void **state)
+TEST(cut_into_bodies)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
@@ -236,9 +231,8 @@ static void cut_into_bodies(void **state)
 
 /* The cluster, which is one body and has no hydrogens, against a sum over its
  * atoms that shares no code with it. */
-static void intensity_of_atoms(void **state)
+TEST(intensity_of_atoms)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3);
@@ -274,9 +268,8 @@ static void intensity_of_atoms(void **state)
 }
 
 /* All electrons, those of implicit hydrogens too, and all displaced volume. */
-static void electrons_at_zero(void **state)
+TEST(electrons_at_zero)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3), *one = factors(&f, 1);
@@ -316,9 +309,8 @@ static void electrons_at_zero(void **state)
 
 /* A rod in several bodies scatters as its atoms do, nearly: bodies have no
  * direction. */
-static void rod_of_bodies(void **state)
+TEST(rod_of_bodies)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3);
@@ -347,9 +339,8 @@ static void rod_of_bodies(void **state)
     close_fixture(&f);
 }
 
-static void turned(void **state)
+TEST(turned)
 {
-    (void)state;
     fixture f, g;
     open_fixture(&f, 0, 1, NULL);
     open_fixture(&g, 1, 1, NULL);
@@ -375,9 +366,8 @@ static void turned(void **state)
 
 /* ---- hosts ---- */
 
-static void ride_where_they_touch(void **state)
+TEST(ride_where_they_touch)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
@@ -391,9 +381,8 @@ static void ride_where_they_touch(void **state)
     close_fixture(&f);
 }
 
-static void ride_where_told(void **state)
+TEST(ride_where_told)
 {
-    (void)state;
     fixture f;
     char *item[] = {"D:2 = A:3"};
     tsr_strings bound = {.n = 1, .item = item};
@@ -422,9 +411,8 @@ static void ride_where_told(void **state)
 }
 
 /* Residue 8, called phosphoserine: what serine lacks is a body on it. */
-static void extra_atoms(void **state)
+TEST(extra_atoms)
 {
-    (void)state;
     fixture f;
     char line[128], path[128];
     open_fixture(&f, 0, 0, NULL);
@@ -467,9 +455,8 @@ static void extra_atoms(void **state)
 
 /* Distances to the host's domain stay, those to the other do not; what moved
  * with the chain is where its frame says. */
-static void move_with_the_host(void **state)
+TEST(move_with_the_host)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, 0, 1, NULL);
     const tsr_guests *g = f.t->guests;
@@ -511,9 +498,8 @@ static void move_with_the_host(void **state)
 }
 
 /* Nucleotides told to ride on the other domain are in this one's way. */
-static void clash_with_others(void **state)
+TEST(clash_with_others)
 {
-    (void)state;
     fixture f;
     char *item[] = {"D = A:3"};
     const tsr_strings bound = {.n = 1, .item = item};
@@ -539,9 +525,8 @@ static void clash_with_others(void **state)
 
 /* ---- files ---- */
 
-static void model_file(void **state)
+TEST(model_file)
 {
-    (void)state;
     fixture f;
     char path[128];
     tsr_model_atoms *m = NULL;
@@ -582,19 +567,4 @@ static int remove_folder(void **state)
     return folder_remove(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_guests),
-                                       cmocka_unit_test(cut_into_bodies),
-                                       cmocka_unit_test(intensity_of_atoms),
-                                       cmocka_unit_test(electrons_at_zero),
-                                       cmocka_unit_test(rod_of_bodies),
-                                       cmocka_unit_test(turned),
-                                       cmocka_unit_test(ride_where_they_touch),
-                                       cmocka_unit_test(ride_where_told),
-                                       cmocka_unit_test(extra_atoms),
-                                       cmocka_unit_test(move_with_the_host),
-                                       cmocka_unit_test(clash_with_others),
-                                       cmocka_unit_test(model_file)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {make_folder, remove_folder};

@@ -2,20 +2,10 @@
  * power 1 / T narrows it, so that every temperature can be drawn from exactly
  * and every exchange has a probability in closed form. */
 #include "sampler/ladder.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Prior normal(0, 1), log likelihood -A / 2 (x - CENTRE)^2: at 1 / T = beta
  * normal with precision 1 + beta A and mean beta A CENTRE / (1 + beta A). */
@@ -88,9 +78,8 @@ static double ks(double *x, int n, double beta)
 
 /* What one round does to exact draws leaves exact draws: the swap rule alone,
  * without any dynamics that could hide an error. */
-static void exchange_keeps_every_marginal(void **state)
+TEST(exchange_keeps_every_marginal)
 {
-    (void)state;
     enum { N = 20000, MOST = 6 };
     double *kept[MOST];
     for (int k = 0; k < MOST; k++)
@@ -124,9 +113,8 @@ static void exchange_keeps_every_marginal(void **state)
 
 /* The same in time: short random walks between exchanges, temperatures that
  * learned and were then held. */
-static void chains_with_exchange_keep_every_marginal(void **state)
+TEST(chains_with_exchange_keep_every_marginal)
 {
-    (void)state;
     enum { N_TEMP = 4, WARM = 2000, N = 120000, THIN = 30 };
     double x[N_TEMP] = {0}, *kept[N_TEMP];
     gsl_rng *rng = tsr_rng_new(12, 0);
@@ -159,9 +147,8 @@ static void chains_with_exchange_keep_every_marginal(void **state)
 
 /* min(1, exp((1/T_a - 1/T_b) (L_b - L_a))): what is reported, to rounding, and
  * how often it happens. Even pairs, then odd ones. */
-static void probability_is_exact(void **state)
+TEST(probability_is_exact)
 {
-    (void)state;
     enum { N_TEMP = 5, N = 40000 };
     const double log_lik[N_TEMP] = {-3.0, -3.4, -2.9, -6.0, -5.5};
     tsr_ladder *l = tsr_ladder_new(N_TEMP, 16.0, 5, 0);
@@ -201,9 +188,8 @@ static void probability_is_exact(void **state)
 
 /* Learning evens what a geometric ladder leaves uneven; the ends stay to the
  * bit, and so does all once it is over. */
-static void learning_evens_rates(void **state)
+TEST(learning_evens_rates)
 {
-    (void)state;
     enum { N_TEMP = 6, WARM = 20000, N = 20000 };
     const double t_max = 300.0 / 7.0;
     gsl_rng *rng = tsr_rng_new(13, 0);
@@ -244,9 +230,8 @@ static void learning_evens_rates(void **state)
 
 /* All exchanges happen: each replica goes up one pair a round and down again,
  * so the round trips are known. Counted again from the places. */
-static void round_trips_are_counted(void **state)
+TEST(round_trips_are_counted)
 {
-    (void)state;
     const double even[TSR_MAX_TEMPERATURES] = {0};
     for (int n = 2; n <= 7; n++) {
         tsr_ladder *l = tsr_ladder_new(n, 9.0, 7, n);
@@ -282,9 +267,8 @@ static void must_not(void *context, int colder, int hotter)
     fail_msg("replicas %d and %d are exchanged", colder, hotter);
 }
 
-static void one_temperature_does_nothing(void **state)
+TEST(one_temperature_does_nothing)
 {
-    (void)state;
     const double log_lik = -1.0;
     tsr_ladder *l = tsr_ladder_new(1, 50.0, 8, 0);
     for (int i = 0; i < 20; i++)
@@ -298,9 +282,8 @@ static void one_temperature_does_nothing(void **state)
 }
 
 /* The same seed and number, the same exchanges; another of either, others. */
-static void stream_is_the_ladders_own(void **state)
+TEST(stream_is_the_ladders_own)
 {
-    (void)state;
     enum { N_TEMP = 4, N = 200, N_LADDER = 4 };
     const uint64_t seed[N_LADDER] = {21, 21, 21, 22};
     const int number[N_LADDER] = {3, 3, 4, 3};
@@ -322,17 +305,4 @@ static void stream_is_the_ladders_own(void **state)
     assert_memory_equal(trail[0], trail[1], sizeof trail[0]);
     assert_memory_not_equal(trail[0], trail[2], sizeof trail[0]);
     assert_memory_not_equal(trail[0], trail[3], sizeof trail[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchange_keeps_every_marginal),
-        cmocka_unit_test(chains_with_exchange_keep_every_marginal),
-        cmocka_unit_test(probability_is_exact),
-        cmocka_unit_test(learning_evens_rates),
-        cmocka_unit_test(round_trips_are_counted),
-        cmocka_unit_test(one_temperature_does_nothing),
-        cmocka_unit_test(stream_is_the_ladders_own)};
-    return cmocka_run_group_tests_name("ladder", tests, NULL, NULL);
 }

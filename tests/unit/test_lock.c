@@ -1,18 +1,9 @@
 /* The lock on a run's directory, between processes and within one. */
 #include "files/lock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,9 +26,8 @@ static int leave(void **state)
     return rmdir(folder);
 }
 
-static void test_two(void **state)
+TEST(test_two)
 {
-    (void)state;
     tsr_lock *lock, *second;
     tsr_lock_holder holder;
     char pid[32];
@@ -74,9 +64,8 @@ static void test_two(void **state)
 }
 
 /* A process that holds the lock and waits; killed, the lock is free. */
-static void test_killed(void **state)
+TEST(test_killed)
 {
-    (void)state;
     tsr_lock *lock;
     tsr_lock_holder holder;
     tsr_err err;
@@ -108,9 +97,8 @@ static void test_killed(void **state)
     close(ready[1]);
 }
 
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
-    (void)state;
     tsr_lock *lock;
     tsr_lock_holder holder;
     tsr_err err;
@@ -137,12 +125,4 @@ static void test_odd_files(void **state)
     tsr_lock_free(lock);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_two, enter, leave),
-        cmocka_unit_test_setup_teardown(test_killed, enter, leave),
-        cmocka_unit_test_setup_teardown(test_odd_files, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

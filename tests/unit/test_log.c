@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700 /* posix_openpt */
 
 #include "io_files.h"
+#include "tests/test.h"
 
 #include "core/log.h"
 
@@ -18,9 +19,8 @@ static char *logged(FILE *stream)
     return text;
 }
 
-static void levels(void **state)
+TEST(levels)
 {
-    (void)state;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_WARNING);
     tsr_log_write(log, TSR_LOG_ERROR, "e%d", 1);
@@ -39,9 +39,8 @@ static void levels(void **state)
 }
 
 /* Brief: remarks are for the file, warnings and progress for both. */
-static void brief(void **state)
+TEST(brief)
 {
-    (void)state;
     for (int level = TSR_LOG_INFO; level <= TSR_LOG_DEBUG; level++) {
         FILE *stream = tmpfile();
         tsr_log *log = tsr_log_new(stream, (tsr_log_level)level);
@@ -66,9 +65,8 @@ static void brief(void **state)
     tsr_log_set_brief(NULL, 1);
 }
 
-static void plain_progress(void **state)
+TEST(plain_progress)
 {
-    (void)state;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     assert_int_equal(tsr_log_is_terminal(log), 0);
@@ -81,9 +79,8 @@ static void plain_progress(void **state)
     fclose(stream);
 }
 
-static void terminal_progress(void **state)
+TEST(terminal_progress)
 {
-    (void)state;
     int master = posix_openpt(O_RDWR | O_NOCTTY);
     if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
         print_message("skipped: no pseudo-terminal here\n");
@@ -126,9 +123,8 @@ static void terminal_progress(void **state)
     close(master);
 }
 
-static void file_has_time_and_level(void **state)
+TEST(file_has_time_and_level)
 {
-    (void)state;
     tsr_err err;
     const char *path = io_text("run.log", "before\n");
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
@@ -161,9 +157,8 @@ static void file_has_time_and_level(void **state)
     free(text);
 }
 
-static void held_lines_come_first(void **state)
+TEST(held_lines_come_first)
 {
-    (void)state;
     tsr_err err;
     const char *path = io_path("held.log");
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
@@ -192,9 +187,8 @@ static void held_lines_come_first(void **state)
     tsr_log_hold(NULL);
 }
 
-static void closed_log_opens_another(void **state)
+TEST(closed_log_opens_another)
 {
-    (void)state;
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
     assert_int_equal(tsr_log_open(log, io_path("one.log"), NULL), TSR_OK);
     tsr_info(log, "of one");
@@ -231,9 +225,8 @@ static void *chatter(void *log)
     return NULL;
 }
 
-static void threads_do_not_mix_lines(void **state)
+TEST(threads_do_not_mix_lines)
 {
-    (void)state;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     assert_int_equal(tsr_log_open(log, io_path("threads.log"), NULL), TSR_OK);
@@ -262,17 +255,4 @@ static void threads_do_not_mix_lines(void **state)
     fclose(stream);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels),
-        cmocka_unit_test(brief),
-        cmocka_unit_test(plain_progress),
-        cmocka_unit_test(terminal_progress),
-        cmocka_unit_test(file_has_time_and_level),
-        cmocka_unit_test(held_lines_come_first),
-        cmocka_unit_test(closed_log_opens_another),
-        cmocka_unit_test(threads_do_not_mix_lines),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -3,12 +3,10 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
+#include "tests/test.h"
 #include "tests/unit/io_files.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static tsr_pool of_maps;
 
@@ -71,12 +69,11 @@ static double mean_beyond(const tsr_fsc *fsc, double from)
     return sum / n;
 }
 
-static void signal_and_noise(void **state)
+TEST(signal_and_noise)
 {
     tsr_map *half[2] = {new_map(), new_map()};
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    (void)state;
     /* signal of variance 1 and noise of 0.25 up to 0.1 / Angstrom, there the
        FSC is 1 / 1.25; beyond it noise alone */
     for (uint64_t k = 0; k < 2; k++) {
@@ -108,14 +105,13 @@ static void signal_and_noise(void **state)
 
 /* Both maps have one strong signal at low frequencies, none beyond 1/20
  * Angstrom. A tight mask with a sharp edge carries it far beyond. */
-static void mask_makes_correlation(void **state)
+TEST(mask_makes_correlation)
 {
     tsr_map *half[2] = {new_map(), new_map()};
     float *mask = calloc(n_voxel(half[0]), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
     const double middle[1][3] = {{34.0, 42.0, 39.0}};
-    (void)state;
     assert_non_null(mask);
     tsr_mask_around(&half[0]->grid, 1, middle, 14.0, 0.0, mask);
     for (uint64_t k = 0; k < 2; k++) {
@@ -136,14 +132,13 @@ static void mask_makes_correlation(void **state)
 
 /* A map with itself: phases at random are others in each of the two, and a mask
  * of ones changes nothing else. */
-static void phases_are_random(void **state)
+TEST(phases_are_random)
 {
     tsr_map *map = new_map();
     float *mask = malloc(n_voxel(map) * sizeof *mask);
     tsr_map *other = new_map();
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    (void)state;
     assert_non_null(mask);
     for (size_t k = 0; k < n_voxel(map); k++)
         mask[k] = 1.0f;
@@ -162,14 +157,13 @@ static void phases_are_random(void **state)
     free(mask);
 }
 
-static void other_grids_are_refused(void **state)
+TEST(other_grids_are_refused)
 {
     tsr_map *map = new_map(), *other = new_map();
     float *mask = calloc(n_voxel(map), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
     tsr_err err = {.message = ""};
-    (void)state;
     assert_int_equal(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err),
                      TSR_E_DATA);
     assert_non_null(strstr(err.message, "leaves no voxel"));
@@ -204,13 +198,12 @@ static double edge_of(double distance, double radius, double edge)
     return x <= 0.0 ? 1.0 : x >= 1.0 ? 0.0 : 0.5 + 0.5 * cos(pi * x);
 }
 
-static void around_places(void **state)
+TEST(around_places)
 {
     const double xyz[3][3] = {
         {20.0, 30.0, 40.0}, {27.0, 31.0, 44.0}, {-15.0, 3.0, 0.0}};
     tsr_map *map = new_map();
     float *value = malloc(n_voxel(map) * sizeof *value);
-    (void)state;
     tsr_mask_around(&map->grid, 3, xyz, 9.0, 5.0, value);
     for (size_t k = 0; k < n_voxel(map); k++)
         assert_true(fabs((double)value[k] -
@@ -220,7 +213,7 @@ static void around_places(void **state)
 }
 
 /* As around all voxels that are dense, of which inner ones are passed over. */
-static void around_what_is_dense(void **state)
+TEST(around_what_is_dense)
 {
     tsr_map *map = new_map();
     double(*xyz)[3] = calloc(n_voxel(map), sizeof *xyz);
@@ -228,7 +221,6 @@ static void around_what_is_dense(void **state)
     float *want = malloc(n_voxel(map) * sizeof *want);
     tsr_err err = {.message = ""};
     int n = 0;
-    (void)state;
     for (int z = 10; z < 20; z++)
         for (int y = 0; y < 6; y++)
             for (int x = 30; x < SIDE; x++) {
@@ -249,12 +241,11 @@ static void around_what_is_dense(void **state)
     free(want);
 }
 
-static void what_users_write(void **state)
+TEST(what_users_write)
 {
     tsr_mask kind;
     double x;
     tsr_err err = {.message = ""};
-    (void)state;
     assert_int_equal(tsr_mask_parse("model", &kind, &x, &err), TSR_OK);
     assert_int_equal(kind, TSR_MASK_MODEL);
     assert_int_equal(tsr_mask_parse("model.mrc", &kind, &x, &err), TSR_OK);
@@ -264,18 +255,4 @@ static void what_users_write(void **state)
     assert_true(fabs(x - 0.02) < 1e-15);
     assert_int_equal(tsr_mask_parse("threshold:high", &kind, &x, &err),
                      TSR_E_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signal_and_noise),
-        cmocka_unit_test(mask_makes_correlation),
-        cmocka_unit_test(phases_are_random),
-        cmocka_unit_test(other_grids_are_refused),
-        cmocka_unit_test(around_places),
-        cmocka_unit_test(around_what_is_dense),
-        cmocka_unit_test(what_users_write),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
 #include "files/yaml.h"
 #include "maps/density.h"
 #include "maps/map_view.h"
+#include "tests/test.h"
 #include "tests/unit/io_files.h"
-
-#include <math.h>
 
 static tsr_pool of_maps;
 
@@ -106,7 +105,7 @@ static void view(fixture *f, const char *entry, int n, int *draw,
 }
 
 /* One draw in its place: all is 1 but of the start, which was away. */
-static void a_draw_in_place(void **state)
+TEST(a_draw_in_place)
 {
     fixture *f = *state;
     int draw[1] = {0};
@@ -127,7 +126,7 @@ static void a_draw_in_place(void **state)
 }
 
 /* States count by their weights; two draws have a median and an interval. */
-static void states_and_draws(void **state)
+TEST(states_and_draws)
 {
     fixture *f = *state;
     int draw[4] = {0, 0, 1, 1}, other[2] = {0, 1};
@@ -148,7 +147,7 @@ static void states_and_draws(void **state)
 
 /* Pixels are the map's voxels, and as many are above the level as the molecule
  * takes up. */
-static void slices(void **state)
+TEST(slices)
 {
     fixture *f = *state;
     int draw[1] = {0};
@@ -188,7 +187,7 @@ static void slices(void **state)
     tsr_map_view_clear(&v);
 }
 
-static void half_maps(void **state)
+TEST(half_maps)
 {
     fixture *f = *state;
     int draw[1] = {0};
@@ -215,13 +214,4 @@ static int open_fixture(void **state)
     return io_setup(&unused);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_draw_in_place),
-        cmocka_unit_test(states_and_draws),
-        cmocka_unit_test(slices),
-        cmocka_unit_test(half_maps),
-    };
-    return cmocka_run_group_tests(tests, open_fixture, io_teardown);
-}
+static test_fixture around_all = {open_fixture, io_teardown};

@@ -2,18 +2,10 @@
  * what the truth says, but for the fit's own freedom; threads change nothing.
  */
 #include "core/random.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "molecule/prior_density.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 1800, N_FILE = 60 };
 
@@ -87,9 +79,8 @@ static void train(tsr_torsion_mixture *t, tsr_side_mixture *s, int n_thread)
     assert_true(task[1].held_out[1] < task[1].held_out[s->n] - 0.3);
 }
 
-static void trained(void **state)
+TEST(trained)
 {
-    (void)state;
     static tsr_torsion_mixture t, t2;
     static tsr_side_mixture s, s2;
     train(&t, &s, 1);
@@ -122,9 +113,8 @@ static void trained(void **state)
 }
 
 /* Observations that are all but the same: no collapse, no NaN. */
-static void degenerate(void **state)
+TEST(degenerate)
 {
-    (void)state;
     enum { M = 60 };
     double x[M][2], y[M][3], value[M];
     for (int i = 0; i < M; i++) {
@@ -157,9 +147,8 @@ static void degenerate(void **state)
 }
 
 /* Too few to choose: the least number of parts. */
-static void few(void **state)
+TEST(few)
 {
-    (void)state;
     tsr_torsion_mixture t = {0};
     const tsr_sample of = {.n = 50, .x = torsion[0], .file = file_of};
     tsr_mixture_task task = {"few", &tsr_mixture_torsion, &of, &t, 0, 0, {0}};
@@ -169,10 +158,4 @@ static void few(void **state)
     assert_true(isnan(task.held_out[2]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trained),
-                                       cmocka_unit_test(degenerate),
-                                       cmocka_unit_test(few)};
-    return cmocka_run_group_tests(tests, set_up, NULL);
-}
+static test_fixture around_all = {set_up, NULL};

@@ -2,16 +2,9 @@
 #include "core/random.h"
 #include "core/vec3.h"
 #include "prior/clash.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_rng.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 5000 };
 
@@ -118,9 +111,8 @@ static int look(gsl_rng *rng, int n)
     return seen;
 }
 
-static void all_that_is_near(void **state)
+TEST(all_that_is_near)
 {
-    (void)state;
     const int size[] = {1, 15, 16, 17, 255, 257, 1000, MOST};
     gsl_rng *rng = tsr_rng_new(7, 1);
     int seen = 0;
@@ -128,10 +120,4 @@ static void all_that_is_near(void **state)
         seen += look(rng, size[i]);
     assert_true(seen > 1000);
     gsl_rng_free(rng);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_that_is_near)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* Neutrons: lengths and match points against published ones, and what is linear
  * in the share of D2O. */
 #include "scattering/neutron.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 
 #include "io_files.h"
-
-#include <math.h>
 
 static tsr_atoms *atoms;
 static double match;
@@ -72,9 +71,8 @@ static void jacrot_sums(double *h2o, double *d2o, double *volume)
             }
 }
 
-static void lysozyme(void **state)
+TEST(lysozyme)
 {
-    (void)state;
     const char *path = SHARED "saxs/lysozyme_6lyz/model.pdb";
     const double h = tsr_neutron_solvent(0.0), d = tsr_neutron_solvent(1.0);
     tsr_neutron n = {.exchange = 1.0};
@@ -96,9 +94,8 @@ static void lysozyme(void **state)
 
 /* Match points of proteins lie at 40 to 43 % D2O, of lysozyme above, since it
  * has many polar residues: 45 % with Jacrot's table. */
-static void proteins_match_at_42_percent(void **state)
+TEST(proteins_match_at_42_percent)
 {
-    (void)state;
     static const char *const path[] = {
         SHARED "saxs/mpro_sasdjg5/model.pdb",
         SHARED "saxs/carbonic_anhydrase/model.pdb",
@@ -117,9 +114,8 @@ static void proteins_match_at_42_percent(void **state)
 /* The lines of chains A and B of a complex are DNA; with the phosphates'
  * charges and without counter-ions it matches a little below the 63 to 65 % of
  * the salt. */
-static void dna_matches_above_60_percent(void **state)
+TEST(dna_matches_above_60_percent)
 {
-    (void)state;
     char line[128];
     const tsr_neutron n = {.exchange = 0.9};
     if (!io_have_shared())
@@ -143,9 +139,8 @@ static void dna_matches_above_60_percent(void **state)
 
 /* sqrt I(0) is the sum of amplitudes, and linear in the share of D2O, layer
  * and labile hydrogens included; it vanishes at the match point. */
-static void linear_in_d2o(void **state)
+TEST(linear_in_d2o)
 {
-    (void)state;
     static const double share[] = {0.0, 0.3, 1.0};
     double bare[3], with[3];
     if (!io_have_shared())
@@ -182,9 +177,8 @@ static const char glycine[] = "ATOM      1  N   GLY A   1       0.000   0.000  "
                               "ATOM      4  O   GLY A   1       1.250   2.390  "
                               " 0.000  1.00  0.00           O\n";
 
-static void lengths_of_one_residue(void **state)
+TEST(lengths_of_one_residue)
 {
-    (void)state;
     const char *path = io_text("gly.pdb", glycine);
     const double plain = 9.36 + 2 * 6.646 + 5.803 - 3 * 3.739;
     const double step = 6.671 + 3.739;
@@ -202,9 +196,8 @@ static void lengths_of_one_residue(void **state)
 }
 
 /* The two hydrogens of CA are 1.09 A from it, in any direction. */
-static void hydrogens_are_off_their_carriers(void **state)
+TEST(hydrogens_are_off_their_carriers)
 {
-    (void)state;
     enum { N_Q = 5 };
     const tsr_neutron n = {.exchange = 0.9};
     tsr_atom_model *m = model_of(io_text("gly.pdb", glycine), &n);
@@ -223,16 +216,14 @@ static void hydrogens_are_off_their_carriers(void **state)
 }
 
 /* 1e-6/A^2: -0.559 and 6.36 (Jacrot 1976: -0.56 and 6.38 at 4 C). */
-static void solvents(void **state)
+TEST(solvents)
 {
-    (void)state;
     assert_near(10.0 * tsr_neutron_solvent(0.0), -0.559, 0.002);
     assert_near(10.0 * tsr_neutron_solvent(1.0), 6.36, 0.01);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     tsr_err err = {0};
     tsr_atom_model *m = NULL;
     tsr_neutron n = {
@@ -257,16 +248,4 @@ static void refusals(void **state)
     release(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lysozyme),
-        cmocka_unit_test(proteins_match_at_42_percent),
-        cmocka_unit_test(dna_matches_above_60_percent),
-        cmocka_unit_test(linear_in_d2o),
-        cmocka_unit_test(lengths_of_one_residue),
-        cmocka_unit_test(hydrogens_are_off_their_carriers),
-        cmocka_unit_test(solvents),
-        cmocka_unit_test(refusals)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

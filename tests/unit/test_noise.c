@@ -1,4 +1,5 @@
 /* Noise models against brute-force integrals. */
+#include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
 #include <gsl/gsl_cdf.h>
@@ -60,9 +61,8 @@ static double integral(const problem *p, const double *theta, double wide)
     return top + log(sum);
 }
 
-static void against_quadrature(void **state)
+TEST(against_quadrature)
 {
-    (void)state;
     static const struct {
         int n;
         double scale, background;
@@ -98,9 +98,8 @@ static void against_quadrature(void **state)
 
 /* At any c and b: the likelihood is the sum over the points; and with normal
  * errors likelihood = integral * conditional. */
-static void parts_agree(void **state)
+TEST(parts_agree)
 {
-    (void)state;
     static const tsr_number_or_word c_of[] = {{0, 0.0}, {-1, 1.9}};
     static const tsr_number_or_word b_of[] = {{0, 0.0}, {-1, 4.0}};
     for (int model = 0; model < N_MODEL; model++)
@@ -144,9 +143,8 @@ static void parts_agree(void **state)
 
 /* With many points the rows are rotated into a triangle; the fit must be that
  * of the points themselves. */
-static void rotation_changes_nothing(void **state)
+TEST(rotation_changes_nothing)
 {
-    (void)state;
     problem p;
     const double theta[] = {0.0, 0.0};
     make_problem(&p, 40, 3.0, -2.0, 4);
@@ -178,9 +176,8 @@ static void rotation_changes_nothing(void **state)
 }
 
 /* The t's mode is found despite outliers: no other c and b are better. */
-static void student_finds_its_mode(void **state)
+TEST(student_finds_its_mode)
 {
-    (void)state;
     problem p;
     const double theta[] = {0.1, log(3.0)};
     make_problem(&p, 40, 3.0, -2.0, 4);
@@ -202,9 +199,8 @@ static void student_finds_its_mode(void **state)
 
 /* Weighted draws of the proposal give the integral over c and b, and the
  * weights are even: the proposal is near the conditional and covers it. */
-static void student_proposal_covers(void **state)
+TEST(student_proposal_covers)
 {
-    (void)state;
     enum { N = 20000 };
     static const double scale[] = {2.0, 0.02, -0.1};
     for (int k = 0; k < 3; k++) {
@@ -237,9 +233,8 @@ static void student_proposal_covers(void **state)
 }
 
 /* Many degrees of freedom are the normal model. */
-static void student_becomes_measured(void **state)
+TEST(student_becomes_measured)
 {
-    (void)state;
     problem a, b;
     const double theta[] = {0.1, log(1e8)};
     make_problem(&a, 30, 2.0, 5.0, 21);
@@ -258,9 +253,8 @@ static void student_becomes_measured(void **state)
 
 /* Draws of c against its density, and of b given c, by Kolmogorov and Smirnov:
  * normal and t, far from the cut at 0, near it and beyond. */
-static void draws_follow_their_density(void **state)
+TEST(draws_follow_their_density)
 {
-    (void)state;
     enum { N = 4000, M = 4000 };
     static const double scale[] = {5.0, 1.0, -1.0, -4.0};
     const tsr_linear linear = {1, 1, 0.0, 0.0};
@@ -313,9 +307,8 @@ static void draws_follow_their_density(void **state)
 
 /* Data that run against the model leave the far tail of c. There it is
  * exponential with mean sd^2 / |c|; a draw must end, above 0. */
-static void draws_far_out(void **state)
+TEST(draws_far_out)
 {
-    (void)state;
     enum { N = 4000 };
     static const double scale[] = {-30.0, -3e3, -3e8};
     const tsr_linear linear = {1, 1, 0.0, 0.0};
@@ -338,9 +331,8 @@ static void draws_far_out(void **state)
 }
 
 /* Replicates of a point against the density of the point. */
-static void replicates(void **state)
+TEST(replicates)
 {
-    (void)state;
     enum { N = 4000, K = 5 };
     for (int model = 0; model < N_MODEL; model++) {
         problem p;
@@ -371,9 +363,8 @@ static void replicates(void **state)
 }
 
 /* Priors are densities of theta. */
-static void priors_are_normalised(void **state)
+TEST(priors_are_normalised)
 {
-    (void)state;
     problem p;
     for (int model = 0; model < N_MODEL; model++) {
         tsr_parameter parameter[TSR_NOISE_PARAMETERS];
@@ -411,9 +402,8 @@ static void refused(const tsr_data_set *set, const char *why)
     tsr_form_factor_free(table);
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
-    (void)state;
     problem p;
     make_problem(&p, 6, 2.0, 50.0, 3);
     char path[] = "x.dat";
@@ -434,9 +424,8 @@ static void bad_input(void **state)
 
 /* Another model comes with its own usual options; the same one keeps what it
  * has. */
-static void a_model_is_chosen_by_name(void **state)
+TEST(a_model_is_chosen_by_name)
 {
-    (void)state;
     tsr_err err = {0};
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     tsr_noise_options o = noise_of("student");
@@ -456,22 +445,4 @@ static void a_model_is_chosen_by_name(void **state)
                         "value 'poisson' is not known: expected one of "
                         "measured, relative, student");
     assert_int_equal(o.model, MEASURED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_quadrature),
-        cmocka_unit_test(parts_agree),
-        cmocka_unit_test(rotation_changes_nothing),
-        cmocka_unit_test(student_finds_its_mode),
-        cmocka_unit_test(student_proposal_covers),
-        cmocka_unit_test(student_becomes_measured),
-        cmocka_unit_test(draws_follow_their_density),
-        cmocka_unit_test(draws_far_out),
-        cmocka_unit_test(replicates),
-        cmocka_unit_test(priors_are_normalised),
-        cmocka_unit_test(bad_input),
-        cmocka_unit_test(a_model_is_chosen_by_name)};
-    return cmocka_run_group_tests_name("noise", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Noise models with the forward model's own error integrated out, against the
  * multivariate normal density with the whole covariance. */
+#include "tests/test.h"
 #include "tests/unit/noise_problem.h"
 
 #include <gsl/gsl_blas.h>
@@ -111,13 +112,12 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
 /* The integral over the model's own error is that of the dense covariance: with
  * fewer points than the grid has and with more, small errors and large, c and b
  * free or not; and another theta may come by `refit` as well as by `fit`. */
-static void model_error_is_a_covariance(void **state)
+TEST(model_error_is_a_covariance)
 {
     static const tsr_number_or_word fixed[2] = {{-1, 2.0}, {-1, 40.0}};
     static problem p;
     static double at_data[N_ERROR_CURVE][MAX_N];
     double grid[N_ERROR_CURVE * N_Q];
-    (void)state;
     for (int i = 0; i < 2 * 2 * 4 * 2; i++) {
         const int model = i % 2 == 0 ? MEASURED : RELATIVE;
         const int n = i / 2 % 2 == 0 ? 7 : 30, which = i / 4 % 4;
@@ -152,11 +152,4 @@ static void model_error_is_a_covariance(void **state)
                                   which & 1 ? c : c * 1.0001, b));
         close_model(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(model_error_is_a_covariance)};
-    return cmocka_run_group_tests_name("noise_error", tests, NULL, NULL);
 }

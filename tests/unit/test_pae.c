@@ -1,17 +1,10 @@
 /* Files of predicted aligned errors: the forms that programs write, what is
  * refused, which file belongs to a model and which row to a residue. */
 #include "molecule/parts.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/test.h"
 
 #include "folder.h"
 
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
@@ -39,9 +32,8 @@ static const char *put(const char *name, const char *text)
     return path;
 }
 
-static void formats(void **state)
+TEST(formats)
 {
-    (void)state;
     static const char *const text[] = {
         "[{\"predicted_aligned_error\": [[0, 5], [7.0, 0]], \"max\": 31.75}]",
         "[{\"residue1\": [1, 1, 2, 2], \"residue2\": [1, 2, 1, 2],"
@@ -64,9 +56,8 @@ static void formats(void **state)
     unlink(put("pae.json", ""));
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const char *const text[] = {
         "q I sigma",       "{\"plddt\": [1]}",          "{\"pae\": [[0, 1], [1",
         "{\"pae\": [[0]",  "{\"pae\": [[0, 1, 2]]}",    "{\"pae\": [[0], [1]]}",
@@ -87,9 +78,8 @@ static void refused(void **state)
 }
 
 /* Files of other kinds: what to do is said. */
-static void other_files(void **state)
+TEST(other_files)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *says;
     } file[] = {{"a.npz", "PK\3\4 ...", "['pae']; print(json.dumps"},
@@ -114,9 +104,8 @@ static void other_files(void **state)
 /* Tokens of AlphaFold 3: a ligand's atoms come before or after the residues.
  * Where they name another chain than the model does, there is no order to go
  * by. */
-static void tokens_have_names(void **state)
+TEST(tokens_have_names)
 {
-    (void)state;
     enum { LIGAND = 12, N = DEMO + LIGAND };
     tsr_structure *s = read_demo();
     char chain[N][8];
@@ -138,9 +127,8 @@ static void tokens_have_names(void **state)
 }
 
 /* Names that programs give model and errors. */
-static void beside(void **state)
+TEST(beside)
 {
-    (void)state;
     static const char *const pair[][2] = {
         {"AF-P1-F1-model_v4.pdb", "AF-P1-F1-predicted_aligned_error_v4.json"},
         {"x_unrelaxed_rank_001_m.pdb", "x_scores_rank_001_m.json"},
@@ -163,9 +151,8 @@ static void beside(void **state)
 }
 
 /* Rows by chain and number; in order; by number where residues were cut off. */
-static void rows(void **state)
+TEST(rows)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     static float error[DEMO * DEMO];
     static char chain[DEMO][8];
@@ -206,11 +193,4 @@ static int tear_down(void **state)
     return folder_remove(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),     cmocka_unit_test(refused),
-        cmocka_unit_test(other_files), cmocka_unit_test(tokens_have_names),
-        cmocka_unit_test(beside),      cmocka_unit_test(rows)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

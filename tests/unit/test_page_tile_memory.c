@@ -1,11 +1,11 @@
 /* What an engine takes on the device: told before, and refused with numbers. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 enum { N_BODY = 100, N_Q = 20, N_SYSTEM = 8 };
 
-static void limit(void **state)
+TEST(limit)
 {
-    (void)state;
     int type[N_BODY] = {0};
     double factor[N_Q];
     tsr_engine *engine;
@@ -54,10 +54,4 @@ static void limit(void **state)
     assert_non_null(strstr(err.message, "8 systems of 100 bodies"));
     assert_non_null(strstr(err.message, "room for 7"));
     tsr_device_free(device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(limit)};
-    return cmocka_run_group_tests_name("page tile memory", tests, NULL, NULL);
 }

@@ -3,18 +3,9 @@
 #include "sampler/parameters.h"
 #include "scattering/scattering.h"
 #include "tests/parameter_draw.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static tsr_contrast_options defaults(void)
 {
@@ -75,7 +66,7 @@ static void check_density(const tsr_parameter *p, int n_share, double mean)
 
 static const tsr_number_or_word infer = {0, 0.0};
 
-static void test_density_of_values(void **state)
+TEST(test_density_of_values)
 {
     const tsr_parameter weight = {
         .name = "weight", .infer = 1, .shape = TSR_PRIOR_SIMPLEX};
@@ -96,7 +87,6 @@ static void test_density_of_values(void **state)
                          .mean = 2.0,
                          .width = 1.5};
     double x[2], y[2];
-    (void)state;
     const double share = gsl_cdf_ugaussian_P(2.0 / 1.5) * 2.0 - 1.0;
     cut.log_norm = -log(1.5 * sqrt(2.0 * acos(-1.0)) * share);
     check_density(&weight, 2, 0.5);
@@ -110,9 +100,8 @@ static void test_density_of_values(void **state)
     assert_false(tsr_parameter_density(&cut, 0, 2, x, y));
 }
 
-static void priors_are_densities_and_drawn(void **state)
+TEST(priors_are_densities_and_drawn)
 {
-    (void)state;
     const tsr_parameter log_normal = tsr_parameter_log_normal(
         "log-normal", NULL, "", infer, 0.3, 0.5, TSR_CHANGES_FIT);
     check_prior(&log_normal, log(0.3) - 4.0, log(0.3) + 4.0);
@@ -131,9 +120,8 @@ static void priors_are_densities_and_drawn(void **state)
     check_prior(&cut, -25.0, log(400.0));
 }
 
-static void prior_of_contrast(void **state)
+TEST(prior_of_contrast)
 {
-    (void)state;
     tsr_contrast_options o = defaults();
     tsr_parameter p[TSR_N_CONTRAST];
     assert_int_equal(tsr_contrast_priors(&o, p, NULL), TSR_OK);
@@ -154,9 +142,8 @@ static void prior_of_contrast(void **state)
 /* Weights are drawn together, whatever stands before them in the table; each of
  * n is Beta(1, n - 1). The density is that of the n - 1 that are free: over
  * them it integrates to 1, their simplex having the volume 1 / (n - 1)!. */
-static void weights_are_flat_on_the_simplex(void **state)
+TEST(weights_are_flat_on_the_simplex)
 {
-    (void)state;
     enum { N_STATE = 4, N = 20000 };
     static double draw[N];
     gsl_rng *rng = tsr_rng_new(6, 0);
@@ -188,9 +175,8 @@ static void weights_are_flat_on_the_simplex(void **state)
 
 /* What is fixed, or has a flat prior, stays where it starts; values and thetas
  * belong together. */
-static void fixed_ones_stay(void **state)
+TEST(fixed_ones_stay)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(7, 0);
     const tsr_number_or_word number = {-1, 2.5};
     const tsr_parameter table[] = {tsr_parameter_log_normal("fixed", NULL, "",
@@ -210,9 +196,8 @@ static void fixed_ones_stay(void **state)
     gsl_rng_free(rng);
 }
 
-static void senseless_priors_are_refused(void **state)
+TEST(senseless_priors_are_refused)
 {
-    (void)state;
     tsr_parameter p[TSR_N_CONTRAST];
     tsr_err err;
     tsr_contrast_options o = defaults();
@@ -251,9 +236,8 @@ static void partials_of(const tsr_coarse_spec *spec, double *partial)
 }
 
 /* Whichever is inferred: the curve is that of three components. */
-static void folding_changes_nothing(void **state)
+TEST(folding_changes_nothing)
 {
-    (void)state;
     const int type[N_BODY] = {3, 7, 3, 12};
     const double at[TSR_N_CONTRAST] = {1.03, -1.3};
     double three[TSR_N_COMP_PAIR * N_Q], partial[TSR_N_COMP_PAIR * N_Q];
@@ -294,17 +278,4 @@ static void folding_changes_nothing(void **state)
     }
     tsr_pool_clear(&pool);
     tsr_form_factor_free(table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_density_of_values),
-        cmocka_unit_test(priors_are_densities_and_drawn),
-        cmocka_unit_test(prior_of_contrast),
-        cmocka_unit_test(weights_are_flat_on_the_simplex),
-        cmocka_unit_test(fixed_ones_stay),
-        cmocka_unit_test(senseless_priors_are_refused),
-        cmocka_unit_test(folding_changes_nothing)};
-    return cmocka_run_group_tests_name("parameter", tests, NULL, NULL);
 }

@@ -2,16 +2,9 @@
  * and the numbers; what predictions change; published cases. */
 #include "molecule/parts.h"
 #include "molecule/topology.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/test.h"
 
 #include "folder.h"
-
-#include <cmocka.h>
-#include <math.h>
-#include <string.h>
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
@@ -64,9 +57,8 @@ static tsr_parts *find(const tsr_structure *s, const tsr_pae *pae,
     return p;
 }
 
-static void planted(void **state)
+TEST(planted)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     tsr_parts *p = find(s, NULL, "A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
@@ -88,9 +80,8 @@ static void planted(void **state)
 }
 
 /* Frames and names mean nothing. */
-static void laws(void **state)
+TEST(laws)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     const double c = cos(0.7), t = sin(0.7);
     for (int k = 0; k < s->n_atom; k++) {
@@ -125,9 +116,8 @@ static void laws(void **state)
 }
 
 /* Chains: what touches another keeps its place, what hangs from it is free. */
-static void chains(void **state)
+TEST(chains)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     for (int i = 57; i < DEMO; i++)
         strcpy(s->residue[i].chain, "B");
@@ -184,9 +174,8 @@ static double nearest(const tsr_structure *s, double by)
 
 /* The domain that another chain touches keeps its place; the other one swings.
  */
-static void interface(void **state)
+TEST(interface)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     double by = -60.0;
     while (nearest(s, by + 0.25) > 5.0)
@@ -199,9 +188,8 @@ static void interface(void **state)
     tsr_structure_free(s);
 }
 
-static void wished(void **state)
+TEST(wished)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     tsr_parts *p;
     int rigid[DEMO] = {0};
@@ -227,9 +215,8 @@ static void make_errors(tsr_pae *pae, float *error, float between)
             error[i * DEMO + j] = (i < 57) == (j < 57) ? 1.0F : between;
 }
 
-static void predicted(void **state)
+TEST(predicted)
 {
-    (void)state;
     static float error[DEMO * DEMO];
     tsr_structure *s = read_demo();
     tsr_pae pae;
@@ -252,9 +239,8 @@ static void predicted(void **state)
 }
 
 /* pLDDT is known by where it is high; B factors are low there. */
-static void confidence(void **state)
+TEST(confidence)
 {
-    (void)state;
     tsr_structure *s = read_demo();
     for (int i = 0; i < DEMO; i++)
         s->residue[i].b = i < 12 || (i >= 50 && i < 64) ? 40.0 : 90.0;
@@ -299,9 +285,8 @@ static int has_note(const tsr_parts *p, const char *text)
     return 0;
 }
 
-static void missing(void **state)
+TEST(missing)
 {
-    (void)state;
     char line[200] = "SEQRES   1 A   12  MET HIS HIS HIS HIS HIS HIS\n";
     tsr_structure *s = read_demo();
     const char *path = put("tagged.pdb", line);
@@ -332,9 +317,8 @@ static void missing(void **state)
 }
 
 /* Two molecules under one chain id. */
-static void copies(void **state)
+TEST(copies)
 {
-    (void)state;
     char line[200], *path = strdup(put("twice.pdb", ""));
     FILE *file = fopen(path, "w");
     for (int copy = 0; copy < 2; copy++) {
@@ -375,9 +359,8 @@ static tsr_structure *read_shared(const char *name)
 /* Linkers, each end within so many residues of what others gave
  * (docs/domains.md); a collagenase between its last helix and the bond of CYS
  * 278; ubiquitin's tail. */
-static void known_linkers(void **state)
+TEST(known_linkers)
 {
-    (void)state;
     static const struct {
         const char *file;
         int n, within, range[4][2];
@@ -414,9 +397,8 @@ static void known_linkers(void **state)
 /* Ubiquitin, letter by letter as DSSP has it: a helix, two 3-10 helices (38 to
  * 40, 57 to 59), and ladders. Its bridge of 22 with 55 is alone and no ladder.
  */
-static void secondary(void **state)
+TEST(secondary)
 {
-    (void)state;
     tsr_structure *s = read_shared("structures/1ubq.pdb.gz");
     tsr_parts *p;
     if (s == NULL)
@@ -431,9 +413,8 @@ static void secondary(void **state)
 }
 
 /* Compact proteins and complexes have no linkers, whatever their size. */
-static void compact(void **state)
+TEST(compact)
 {
-    (void)state;
     static const char *const file[] = {
         "saxs/lysozyme_2epe/model.pdb",  "saxs/bsa/model.pdb",
         "saxs/mpro_sasdjg5/model.pdb",   "saxs/carbonic_anhydrase/model.pdb",
@@ -472,14 +453,4 @@ static int tear_down(void **state)
     return folder_remove(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted),    cmocka_unit_test(laws),
-        cmocka_unit_test(chains),     cmocka_unit_test(wished),
-        cmocka_unit_test(interface),  cmocka_unit_test(predicted),
-        cmocka_unit_test(confidence), cmocka_unit_test(missing),
-        cmocka_unit_test(copies),     cmocka_unit_test(known_linkers),
-        cmocka_unit_test(secondary),  cmocka_unit_test(compact)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -1,5 +1,6 @@
 /* Copies of a molecule under one chain id become chains of their own. */
 #include "io_files.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 
@@ -45,9 +46,8 @@ static void write_file(const char *path, file_kind kind)
     fclose(file);
 }
 
-static void become_chains(void **state)
+TEST(become_chains)
 {
-    (void)state;
     const char *path = io_text("copies.pdb", "");
     tsr_structure *s = NULL;
     write_file(path, COPIES);
@@ -62,9 +62,8 @@ static void become_chains(void **state)
     tsr_structure_free(s);
 }
 
-static void or_are_none(void **state)
+TEST(or_are_none)
 {
-    (void)state;
     const char *path = io_text("none.pdb", "");
     for (file_kind kind = MODELS; kind < N_KIND; kind++) {
         tsr_structure *s = NULL;
@@ -74,9 +73,4 @@ static void or_are_none(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(become_chains),
-                                       cmocka_unit_test(or_are_none)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

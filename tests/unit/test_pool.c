@@ -1,16 +1,10 @@
 /* A pool's memory is zeroed, moves when it grows, and goes as a whole; a failed
  * allocation is remembered. Sanitizers see what leaks. */
 #include "core/pool.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void test_arrays(void **state)
+TEST(test_arrays)
 {
-    (void)state;
     tsr_pool pool = {0};
     tsr_err err;
     double *first, *second;
@@ -32,9 +26,8 @@ static void test_arrays(void **state)
     assert_null(pool.last);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     tsr_pool pool = {0};
     tsr_err err;
     char *text = tsr_pool_text(&pool, "kept");
@@ -44,11 +37,4 @@ static void test_refused(void **state)
     assert_int_equal(tsr_pool_check(&pool, &err), TSR_E_NOMEM);
     tsr_pool_clear(&pool);
     assert_int_equal(tsr_pool_check(&pool, &err), TSR_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arrays),
-                                       cmocka_unit_test(test_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

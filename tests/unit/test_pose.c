@@ -1,5 +1,6 @@
 /* Poses and tails: which there are, and what their numbers see. */
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/rigid_pose.h"
@@ -30,9 +31,8 @@ static void close_fixture(fixture *f)
     tsr_topology_free(f->t);
 }
 
-static void finds(void **state)
+TEST(finds)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     tsr_pose pose;
@@ -54,9 +54,8 @@ static void finds(void **state)
 }
 
 /* Tails alone: nothing between two rigid parts, and something that is rigid. */
-static void tails_alone(void **state)
+TEST(tails_alone)
 {
-    (void)state;
     static const struct {
         const char *range[2];
         int n, alone;
@@ -91,9 +90,8 @@ static void all_values(const fixture *f, double value[16])
 }
 
 /* Moving all of it changes nothing; directions are unit vectors. */
-static void sees_no_rigid_motion(void **state)
+TEST(sees_no_rigid_motion)
 {
-    (void)state;
     fixture f;
     double before[16], after[16];
     const double from[3] = {1.0, -2.0, 3.0}, to[3] = {4.0, 5.0, -7.0};
@@ -115,9 +113,8 @@ static void sees_no_rigid_motion(void **state)
 
 /* Six motions of the second part: each is seen by the numbers that it should
  * be, and a turn about the line of the centres by the twist alone. */
-static void sees_six(void **state)
+TEST(sees_six)
 {
-    (void)state;
     fixture f;
     tsr_pose pose;
     double before[8], after[8], centre[2][3] = {{0}}, other[3];
@@ -166,12 +163,4 @@ static void sees_six(void **state)
     }
     tsr_conformation_free(moved);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds), cmocka_unit_test(tails_alone),
-        cmocka_unit_test(sees_no_rigid_motion), cmocka_unit_test(sees_six)};
-    return cmocka_run_group_tests_name("pose", tests, NULL, NULL);
 }

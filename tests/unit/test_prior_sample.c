@@ -1,21 +1,14 @@
 /* What is read from structures: a chain of known torsions comes back class by
  * class, without what is strained, mirrored, at an end or beside a break. */
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "core/random.h"
 
 #include <gsl/gsl_math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "chain_pdb.h"
-
-#include <cmocka.h>
 
 enum { N = 60 };
 
@@ -111,9 +104,8 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
     assert_int_equal(sample->n_file, copies);
 }
 
-static void residues(void **state)
+TEST(residues)
 {
-    (void)state;
     chain_residue r[N];
     make_chain(r);
     assert_int_not_equal(r[20].amino, TSR_GLY);
@@ -127,9 +119,8 @@ static void residues(void **state)
     tsr_pool_clear(&all.pool);
 }
 
-static void classes(void **state)
+TEST(classes)
 {
-    (void)state;
     assert_int_equal(tsr_rama_class_of(TSR_ALA, 0, M_PI), TSR_RAMA_GENERAL);
     assert_int_equal(tsr_rama_class_of(TSR_ALA, 1, M_PI), TSR_RAMA_PRE_PRO);
     assert_int_equal(tsr_rama_class_of(TSR_VAL, 0, 0.0), TSR_RAMA_ILE_VAL);
@@ -143,9 +134,8 @@ static void classes(void **state)
 }
 
 /* Angles far from all others do not count. */
-static void angles(void **state)
+TEST(angles)
 {
-    (void)state;
     double x[1003];
     tsr_sample sample = {.dim = 1, .n = 1003, .x = x};
     tsr_angle_gaussian g;
@@ -156,12 +146,4 @@ static void angles(void **state)
     assert_int_equal(g.count, 1000);
     assert_true(fabs(g.mean - 1.94) < 1e-3);
     assert_true(fabs(g.sd - 0.05 / sqrt(2.0)) < 1e-3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(residues),
-                                       cmocka_unit_test(classes),
-                                       cmocka_unit_test(angles)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* Structures written by the test, in which distances, torsions, angles and
  * side-chain centres are known, through training, writing and reading. */
 #include "molecule/prior_table.h"
+#include "tests/test.h"
 #include "train/train.h"
 
 #include "chain_pdb.h"
 #include "core/random.h"
 #include "table_text.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Of twelve files every sixth is held out, and large. How many parts a mixture
  * has is tried on the others, in which so little is that few numbers are tried.
@@ -154,7 +149,7 @@ static int tear_down(void **state)
 }
 
 /* What was put into the chains comes out of the mixtures. */
-static void mixtures(void **state)
+TEST(mixtures)
 {
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
@@ -200,7 +195,7 @@ static void mixtures(void **state)
 }
 
 /* Structures too few: what is missing is named. */
-static void too_few(void **state)
+TEST(too_few)
 {
     const files *f = *state;
     tsr_prior_table *t = NULL;
@@ -220,7 +215,7 @@ static void too_few(void **state)
 }
 
 /* Body centres lie within 0.5 of one another along x, hence the tolerances. */
-static void contacts(void **state)
+TEST(contacts)
 {
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
@@ -253,7 +248,7 @@ static int same(double a, double b)
     return fabs(a - b) <= 1e-8 * fabs(a);
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
@@ -304,7 +299,7 @@ static void round_trip(void **state)
     assert_int_equal(tsr_prior_table_write(t, "/dev/null/t", NULL), TSR_E_IO);
 }
 
-static void bad_files(void **state)
+TEST(bad_files)
 {
     const files *f = *state;
     static const struct {
@@ -358,11 +353,4 @@ static void bad_files(void **state)
                      TSR_E_NOINPUT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixtures), cmocka_unit_test(too_few),
-        cmocka_unit_test(contacts), cmocka_unit_test(round_trip),
-        cmocka_unit_test(bad_files)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

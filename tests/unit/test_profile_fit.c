@@ -2,17 +2,7 @@
  * of residuals, fits with bounds. */
 #include "scattering/debye.h"
 #include "scattering/profile_fit.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 enum { N_ATOM = 200, N_DATA = 150 };
 static tsr_err err;
@@ -103,7 +93,7 @@ static tsr_partial_curves at_data(const tsr_partials *p)
 
 /* I = |A_vacuum - G A_solvent + c2 A_hydration|^2, whatever the order in which
  * the partial profiles are kept: at q = 0 from the sums of amplitudes. */
-static void contrast_at_zero(void **state)
+TEST(contrast_at_zero)
 {
     const tsr_partials *p = *state;
     tsr_partial_curves curves;
@@ -132,7 +122,7 @@ static void contrast_at_zero(void **state)
     near(intensity / (after * after), 1.0, 1e-12);
 }
 
-static void guinier_of_the_curve(void **state)
+TEST(guinier_of_the_curve)
 {
     const tsr_partials *p = *state;
     double rg, i0;
@@ -157,9 +147,8 @@ static void guinier_of_the_curve(void **state)
 /* ---- runs ---- */
 
 /* All series of 14 tosses. */
-static void runs_by_counting(void **state)
+TEST(runs_by_counting)
 {
-    (void)state;
     enum { N = 14 };
     int count[N + 2] = {0};
     for (unsigned s = 0; s < 1u << N; s++) {
@@ -194,7 +183,7 @@ static void make_data(const tsr_partial_curves *curves, double c1, double c2,
     }
 }
 
-static void fit_finds_what_was_put_in(void **state)
+TEST(fit_finds_what_was_put_in)
 {
     tsr_partial_curves curves = at_data(*state);
     data_set d;
@@ -227,7 +216,7 @@ static void predict_both(void *context, double c1, double c2, double *model)
     tsr_contrast_intensity(context, c1, c2, model + N_DATA);
 }
 
-static void curves_share_contrast(void **state)
+TEST(curves_share_contrast)
 {
     const double c1[] = {0.95, 1.05}, c2[] = {0.0, 4.0};
     tsr_partial_curves curves = at_data(*state);
@@ -262,7 +251,7 @@ static void curves_share_contrast(void **state)
 
 /* Beyond a bound the fit stays at it and says so; the other parameter is where
  * it is best there: no value of it is better. */
-static void bounds_are_marked(void **state)
+TEST(bounds_are_marked)
 {
     tsr_partial_curves curves = at_data(*state);
     data_set d;
@@ -295,7 +284,7 @@ static void bounds_are_marked(void **state)
     tsr_partial_curves_clear(&curves);
 }
 
-static void nothing_fits_the_opposite(void **state)
+TEST(nothing_fits_the_opposite)
 {
     tsr_partial_curves curves = at_data(*state);
     data_set d;
@@ -309,7 +298,7 @@ static void nothing_fits_the_opposite(void **state)
 }
 
 /* One component: a scale, and S(q) counts. */
-static void one_component(void **state)
+TEST(one_component)
 {
     const tsr_partials *three = *state;
     size_t n_q = (size_t)three->grid.n_q;
@@ -339,16 +328,4 @@ static void one_component(void **state)
     tsr_partials_clear(&one);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contrast_at_zero),
-        cmocka_unit_test(guinier_of_the_curve),
-        cmocka_unit_test(runs_by_counting),
-        cmocka_unit_test(fit_finds_what_was_put_in),
-        cmocka_unit_test(curves_share_contrast),
-        cmocka_unit_test(bounds_are_marked),
-        cmocka_unit_test(nothing_fits_the_opposite),
-        cmocka_unit_test(one_component)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

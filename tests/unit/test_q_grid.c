@@ -1,16 +1,7 @@
 /* The operator from the uniform grid to a data set's q. */
 #include "core/random.h"
 #include "scattering/q_grid.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
+#include "tests/test.h"
 
 static double sinc(double x)
 {
@@ -67,9 +58,8 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
     return worst;
 }
 
-static void operator_error(void **state)
+TEST(operator_error)
 {
-    (void)state;
     static const struct {
         double d, flat, q_max;
     } cases[] = {{60, 1.0, 0.5},
@@ -90,9 +80,8 @@ static void operator_error(void **state)
     }
 }
 
-static void beyond_the_grid(void **state)
+TEST(beyond_the_grid)
 {
-    (void)state;
     tsr_err err = {0};
     double q[1] = {0.9}, *matrix;
     tsr_q_grid grid = tsr_q_grid_make(100.0, 0.3);
@@ -102,11 +91,4 @@ static void beyond_the_grid(void **state)
     q[0] = (double)NAN;
     assert_int_equal(tsr_q_operator_new(&grid, 1, q, &matrix, &err),
                      TSR_E_RANGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(operator_error),
-                                       cmocka_unit_test(beyond_the_grid)};
-    return cmocka_run_group_tests_name("q_grid", tests, NULL, NULL);
 }

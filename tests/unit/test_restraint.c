@@ -1,12 +1,12 @@
 /* Distances that a user knows. */
 #include "tests/freedom_sample.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "posterior/config.h"
 #include "prior/prior.h"
 
 #include <gsl/gsl_randist.h>
-#include <stdio.h>
 #include <unistd.h>
 
 enum { AT_CA, AT_SIDE_CHAIN };
@@ -31,9 +31,8 @@ static void close_fixture(fixture *f)
     tsr_topology_free(f->t);
 }
 
-static void flat_bottom(void **state)
+TEST(flat_bottom)
 {
-    (void)state;
     const tsr_restraint r = {
         .lower = 10.0, .upper = 30.0, .inverse_width = 0.5};
     static const double value[][2] = {
@@ -50,9 +49,8 @@ static void flat_bottom(void **state)
 }
 
 /* GLY: CA; ALA: CB; others: the centre. */
-static void where_it_is_measured(void **state)
+TEST(where_it_is_measured)
 {
-    (void)state;
     const sample_molecule m = {.sequence = "GAKLGAW"};
     fixture f;
     open_fixture(&f, &m);
@@ -87,9 +85,8 @@ static tsr_status make(const fixture *f, const char *between,
     return tsr_restraint_make(f->t, &options, restraint, err);
 }
 
-static void found_residues(void **state)
+TEST(found_residues)
 {
-    (void)state;
     fixture f;
     tsr_err err = {0};
     tsr_restraint r;
@@ -104,9 +101,8 @@ static void found_residues(void **state)
     close_fixture(&f);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
-    (void)state;
     static const struct {
         const char *between, *message;
     } cases[] = {
@@ -157,9 +153,8 @@ static tsr_status read_text(const char *text, tsr_config *config, tsr_err *err)
     return status;
 }
 
-static void in_a_config(void **state)
+TEST(in_a_config)
 {
-    (void)state;
     tsr_config config;
     tsr_err err = {0};
     if (read_text("prior:\n"
@@ -183,9 +178,8 @@ static void in_a_config(void **state)
     tsr_config_clear(&config);
 }
 
-static void refused_in_a_config(void **state)
+TEST(refused_in_a_config)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -217,9 +211,8 @@ static void refused_in_a_config(void **state)
 
 /* Random spans in random groups, accepted or not: the running value is the
  * reference's. */
-static void running_value(void **state)
+TEST(running_value)
 {
-    (void)state;
     enum { N = 6 };
     static const char *const between[N][2] = {{"A:1", "A:33"},  {"A:5", "A:6"},
                                               {"A:12", "A:20"}, {"A:2", "A:31"},
@@ -309,9 +302,8 @@ static void running_value(void **state)
 }
 
 /* The reference adds them up. */
-static void part_of_the_prior(void **state)
+TEST(part_of_the_prior)
 {
-    (void)state;
     fixture f;
     tsr_err err = {0};
     char text[2][8] = {"A:1", "A:9"};
@@ -348,17 +340,4 @@ static void part_of_the_prior(void **state)
     assert_non_null(strstr(
         err.message, "prior.restraints.0: between: residue range 'A:11'"));
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(flat_bottom),
-                                       cmocka_unit_test(where_it_is_measured),
-                                       cmocka_unit_test(found_residues),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(in_a_config),
-                                       cmocka_unit_test(refused_in_a_config),
-                                       cmocka_unit_test(running_value),
-                                       cmocka_unit_test(part_of_the_prior)};
-    return cmocka_run_group_tests_name("restraint", tests, NULL, NULL);
 }

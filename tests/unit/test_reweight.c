@@ -7,11 +7,10 @@
 #include "core/random.h"
 #include "io_files.h"
 #include "tests/saxs_likelihood.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
-
-#include <math.h>
 
 #define PI 3.14159265358979323846
 #define assert_close(a, b, tolerance) \
@@ -31,7 +30,7 @@ static const double width = 0.5; /* of log s */
 
 /* az.psislw(x) for x = -power log(1 - u), u the middles of n
  * equal parts in a fixed disorder. */
-static void test_psis(void **state)
+TEST(test_psis)
 {
     static const struct {
         double power, k, ess, largest;
@@ -40,7 +39,6 @@ static void test_psis(void **state)
                 {0.45 * 4.0, 1.5424187143572967, 2.347187410130731,
                  -0.4491638436216264}};
     enum { SIZE = 400 };
-    (void)state;
     for (size_t c = 0; c < sizeof want / sizeof *want; c++) {
         double x[SIZE], top = -HUGE_VAL, sum = 0.0;
         tsr_psis psis;
@@ -67,14 +65,13 @@ static void test_psis(void **state)
 }
 
 /* Each draw five times over is a fifth of the draws. */
-static void test_worth(void **state)
+TEST(test_worth)
 {
     enum { N_EACH = 5, N_OF = 2000, N_ALL = 2 * N_EACH * N_OF };
     static double x[N_ALL];
     gsl_rng *rng = tsr_rng_new(8, 0);
     tsr_psis psis;
     double worth;
-    (void)state;
     for (int i = 0; i < N_ALL; i++)
         x[i] = i % N_EACH == 0 ? gsl_ran_gaussian(rng, 0.5) : x[i - 1];
     assert_int_equal(tsr_psis_smooth(N_ALL, x, &psis, NULL), TSR_OK);
@@ -87,12 +84,11 @@ static void test_worth(void **state)
     gsl_rng_free(rng);
 }
 
-static void test_weighted(void **state)
+TEST(test_weighted)
 {
     const double value[4] = {3.0, 1.0, (double)NAN, 2.0};
     const double weight[4] = {log(0.25), log(0.5), -HUGE_VAL, log(0.25)};
     tsr_weighted w;
-    (void)state;
     assert_int_equal(tsr_weighted_make(4, value, weight, &w, NULL), TSR_OK);
     assert_close(w.mean, 1.75, 1e-12);
     assert_close(w.sd, sqrt(0.6875), 1e-12);
@@ -314,13 +310,12 @@ static void check_against(const tsr_stored_curve *stored, const tsr_saxs *to,
     tsr_reweight_free(made);
 }
 
-static void test_spheres(void **state)
+TEST(test_spheres)
 {
     points p, other, far;
     double ess;
     tsr_stored_curve stored;
     gsl_rng *rng = tsr_rng_new(11, 0);
-    (void)state;
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     tsr_trace_reader *reader = make_trace(&p, 1.0);
     assert_int_equal(
@@ -354,7 +349,7 @@ static void test_spheres(void **state)
 
 /* At the minimum dF/dw_i is the same for every draw: c r_i + theta log w_i,
  * r_i the residuals by sigma^2 times the curve. */
-static void test_maxent(void **state)
+TEST(test_maxent)
 {
     points p, q;
     const double theta = 5.0;
@@ -362,7 +357,6 @@ static void test_maxent(void **state)
     tsr_maxent *m = NULL;
     tsr_err err = {.status = TSR_OK};
     gsl_rng *rng = tsr_rng_new(12, 0);
-    (void)state;
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     measure(&q, N_Q, 0.01, 0.25, 25.4, rng);
     tsr_trace_reader *reader = make_trace(&p, 4.0);
@@ -466,14 +460,13 @@ static void check_slopes(const tsr_saxs *d, int n, const double *curve,
         assert_true(most - least < 0.02); /* nat; what components leave out */
 }
 
-static void test_ensemble(void **state)
+TEST(test_ensemble)
 {
     enum { MODELS = 9 };
     points p;
     tsr_maxent_point few, even;
     double curve[MODELS * N_Q], weight[MODELS], sum = 0.0;
     gsl_rng *rng = tsr_rng_new(13, 0);
-    (void)state;
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     for (int i = 0; i < MODELS; i++)
         for (int k = 0; k < N_Q; k++)
@@ -510,14 +503,4 @@ static void test_ensemble(void **state)
     gsl_rng_free(rng);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_psis),
-        cmocka_unit_test(test_worth),
-        cmocka_unit_test(test_weighted),
-        cmocka_unit_test(test_ensemble),
-        cmocka_unit_test_setup_teardown(test_spheres, io_setup, io_teardown),
-        cmocka_unit_test_setup_teardown(test_maxent, io_setup, io_teardown)};
-    return cmocka_run_group_tests_name("reweight", tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

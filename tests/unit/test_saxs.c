@@ -1,10 +1,9 @@
 /* io/saxs: the tables people have, what is refused, and the Guinier fit. */
 #include "io_files.h"
+#include "tests/test.h"
 
 #include "scattering/guinier.h"
 #include "scattering/saxs.h"
-
-#include <math.h>
 
 static tsr_err err;
 
@@ -47,9 +46,8 @@ static void check_five(const char *text)
     tsr_saxs_free(saxs);
 }
 
-static void shapes_of_a_table(void **state)
+TEST(shapes_of_a_table)
 {
-    (void)state;
     check_five(ROWS);
     check_five("205\n" ROWS);
     check_five("title\n 1.0 \n 205\n" ROWS "end 1 2\n");
@@ -77,9 +75,8 @@ static void shapes_of_a_table(void **state)
 }
 
 /* A gap in q is not a footer. */
-static void gaps_stay(void **state)
+TEST(gaps_stay)
 {
-    (void)state;
     tsr_saxs *saxs = text_ok(ROWS "# beam stop\n0.14 4 1\n");
     assert_int_equal(saxs->n, 6);
     tsr_saxs_free(saxs);
@@ -92,9 +89,8 @@ static void gaps_stay(void **state)
     tsr_saxs_free(saxs);
 }
 
-static void columns_and_sigma(void **state)
+TEST(columns_and_sigma)
 {
-    (void)state;
     tsr_saxs *saxs = text_ok("0 100\n0.1 50\n0.2 20\n0.3 10\n0.4 -5\n");
     assert_int_equal(saxs->sigma_is_modelled, 1);
     assert_near(saxs->sigma[0], 0.03 * 100 + 0.003 * 100, 1e-12);
@@ -105,9 +101,8 @@ static void columns_and_sigma(void **state)
     tsr_saxs_free(saxs);
 }
 
-static void dropped_and_counted(void **state)
+TEST(dropped_and_counted)
 {
-    (void)state;
     tsr_saxs *saxs = text_ok("0.005 1 0\n0.01 9 1\n0.02 8 1\n0.02 3 1\n"
                              "0.03 7 -1\n0.04 -6 1\n0.05 0 1\n0.06 1 1\n");
     assert_int_equal(saxs->n, 5);
@@ -131,9 +126,8 @@ static void dropped_and_counted(void **state)
 
 /* Programs write what they could not measure as NaN, as infinite, or with a
  * sigma below 0: all the same. */
-static void unmeasured(void **state)
+TEST(unmeasured)
 {
-    (void)state;
     static const char *const row[] = {"0.06 1 nan\n", "0.06 nan 1\n",
                                       "0.06 1 inf\n", "0.06 1 -1\n",
                                       "0.06 1 0\n"};
@@ -151,9 +145,8 @@ static void unmeasured(void **state)
 }
 
 /* A column before q that counts the rows. */
-static void with_index(void **state)
+TEST(with_index)
 {
-    (void)state;
     static const struct {
         const char *text;
         double q, intensity;
@@ -178,9 +171,8 @@ static void with_index(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     refused("no numbers here\n205\n", TSR_E_DATA, "no table");
     refused("", TSR_E_DATA, "empty");
     refused("0.1 1 1\n0.2 1 1\n0.3 1 1\n0.4 1 1\n", TSR_E_DATA, "4 usable");
@@ -228,9 +220,8 @@ static void refusals(void **state)
     assert_null(saxs);
 }
 
-static void header_units(void **state)
+TEST(header_units)
 {
-    (void)state;
     static const struct {
         const char *line;
         tsr_q_unit strict, loose;
@@ -265,9 +256,8 @@ static void header_units(void **state)
     }
 }
 
-static void unit_of_a_file(void **state)
+TEST(unit_of_a_file)
 {
-    (void)state;
     static const char rows[] = "0.1 9 1\n0.2 8 1\n0.3 7 1\n0.4 6 1\n0.5 5 1\n";
     char text[512];
     tsr_saxs *saxs = text_ok(rows);
@@ -308,9 +298,8 @@ static void unit_of_a_file(void **state)
     assert_has(got, "unusual");
 }
 
-static void written_and_read_back(void **state)
+TEST(written_and_read_back)
 {
-    (void)state;
     enum { N = 40 };
     double q[N], intensity[N], sigma[N];
     for (int i = 0; i < N; i++) {
@@ -339,9 +328,8 @@ static void written_and_read_back(void **state)
 }
 
 /* On I0 exp(-q^2 Rg^2 / 3) the fit is exact, whatever the weights. */
-static void guinier_of_a_gaussian(void **state)
+TEST(guinier_of_a_gaussian)
 {
-    (void)state;
     enum { N = 200 };
     static double q[N], intensity[N], sigma[N];
     for (int k = 0; k < 3; k++) {
@@ -387,9 +375,8 @@ static void guinier_of_a_gaussian(void **state)
 /* N and the Guinier Rg as the README of each case gives them. The Rg is rounded
  * to 0.1 there and its window differs by a point at most: 1 %. The source of
  * lyzexp ends in the DOS mark, with which exp.dat lost its last row. */
-static void real_curves(void **state)
+TEST(real_curves)
 {
-    (void)state;
     static const struct {
         const char *name, *original;
         int n, n_original, n_negative;
@@ -498,9 +485,8 @@ static const double white[1] = {1.0}, mean_of_5[5] = {0.2, 0.2, 0.2, 0.2, 0.2};
 
 /* Of 40 curves of 600 points the mean has an error of 0.01, one of 0.06; the
  * factor is exact, since noise and sigma enter as a ratio. */
-static void noise_of_white_curves(void **state)
+TEST(noise_of_white_curves)
 {
-    (void)state;
     double sum = 0.0;
     int n_shared = 0;
     noise_seed = 7;
@@ -519,9 +505,8 @@ static void noise_of_white_curves(void **state)
 }
 
 /* A cubic has no scatter, whatever the steps; sigma of each point counts. */
-static void noise_by_exact_weights(void **state)
+TEST(noise_by_exact_weights)
 {
-    (void)state;
     double q[NOISY], i[NOISY], sigma[NOISY], sum = 0.0;
     noise_seed = 11;
     for (int k = 0; k < NOISY; k++) {
@@ -543,9 +528,8 @@ static void noise_by_exact_weights(void **state)
 
 /* Smoothed, computed, or with points nearer than the resolution: neighbours
  * share noise. Too few points, and too few for their precision: not known. */
-static void noise_that_is_shared(void **state)
+TEST(noise_that_is_shared)
 {
-    (void)state;
     static const double none[1] = {0.0}, precise[1] = {1e-4};
     const double w = 1.0 / sqrt(6.0), resolution[3] = {w, 2 * w, w};
     noise_seed = 3;
@@ -564,9 +548,8 @@ static void noise_that_is_shared(void **state)
 }
 
 /* What is said, and that what exceeds the noise is misfit. */
-static void noise_in_words(void **state)
+TEST(noise_in_words)
 {
-    (void)state;
     static const struct {
         tsr_saxs_noise noise;
         double residual;
@@ -616,9 +599,8 @@ static void log_of(const char *path, char *text)
 /* Of all real curves, with the bounds of `next`; a warning only where sigma is
  * wrong (README there). Columns in another order, logarithms and sigma in
  * another unit are named. */
-static void noise_of_real_curves(void **state)
+TEST(noise_of_real_curves)
 {
-    (void)state;
     static const struct {
         const char *name;
         double low, high;
@@ -686,9 +668,8 @@ static void noise_of_real_curves(void **state)
 }
 
 /* Each odd table is named with its line, and what to do. */
-static void columns_named(void **state)
+TEST(columns_named)
 {
-    (void)state;
     char said[4096];
     refused("0.1 nan 1\n0.2 nan 1\n0.3 nan 1\n0.4 nan 1\n0.5 nan 1\n",
             TSR_E_DATA, "line 1, I = nan, sigma = 1); give q, I, sigma as num");
@@ -714,9 +695,8 @@ static void columns_named(void **state)
 }
 
 /* Damaged files are refused or give a curve that keeps its promises. */
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
-    (void)state;
     static const char sample[] =
         " a title  Conc = .10E+01  N2 = 30\r\n# q [1/nm], I, sigma\r\n30\r\n"
         "1.00967E-02  5.853E-02  1.598E-03 1\r\n"
@@ -748,28 +728,4 @@ static void damaged_files(void **state)
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_of_a_table),
-        cmocka_unit_test(gaps_stay),
-        cmocka_unit_test(columns_and_sigma),
-        cmocka_unit_test(dropped_and_counted),
-        cmocka_unit_test(unmeasured),
-        cmocka_unit_test(with_index),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(header_units),
-        cmocka_unit_test(unit_of_a_file),
-        cmocka_unit_test(written_and_read_back),
-        cmocka_unit_test(guinier_of_a_gaussian),
-        cmocka_unit_test(real_curves),
-        cmocka_unit_test(noise_of_white_curves),
-        cmocka_unit_test(noise_by_exact_weights),
-        cmocka_unit_test(noise_that_is_shared),
-        cmocka_unit_test(noise_in_words),
-        cmocka_unit_test(noise_of_real_curves),
-        cmocka_unit_test(columns_named),
-        cmocka_unit_test(damaged_files),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

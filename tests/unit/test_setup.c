@@ -1,13 +1,12 @@
 /* From a configuration to a target: what the prior's support is. */
 #include "tests/setup_sample.h"
+#include "tests/test.h"
 
 #include <limits.h>
-#include <string.h>
 
 /* What is auto: little on a CPU; on a GPU as much as fills it and fits. */
-static void settles(void **state)
+TEST(settles)
 {
-    (void)state;
     const tsr_number_or_word word = {0, 0.0};
     const struct {
         tsr_sampler_problem place;
@@ -72,9 +71,8 @@ static void settles(void **state)
 }
 
 /* P(X) is the same with the data and without, wherever those end. */
-static void bound_without_data(void **state)
+TEST(bound_without_data)
 {
-    (void)state;
     static const char folder[] = "../shared/data/saxs/lysozyme_6lyz";
     if (access(folder, R_OK) != 0) {
         print_message("%s is absent\n", folder);
@@ -94,9 +92,8 @@ static void bound_without_data(void **state)
 
 /* Beyond d_max the q grid does not hold, so P(X) is 0 there: moves that would
  * go beyond are rejected, and the run goes on. */
-static void never_beyond_the_bound(void **state)
+TEST(never_beyond_the_bound)
 {
-    (void)state;
     enum { STEPS = 300000 };
     sample f;
     tsr_err err = {0};
@@ -124,9 +121,8 @@ static void never_beyond_the_bound(void **state)
 }
 
 /* A chain that no engine serves, as that of simulate, may have any number. */
-static void largest_number(void **state)
+TEST(largest_number)
 {
-    (void)state;
     sample f;
     tsr_err err = {0};
     tsr_chain *chain;
@@ -135,13 +131,4 @@ static void largest_number(void **state)
     assert_in_range(tsr_chain_system(chain), 0, 1);
     tsr_chain_free(chain);
     close_sample(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(settles),
-                                       cmocka_unit_test(bound_without_data),
-                                       cmocka_unit_test(never_beyond_the_bound),
-                                       cmocka_unit_test(largest_number)};
-    return cmocka_run_group_tests_name("setup", tests, NULL, NULL);
 }

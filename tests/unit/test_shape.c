@@ -1,10 +1,9 @@
 /* What conformations have in common, where the answer is known. */
 #include "analysis/shape.h"
 #include "run_frames.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-
-#include <math.h>
 
 enum { N_RESIDUE = 40, N_FRAME = 60, HALF = N_RESIDUE / 2 };
 
@@ -68,9 +67,8 @@ static tsr_shape *shape_of(tsr_frames *frames)
     return shape;
 }
 
-static void test_two_states(void **state)
+TEST(test_two_states)
 {
-    (void)state;
     const double share[] = {0.25, 0.35};
     double open[N_RESIDUE][3], turned[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
@@ -104,9 +102,8 @@ static void test_two_states(void **state)
 }
 
 /* Nothing but noise: a mobility of the noise, contacts counted. */
-static void test_one_state(void **state)
+TEST(test_one_state)
 {
-    (void)state;
     const double share[] = {0.0, 0.0};
     double x[N_RESIDUE][3];
     tsr_frames *frames = frames_of(2, share);
@@ -132,9 +129,8 @@ static void test_one_state(void **state)
 }
 
 /* An ensemble: P(r) by the weights of its states, draw by draw. */
-static void test_weighted(void **state)
+TEST(test_weighted)
 {
-    (void)state;
     const double share[2][2] = {{0.0, 1.0}, {0.0, 1.0}}, first[2] = {0.8, 0.6};
     const tsr_drawn_frame *frame;
     tsr_frames *frames = frames_of_states(2, 2, share[0]);
@@ -191,9 +187,8 @@ static void test_weighted(void **state)
 }
 
 /* One frame is enough for pictures. */
-static void test_one_frame(void **state)
+TEST(test_one_frame)
 {
-    (void)state;
     const double share[] = {0.0};
     tsr_frames *frames = frames_of(1, share);
     tsr_shape *s;
@@ -204,15 +199,4 @@ static void test_one_frame(void **state)
     tsr_frames_free(frames);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_weighted),
-        IN_FOLDER(test_two_states),
-        IN_FOLDER(test_one_state),
-        IN_FOLDER(test_one_frame),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -2,15 +2,10 @@
  * their moments and chi^2. */
 #include "core/random.h"
 #include "molecule/prior_density.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static const tsr_side_mixture mixture = {
     .n = 3,
@@ -49,9 +44,8 @@ static double density_at(const double x[3])
     return f;
 }
 
-static void values(void **state)
+TEST(values)
 {
-    (void)state;
     tsr_side_density *d = tsr_side_density_new(&mixture);
     double total = 0.0, h = 0.125;
     for (double x = -7; x < 7; x += h)
@@ -77,9 +71,8 @@ static void values(void **state)
 
 /* Mean and covariance of the whole, and the share of draws on either side of
  * three planes. */
-static void draws(void **state)
+TEST(draws)
 {
-    (void)state;
     enum { N = 400000 };
     tsr_side_density *d = tsr_side_density_new(&mixture);
     gsl_rng *rng = tsr_rng_new(1, 0);
@@ -116,11 +109,4 @@ static void draws(void **state)
     }
     gsl_rng_free(rng);
     free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values),
-                                       cmocka_unit_test(draws)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

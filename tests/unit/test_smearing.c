@@ -1,18 +1,9 @@
 /* The resolution of an instrument: the operator from the grid of q against
  * closed forms and plain sums in double precision. */
 #include "scattering/q_grid.h"
+#include "tests/test.h"
 
 #include "io_files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdlib.h>
 
 #include "scattering/saxs.h"
 
@@ -68,9 +59,8 @@ static void assert_close(const double *had, int k, double wanted, double rel)
 
 /* A sphere has its minima at q R = 4.49 and 7.73: smearing fills them. The sum
  * has 20,000 points; sigma grows with q, as that of a velocity selector. */
-static void gaussian_of_a_sphere(void **state)
+TEST(gaussian_of_a_sphere)
 {
-    (void)state;
     enum { M = 20000 };
     const double radius = 40.0;
     double q[N], sigma[N], had[N];
@@ -95,9 +85,8 @@ static void gaussian_of_a_sphere(void **state)
 
 /* A Gaussian over a Gaussian is one: what a cut at 4 sigma leaves out is
  * 6e-5. */
-static void gaussian_of_guinier(void **state)
+TEST(gaussian_of_guinier)
 {
-    (void)state;
     const double rg = 15.0, a = rg * rg / 3.0, s = 0.006;
     double q[N], sigma[N], had[N];
     points(q);
@@ -112,9 +101,8 @@ static void gaussian_of_guinier(void **state)
 }
 
 /* The mean of exp(-a (q^2 + u^2)) over u from 0 to L. */
-static void slit_length_of_guinier(void **state)
+TEST(slit_length_of_guinier)
 {
-    (void)state;
     const double rg = 20.0, a = rg * rg / 3.0, length = 0.08;
     double q[N], had[N];
     points(q);
@@ -127,9 +115,8 @@ static void slit_length_of_guinier(void **state)
                      1e-4);
 }
 
-static void slit_width_of_guinier(void **state)
+TEST(slit_width_of_guinier)
 {
-    (void)state;
     const double rg = 20.0, s = rg / sqrt(3.0), width = 0.012;
     double q[N], had[N];
     points(q);
@@ -144,9 +131,8 @@ static void slit_width_of_guinier(void **state)
 
 /* A beam with a normal profile of standard deviation s: 1 / sqrt(1 + 2 a s^2).
  * Straight lines between 161 points are wider by h^2 / 6 in the variance. */
-static void beam_profile_of_guinier(void **state)
+TEST(beam_profile_of_guinier)
 {
-    (void)state;
     enum { M = 161 };
     const double rg = 20.0, a = rg * rg / 3.0, s = 0.02;
     double q[N], had[N], u[M], beam[M];
@@ -164,9 +150,8 @@ static void beam_profile_of_guinier(void **state)
 
 /* A constant stays what it is, whatever the instrument; an ideal instrument
  * changes nothing. */
-static void rows_add_up(void **state)
+TEST(rows_add_up)
 {
-    (void)state;
     tsr_err err = {0};
     double q[N], sigma[N], u[3] = {-0.02, 0.0, 0.05}, beam[3] = {0, 2, 0};
     points(q);
@@ -229,9 +214,8 @@ static const char four[] = "# q (1/nm) I sigma dq\n"
                            "0.4 7 1 0.04\n0.5 6 1 0.05\n";
 
 /* The fourth column is used where it is asked for, in the unit of q. */
-static void fourth_column(void **state)
+TEST(fourth_column)
 {
-    (void)state;
     tsr_err err = {0};
     tsr_saxs *saxs = read_curve(four);
     assert_int_equal(resolve(saxs, NULL, &err), TSR_OK);
@@ -245,9 +229,8 @@ static void fourth_column(void **state)
     tsr_saxs_free(saxs);
 }
 
-static void no_fourth_column(void **state)
+TEST(no_fourth_column)
 {
-    (void)state;
     tsr_err err = {0};
     tsr_saxs *saxs = read_curve("0.01 10 1\n0.02 9 1\n0.03 8 1\n0.04 7 1\n"
                                 "0.05 6 1\n");
@@ -263,16 +246,4 @@ static void no_fourth_column(void **state)
     tsr_saxs_free(saxs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gaussian_of_a_sphere),
-        cmocka_unit_test(gaussian_of_guinier),
-        cmocka_unit_test(slit_length_of_guinier),
-        cmocka_unit_test(slit_width_of_guinier),
-        cmocka_unit_test(beam_profile_of_guinier),
-        cmocka_unit_test(rows_add_up),
-        cmocka_unit_test(fourth_column),
-        cmocka_unit_test(no_fourth_column)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,5 +1,6 @@
 /* Which nucleotides are found to be single-stranded. */
 #include "tests/strand_sample.h"
+#include "tests/test.h"
 
 #include "molecule/parts.h"
 #include "tests/unit/folder.h"
@@ -44,9 +45,8 @@ static tsr_parts *find(const double *protein, double apart)
     return parts;
 }
 
-static void alone(void **state)
+TEST(alone)
 {
-    (void)state;
     tsr_parts *p = find(NULL, 0.0);
     assert_int_equal(p->n_strand, 1);
     assert_string_equal(p->flexible.item[0], "S:1-8");
@@ -58,17 +58,15 @@ static void alone(void **state)
 }
 
 /* N and O of all bases 3 Angstrom from those of the copy. */
-static void paired(void **state)
+TEST(paired)
 {
-    (void)state;
     tsr_parts *p = find(NULL, 3.0);
     assert_int_equal(p->n_strand, 0);
     tsr_parts_free(p);
 }
 
-static void beside_a_protein(void **state)
+TEST(beside_a_protein)
 {
-    (void)state;
     const double far[3] = {200.0, 0.0, 0.0}, near[3] = {-3.0, -3.0, 0.0};
     tsr_parts *p = find(far, 0.0); /* it would drift */
     assert_int_equal(p->n_strand, 0);
@@ -92,10 +90,4 @@ static int remove_folder(void **state)
     return folder_remove(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(alone),
-                                       cmocka_unit_test(paired),
-                                       cmocka_unit_test(beside_a_protein)};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+static test_fixture around_all = {make_folder, remove_folder};

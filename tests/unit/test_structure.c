@@ -1,11 +1,11 @@
 /* io/structure: what is protein in PDB and mmCIF files, what is refused, and
  * PDB output. */
 #include "io_files.h"
+#include "tests/test.h"
 
 #include "molecule/structure.h"
 
 #include <dirent.h>
-#include <math.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -69,9 +69,8 @@ static void backbone(char *text, const char *record, const char *residue,
                            "O"));
 }
 
-static void left_out_and_counted(void **state)
+TEST(left_out_and_counted)
 {
-    (void)state;
     char text[8192] = "HEADER    TEST\nMODEL        1\n";
     backbone(text, "ATOM", "ALA", 'A', 1);
     strcat(text, atom_line("ATOM", " CB ", 'A', "ALA", 'A', 1, 1.6, "C"));
@@ -127,9 +126,8 @@ static void left_out_and_counted(void **state)
     tsr_structure_free(s);
 }
 
-static void chains_and_numbers(void **state)
+TEST(chains_and_numbers)
 {
-    (void)state;
     char text[8192] = "";
     backbone(text, "ATOM", "GLY", ' ', -3);
     backbone(text, "ATOM", "GLY", 'A', 1);
@@ -170,9 +168,8 @@ static void chains_and_numbers(void **state)
     tsr_structure_free(s);
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     char text[8192] = "";
     backbone(text, "ATOM", "GLY", 'A', 1);
     size_t good = strlen(text);
@@ -220,9 +217,8 @@ static void refusals(void **state)
     refused("data_x\n", "has no atoms");
 }
 
-static void not_structures(void **state)
+TEST(not_structures)
 {
-    (void)state;
     static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\0";
     refused_path(io_write("x.pdb", png, sizeof png), TSR_E_DATA, "binary file");
     refused_path(io_text("notes.cif", "Dear all,\nloop_\n"), TSR_E_DATA,
@@ -238,9 +234,8 @@ static void not_structures(void **state)
     }
 }
 
-static void gzipped(void **state)
+TEST(gzipped)
 {
-    (void)state;
     char text[8192] = "";
     for (int i = 1; i < 20; i++)
         backbone(text, "ATOM", "GLY", 'A', i);
@@ -291,9 +286,8 @@ static const char cif_full[] =
     "HETATM 10 O O  . HOH C 3 . ? 9.000 9.000 3.000 1.00 10.0 401 AAA 1\n"
     "ATOM   11 N N  . GLY A 1 1 ? 1.500 2.000 3.000 1.00 10.0 101 AAA 2\n";
 
-static void mmcif(void **state)
+TEST(mmcif)
 {
-    (void)state;
     tsr_structure *s = read_ok(io_text("full.cif", cif_full));
     assert_int_equal(s->n_residue, 2);
     assert_int_equal(s->n_atom, 7);
@@ -347,9 +341,8 @@ static void mmcif(void **state)
 }
 
 /* Coordinates of no molecule, of a file that is one without the change. */
-static void no_molecule(void **state)
+TEST(no_molecule)
 {
-    (void)state;
     char text[16384] = "", other[16384];
     for (int i = 1; i <= 24; i++)
         backbone(text, "ATOM", "GLY", 'A', i);
@@ -389,9 +382,8 @@ static void no_molecule(void **state)
 
 /* Of a model what has no N, CA or C is left out, and named; more than a tenth
  * are too many. */
-static void bare_residues(void **state)
+TEST(bare_residues)
 {
-    (void)state;
     static const char *const gone[] = {" CA  GLY A   9", " N   GLY A  15",
                                        " C   GLY A  20"};
     char text[16384] = "";
@@ -420,9 +412,8 @@ static void bare_residues(void **state)
     }
 }
 
-static void pdb_columns(void **state)
+TEST(pdb_columns)
 {
-    (void)state;
     static const char *const name[3][2] = {
         {"CA", "C"}, {"HH11", "H"}, {"SE", "SE"}};
     static const double xyz[9] = {-1.2344, 9999.999, -999.999, 0, 0.0004,
@@ -485,9 +476,8 @@ static void pdb_columns(void **state)
 /* Neutral atoms: f(0) is Z within the fit's own error of 0.1 % (the table's
  * coefficients are not normalised), and C at s = 0.5 1/Angstrom is 1.685 in the
  * table of numerical values (6.1.1.1); masses are IUPAC's. */
-static void atoms(void **state)
+TEST(atoms)
 {
-    (void)state;
     static const int z[] = {1, 6, 7, 8, 16, 34};
     static const double mass[] = {1.008, 12.011, 14.007, 15.999, 32.06, 78.96};
     for (int i = 0; i < 6; i++) {
@@ -509,9 +499,8 @@ static void atoms(void **state)
 
 /* Every structure of the training set against its index: residues, atoms and
  * chains. */
-static void training_set(void **state)
+TEST(training_set)
 {
-    (void)state;
     if (!io_have_shared())
         skip();
     FILE *index = fopen(SHARED "structures/INDEX.tsv", "r");
@@ -538,9 +527,8 @@ static void training_set(void **state)
 }
 
 /* Counts from the README of each case. */
-static void saxs_models(void **state)
+TEST(saxs_models)
 {
-    (void)state;
     static const struct {
         const char *path;
         int n_residue, n_atom, n_chain;
@@ -588,9 +576,8 @@ static void saxs_models(void **state)
 }
 
 /* Damaged files are refused or give a structure that keeps its promises. */
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
-    (void)state;
     static char pdb[8192] = "MODEL 1\n", damaged[8192];
     for (int i = 1; i < 6; i++)
         backbone(pdb, i == 3 ? "HETATM" : "ATOM", i == 3 ? "MSE" : "GLY", 'A',
@@ -627,22 +614,4 @@ static void damaged_files(void **state)
     assert_in_range(n_read, rounds / 20, rounds - rounds / 20);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(left_out_and_counted),
-        cmocka_unit_test(chains_and_numbers),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(not_structures),
-        cmocka_unit_test(gzipped),
-        cmocka_unit_test(mmcif),
-        cmocka_unit_test(no_molecule),
-        cmocka_unit_test(bare_residues),
-        cmocka_unit_test(pdb_columns),
-        cmocka_unit_test(atoms),
-        cmocka_unit_test(training_set),
-        cmocka_unit_test(saxs_models),
-        cmocka_unit_test(damaged_files),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

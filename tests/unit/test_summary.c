@@ -1,9 +1,9 @@
 /* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
 #include "analysis/summary.h"
 #include "io_files.h"
+#include "tests/test.h"
 
 #include <hdf5.h>
-#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -115,9 +115,8 @@ static char *printed(const tsr_summary *summary,
     return text;
 }
 
-static void test_usual(void **state)
+TEST(test_usual)
 {
-    (void)state;
     const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     make(io_path("a.h5"), &r);
     tsr_summary *s = summarise(io_path("a.h5"));
@@ -136,9 +135,8 @@ static void test_usual(void **state)
     tsr_summary_free(s);
 }
 
-static void test_angle(void **state)
+TEST(test_angle)
 {
-    (void)state;
     const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     make(io_path("a.h5"), &r);
     tsr_summary *s = summarise(io_path("a.h5"));
@@ -156,9 +154,8 @@ static void test_angle(void **state)
 }
 
 /* A turn of all angles turns the location alone. */
-static void test_turned(void **state)
+TEST(test_turned)
 {
-    (void)state;
     enum { N = 400 };
     double a[N], b[N];
     tsr_convergence first, second;
@@ -197,9 +194,8 @@ static void test_turned(void **state)
     assert_true(tsr_circular_turn(NULL) == 0.0);
 }
 
-static void test_not_finite(void **state)
+TEST(test_not_finite)
 {
-    (void)state;
     const double bad[] = {(double)NAN, (double)INFINITY};
     for (int i = 0; i < 2; i++) {
         const recipe r = {.n_draw = 20,
@@ -226,9 +222,8 @@ static void test_not_finite(void **state)
     }
 }
 
-static void test_few(void **state)
+TEST(test_few)
 {
-    (void)state;
     const recipe r = {.n_draw = 3, .middle = 30.0, .width = 4.0};
     make(io_path("few.h5"), &r);
     tsr_summary *s = summarise(io_path("few.h5"));
@@ -245,9 +240,8 @@ static void test_few(void **state)
 }
 
 /* JSON has no infinity: what it is for is said. */
-static void test_frozen(void **state)
+TEST(test_frozen)
 {
-    (void)state;
     const recipe r = {
         .n_draw = N_DRAW, .middle = 30.0, .width = 1.0, .is_constant = 1};
     make(io_path("a.h5"), &r);
@@ -259,9 +253,8 @@ static void test_frozen(void **state)
     tsr_summary_free(s);
 }
 
-static void test_constant(void **state)
+TEST(test_constant)
 {
-    (void)state;
     const recipe r = {.n_draw = 20, .middle = 30.0, .is_constant = 1};
     make(io_path("same.h5"), &r);
     tsr_summary *s = summarise(io_path("same.h5"));
@@ -303,9 +296,8 @@ static void damage(const char *path)
     assert_int_equal(fclose(raw), 0);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     const recipe r = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     const char *path = io_path("damaged.h5");
     make(path, &r);
@@ -328,9 +320,8 @@ static void test_damaged(void **state)
     tsr_summary_free(s);
 }
 
-static void test_prior(void **state)
+TEST(test_prior)
 {
-    (void)state;
     const recipe posterior = {.n_draw = N_DRAW, .middle = 30.0, .width = 4.0};
     const recipe prior = {.n_draw = 200, .middle = 25.0, .width = 16.0};
     tsr_trace_reader *reader;
@@ -358,9 +349,8 @@ static void test_prior(void **state)
 }
 
 /* Of poses and tails distances and the slowest are shown, of each kind. */
-static void test_poses(void **state)
+TEST(test_poses)
 {
-    (void)state;
     static const struct {
         const char *name;
         double ess;
@@ -390,16 +380,4 @@ static void test_poses(void **state)
     free(json);
 }
 
-int main(void)
-{
-#define IN_FOLDER(test) \
-    cmocka_unit_test_setup_teardown(test, io_setup, io_teardown)
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_usual),         IN_FOLDER(test_angle),
-        cmocka_unit_test(test_turned), IN_FOLDER(test_not_finite),
-        IN_FOLDER(test_few),           IN_FOLDER(test_constant),
-        IN_FOLDER(test_frozen),        IN_FOLDER(test_damaged),
-        IN_FOLDER(test_prior),         cmocka_unit_test(test_poses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -2,6 +2,7 @@
  * forms and counted points; and that a whole profile, layer and all, does not
  * depend on how the molecule is turned. */
 #include "io_files.h"
+#include "tests/test.h"
 
 #include "core/vec3.h"
 #include "molecule/structure.h"
@@ -9,8 +10,6 @@
 #include "scattering/debye.h"
 #include "scattering/form_factor.h"
 #include "scattering/surface.h"
-
-#include <math.h>
 
 static tsr_err err;
 
@@ -22,9 +21,8 @@ static void expose(int n, const double (*xyz)[3], const double *radius,
         TSR_OK);
 }
 
-static void surface_of_spheres(void **state)
+TEST(surface_of_spheres)
 {
-    (void)state;
     /* two that overlap, one within another, and two that are the same */
     double xyz[6][3] = {{0, 0, 0},    {3, 0, 0},  {50, 0, 0},
                         {50, 0.1, 0}, {90, 0, 0}, {90, 0, 0}};
@@ -77,9 +75,8 @@ static void count_points(int i, int n, const double (*xyz)[3],
 }
 
 /* Spheres of like size, and of many sizes, some of which hold others. */
-static void surface_is_what_points_find(void **state)
+TEST(surface_is_what_points_find)
 {
-    (void)state;
     enum { N = 60 };
     double xyz[N][3], radius[N], fraction[N], vector[N][3], count[4];
     for (int mixed = 0; mixed < 2; mixed++) {
@@ -98,9 +95,8 @@ static void surface_is_what_points_find(void **state)
 
 /* A cubic lattice of equal spheres: circles meet in common points, where
  * rounding may or may not leave arcs of no length. By symmetry. */
-static void surface_of_a_lattice(void **state)
+TEST(surface_of_a_lattice)
 {
-    (void)state;
     double xyz[27][3], radius[27], fraction[27];
     for (int i = 0; i < 27; i++) {
         int row = i / 3 % 3, layer = i / 9;
@@ -144,9 +140,8 @@ static void profile_of(const tsr_atoms *a, double *pair)
 
 /* I does not depend on how a molecule is turned; 1e-9 is what coordinates lose.
  */
-static void rotation_changes_nothing(void **state)
+TEST(rotation_changes_nothing)
 {
-    (void)state;
     double first[72], turned[72];
     if (!io_have_shared())
         skip();
@@ -163,12 +158,4 @@ static void rotation_changes_nothing(void **state)
     tsr_atoms_free(a);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(surface_of_spheres),
-        cmocka_unit_test(surface_is_what_points_find),
-        cmocka_unit_test(surface_of_a_lattice),
-        cmocka_unit_test(rotation_changes_nothing)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -2,9 +2,9 @@
  * what the scale does to them, ensembles, and what is refused. */
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
 
 enum { FIRST, LAST = 7 };
 
@@ -76,7 +76,7 @@ static double density(fixture *f, const tsr_term *term, double r, double log_s)
     return exp(log_lik(f, term, 1, &r, &one, log_s, NULL));
 }
 
-static void mean_and_sd(void **state)
+TEST(mean_and_sd)
 {
     fixture *f = *state;
     const double r = 23.0, one = 1.0;
@@ -125,7 +125,7 @@ static double integral(fixture *f, const tsr_term *term, double log_s)
     return sum;
 }
 
-static void table(void **state)
+TEST(table)
 {
     fixture *f = *state;
     write_rows("p.dat", 1.0);
@@ -169,7 +169,7 @@ static void table(void **state)
 }
 
 /* Of an ensemble each state's distance counts as its weight says. */
-static void ensembles(void **state)
+TEST(ensembles)
 {
     fixture *f = *state;
     const double r[] = {17.0, 24.0}, weight[] = {0.3, 0.7}, one = 1.0;
@@ -201,7 +201,7 @@ static void refused(const fixture *f, const char *entry, tsr_status want,
         fail_msg("%s: '%s' does not say '%s'", entry, err.message, why);
 }
 
-static void bad_input(void **state)
+TEST(bad_input)
 {
     fixture *f = *state;
     char flexible_range[] = "A:5-6", *range[] = {flexible_range};
@@ -243,11 +243,4 @@ static void bad_input(void **state)
     tsr_topology_free(stiff.t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mean_and_sd), cmocka_unit_test(table),
-        cmocka_unit_test(ensembles), cmocka_unit_test(bad_input)};
-    return cmocka_run_group_tests_name("distance term", tests, open_fixture,
-                                       close_fixture);
-}
+static test_fixture around_all = {open_fixture, close_fixture};

@@ -3,9 +3,9 @@
 #include "maps/density_map.h"
 #include "tests/model_sample.h"
 #include "tests/term_entry.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_randist.h>
-#include <math.h>
 
 static tsr_pool of_maps;
 
@@ -182,7 +182,7 @@ static double integral(const moments *m, double n)
     return top + log(sum);
 }
 
-static void sums_and_integral(void **state)
+TEST(sums_and_integral)
 {
     fixture *f = *state;
     const double one = 1.0;
@@ -199,7 +199,7 @@ static void sums_and_integral(void **state)
 }
 
 /* The same structure several times is the structure once. */
-static void ensembles(void **state)
+TEST(ensembles)
 {
     fixture *f = *state;
     const double one = 1.0, three[3] = {0.2, 0.5, 0.3};
@@ -212,7 +212,7 @@ static void ensembles(void **state)
 
 /* After a move of a few bodies of one of two states, an update of the fit
  * before it is the fit afresh, to the bit. */
-static void updates(void **state)
+TEST(updates)
 {
     fixture *f = *state;
     const double weight[2] = {0.3, 0.7}, theta = log(0.3);
@@ -244,7 +244,7 @@ static void updates(void **state)
 
 /* The width where it is inferred: the same likelihood as where it is fixed, the
  * largest at what the map was made with, and the same bits by either way. */
-static void width(void **state)
+TEST(width)
 {
     fixture *f = *state;
     const double one = 1.0, theta[2] = {log(0.3), log(0.4)};
@@ -273,7 +273,7 @@ static void width(void **state)
 }
 
 /* Shifted by d along an axis, the likelihood falls, on both sides alike. */
-static void largest_in_place(void **state)
+TEST(largest_in_place)
 {
     fixture *f = *state;
     const double one = 1.0;
@@ -313,7 +313,7 @@ static double rise(const fixture *f, const tsr_term *term, int n, int k,
 /* What the term says of its second derivatives is what they are, in noise that
  * has nothing to do with the model: of a shift of all, of one that grows along
  * the chain, and of bodies that go their own ways. */
-static void stiffness(void **state)
+TEST(stiffness)
 {
     enum { N = 3 };
     fixture *f = *state;
@@ -353,7 +353,7 @@ static void stiffness(void **state)
 
 /* The count of voxels that are independent: of noise all of the map's, where
  * the solvent is flat those about the molecule, whatever the box. */
-static void independent_voxels(void **state)
+TEST(independent_voxels)
 {
     fixture *f = *state;
     gsl_rng *rng = tsr_rng_new(6, 0);
@@ -383,7 +383,7 @@ static void independent_voxels(void **state)
 
 /* A map that is the model turned negative, or elsewhere, is finite and worse.
  */
-static void negative_and_far(void **state)
+TEST(negative_and_far)
 {
     fixture *f = *state;
     const double one = 1.0;
@@ -410,7 +410,7 @@ static void negative_and_far(void **state)
 
 /* A map that is smaller than the blurred molecule has no likelihood, and no
  * number that is none. */
-static void box_too_small(void **state)
+TEST(box_too_small)
 {
     const fixture *f = *state;
     const double one = 1.0;
@@ -438,7 +438,7 @@ static void refused(const fixture *f, const char *entry, tsr_status status,
 }
 
 /* Half-maps, or a mask, of another size. */
-static void what_does_not_match(void **state)
+TEST(what_does_not_match)
 {
     fixture *f = *state;
     tsr_map *map = spoilt(f), *small;
@@ -475,7 +475,7 @@ static void what_does_not_match(void **state)
             "leaves 0 voxels inside");
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     fixture *f = *state;
     tsr_map *flat;
@@ -497,20 +497,4 @@ static void what_is_refused(void **state)
             "its voxels are wider than the resolution");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_integral),
-        cmocka_unit_test(ensembles),
-        cmocka_unit_test(updates),
-        cmocka_unit_test(width),
-        cmocka_unit_test(largest_in_place),
-        cmocka_unit_test(stiffness),
-        cmocka_unit_test(independent_voxels),
-        cmocka_unit_test(negative_and_far),
-        cmocka_unit_test(box_too_small),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(what_does_not_match),
-    };
-    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
-}
+static test_fixture around_all = {open_fixture, close_fixture};

@@ -1,18 +1,11 @@
 /* core/text: excerpts, words of a shell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "core/text.h"
+#include "tests/test.h"
 
 /* What cannot be printed in one line of a message becomes '?'. */
-static void excerpt(void **state)
+TEST(excerpt)
 {
-    (void)state;
     char shown[TSR_EXCERPT_SIZE], text[500];
     assert_string_equal(tsr_text_excerpt("plain", shown), "plain");
     assert_string_equal(tsr_text_excerpt("a\nb\x1b[1m", shown), "a?b?[1m");
@@ -24,9 +17,8 @@ static void excerpt(void **state)
 }
 
 /* A shell gives every name back. */
-static void shell(void **state)
+TEST(shell)
 {
-    (void)state;
     static const struct {
         const char *name, *word;
     } file[] = {{"runs/a-1_b.yaml", "runs/a-1_b.yaml"},
@@ -48,9 +40,8 @@ static void shell(void **state)
                      TSR_SHELL_SIZE / 8 * 4 + 2);
 }
 
-static void paragraphs(void **state)
+TEST(paragraphs)
 {
-    (void)state;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -61,12 +52,4 @@ static void paragraphs(void **state)
     fclose(out);
     assert_string_equal(text, "-   one\n-   two of it\n");
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(excerpt),
-                                       cmocka_unit_test(shell),
-                                       cmocka_unit_test(paragraphs)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
 /* Chain geometry, ranges and what may move. */
 #include "tests/geometry.h"
 #include "tests/model_sample.h"
+#include "tests/test.h"
 
 #include "core/random.h"
 #include "core/vec3.h"
 #include "molecule/topology.h"
-
-#include <stdlib.h>
 
 #define PI 3.14159265358979323846
 static const char sequence[] = "MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE";
@@ -38,9 +37,8 @@ static void shuffle(const fixture *f, gsl_rng *rng, int n)
                               2.0 * PI * gsl_rng_uniform(rng));
 }
 
-static void ideal_geometry(void **state)
+TEST(ideal_geometry)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, NULL);
     int n = f.t->n_residue;
@@ -64,9 +62,8 @@ static void ideal_geometry(void **state)
 
 /* L residues: N, C, CB seen from H are clockwise; the signed volume is known
  * from real structures to be 2.5 Angstrom^3 (2EPE) for (N-CA) x (C-CA) . CB. */
-static void cb_is_left_handed(void **state)
+TEST(cb_is_left_handed)
 {
-    (void)state;
     double n[3] = {1.458, 0, 0}, ca[3] = {0, 0, 0}, c[3], cb[3], v[3];
     c[0] = 1.525 * cos(1.9373), c[1] = 1.525 * sin(1.9373), c[2] = 0.0;
     tsr_place_cb(cb, n, ca, c);
@@ -76,9 +73,8 @@ static void cb_is_left_handed(void **state)
 
 /* Measured after many turns, the internal coordinates rebuild the same atoms.
  */
-static void measure_and_build(void **state)
+TEST(measure_and_build)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, NULL);
     gsl_rng *rng = tsr_rng_new(5, 0);
@@ -108,9 +104,8 @@ static double wrap(double angle)
 
 /* A turn changes its torsion by the angle and no other, and only the shorter
  * side of the chain moves. */
-static void turns(void **state)
+TEST(turns)
 {
-    (void)state;
     fixture f;
     open_fixture(&f, NULL);
     gsl_rng *rng = tsr_rng_new(6, 0);
@@ -150,9 +145,8 @@ static void turns(void **state)
 
 /* No choice of torsions takes two bodies beyond the reach, and an almost
  * straight chain comes near it. */
-static void reach(void **state)
+TEST(reach)
 {
-    (void)state;
     char range[] = "A:8-14", second[] = "A:22-25";
     char *item[] = {range, second};
     tsr_strings some = {2, item};
@@ -176,9 +170,8 @@ static void reach(void **state)
     }
 }
 
-static void flexible_ranges(void **state)
+TEST(flexible_ranges)
 {
-    (void)state;
     char range[] = "10-12";
     char *item[] = {range};
     tsr_strings some = {1, item};
@@ -194,9 +187,8 @@ static void flexible_ranges(void **state)
     close_fixture(&f);
 }
 
-static void range_texts(void **state)
+TEST(range_texts)
 {
-    (void)state;
     tsr_residue residue[6];
     memset(residue, 0, sizeof residue);
     static const int number[6] = {-6, -5, 8, 8, 1, 2};
@@ -244,9 +236,8 @@ static void range_texts(void **state)
 }
 
 /* Proline winds towards negative coordinates, where a PDB file has no room. */
-static void long_sequences(void **state)
+TEST(long_sequences)
 {
-    (void)state;
     enum { N = 2000 };
     char text[N + 1];
     memset(text, 'P', N);
@@ -267,9 +258,8 @@ static void long_sequences(void **state)
     tsr_topology_free(t);
 }
 
-static void refused_sequences(void **state)
+TEST(refused_sequences)
 {
-    (void)state;
     tsr_prior_table table;
     sample_prior_table(&table);
     static const char *const bad[] = {"", "MK", "MKXTA", "MK TA", "MK1TA"};
@@ -288,9 +278,8 @@ static void refused_sequences(void **state)
 }
 
 /* Two points a distance apart: Rg is half of it, for equal masses. */
-static void radius_of_gyration(void **state)
+TEST(radius_of_gyration)
 {
-    (void)state;
     tsr_prior_table table;
     tsr_topology *t;
     tsr_conformation *c;
@@ -306,19 +295,4 @@ static void radius_of_gyration(void **state)
     assert_true(fabs(tsr_conformation_rg(t, c, rg2) - 13.0) < 1e-12);
     tsr_conformation_free(c);
     tsr_topology_free(t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ideal_geometry),
-                                       cmocka_unit_test(cb_is_left_handed),
-                                       cmocka_unit_test(measure_and_build),
-                                       cmocka_unit_test(turns),
-                                       cmocka_unit_test(reach),
-                                       cmocka_unit_test(flexible_ranges),
-                                       cmocka_unit_test(range_texts),
-                                       cmocka_unit_test(long_sequences),
-                                       cmocka_unit_test(refused_sequences),
-                                       cmocka_unit_test(radius_of_gyration)};
-    return cmocka_run_group_tests_name("topology", tests, NULL, NULL);
 }

@@ -2,16 +2,10 @@
  * draws, chi^2 against the density. */
 #include "core/random.h"
 #include "molecule/prior_density.h"
+#include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_math.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* The uniform one, the smallest, skewed, wide against narrow, near the bound
  * where the maximum is flat, and very narrow ones. */
@@ -56,9 +50,8 @@ static double log_norm(double k_phi, double k_psi, double lambda)
 /* The series against the integral over psi of what is left when phi has been
  * integrated out, 2 pi exp(k2 cos y) I0(sqrt(k1^2 + lambda^2 sin^2 y)), scaled
  * by exp(-k1 - k2). The trapezoid rule on a period converges exponentially. */
-static void norm(void **state)
+TEST(norm)
 {
-    (void)state;
     enum { N = 20000 };
     for (size_t i = 0; i < N_SHAPE; i++) {
         const tsr_von_mises *p = &shape[i];
@@ -77,9 +70,8 @@ static void norm(void **state)
 }
 
 /* Moments are the derivatives of the norm. */
-static void moments(void **state)
+TEST(moments)
 {
-    (void)state;
     for (size_t i = 4; i < 9; i++) {
         const tsr_von_mises *p = &shape[i];
         const double k[3] = {p->k_phi, p->k_psi, p->lambda};
@@ -99,9 +91,8 @@ static void moments(void **state)
 }
 
 /* Both integrals over a grid at once: 1, and each marginal. */
-static void integrals(void **state)
+TEST(integrals)
 {
-    (void)state;
     enum { N = 720 };
     for (size_t i = 0; i <= N_SHAPE; i++) {
         if (i < N_SHAPE && (shape[i].k_phi > 1e3 || shape[i].k_psi > 1e3))
@@ -133,9 +124,8 @@ static void integrals(void **state)
 }
 
 /* The narrow ones integrate to 1 over a grid of their own width. */
-static void narrow(void **state)
+TEST(narrow)
 {
-    (void)state;
     enum { N = 1200 };
     const tsr_von_mises *p = &shape[11];
     tsr_torsion_density *d = density_of_part(p);
@@ -149,9 +139,8 @@ static void narrow(void **state)
 }
 
 /* Cosines and sines, the angle, the angle a turn further, the formula. */
-static void forms(void **state)
+TEST(forms)
 {
-    (void)state;
     tsr_torsion_density *d = density_of(&mixture);
     gsl_rng *rng = tsr_rng_new(3, 0);
     for (int i = 0; i < 1000; i++) {
@@ -183,9 +172,8 @@ static void forms(void **state)
 
 /* Far from a narrow component, where its density underflows, the logarithm is
  * what it is. */
-static void far_away(void **state)
+TEST(far_away)
 {
-    (void)state;
     for (size_t i = 0; i < N_SHAPE; i++) {
         const tsr_von_mises *p = &shape[i];
         tsr_torsion_density *d = density_of_part(p);
@@ -254,9 +242,8 @@ static void check_draws(const tsr_torsion_density *d, double phi, double psi,
         fail_msg("chi^2 %g of %d, stream %lu", chi2, freedom, stream);
 }
 
-static void draws(void **state)
+TEST(draws)
 {
-    (void)state;
     for (size_t i = 0; i < N_SHAPE; i++) {
         const tsr_von_mises *p = &shape[i];
         double least = fmin(p->k_phi, p->k_psi);
@@ -276,9 +263,8 @@ static void draws(void **state)
 }
 
 /* Angles alone, by their mean cosines I1 / I0 and I2 / I0. */
-static void angles(void **state)
+TEST(angles)
 {
-    (void)state;
     static const double kappa[] = {0.0, 1e-6, 0.3, 0.5, 3.0, 50.0, 1e4};
     gsl_rng *rng = tsr_rng_new(5, 0);
     for (size_t i = 0; i < sizeof kappa / sizeof kappa[0]; i++) {
@@ -303,14 +289,13 @@ static void angles(void **state)
 
 /* Blocks of cells are drawn as often as the integral over them says, and no
  * cell never. */
-static void cells(void **state)
+TEST(cells)
 {
     enum { SIDE = 36, BLOCK = 6, FINE = 5, N = SIDE * SIDE };
     const double width = 2.0 * M_PI / SIDE, unit = 0x1p32;
     static uint32_t upto[N];
     double share[BLOCK * BLOCK] = {0.0}, wanted[BLOCK * BLOCK] = {0.0};
     tsr_torsion_density *d = density_of(&mixture);
-    (void)state;
     tsr_torsion_density_cells(d, SIDE, upto);
     assert_true(upto[N - 1] == UINT32_MAX);
     for (int k = 0; k < N; k++) {
@@ -332,15 +317,4 @@ static void cells(void **state)
             fail_msg("block %d is drawn with %.4f, not %.4f", k, share[k],
                      wanted[k]);
     free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norm),      cmocka_unit_test(moments),
-        cmocka_unit_test(integrals), cmocka_unit_test(narrow),
-        cmocka_unit_test(forms),     cmocka_unit_test(far_away),
-        cmocka_unit_test(draws),     cmocka_unit_test(angles),
-        cmocka_unit_test(cells)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,10 @@
 /* trace.h5 written and read back; what happens when it cannot be written. */
 #include "folder.h"
 #include "store/trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -170,9 +160,8 @@ static int leave(void **state)
 
 /* ---- tests ---- */
 
-static void test_read_back(void **state)
+TEST(test_read_back)
 {
-    (void)state;
     enum { N_LONG = 200000 };
     char *config = malloc(N_LONG + 1);
     tsr_err err;
@@ -248,9 +237,8 @@ static void test_read_back(void **state)
 }
 
 /* Many draws, with variables out of step with each other. */
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
-    (void)state;
     enum { TOTAL = 60000 };
     unsigned random = 12345;
     tsr_trace *trace = create(path);
@@ -277,18 +265,16 @@ static void test_pieces(void **state)
     check_draws(path, TOTAL);
 }
 
-static void test_no_draws(void **state)
+TEST(test_no_draws)
 {
-    (void)state;
     finish(create(path));
     check_draws(path, 0);
     assert_int_equal(tsr_trace_close(NULL, NULL), TSR_OK);
 }
 
 /* A file is there when it is whole, and stays until another is. */
-static void test_in_one_go(void **state)
+TEST(test_in_one_go)
 {
-    (void)state;
     tsr_trace *trace = create(path);
     append_all(trace, 0, 10);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -305,9 +291,8 @@ static void test_in_one_go(void **state)
     check_draws(path, 3);
 }
 
-static void test_uneven(void **state)
+TEST(test_uneven)
 {
-    (void)state;
     const double one = 1.0;
     tsr_err err;
     tsr_trace *trace = create(path);
@@ -339,9 +324,8 @@ static void expect_refused(const tsr_trace_variable *list, int n,
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-static void test_declarations(void **state)
+TEST(test_declarations)
 {
-    (void)state;
     const tsr_trace_group g = TSR_TRACE_POSTERIOR;
 
     expect_refused((tsr_trace_variable[]){{.group = g, .name = "a/b", .n = 1}},
@@ -360,9 +344,8 @@ static void test_declarations(void **state)
         1, "taken");
 }
 
-static void test_no_trace(void **state)
+TEST(test_no_trace)
 {
-    (void)state;
     tsr_err err;
 
     FILE *file = fopen(path, "w");
@@ -388,9 +371,8 @@ static void test_no_trace(void **state)
                      TSR_E_NOINPUT);
 }
 
-static void test_unwritable(void **state)
+TEST(test_unwritable)
 {
-    (void)state;
     tsr_trace *trace;
     tsr_err err;
     /* root may write in any directory but those of /proc */
@@ -446,9 +428,8 @@ static int run_out_of_disk(rlim_t limit)
     return access(path, F_OK) != 0 ? 0 : 5;
 }
 
-static void test_disk_full(void **state)
+TEST(test_disk_full)
 {
-    (void)state;
     const rlim_t limits[] = {100, 3000, 20000, 60000, 800000, 3000000, 9000000};
 
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
@@ -476,9 +457,8 @@ static void test_disk_full(void **state)
 
 /* 10,000 draws of 20 scalars in 8 chains, one at a time. A second is the aim
  * (some 0.1 s here); the limit is loose because the machine may be shared. */
-static void test_speed(void **state)
+TEST(test_speed)
 {
-    (void)state;
     enum { N = 20, CHAINS = 8, DRAWS = 10000 };
     tsr_trace_variable scalar[N];
     char name[N][8];
@@ -516,19 +496,4 @@ static void test_speed(void **state)
     assert_true((double)info.st_size < 1.2 * payload);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
-        cmocka_unit_test_setup_teardown(test_pieces, enter, leave),
-        cmocka_unit_test_setup_teardown(test_no_draws, enter, leave),
-        cmocka_unit_test_setup_teardown(test_in_one_go, enter, leave),
-        cmocka_unit_test_setup_teardown(test_uneven, enter, leave),
-        cmocka_unit_test_setup_teardown(test_declarations, enter, leave),
-        cmocka_unit_test_setup_teardown(test_no_trace, enter, leave),
-        cmocka_unit_test_setup_teardown(test_unwritable, enter, leave),
-        cmocka_unit_test_setup_teardown(test_disk_full, enter, leave),
-        cmocka_unit_test_setup_teardown(test_speed, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

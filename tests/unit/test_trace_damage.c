@@ -1,15 +1,8 @@
 /* A trace with one flipped bit, with its seal and without one. */
 #include "folder.h"
 #include "store/trace.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
 #include <sys/stat.h>
 
 enum { DRAWS = 40, SEAL = 64, N_VARIABLE = 3 };
@@ -122,9 +115,8 @@ static tsr_status reopen(int n_keep)
 /* ---- tests ---- */
 
 /* Whatever the bit belongs to, nothing of the file is used. */
-static void test_sealed(void **state)
+TEST(test_sealed)
 {
-    (void)state;
     int n_draw, is_right;
     const long whole = write_trace();
 
@@ -140,9 +132,8 @@ static void test_sealed(void **state)
 }
 
 /* A damaged seal is none: the file is read like one of tessera 0.1. */
-static void test_damaged_seal(void **state)
+TEST(test_damaged_seal)
 {
-    (void)state;
     const long whole = write_trace();
 
     for (long at = whole - SEAL; at < whole; at += 5) {
@@ -157,9 +148,8 @@ static void test_damaged_seal(void **state)
 
 /* As tessera 0.1 left them: HDF5 itself may say what is wrong, or read other
  * numbers, but nobody dies. Whoever goes on with the file seals it. */
-static void test_without_seal(void **state)
+TEST(test_without_seal)
 {
-    (void)state;
     int n_draw, is_right;
     const long end = write_trace() - SEAL;
 
@@ -177,12 +167,4 @@ static void test_without_seal(void **state)
     assert_int_equal(look(&n_draw, &is_right), TSR_E_DATA);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_sealed, enter, leave),
-        cmocka_unit_test_setup_teardown(test_damaged_seal, enter, leave),
-        cmocka_unit_test_setup_teardown(test_without_seal, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

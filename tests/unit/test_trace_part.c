@@ -1,6 +1,7 @@
 /* Parts, sizes and coordinates of a trace, read without the whole. */
 #include "io_files.h"
 #include "store/trace.h"
+#include "tests/test.h"
 
 enum { N_CHAIN = 3, N_DRAW = 700, N_Q = 37 };
 enum { RG, CURVE, MOVES, OBSERVED, N_VARIABLE };
@@ -89,9 +90,8 @@ static void check(tsr_trace_reader *reader, tsr_trace_group group,
     free(value);
 }
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
-    (void)state;
     static const tsr_trace_part part[] = {
         {0, N_DRAW, 0, N_Q}, {0, N_DRAW, 5, 1}, {123, 400, 30, 7},
         {699, 1, 36, 1},     {0, 0, 0, N_Q},    {10, 20, 3, 0},
@@ -105,9 +105,8 @@ static void test_parts(void **state)
     tsr_trace_reader_free(reader);
 }
 
-static void test_outside(void **state)
+TEST(test_outside)
 {
-    (void)state;
     static const tsr_trace_part part[] = {
         {1, N_DRAW, 0, 1}, {0, 1, 0, N_Q + 1},    {0, 1, N_Q, 1}, {-1, 1, 0, 1},
         {0, -1, 0, 1},     {N_DRAW + 1, 0, 0, 1}, {0, 1, 0, -1},
@@ -132,9 +131,8 @@ static void test_outside(void **state)
     tsr_trace_reader_free(reader);
 }
 
-static void test_shape_and_coordinates(void **state)
+TEST(test_shape_and_coordinates)
 {
-    (void)state;
     int n_chain, n_draw, n;
     double *coord;
     tsr_trace_reader *reader = make(io_path("trace.h5"));
@@ -176,13 +174,4 @@ static void test_shape_and_coordinates(void **state)
     tsr_trace_reader_free(reader);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_parts, io_setup, io_teardown),
-        cmocka_unit_test_setup_teardown(test_outside, io_setup, io_teardown),
-        cmocka_unit_test_setup_teardown(test_shape_and_coordinates, io_setup,
-                                        io_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {io_setup, io_teardown};

@@ -1,19 +1,9 @@
 /* Trajectories written, read back, brought up to date from a log. */
 #include "folder.h"
 #include "store/trajectory.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <hdf5.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -227,9 +217,8 @@ static void check_frames(const char *file, int n)
     check_times(file, n);
 }
 
-static void test_read_back(void **state)
+TEST(test_read_back)
 {
-    (void)state;
     tsr_err err;
     tsr_trajectory *t = create(path);
 
@@ -248,9 +237,8 @@ static void test_read_back(void **state)
 }
 
 /* Taken up again and again, always a little before where it was. */
-static void test_resumed(void **state)
+TEST(test_resumed)
 {
-    (void)state;
     enum { FRAMES = 500 };
     unsigned random = 7;
     tsr_draw_log *log;
@@ -284,9 +272,8 @@ static void test_resumed(void **state)
     tsr_draw_log_free(log);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     tsr_trajectory_spec s = {.stride = 1};
     tsr_trajectory *t;
     tsr_draw_log *log;
@@ -310,9 +297,8 @@ static void test_refused(void **state)
 }
 
 /* Only bodies, no observables. */
-static void test_bodies_only(void **state)
+TEST(test_bodies_only)
 {
-    (void)state;
     const tsr_trajectory_spec s = {.n_body = 4, .stride = 1};
     const float xyz[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     tsr_trajectory_reader *reader;
@@ -342,9 +328,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void test_size(void **state)
+TEST(test_size)
 {
-    (void)state;
     enum { FRAMES = 500 };
     tsr_trajectory_spec s = spec;
     tsr_trajectory *t;
@@ -368,14 +353,4 @@ static void test_size(void **state)
     assert_true(fabs(size / expected - 1) < 0.1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read_back, enter, leave),
-        cmocka_unit_test_setup_teardown(test_resumed, enter, leave),
-        cmocka_unit_test_setup_teardown(test_refused, enter, leave),
-        cmocka_unit_test_setup_teardown(test_bodies_only, enter, leave),
-        cmocka_unit_test_setup_teardown(test_size, enter, leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static test_fixture around_each = {enter, leave};

@@ -1,16 +1,8 @@
 /* gpu/tuning: which line of the table a device gets. */
 #include "gpu/engine_device.h"
+#include "tests/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char table[] = "# a comment\n"
                             "\n"
@@ -42,9 +34,8 @@ static void expect(tsr_device_type type, const char *name, int n_body,
     assert_int_equal(o.difference, difference);
 }
 
-static void first_that_fits(void **state)
+TEST(first_that_fits)
 {
-    (void)state;
     expect(TSR_DEVICE_GPU, "NVIDIA GeForce RTX 4090", 0, 1, 64, 2, 4, 20);
     expect(TSR_DEVICE_GPU, "NVIDIA H200", 0, 1, 32, 1, 16, -1);
     expect(TSR_DEVICE_GPU, "NVIDIA H200", 300, 1, 16, 1, 16, 8);
@@ -54,9 +45,8 @@ static void first_that_fits(void **state)
     expect(TSR_DEVICE_OTHER, "NVIDIA H200", 0, 0, 0, 0, 0, 0);
 }
 
-static void what_is_asked_stays(void **state)
+TEST(what_is_asked_stays)
 {
-    (void)state;
     tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
@@ -68,9 +58,8 @@ static void what_is_asked_stays(void **state)
     assert_int_equal(o.difference, 0); /* it is for another tile */
 }
 
-static void errors(void **state)
+TEST(errors)
 {
-    (void)state;
     static const char *const bad[] = {
         "gpu 0 32 1 16 12\n",   "gpu 0 32 1 16\n",
         "gpu 0 x 1 16 12 *",    "0 32 1 16 12 *",
@@ -94,9 +83,8 @@ static void errors(void **state)
 }
 
 /* The table that ships; the user's before it; a line and back. */
-static void files(void **state)
+TEST(files)
 {
-    (void)state;
     tsr_device_info gpu = device(TSR_DEVICE_GPU, "a GPU of 2040");
     tsr_device_info cpu = device(TSR_DEVICE_CPU, "a CPU of 2040");
     tsr_page_tile_options o = {0},
@@ -129,15 +117,4 @@ static void files(void **state)
     assert_int_equal(tsr_tuning_find(&gpu, 1000, &got, &err), TSR_E_NOINPUT);
     assert_non_null(strstr(err.message, path));
     unsetenv("TESSERA_TUNING");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_that_fits),
-        cmocka_unit_test(what_is_asked_stays),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "io_files.h"
 
@@ -54,9 +55,8 @@ static const char example[] =
     "moves: {pivot: 3, crankshaft: {step: 0.5}}\n"
     "sampler: {chains: 4, temperatures: 12}\n";
 
-static void test_example(void **state)
+TEST(test_example)
 {
-    (void)state;
     char want[128];
     config *c = read_well(example, NULL);
     assert_string_equal(c->name, "ligase");
@@ -94,9 +94,8 @@ static void test_example(void **state)
 
 /* ".." goes where it says only from a real folder: not from a link, nor from
  * what is not there. */
-static void test_shortened_paths(void **state)
+TEST(test_shortened_paths)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"./a.dat", "%s/a.dat"},
         {"././b/./a.dat", "%s/b/a.dat"},
@@ -121,9 +120,8 @@ static void test_shortened_paths(void **state)
     assert_int_equal(unlink(io_path("link")), 0);
 }
 
-static void test_short_forms(void **state)
+TEST(test_short_forms)
 {
-    (void)state;
     static const char *const empty[] = {
         "", "\n", "# nothing\n", "---\n", "~", "---\n...\n", "\xef\xbb\xbf"};
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
@@ -162,9 +160,8 @@ typedef struct {
     const char *message; /* after the file's name */
 } refused;
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     static const refused rows[] = {
         {"seed: 1\nsampler:\n  chains: 0\n",
          ":3:11: key 'sampler.chains': value '0' is out of range: expected "
@@ -275,9 +272,8 @@ static void test_messages(void **state)
     }
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     config c;
     tsr_err err;
     assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
@@ -306,9 +302,8 @@ static void test_files(void **state)
     tsr_fields_clear(config_fields, &c);
 }
 
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     char here[512], want[600];
     config *c = read_well(example, "sampler.chains=16");
     assert_int_equal(c->sampler.chains, 16);
@@ -349,9 +344,8 @@ static void test_set(void **state)
     tsr_fields_clear(config_fields, c);
 }
 
-static void test_set_messages(void **state)
+TEST(test_set_messages)
 {
-    (void)state;
     static const struct {
         const char *set, *message;
         tsr_status status;
@@ -409,9 +403,8 @@ static void test_set_messages(void **state)
 
 /* A path that is relative when it is written means the same file to a reader of
  * a config.yaml in another folder. */
-static void test_write_path(void **state)
+TEST(test_write_path)
 {
-    (void)state;
     char here[512], want[600];
     config before, after;
     tsr_err err;
@@ -454,9 +447,8 @@ static void test_write_path(void **state)
 
 /* An alias may stand for much; what it stands for is counted where it is used,
  * so that a small file cannot become a huge object. */
-static void test_aliases_counted(void **state)
+TEST(test_aliases_counted)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -490,9 +482,8 @@ static void test_aliases_counted(void **state)
 
 /* As many levels as no configuration has, and as many values as one may have,
  * take no time that a user notices. The limit is many times what they take. */
-static void test_depth_and_length(void **state)
+TEST(test_depth_and_length)
 {
-    (void)state;
     const int slow = getenv("ASAN_OPTIONS") != NULL; /* other builds see more */
     const int many = slow ? 2000 : 200000, length = slow ? 990 : 99000;
     static const char *const open[] = {"[", "{a: ", "- ", "? "};
@@ -553,9 +544,8 @@ static void check_damaged(const char *text, size_t n)
     tsr_fields_clear(config_fields, &c);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-    (void)state;
     size_t n = sizeof example - 1;
     char copy[sizeof example];
     const int most = io_rounds(3000);
@@ -583,18 +573,4 @@ static void test_damaged(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_example),
-                                       cmocka_unit_test(test_shortened_paths),
-                                       cmocka_unit_test(test_short_forms),
-                                       cmocka_unit_test(test_messages),
-                                       cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_set),
-                                       cmocka_unit_test(test_set_messages),
-                                       cmocka_unit_test(test_write_path),
-                                       cmocka_unit_test(test_aliases_counted),
-                                       cmocka_unit_test(test_depth_and_length),
-                                       cmocka_unit_test(test_damaged)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,5 +1,6 @@
 /* YAML of structs that have kinds: the selector, its messages, --set. */
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "files/yaml.h"
 #include "io_files.h"
@@ -25,9 +26,8 @@ static kinds *kinds_well(const char *text, const char *set)
 }
 
 /* The selector may stand anywhere in the mapping. */
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     static const char *const texts[] = {
         "one: {shape: box, size: [3, 4], name: a}",
         "one: {size: [3, 4], name: a, shape: box}",
@@ -55,9 +55,8 @@ static void test_kinds(void **state)
 static const char shapes[] = "one: {shape: box, name: a, size: [3, 4]}\n"
                              "many: [{radius: 2, name: b}]\n";
 
-static void test_kinds_set(void **state)
+TEST(test_kinds_set)
 {
-    (void)state;
     kinds *k = kinds_well(shapes, "one.shape=ball");
     assert_int_equal(k->one.ball.shape, 0);
     assert_string_equal(k->one.ball.name, "a"); /* both have it */
@@ -80,9 +79,8 @@ static void test_kinds_set(void **state)
     tsr_fields_clear(kinds_fields, k);
 }
 
-static void test_kinds_messages(void **state)
+TEST(test_kinds_messages)
 {
-    (void)state;
     static const struct {
         const char *text, *set, *message;
     } rows[] = {
@@ -123,9 +121,8 @@ static void test_kinds_messages(void **state)
 }
 
 /* What is written reads back as the same. */
-static void test_kinds_written(void **state)
+TEST(test_kinds_written)
 {
-    (void)state;
     tsr_err err;
     char *first = NULL, *second = NULL;
     size_t n, n_second;
@@ -151,11 +148,4 @@ static void test_kinds_written(void **state)
     free(second);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds),
-                                       cmocka_unit_test(test_kinds_set),
-                                       cmocka_unit_test(test_kinds_messages),
-                                       cmocka_unit_test(test_kinds_written)};
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};

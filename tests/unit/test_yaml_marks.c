@@ -1,13 +1,13 @@
 /* Where each key of a configuration was given. */
 #include "../config_table.h"
+#include "tests/test.h"
 
 #include "io_files.h"
 
 #include "files/yaml.h"
 
-static void where_keys_were_given(void **state)
+TEST(where_keys_were_given)
 {
-    (void)state;
     static const char *const set[] = {"structure.flexible=[A:1-2]",
                                       "data.0.file=x"};
     const struct {
@@ -44,10 +44,4 @@ static void where_keys_were_given(void **state)
     tsr_fields_clear(config_fields, &c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_keys_were_given),
-    };
-    return cmocka_run_group_tests(tests, io_setup, io_teardown);
-}
+static test_fixture around_all = {io_setup, io_teardown};
