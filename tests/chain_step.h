@@ -14,9 +14,7 @@ static inline void chain_step(tsr_chain *chain, tsr_batch *batch,
     if (asked && (tsr_batch_submit(batch, 1, &ask, &err) != TSR_OK ||
                   tsr_batch_wait(batch, profile, &err) != TSR_OK))
         fail_msg("%s", err.message);
-    if (tsr_chain_decide(chain, asked ? profile : NULL, warm, &accepted,
-                         &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_chain_decide(chain, asked ? profile : NULL, warm, &accepted, &err));
     if (asked && accepted)
         tsr_batch_accept(batch, tsr_chain_system(chain));
     else if (asked)

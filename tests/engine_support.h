@@ -72,7 +72,7 @@ static const engine_variant variants[] = {
     {"plane waves", {0}, 1e-5, 10}, /* they have no options */
     {"plane waves, as a GPU's", {0}, 1e-5, 50},
 };
-enum { N_VARIANT = sizeof variants / sizeof variants[0] };
+enum { N_VARIANT = COUNT_OF(variants) };
 
 static inline int is_wave(const engine_variant *v)
 {

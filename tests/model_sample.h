@@ -67,9 +67,8 @@ static inline void sample_chain(const char *sequence,
 {
     tsr_err err = {0};
     tsr_flexibility all = {.flexible = flexible};
-    if (tsr_topology_from_sequence(sequence, TSR_BODIES_TWO, all, table,
-                                   topology, first, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_topology_from_sequence(sequence, TSR_BODIES_TWO, all, table,
+                                  topology, first, &err));
 }
 
 #endif

@@ -29,8 +29,8 @@ static inline void noise_set(tsr_noise_options *o, const char *key,
         tsr_field_find(tsr_noise_registry[o->model]->fields, key);
     if (field == NULL)
         fail_msg("%s has no %s", tsr_noise_registry[o->model]->name, key);
-    else if (tsr_field_parse(field, o, value, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    else
+        OK(tsr_field_parse(field, o, value, &err));
 }
 
 static inline void noise_put(tsr_noise_options *o, const char *key,
@@ -82,9 +82,8 @@ static inline double saxs_evaluate(const tsr_likelihood *l,
 {
     tsr_err err = {0};
     const tsr_prediction nothing = {.n_state = 0};
-    if (tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, NULL,
-                                point, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, NULL,
+                               point, &err));
     return point->log_lik;
 }
 

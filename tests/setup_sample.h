@@ -32,8 +32,8 @@ static inline void read_sample(sample *x, int with_data, int n_set,
     const tsr_status status =
         tsr_config_read(path, n_set, set, &x->config, &err);
     unlink(path);
-    must(status, &err);
-    must(tsr_setup_read(&x->config, with_data, NULL, &x->s, &err), &err);
+    OK(status);
+    OK(tsr_setup_read(&x->config, with_data, NULL, &x->s, &err));
 }
 
 static inline void start_sample(sample *x, int n_set, const char *const *set,
@@ -41,7 +41,7 @@ static inline void start_sample(sample *x, int n_set, const char *const *set,
 {
     tsr_err err = {0};
     read_sample(x, 1, n_set, set, text);
-    must(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err), &err);
+    OK(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err));
 }
 
 static inline void close_sample(sample *x)

@@ -58,14 +58,6 @@ typedef struct {
     pthread_mutex_t lock;
 } study;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK) {
-        fprintf(stderr, "%s\n", err->message);
-        exit(1);
-    }
-}
-
 /* ---- conformations ---- */
 
 typedef struct {
@@ -83,7 +75,7 @@ static const tsr_conformation *walk_prior(tsr_chain *chain, long n, int is_warm)
         tsr_body_proposal ask;
         int accepted;
         tsr_chain_propose(chain, &ask);
-        must(tsr_chain_decide(chain, NULL, is_warm, &accepted, &err), &err);
+        OK(tsr_chain_decide(chain, NULL, is_warm, &accepted, &err));
     }
     tsr_chain_view_get(chain, &view);
     return view.conformation;
@@ -96,7 +88,7 @@ static tsr_chain *prior_chain(study *x, int stream)
     const long burn = 1000 + 30 * (t->n_torsion + t->n_side);
     tsr_chain *chain;
     tsr_err err = {0};
-    must(tsr_chain_new(&x->prior, stream, &chain, &err), &err);
+    OK(tsr_chain_new(&x->prior, stream, &chain, &err));
     walk_prior(chain, burn / 2, 1);
     walk_prior(chain, burn / 2, 0);
     return chain;
@@ -192,9 +184,8 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
     const size_t n_q = (size_t)l->grid.n_q;
     gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
     tsr_err err = {0};
-    must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
-                               partial, &err),
-         &err);
+    OK(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
+                             partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, curve);
     for (int e = 0; e < error->n; e++) {
         const double a = gsl_ran_gaussian(rng, 1.0);
@@ -216,9 +207,8 @@ static void *compute_truths(void *context)
     tsr_atom_curves *curves;
     tsr_err err = {0};
     double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
-    must(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
-                             &err),
-         &err);
+    OK(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
+                           &err));
     for (int t; (t = take_next(x, x->n_truth)) >= 0;) {
         const tsr_conformation *c = x->truth[t];
         const double c2 =
@@ -227,8 +217,7 @@ static void *compute_truths(void *context)
             own_curve(x, c, t, c2, six, x->atoms + (size_t)t * n_q);
             continue;
         }
-        must(tsr_atom_curves_partial(curves, c, NULL, 0.0, six, &radius, &err),
-             &err);
+        OK(tsr_atom_curves_partial(curves, c, NULL, 0.0, six, &radius, &err));
         for (size_t k = 0; k < n_q; k++)
             x->atoms[(size_t)t * n_q + k] =
                 tsr_component_intensity(six + k, n_q, 1.0, c2);
@@ -289,12 +278,10 @@ static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
     tsr_err err = {0};
     double *matrix = malloc(n * sizeof *matrix);
     memcpy(matrix, x->matrix, n * sizeof *matrix);
-    must(tsr_saxs_term_new(&set, 0, term, &err), &err);
-    must(
-        tsr_saxs_term_prepare((tsr_saxs_term *)*term, l.grid.n_q, matrix, &err),
-        &err);
+    OK(tsr_saxs_term_new(&set, 0, term, &err));
+    OK(tsr_saxs_term_prepare((tsr_saxs_term *)*term, l.grid.n_q, matrix, &err));
     if (l.view->error.n > 0)
-        must(tsr_saxs_set_model_error(*term, &l.view->error, &err), &err);
+        OK(tsr_saxs_set_model_error(*term, &l.view->error, &err));
     l.term = term;
     l.n_term = 1;
     l.n_parameter = (*term)->n_parameter;
@@ -341,12 +328,10 @@ static void supplier_open(study *x, int i, supplier *u)
     put_place(x, x->s.molecule.first, u->place);
     u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
-    must(tsr_batch_new(x->s.devices.share[0].engine, BATCH, &u->batch, &err),
-         &err);
+    OK(tsr_batch_new(x->s.devices.share[0].engine, BATCH, &u->batch, &err));
     for (int k = 0; k < BATCH; k++)
-        must(tsr_batch_set(u->batch, u->first_system + k,
-                           (const double(*)[3])u->place, NULL, &err),
-             &err);
+        OK(tsr_batch_set(u->batch, u->first_system + k,
+                         (const double(*)[3])u->place, NULL, &err));
 }
 
 static void supplier_close(supplier *u)
@@ -383,8 +368,8 @@ static void supply(supplier *u, int n)
         range[k] = (tsr_body_range){0, n_own, 0, (const double(*)[3])place};
         ask[k] = (tsr_body_proposal){u->first_system + k, 1, &range[k]};
     }
-    must(tsr_batch_submit(u->batch, n, ask, &err), &err);
-    must(tsr_batch_wait(u->batch, u->profile, &err), &err);
+    OK(tsr_batch_submit(u->batch, n, ask, &err));
+    OK(tsr_batch_wait(u->batch, u->profile, &err));
     for (int k = 0; k < n; k++)
         tsr_batch_reject(u->batch, u->first_system + k);
     for (size_t k = 0; k < (size_t)n * (size_t)x->n_profile; k++)

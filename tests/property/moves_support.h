@@ -67,7 +67,7 @@ static const test_case cases[] = {
      TSR_CLASH_NONE,
      0.0,
      1}};
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = COUNT_OF(cases) };
 
 typedef struct {
     tsr_prior_table table;
@@ -164,10 +164,9 @@ static void open_case(fixture *f, const test_case *k)
     tsr_flexibility flexibility = {.flexible = &flexible, .mobile = &mobile};
     if (strchr(k->sequence, '/') != NULL)
         make_complex(f, k->sequence, flexibility);
-    else if (tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO,
-                                        flexibility, &f->table, &f->t, &f->c,
-                                        &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    else
+        OK(tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO, flexibility,
+                                      &f->table, &f->t, &f->c, &err));
     f->options_prior = (tsr_prior_options){
         .clash = k->clash, .softness = 0.5, .clash_limit = 4.0};
     if (k->between[0] != NULL) {
@@ -181,9 +180,8 @@ static void open_case(fixture *f, const test_case *k)
                                                .width = 4.0};
         f->options_prior.restraints = (tsr_list){1, &f->restraint};
     }
-    if (tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
-                      &f->prior, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
+                     &f->prior, &err));
     f->sampler = (prior_sampler){.t = f->t,
                                  .table = &f->table,
                                  .prior = f->prior,
@@ -192,8 +190,7 @@ static void open_case(fixture *f, const test_case *k)
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         assert_true(type->options_size <= sizeof f->option[m]);
-        if (tsr_fields_init(type->fields, f->option[m], &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_fields_init(type->fields, f->option[m], &err));
         const double weight = 1.0; /* of those too that are off by default */
         memcpy(f->option[m], &weight, sizeof weight);
         f->options[m] = f->option[m];
@@ -223,8 +220,7 @@ static tsr_chain *chain_of(const tsr_target *target, int number)
 {
     tsr_chain *chain;
     tsr_err err = {0};
-    if (tsr_chain_new(target, number, &chain, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_chain_new(target, number, &chain, &err));
     return chain;
 }
 
@@ -234,8 +230,7 @@ static void step(tsr_chain *chain, int warm)
     int accepted;
     tsr_err err = {0};
     assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-    if (tsr_chain_decide(chain, NULL, warm, &accepted, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_chain_decide(chain, NULL, warm, &accepted, &err));
 }
 
 /* ---- the prior in is the prior out ---- */

@@ -39,12 +39,6 @@ typedef struct {
     const void *options[TSR_N_MOVE];
 } fixture;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 static tsr_form_factor_table *make_factors(void)
 {
     tsr_form_factor_table *f =
@@ -71,7 +65,7 @@ static void open_fixture(fixture *f, const char *noise)
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
     f->truth = tsr_conformation_new(f->t);
     f->start = tsr_conformation_new(f->t);
-    must(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err), &err);
+    OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
     f->sampler = (prior_sampler){
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->extended};
     f->factors = make_factors();
@@ -80,8 +74,7 @@ static void open_fixture(fixture *f, const char *noise)
     f->saxs = (tsr_saxs){
         .n = N_POINT, .q = f->q, .intensity = f->intensity, .sigma = f->sigma};
     for (int m = 0; m < TSR_N_MOVE; m++) {
-        must(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err),
-             &err);
+        OK(tsr_fields_init(tsr_move_registry[m]->fields, f->option[m], &err));
         f->options[m] = f->option[m];
     }
     /* Torsions have several modes here; turns by any angle change between
@@ -125,17 +118,15 @@ static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     double i0, theta[TSR_NOISE_PARAMETERS] = {0.0};
     double scale = gsl_ran_flat(rng, 0.5, 3.0), background;
-    must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors}, f->t,
-                                  f->truth, NULL, 0.0, &i0, &err),
-         &err);
+    OK(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors}, f->t,
+                                f->truth, NULL, 0.0, &i0, &err));
     background = gsl_ran_flat(rng, -0.2, 0.2) * i0;
     noise->parameters(&f->noise, parameter);
     parameters_draw(noise->n_parameter, parameter, rng, theta);
     for (int k = 0; k < N_POINT; k++) {
-        must(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
-                                      f->t, f->truth, NULL, f->q[k],
-                                      &f->intensity[k], &err),
-             &err);
+        OK(tsr_scattering_intensity(&(tsr_scattering){.plain = f->factors},
+                                    f->t, f->truth, NULL, f->q[k],
+                                    &f->intensity[k], &err));
         f->sigma[k] = (0.01 + 0.02 * f->q[k]) * i0;
         double error = noise == &tsr_noise_student
                            ? gsl_ran_tdist(rng, 1.0 + exp(theta[1]))
@@ -160,7 +151,7 @@ static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
                             .n_system = 1,
                             .type = type,
                             .form_factor = l->probe->amplitude};
-    must(tsr_engine_reference_new(&spec, &engine, &err), &err);
+    OK(tsr_engine_reference_new(&spec, &engine, &err));
     return engine;
 }
 
@@ -180,10 +171,8 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                         .noise = f->noise,
                         .background = {TSR_BACKGROUND_INFER, 0.0}};
     const tsr_scattering scattering = {.plain = f->factors};
-    must(saxs_likelihood(f->t, &scattering,
-                         tsr_topology_reach(f->t, f->extended), 1, &set, &l,
-                         &err),
-         &err);
+    OK(saxs_likelihood(f->t, &scattering, tsr_topology_reach(f->t, f->extended),
+                       1, &set, &l, &err));
     tsr_engine *engine = make_engine(f, l);
     tsr_target target = {.topology = f->t,
                          .first = f->start,
@@ -192,9 +181,9 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                          .move_options = f->options,
                          .seed = 9000 + number};
     double *profile = calloc((size_t)l->grid.n_q, sizeof *profile);
-    must(tsr_batch_new(engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_chain_new(&target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     for (int i = 0; i < WARMUP; i++)
         chain_step(chain, batch, profile, 1);
     for (int i = 0; i < N_DRAW; i++) {

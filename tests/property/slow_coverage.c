@@ -136,16 +136,14 @@ static void open_study(study *x, const char *name, const char *learn,
     if (is_three)
         cut_three(part);
     snprintf(file, sizeof file, "structure.file=%s", part);
-    must(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 7 : 5,
-                         set, &x->config, &err),
-         &err);
+    OK(tsr_config_read(is_three ? "configs/lar.yaml" : name, is_three ? 7 : 5,
+                       set, &x->config, &err));
     tsr_log *log = tsr_log_new(stdout, TSR_LOG_INFO);
-    must(tsr_setup_read(&x->config, 1, NULL, &x->s, &err), &err);
-    must(tsr_setup_engine(&x->config,
-                          (x->n_particle > BATCH ? x->n_particle : BATCH) *
-                              x->s.n_thread,
-                          log, &x->s, &err),
-         &err);
+    OK(tsr_setup_read(&x->config, 1, NULL, &x->s, &err));
+    OK(tsr_setup_engine(&x->config,
+                        (x->n_particle > BATCH ? x->n_particle : BATCH) *
+                            x->s.n_thread,
+                        log, &x->s, &err));
     tsr_log_free(log);
     const tsr_saxs_term *term = saxs_term(x->s.data.likelihood, 0);
     x->saxs = *term->saxs;

@@ -13,7 +13,7 @@ static const sample_molecule cases[] = {
     {.sequence = "GAKPIVTSLFGNDEAKGSTVKL/AKGST",
      .break_before = 9,
      .ranges = {NULL, "A:4-6", NULL, "B"}}};
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = COUNT_OF(cases) };
 
 /* Distances between N, CA, C before and after the break. */
 static void relation(const tsr_conformation *c, int after, double d[9])
@@ -76,8 +76,7 @@ TEST(parts_keep_their_relation)
             const void *only[TSR_N_MOVE] = {NULL};
             const tsr_move_type *type = tsr_move_registry[m];
             assert_true(type->options_size <= sizeof option);
-            assert_int_equal(tsr_fields_init(type->fields, option, &err),
-                             TSR_OK);
+            OK(tsr_fields_init(type->fields, option, &err));
             memcpy(option, &(const double){1.0}, sizeof(double)); /* weight */
             only[m] = option;
             if (type->launch != NULL || type->n_target(option, t) == 0)
@@ -97,11 +96,10 @@ TEST(parts_keep_their_relation)
             tsr_chain_view view;
             tsr_body_proposal ask;
             int accepted, n = 0;
-            assert_int_equal(tsr_chain_new(&target, 0, &chain, &err), TSR_OK);
+            OK(tsr_chain_new(&target, 0, &chain, &err));
             for (int i = 0; i < 3000; i++) {
                 tsr_chain_propose(chain, &ask);
-                assert_int_equal(
-                    tsr_chain_decide(chain, NULL, 0, &accepted, &err), TSR_OK);
+                OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
                 n += accepted;
             }
             tsr_chain_view_get(chain, &view);

@@ -33,8 +33,7 @@ static void set_option(fixture *f, const char *name, const char *text)
 {
     tsr_err err = {0};
     const tsr_field *field = tsr_field_find(move->fields, name);
-    if (tsr_field_parse(field, f->options, text, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_field_parse(field, f->options, text, &err));
 }
 
 static void open_fixture(fixture *f, const char *sequence, uint64_t seed,

@@ -92,13 +92,11 @@ static void blur(const sample *s, tsr_blur kind, double resolution)
 {
     tsr_blur_table table;
     tsr_err err;
-    assert_int_equal(tsr_blur_make(kind, resolution, tsr_blur_usual(kind),
-                                   N_ATOM, s->elements, &table, &err),
-                     TSR_OK);
-    assert_int_equal(s->reference->set_blur(s->reference, &table, &err),
-                     TSR_OK);
+    OK(tsr_blur_make(kind, resolution, tsr_blur_usual(kind), N_ATOM,
+                     s->elements, &table, &err));
+    OK(s->reference->set_blur(s->reference, &table, &err));
     if (s->fast != NULL)
-        assert_int_equal(s->fast->set_blur(s->fast, &table, &err), TSR_OK);
+        OK(s->fast->set_blur(s->fast, &table, &err));
 }
 
 static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
@@ -110,8 +108,7 @@ static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
         .n_system = 1, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     tsr_density_sums out;
     tsr_err err = {.message = ""};
-    if (engine->run(engine, &batch, options, &out, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(engine->run(engine, &batch, options, &out, &err));
     return out;
 }
 
@@ -185,7 +182,7 @@ TEST(a_map_with_itself_is_one)
     tsr_err err;
     double slope, offset;
     blur(s, TSR_BLUR_GAUSSIAN, 8.0);
-    assert_int_equal(tsr_map_new(&s->map->grid, &of_maps, &own, &err), TSR_OK);
+    OK(tsr_map_new(&s->map->grid, &of_maps, &own, &err));
     const size_t n = tsr_map_n_voxel(&own->grid);
     tsr_density_options o = {.density = own->value, .mask_ang = 3.0};
     run(s->reference, s->xyz, s->z, N_ATOM, &o);
@@ -193,7 +190,7 @@ TEST(a_map_with_itself_is_one)
     memcpy(density, own->value, n * sizeof *density);
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
-    assert_int_equal(tsr_density_reference_new(own, &engine, &err), TSR_OK);
+    OK(tsr_density_reference_new(own, &engine, &err));
     engine->set_blur(engine, &s->reference->blur, &err);
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
@@ -201,7 +198,7 @@ TEST(a_map_with_itself_is_one)
     assert_true(fabs(tsr_map_cc(&sums.mask) - 1.0) < 1e-6);
     tsr_map_line(&sums.box, &slope, &offset);
     assert_true(fabs(slope - 0.25) < 1e-6 && fabs(offset - 3.0) < 1e-5);
-    assert_int_equal(tsr_fsc_make(own, density, &pool, &fsc, &err), TSR_OK);
+    OK(tsr_fsc_make(own, density, &pool, &fsc, &err));
     assert_true(fsc.n == 13); /* the longest edge, 52, times Nyquist's, 1/4 */
     /* unknown voxels are at the mean in both, which is not the same number */
     for (int k = 0; k < fsc.n / 2; k++)
@@ -298,8 +295,7 @@ TEST(self_test)
     tsr_err err = {.message = ""};
     if (no_device(s))
         skip();
-    if (tsr_map_sum_test(s->device, &error, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_map_sum_test(s->device, &error, &err));
     assert_true(error < 2e-6);
     char folder[] = "/tmp/tsr-kernel-XXXXXX", command[256];
     assert_non_null(mkdtemp(folder));
@@ -313,7 +309,7 @@ TEST(self_test)
     unsetenv("TSR_KERNEL_DIR");
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0); /* NOLINT */
-    assert_non_null(strstr(err.message, "fails the self-test of density maps"));
+    assert_has(err.message, "fails the self-test of density maps");
 }
 
 static void same_bits(const tsr_density_sums *a, const tsr_density_sums *b)
@@ -344,7 +340,7 @@ TEST(order_and_batch_change_no_bit)
     const tsr_density_batch batch = {
         .n_system = 3, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     const tsr_density_options o = {.mask_ang = 3.0, .threshold = threshold};
-    assert_int_equal(s->fast->run(s->fast, &batch, &o, out, &err), TSR_OK);
+    OK(s->fast->run(s->fast, &batch, &o, out, &err));
     const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
     for (int k = 0; k < 3; k++)
         same_bits(&out[k], &alone);

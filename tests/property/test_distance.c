@@ -39,7 +39,7 @@ static void start_distance(posterior_sample *s, const char *mean,
     const char *const value[][2] = {{"at", "ca"}, {"mean", mean}, {"sd", sd}};
     posterior_must(tsr_field_append(&list, &data, &entry, &err), &err);
     posterior_must(tsr_field_choose(&list, entry, "distance", &err), &err);
-    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+    for (size_t i = 0; i < COUNT_OF(value); i++)
         posterior_must(tsr_field_parse(tsr_field_find(fields, value[i][0]),
                                        entry, value[i][1], &err),
                        &err);

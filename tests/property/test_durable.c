@@ -169,7 +169,7 @@ static void run_scenario(int i)
     const long step = DURABLE_ALL ? 1 : n / 4;
     print_message("%s: %ld operations, every %ld. under faults\n", s->name, n,
                   step);
-    for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++)
+    for (size_t f = 0; f < COUNT_OF(faults); f++)
         for (long at = 1 + (long)f % step; at <= n; at += step)
             for (int seed = 0; seed < faults[f].seeds; seed++) {
                 const char *what = faults[f].what;

@@ -60,8 +60,8 @@ static void random_moves(problem *p, tsr_batch *batch, double *profile)
                 moved[i][d] = p->xyz[s][first + i][d] + uniform(&random) - 0.5;
         tsr_body_range range = {first, count, 0, (const double(*)[3])moved};
         tsr_body_proposal proposal = {s, 1, &range};
-        must(tsr_batch_submit(batch, 1, &proposal, &err), &err);
-        must(tsr_batch_wait(batch, profile, &err), &err);
+        OK(tsr_batch_submit(batch, 1, &proposal, &err));
+        OK(tsr_batch_wait(batch, profile, &err));
         if (uniform(&random) < 0.5) {
             tsr_batch_reject(batch, s);
             continue;
@@ -126,23 +126,20 @@ TEST(against_reference)
             if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v))
                 continue;
             make_problem(&p, n_comp);
-            must(make_variant(&p.spec, device, &variants[v], &engine, &err),
-                 &err);
-            must(tsr_engine_reference_new(&p.spec, &reference, &err), &err);
+            OK(make_variant(&p.spec, device, &variants[v], &engine, &err));
+            OK(tsr_engine_reference_new(&p.spec, &reference, &err));
             assert_int_equal(engine->n_pair, n_comp * (n_comp + 1) / 2);
             assert_int_equal(reference->n_pair, engine->n_pair);
-            must(tsr_batch_new(engine, N_SYSTEM, &batch, &err), &err);
-            must(tsr_batch_new(reference, 1, &truth, &err), &err);
+            OK(tsr_batch_new(engine, N_SYSTEM, &batch, &err));
+            OK(tsr_batch_new(reference, 1, &truth, &err));
             for (int s = 0; s < N_SYSTEM; s++)
-                must(tsr_batch_set(batch, s, (const double(*)[3])p.xyz[s], NULL,
-                                   &err),
-                     &err);
+                OK(tsr_batch_set(batch, s, (const double(*)[3])p.xyz[s], NULL,
+                                 &err));
             random_moves(&p, batch, got);
             for (int s = 0; s < N_SYSTEM; s++) {
-                must(tsr_batch_profile(batch, s, got, &err), &err);
-                must(tsr_batch_set(truth, s, (const double(*)[3])p.xyz[s],
-                                   exact, &err),
-                     &err);
+                OK(tsr_batch_profile(batch, s, got, &err));
+                OK(tsr_batch_set(truth, s, (const double(*)[3])p.xyz[s], exact,
+                                 &err));
                 compare(variants[v].name, &p, got, exact, variants[v].limit);
                 assert_int_equal(
                     tsr_engine_differs(engine, got, exact, &allowed), -1);
@@ -171,13 +168,12 @@ TEST(coefficients)
         for (int comp = 0; comp < 3; comp++)
             one.factor[t] += c[comp] * p.factor[comp * N_TYPE * N_Q + t];
     }
-    must(tsr_engine_reference_new(&p.spec, &many, &err), &err);
-    must(tsr_engine_reference_new(&one.spec, &single, &err), &err);
-    must(tsr_batch_new(many, 1, &a, &err), &err);
-    must(tsr_batch_new(single, 1, &b, &err), &err);
-    must(tsr_batch_set(a, 0, (const double(*)[3])p.xyz[0], partial, &err),
-         &err);
-    must(tsr_batch_set(b, 0, (const double(*)[3])p.xyz[0], whole, &err), &err);
+    OK(tsr_engine_reference_new(&p.spec, &many, &err));
+    OK(tsr_engine_reference_new(&one.spec, &single, &err));
+    OK(tsr_batch_new(many, 1, &a, &err));
+    OK(tsr_batch_new(single, 1, &b, &err));
+    OK(tsr_batch_set(a, 0, (const double(*)[3])p.xyz[0], partial, &err));
+    OK(tsr_batch_set(b, 0, (const double(*)[3])p.xyz[0], whole, &err));
     for (int k = 0; k < N_Q; k++) {
         double sum = 0.0, size = 0.0;
         int pair = 0;
@@ -203,7 +199,6 @@ TEST(refused)
     tsr_engine *engine;
     make_problem(&p, 1);
     p.spec.n_comp = 4;
-    assert_int_equal(tsr_engine_reference_new(&p.spec, &engine, &err),
-                     TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "components"));
+    FAILS(tsr_engine_reference_new(&p.spec, &engine, &err), TSR_E_INTERNAL,
+          "components");
 }

@@ -77,10 +77,9 @@ static void make_molecule(fixture *f)
         make_ball(f);
         return;
     }
-    if (tsr_topology_from_structure(structure, TSR_BODIES_TWO,
-                                    (tsr_flexibility){.is_still = 1}, &f->table,
-                                    NULL, &f->t, &f->c, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO,
+                                   (tsr_flexibility){.is_still = 1}, &f->table,
+                                   NULL, &f->t, &f->c, &err));
     tsr_structure_free(structure);
 }
 
@@ -354,8 +353,7 @@ static double coverage(fixture *f, const char *keys)
         tsr_err err = {0};
         double below[SIX];
         write_maps(f);
-        if (read_term(f->t, "map", entry, &term, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(read_term(f->t, "map", entry, &term, &err));
         const question q = {f, term, tsr_term_fit_new(term, &term->pool)};
         below_truth(&q, below);
         for (int i = 0; i < SIX; i++)

@@ -48,9 +48,8 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
     tsr_err err = {0};
     double *partial =
         calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
-         &err);
+    OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
     tsr_batch_free(batch);
     free(partial);
@@ -64,10 +63,9 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
     tsr_atom_model *model;
     tsr_err err = {0};
     const size_t n_q = (size_t)grid->n_q;
-    must(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err), &err);
-    must(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
-                            &err),
-         &err);
+    OK(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err));
+    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
+                          &err));
     double *factor = calloc(3 * (size_t)model->n_type * n_q, sizeof *factor);
     double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
@@ -81,7 +79,7 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
                                  .weight = model->surface,
                                  .weighted = 2,
                                  .form_factor = factor};
-    must(tsr_debye_reference(&spec, NULL, partial, &err), &err);
+    OK(tsr_debye_reference(&spec, NULL, partial, &err));
     for (size_t k = 0; k < n_q; k++)
         profile[k] = tsr_component_intensity(
             partial + k, n_q,
@@ -111,7 +109,7 @@ TEST(what_stays_is_exact)
     const tsr_saxs_term *term = saxs_term(l, 0);
     assert_true(l->grid.n_q <= 256 && term->saxs->n <= 1024);
     assert_int_equal(l->view->error.n, 0); /* one conformation has no spread */
-    for (size_t v = 0; v < sizeof contrast / sizeof *contrast; v++) {
+    for (size_t v = 0; v < COUNT_OF(contrast); v++) {
         bodies_profile(&x, x.s.molecule.first, contrast[v], own);
         file_profile(&l->grid, contrast[v], atoms);
         for (int k = 0; k < l->grid.n_q; k++)
@@ -146,10 +144,8 @@ TEST(others_are_nearer)
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
     prior.n_share = 0;
-    must(tsr_chain_new(&prior, 9, &chain, &err), &err);
-    must(
-        tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err),
-        &err);
+    OK(tsr_chain_new(&prior, 9, &chain, &err));
+    OK(tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err));
     for (int i = 0; i < N; i++) {
         tsr_chain_view view;
         double mean[2] = {0.0};
@@ -158,14 +154,13 @@ TEST(others_are_nearer)
             tsr_body_proposal ask;
             int accepted;
             tsr_chain_propose(chain, &ask);
-            must(tsr_chain_decide(chain, NULL, 0, &accepted, &err), &err);
+            OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
         }
         tsr_chain_view_get(chain, &view);
         bodies_profile(&x, view.conformation, contrast, own);
         bodies_profile(&raw, view.conformation, contrast, plain);
-        must(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
-                                     &radius, &err),
-             &err);
+        OK(tsr_atom_curves_partial(curves, view.conformation, NULL, 0.0, six,
+                                   &radius, &err));
         for (size_t k = 1; k < n_q - 2; k++) {
             const double atoms =
                 tsr_component_intensity(six + k, n_q, 1.0, 1.0);
@@ -247,7 +242,7 @@ TEST(impossible_lesson_is_refused)
     for (int is_possible = 0; is_possible < 2; is_possible++) {
         for (size_t k = 0; k < n; k++)
             atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];
-        must(tsr_setup_learn_again(&x.config, N, list, NULL, &x.s, &err), &err);
+        OK(tsr_setup_learn_again(&x.config, N, list, NULL, &x.s, &err));
         assert_true((memcmp(l->view->atoms, ratio, n * sizeof *ratio) == 0) ==
                     !is_possible);
         assert_true((memcmp(l->view->error_curve, error,

@@ -351,7 +351,7 @@ TEST(parts_of_modified)
               {"S2P", 16, TSR_PART_PHOSPHATE, {9.0, 9.0, 10.9}},
               {"P", 15, TSR_PART_PHOSPHATE, {9.0, 9.0, 9.0}},
               {"C7", 6, TSR_PART_BASE, {30.0, 0.0, 0.0}}};
-    enum { N = sizeof is / sizeof *is };
+    enum { N = COUNT_OF(is) };
     tsr_file_atom atom[N] = {0};
     tsr_file_residue residue = {.n_atom = N};
     const tsr_atoms atoms = {

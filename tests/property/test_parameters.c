@@ -25,12 +25,6 @@ typedef struct {
     tsr_likelihood *likelihood;
 } problem;
 
-static void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 enum { MEASURED, RELATIVE, STUDENT };
 
 /* All its parameters inferred, with priors narrower than by default. */
@@ -43,7 +37,7 @@ static tsr_noise_options narrow_noise(int model)
                                           {"beta_width", "0.2"}};
     const tsr_noise_type *type = tsr_noise_registry[model];
     tsr_noise_options o = noise_of(type->name);
-    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+    for (size_t i = 0; i < COUNT_OF(with); i++)
         if (tsr_field_find(type->fields, with[i][0]) != NULL)
             noise_set(&o, with[i][0], with[i][1]);
     return o;
@@ -81,9 +75,8 @@ static void make_likelihood(problem *p)
     tsr_err err = {0};
     tsr_likelihood_free(p->likelihood);
     const tsr_scattering scattering = {.plain = p->table};
-    must(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
-                         &p->likelihood, &err),
-         &err);
+    OK(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
+                       &p->likelihood, &err));
     assert_true(p->likelihood->grid.n_q <= MAX_Q);
 }
 
@@ -119,7 +112,7 @@ static void make_data(problem *p, double r, const double *c, const double *b,
     tsr_err err = {0};
     double profile[MAX_Q], *matrix;
     tsr_q_grid grid = tsr_q_grid_make(d_bound, p->q[N_POINT - 1]);
-    must(tsr_q_operator_new(&grid, N_POINT, p->q, &matrix, &err), &err);
+    OK(tsr_q_operator_new(&grid, N_POINT, p->q, &matrix, &err));
     family(&grid, r, profile);
     for (int d = 0; d < p->n_data; d++)
         for (int k = 0; k < N_POINT; k++) {
@@ -198,7 +191,7 @@ static void step_chain(chain *c, int warm)
         c->r = r;
         c->n_accepted++;
     }
-    must(tsr_chain_step_parameters(k, warm, &err), &err);
+    OK(tsr_chain_step_parameters(k, warm, &err));
 }
 
 /* R, then per data set c, b, theta. */
@@ -419,7 +412,7 @@ TEST(state_is_consistent)
                 const double *theta = run.chain.now.theta + term->term.first;
                 tsr_pool pool = {0};
                 tsr_fit *fit = tsr_term_fit_new(&term->term, &pool);
-                must(tsr_saxs_fit(term, profile, theta, fit, &err), &err);
+                OK(tsr_saxs_fit(term, profile, theta, fit, &err));
                 assert_true(fit->scale == had->scale);
                 assert_true(fit->background == had->background);
                 assert_true(fit->model_norm == had->model_norm);

@@ -64,7 +64,7 @@ static void open_sample(sample *x, const char *what, const char *model)
     of_prior = x->s.target;
     of_prior.likelihood = NULL;
     of_prior.n_share = 0;
-    must(tsr_chain_new(&of_prior, 7, &prior, &err), &err);
+    OK(tsr_chain_new(&of_prior, 7, &prior, &err));
 }
 
 /* The next one of the prior. */
@@ -81,9 +81,8 @@ static tsr_atom_curves *open_atoms(const sample *x)
 {
     tsr_atom_curves *curves;
     tsr_err err = {0};
-    must(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
-                             NULL, &curves, &err),
-         &err);
+    OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
+                           NULL, &curves, &err));
     return curves;
 }
 
@@ -144,16 +143,14 @@ static void check_places(sample *x)
     tsr_err err = {0};
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     int n_checked = 0;
-    must(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
-                               &start, &err),
-         &err);
+    OK(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
+                             &start, &err));
     p->type->place(p, x->s.molecule.first, 0, x->s.molecule.topology->n_residue,
                    xyz);
     assert_memory_equal(xyz, p->start, (size_t)p->n * sizeof *xyz);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next();
-        must(tsr_atom_curves_place(curves, c, TSR_SOLVENT_LAYER, &now, &err),
-             &err);
+        OK(tsr_atom_curves_place(curves, c, TSR_SOLVENT_LAYER, &now, &err));
         for (int r = 0; r < n_amino; r++) {
             if (p->first[r + 1] > p->first[r] && p->unit[p->first[r]] >= 0)
                 continue;
@@ -208,20 +205,18 @@ static void check_profiles(sample *x)
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
     /* in the first conformation the water is its own */
-    must(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err),
-         &err);
-    must(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
-                            right, &radius, &err),
-         &err);
+    OK(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err));
+    OK(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
+                          right, &radius, &err));
     assert_true(fabs(radius - p->radius_ang) < 1e-9);
     check_profile(l, got, right, 1e-5);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next();
         p->type->place(p, c, 0, x->s.molecule.topology->n_residue, xyz);
-        must(tsr_batch_set(batch, 0, (const double(*)[3])xyz, got, &err), &err);
-        must(tsr_likelihood_direct(l, n_body, c, NULL, right, &err), &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])xyz, got, &err));
+        OK(tsr_likelihood_direct(l, n_body, c, NULL, right, &err));
         check_profile(l, got, right, 2e-5);
     }
     tsr_batch_free(batch);
@@ -241,19 +236,18 @@ static void check_moves(sample *x)
     tsr_chain_view view;
     tsr_batch *batch;
     tsr_err err = {0};
-    must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_chain_new(&target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     tsr_chain_heat(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);
     tsr_chain_view_get(chain, &view);
-    must(tsr_batch_profile(batch, tsr_chain_system(chain), got, &err), &err);
-    must(tsr_likelihood_direct(l, x->s.molecule.topology->n_body,
-                               view.conformation, NULL, right, &err),
-         &err);
+    OK(tsr_batch_profile(batch, tsr_chain_system(chain), got, &err));
+    OK(tsr_likelihood_direct(l, x->s.molecule.topology->n_body,
+                             view.conformation, NULL, right, &err));
     check_profile(l, got, right, 3e-5);
-    must(tsr_chain_refresh(chain, batch, &err), &err);
+    OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     free(got);

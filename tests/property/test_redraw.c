@@ -124,7 +124,7 @@ TEST(stretches_keep_the_posterior)
                       tail = {1, (char *[]){"A:1-12"}};
     const tsr_strings *const kind[] = {&linker, &tail, &long_linker,
                                        &longest_linker};
-    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+    for (size_t k = 0; k < COUNT_OF(kind); k++) {
         walking w;
         open_redrawing(&w, two_parts, kind[k], 1, 0.04, 1);
         /* draws of long linkers seldom fit a curve */

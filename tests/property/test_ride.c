@@ -40,7 +40,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
 {
     static const int moves[] = {TSR_MOVE_pivot, TSR_MOVE_side_chain,
                                 TSR_MOVE_crankshaft, TSR_MOVE_regrow};
-    enum { N_KIND = sizeof moves / sizeof *moves };
+    enum { N_KIND = COUNT_OF(moves) };
     gsl_rng *rng = tsr_rng_new(2, 0);
     tsr_conformation *to = tsr_conformation_new(f->t);
     tsr_prior_state *s = tsr_prior_state_new(f->prior, now);

@@ -64,9 +64,8 @@ static tsr_atom_curves *curves_of(const sample *x)
 {
     tsr_atom_curves *curves;
     tsr_err err = {0};
-    must(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
-                             NULL, &curves, &err),
-         &err);
+    OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
+                           NULL, &curves, &err));
     return curves;
 }
 
@@ -86,12 +85,11 @@ static void walk(tsr_chain *chain, tsr_batch *batch, int n, int warm)
         int accepted, asked = tsr_chain_propose(chain, &ask);
         double partial[4096];
         if (asked) {
-            must(tsr_batch_submit(batch, 1, &ask, &err), &err);
-            must(tsr_batch_wait(batch, partial, &err), &err);
+            OK(tsr_batch_submit(batch, 1, &ask, &err));
+            OK(tsr_batch_wait(batch, partial, &err));
         }
-        must(tsr_chain_decide(chain, asked ? partial : NULL, warm, &accepted,
-                              &err),
-             &err);
+        OK(tsr_chain_decide(chain, asked ? partial : NULL, warm, &accepted,
+                            &err));
         if (asked && accepted)
             tsr_batch_accept(batch, tsr_chain_system(chain));
         else if (asked)
@@ -118,9 +116,9 @@ static void check_walk(const char *device, double close)
     assert_int_equal(l->n_pair, 3 + 6 + 3);
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_chain_new(&x.s.target, 0, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_chain_new(&x.s.target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     walk(chain, batch, 150, 1);
     tsr_chain_view_get(chain, &view);
     const double before = view.log_lik;
@@ -138,26 +136,23 @@ static void check_walk(const char *device, double close)
         if (d == 2)
             continue;
         if (d != XRAY) {
-            must(tsr_atom_curves_bodies(curves, x.s.molecule.first,
-                                        l->term[d]->neutron, 1, &d2o_of[d],
-                                        &match, &bodies, &err),
-                 &err);
+            OK(tsr_atom_curves_bodies(curves, x.s.molecule.first,
+                                      l->term[d]->neutron, 1, &d2o_of[d],
+                                      &match, &bodies, &err));
             s.neutron = bodies;
         }
         const double *profile = profile_of(l, &view, d);
         for (int k = 0; k < l->grid.n_q; k += 3) {
             double exact;
-            must(
-                tsr_scattering_intensity(
-                    &s, x.s.molecule.topology, view.conformation,
-                    tsr_parameters_contrast(view.parameters, view.point->theta),
-                    k * l->grid.dq_inv_ang, &exact, &err),
-                &err);
+            OK(tsr_scattering_intensity(
+                &s, x.s.molecule.topology, view.conformation,
+                tsr_parameters_contrast(view.parameters, view.point->theta),
+                k * l->grid.dq_inv_ang, &exact, &err));
             assert_true(fabs(profile[k] - exact) < close * fabs(exact));
         }
         tsr_neutron_bodies_free(bodies);
     }
-    must(tsr_chain_refresh(chain, batch, &err), &err);
+    OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_view_get(chain, &view);
     assert_true(fabs(view.log_lik - before) < 20.0 * close * fabs(before));
     tsr_chain_free(chain);
@@ -200,11 +195,10 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
     tsr_atom_model *m;
     tsr_err err = {0};
     double match, self = 0.0;
-    must(tsr_atoms_read(MODEL, &atoms, &err), &err);
-    must(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
-                            &err),
-         &err);
-    must(tsr_neutron_apply(neutron, atoms, m, NULL, &match, &err), &err);
+    OK(tsr_atoms_read(MODEL, &atoms, &err));
+    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
+                          &err));
+    OK(tsr_neutron_apply(neutron, atoms, m, NULL, &match, &err));
     double *at_two = calloc(3 * 2 * (size_t)m->n_type, sizeof *at_two);
     double *factor = calloc(3 * (size_t)m->n_type, sizeof *factor);
     int *body = calloc((size_t)m->n, sizeof *body);
@@ -266,10 +260,9 @@ TEST(bodies_are_their_atoms)
     const tsr_topology *t = x.s.molecule.topology;
     assert_true(t->n_body <= 512 && l->grid.n_q <= 512);
     assert_int_equal(l->n_pair, 1 + 3 + 1); /* c2 is fixed */
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
-                       partial, &err),
-         &err);
+    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                     partial, &err));
     for (int d = 0; d < SERIES; d++) {
         const tsr_term *term = l->term[d];
         if (term->neutron == NULL)
@@ -315,9 +308,8 @@ TEST(match_point_has_no_forward_scattering)
     write_data(0.03);
     open_sample(&x, "data: [{kind: sans, file: sans.tmp.dat}]\n", 3, set);
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_atom_curves_bodies(curves, x.s.molecule.first, &neutron, 1, &water,
-                                &match, &bodies, &err),
-         &err);
+    OK(tsr_atom_curves_bodies(curves, x.s.molecule.first, &neutron, 1, &water,
+                              &match, &bodies, &err));
     tsr_neutron_bodies_free(bodies);
     tsr_atom_curves_free(curves);
     close_sample(&x);
@@ -329,10 +321,9 @@ TEST(match_point_has_no_forward_scattering)
              match);
     write_data(0.03);
     open_sample(&x, at_match, 3, set);
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
-                       partial, &err),
-         &err);
+    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                     partial, &err));
     for (int v = 0; v < 2; v++)
         tsr_likelihood_profile(x.s.data.likelihood, v, partial, value,
                                profile[v]);
@@ -359,10 +350,9 @@ TEST(what_stays_is_exact)
     open_sample(&x, series, 4, set);
     const tsr_likelihood *l = x.s.data.likelihood;
     tsr_atom_curves *curves = curves_of(&x);
-    must(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err), &err);
-    must(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
-                       partial, &err),
-         &err);
+    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
+                     partial, &err));
     for (int d = 0; d < SERIES; d++) {
         const tsr_term *term = l->term[d];
         if (term->neutron == NULL)
@@ -370,9 +360,8 @@ TEST(what_stays_is_exact)
         const double rho =
             tsr_neutron_solvent(term->neutron->d2o) / tsr_neutron_solvent(1.0);
         const double c[3] = {1.0, 0.0, value[TSR_C2] * rho};
-        must(tsr_atom_curves_partial(curves, x.s.molecule.first, term->neutron,
-                                     term->neutron->d2o, six, NULL, &err),
-             &err);
+        OK(tsr_atom_curves_partial(curves, x.s.molecule.first, term->neutron,
+                                   term->neutron->d2o, six, NULL, &err));
         tsr_likelihood_profile(l, term->view, partial, value, profile);
         for (int k = 0; k < l->grid.n_q; k++) {
             const double exact =
@@ -413,14 +402,13 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     tsr_chain *chain;
     tsr_err err = {0};
     if (with_data) {
-        must(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err),
-             &err);
+        OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
     } else {
         target.likelihood = NULL;
         target.n_share = 0;
     }
-    must(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err), &err);
-    must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     walk(chain, batch, LAW_STEPS / 10, 1);
     for (int i = 0; i < N_LAW; i++) {
         tsr_chain_view view;

@@ -365,7 +365,7 @@ TEST(division_changes_nothing)
                          {.n_thread = 3, .block = 7},
                          {.n_thread = 5, .block = 5},
                          {.n_thread = 1, .block = 1}};
-    enum { N = sizeof by / sizeof *by };
+    enum { N = COUNT_OF(by) };
     char folder[] = "/tmp/tsr-tempering-XXXXXX";
     tsr_device *device = NULL;
     assert_non_null(mkdtemp(folder));

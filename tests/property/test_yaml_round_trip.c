@@ -84,8 +84,7 @@ static char *random_text(uint64_t *state, const char *start)
     snprintf(text, sizeof text, "%s", start);
     int n = below(state, 5);
     for (int i = 0; i < n; i++)
-        strcat(text,
-               pieces[below(state, (int)(sizeof pieces / sizeof *pieces))]);
+        strcat(text, pieces[below(state, (int)COUNT_OF(pieces))]);
     return strdup(text);
 }
 

@@ -46,18 +46,15 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
         snprintf(name, sizeof name,
                  n_state > 1 ? "trajectory-%03d-%d.h5" : "trajectory-%03d.h5",
                  c, s + 1);
-        if (tsr_trajectory_create(io_path(name), &spec, &t, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_trajectory_create(io_path(name), &spec, &t, &err));
         for (int k = 0; k < n_frame; k++) {
             place(context, c, s, k, rng, x);
-            assert_int_equal(frame_append(t, stride * k, n_atom, x[0], &err),
-                             TSR_OK);
+            OK(frame_append(t, stride * k, n_atom, x[0], &err));
         }
-        assert_int_equal(tsr_trajectory_close(t, &err), TSR_OK);
+        OK(tsr_trajectory_close(t, &err));
         gsl_rng_free(rng);
     }
-    if (tsr_frames_open(io_dir, NULL, &frames, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_frames_open(io_dir, NULL, &frames, &err));
     return frames;
 }
 

@@ -138,7 +138,7 @@ TEST(test_words)
         {{"show", "-"}, "-\nruns/new 2 0.5 [0, 0] 0\ntessera show -\n"}};
     is_wordy = 1;
     last_status = TSR_OK;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         outcome o = program(rows[i].word);
         assert_string_equal(o.message, "");
         assert_string_equal(o.out, rows[i].out);
@@ -184,7 +184,7 @@ TEST(test_errors)
         {{"show", "c", "-t", "null"},
          "option '--threads': value 'null' is not an integer: expected integer "
          "in [1, 64]"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char expected[300];
         outcome o = program(rows[i].word);
         snprintf(expected, sizeof expected,
@@ -246,7 +246,7 @@ TEST(test_program)
          "tessera: unknown option '--bogus'; 'tessera --help' lists the "
          "commands\n"},
         {{"--version"}, TSR_OK, 0, "tessera " TSR_VERSION "\n", ""}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         last_status = rows[i].status;
         outcome o = program(rows[i].word);
         assert_string_equal(o.out, rows[i].out);
@@ -292,7 +292,7 @@ TEST(test_help)
 {
     static const char *const asks[][MAX_WORDS] = {
         {"show", "--help"}, {"help", "show"}, {"show", "-h", "--bogus"}};
-    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
         outcome o = program(asks[i]);
         assert_int_equal(o.exit_status, 0);
         assert_string_equal(o.out, command_help);
@@ -302,7 +302,7 @@ TEST(test_help)
     }
     static const char *const of_key[][MAX_WORDS] = {{"show", "--help", "step"},
                                                     {"help", "show", "step"}};
-    for (size_t i = 0; i < sizeof of_key / sizeof of_key[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(of_key); i++) {
         outcome o = program(of_key[i]);
         assert_string_equal(o.out,
                             "step  0.1  rad  of a move; number in [0, 3]\n");
@@ -312,7 +312,7 @@ TEST(test_help)
     }
     outcome all = program((const char *[]){"show", "--help", "all", NULL});
     assert_memory_equal(all.out, command_help, 500);
-    assert_non_null(strstr(all.out, "chains side by side; integer in [1, 4"));
+    assert_has(all.out, "chains side by side; integer in [1, 4");
     free(all.out);
     free(all.message);
     outcome none = program((const char *[]){"show", "--help", "setp", NULL});
@@ -328,8 +328,8 @@ TEST(test_help)
     for (size_t i = 0; i < 4; i++) {
         outcome o = program(general[i]);
         const char *text = i == 3 ? o.message : o.out;
-        assert_non_null(strstr(text, "Usage: tessera COMMAND"));
-        assert_non_null(strstr(text, "  show  print the arguments\n"));
+        assert_has(text, "Usage: tessera COMMAND");
+        assert_has(text, "  show  print the arguments\n");
         assert_string_equal(i == 3 ? o.out : o.message, "");
         assert_int_equal(o.exit_status, i == 3 ? 64 : 0);
         free(o.out);

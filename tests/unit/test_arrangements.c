@@ -157,9 +157,8 @@ TEST(test_arrangements)
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k < N_DRAW; k++)
             chi2[c][k] = 1.0 + kind_of(k);
-    if (tsr_arrangements_make(frames, -1, 10.0, N_CHAIN, N_DRAW, chi2[0], &a,
-                              &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_arrangements_make(frames, -1, 10.0, N_CHAIN, N_DRAW, chi2[0], &a,
+                             &err));
     assert_non_null(a);
     assert_int_equal(a->domains->n_domain, N_ROD);
     assert_int_equal(a->fixed, 0); /* the largest */
@@ -191,8 +190,7 @@ TEST(test_arrangements)
     tsr_arrangements_free(a);
 
     /* with a wide threshold there is one, and a domain that is not there */
-    assert_int_equal(
-        tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err), TSR_OK);
+    OK(tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 1);
     assert_int_equal(a->fixed, 1);
     assert_near(a->moves[1], 0.0, 1e-3);
@@ -211,8 +209,7 @@ TEST(test_halves)
     tsr_frames *frames = make_frames(1);
     tsr_arrangements *a;
     tsr_err err;
-    assert_int_equal(
-        tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err), TSR_OK);
+    OK(tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 2);
     assert_near(a->overlap[0], 0.0, 1e-12);
     const int first = a->item[0].half[0] < 0.5;

@@ -14,8 +14,7 @@ static tsr_err err;
 static tsr_atoms *read_ok(const char *path)
 {
     tsr_atoms *atoms = NULL;
-    if (tsr_atoms_read(path, &atoms, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_atoms_read(path, &atoms, &err));
     return atoms;
 }
 
@@ -120,14 +119,12 @@ TEST(refusals)
     char water[256] = "", centre[512] = "", nan[256] = "";
     tsr_atoms *a = NULL;
     line(water, "HETATM", " O  ", ' ', "HOH", 1, 0, 0, 0, "O");
-    assert_int_equal(tsr_atoms_read(io_text("w.pdb", water), &a, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "1 waters");
+    FAILS(tsr_atoms_read(io_text("w.pdb", water), &a, &err), TSR_E_DATA,
+          "1 waters");
     line(centre, "ATOM", " CA ", ' ', "LEU", 1, 0, 0, 0, "C");
     line(centre, "ATOM", " SC ", ' ', "LEU", 1, 2, 0, 0, "C");
-    assert_int_equal(tsr_atoms_read(io_text("c.pdb", centre), &a, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "--bodies one");
+    FAILS(tsr_atoms_read(io_text("c.pdb", centre), &a, &err), TSR_E_DATA,
+          "--bodies one");
     line(nan, "ATOM", " CA ", ' ', "LEU", 1, (double)NAN, 0, 0, "C");
     assert_int_not_equal(tsr_atoms_read(io_text("n.pdb", nan), &a, &err),
                          TSR_OK);
@@ -203,7 +200,7 @@ TEST(damaged_files_do_no_harm)
 static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
 {
     int *n = calloc((size_t)a->n_atom, sizeof *n);
-    assert_int_equal(tsr_hydrogens_assign(a, n, count, &err), TSR_OK);
+    OK(tsr_hydrogens_assign(a, n, count, &err));
     return n;
 }
 
@@ -331,9 +328,7 @@ TEST(cells_find_neighbours)
             xyz[i][c] = (io_random(&seed) % 10000) * (i < N - 1 ? 3e-3 : 1.0);
     tsr_cell_list *cells;
     tsr_pool pool = {0};
-    assert_int_equal(
-        tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err),
-        TSR_OK);
+    OK(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells, &err));
     for (int i = 0; i < N; i++) {
         int index[N], want = 0;
         int n = tsr_cell_list_within(cells, xyz[i], 4.5, N, index);
@@ -362,7 +357,7 @@ TEST(cells_of_odd_points)
     int index[N];
     tsr_cell_list *cells;
     tsr_pool pool = {0};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
         memset(xyz, 0, sizeof xyz);
         xyz[7][k % 3] = bad[k];
         assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
@@ -376,9 +371,8 @@ TEST(cells_of_odd_points)
     memset(xyz, 0, sizeof xyz);
     for (int far = 0; far < 2; far++) {
         xyz[0][0] = far * 9e99, xyz[1][1] = -far * 9e99;
-        assert_int_equal(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz,
-                                           5.0, &cells, &err),
-                         TSR_OK);
+        OK(tsr_cell_list_new(&pool, N, (const double(*)[3])xyz, 5.0, &cells,
+                             &err));
         assert_int_equal(tsr_cell_list_within(cells, xyz[2], 5.0, N, index),
                          N - 2 * far);
         assert_int_equal(tsr_cell_list_within(cells, xyz[0], 5.0, N, index),
@@ -449,9 +443,7 @@ TEST(all_models)
                                2.0 + k);
         snprintf(text + at, sizeof text - at, "ENDMDL\n");
     }
-    assert_int_equal(
-        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
-        TSR_OK);
+    OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
     assert_int_equal(n, 3);
     assert_int_equal(a->n_atom, 2);
     for (int k = 0; k < 3; k++) {
@@ -462,15 +454,11 @@ TEST(all_models)
     char *third = strstr(text, "MODEL        3");
     memmove(third, third + 15, strlen(third + 15) + 1);
     third[13] = 'C', third[14] = 'B'; /* another atom */
-    assert_int_equal(
-        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
-        TSR_E_DATA);
-    assert_has(err.message, "model 3 has other atoms than the first");
+    FAILS(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
+          TSR_E_DATA, "model 3 has other atoms than the first");
     assert_null(a);
     text[17 + 15 + 2 * 55] = '\0'; /* one model alone, without its end */
-    assert_int_equal(
-        tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err),
-        TSR_OK);
+    OK(tsr_atoms_read_models(io_text("m.pdb", text), &a, &n, &xyz, &err));
     assert_int_equal(n, 1);
     tsr_atoms_free(a);
 }
@@ -484,8 +472,7 @@ TEST(layer_of_two_atoms)
     tsr_atom_model *m;
     double f[3][3][2], sum[3] = {0.0, 0.0, 0.0}, area = 0.0;
     a->atom[1].xyz[0] = 40.0;
-    assert_int_equal(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err),
-                     TSR_OK);
+    OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, 0.4, &m, &err));
     assert_int_equal(m->n_atom, 2);
     assert_int_equal(m->n, 4);
     assert_int_equal(m->n_type, 3);
@@ -558,9 +545,9 @@ TEST(numbers_of_pdb_fields)
     static const char *const bad[] = {"        ", "       .", "       -",
                                       "   1.0.0", "   1 000", "  --1.00",
                                       "   1.0a ", "    0x1F", " 1.000-2"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(good); i++)
         assert_int_equal(field(good[i]), TSR_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_int_equal(field(bad[i]), TSR_E_DATA);
 }
 

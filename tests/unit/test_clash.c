@@ -64,7 +64,7 @@ static const clash_case cases[] = {
      26.0,
      500,
      1}};
-enum { N_CASE = sizeof cases / sizeof *cases };
+enum { N_CASE = COUNT_OF(cases) };
 
 typedef struct {
     tsr_prior_table table;
@@ -127,9 +127,7 @@ static void open_fixture(fixture *f, const clash_case *k)
 {
     tsr_err err = {0};
     sample_prior_table(&f->table);
-    if (sample_topology(&f->table, &k->m, &f->t, &f->first, NULL, &err) !=
-        TSR_OK)
-        fail_msg("%s", err.message);
+    OK(sample_topology(&f->table, &k->m, &f->t, &f->first, NULL, &err));
     f->n = f->t->n_body;
     f->clash = (tsr_clash){.topology = f->t,
                            .inverse_softness = 1.0 / k->softness,
@@ -351,7 +349,7 @@ TEST(pairs_that_count)
                  {3, 6, 1},  {0, 4, 1},   {4, 6, 0},   {6, 7, 1},  {6, 8, 1},
                  {6, 9, 1},  {4, 10, 1},  {0, 9, 0},   {2, 10, 0}, {7, 9, 0},
                  {7, 10, 1}, {10, 11, 1}, {11, 13, 0}, {4, 13, 1}};
-    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
+    for (size_t p = 0; p < COUNT_OF(pairs); p++)
         for (int swap = 0; swap < 2; swap++) {
             int a = swap ? pairs[p].b : pairs[p].a;
             int b = swap ? pairs[p].a : pairs[p].b;
@@ -401,8 +399,7 @@ TEST(distance_limit)
         .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
     sample_prior_table(&table);
     sample_chain("MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE", NULL, &table, &t, &x);
-    assert_int_equal(tsr_prior_new(t, &table, &options, 1e4, &prior, &err),
-                     TSR_OK);
+    OK(tsr_prior_new(t, &table, &options, 1e4, &prior, &err));
     y = tsr_conformation_new(t);
     tsr_conformation_copy(t, y, x, 0, t->n_residue);
     gsl_rng *rng = tsr_rng_new(29, 0);

@@ -236,7 +236,7 @@ TEST(bad_files)
     assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
     tsr_form_factor_free(t);
     char *text = text_of(name);
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(spoil); i++) {
         tsr_err err = {0};
         int line = write_spoilt(name, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
@@ -244,8 +244,7 @@ TEST(bad_files)
             fail_msg("no '%s'", spoil[i].old);
         assert_int_equal(tsr_form_factor_read(name, &t, &err), TSR_E_DATA);
         assert_null(t);
-        if (strstr(err.message, spoil[i].message) == NULL)
-            fail_msg("'%s' lacks '%s'", err.message, spoil[i].message);
+        assert_has(err.message, spoil[i].message);
         snprintf(place, sizeof place, "%s:", name);
         assert_int_equal(strncmp(err.message, place, strlen(place)), 0);
     }

@@ -9,8 +9,7 @@ static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {
     tsr_convergence out;
     tsr_err err;
-    if (tsr_convergence_make(0, n_chain, n_draw, value, &out, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_convergence_make(0, n_chain, n_draw, value, &out, &err));
     return out;
 }
 
@@ -213,9 +212,7 @@ TEST(test_groups)
             for (int d = 0; d < SHORT; d++)
                 value[i * SHORT + d] = own + gsl_ran_gaussian(random, 1.0);
         }
-        assert_int_equal(
-            tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err),
-            TSR_OK);
+        OK(tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err));
         const double single = of(MANY, SHORT, value).rhat;
         assert_true(c.rhat_chains == single);
         assert_true(single > 2.0);
@@ -227,12 +224,10 @@ TEST(test_groups)
     assert_true(sum > expected - 0.002 && sum < expected + 0.006);
     for (int i = 0; i < EACH * SHORT; i++)
         value[i] += 2.0;
-    assert_int_equal(
-        tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err), TSR_OK);
+    OK(tsr_convergence_make(N_GROUP, MANY, SHORT, value, &c, &err));
     assert_true(c.rhat > expected + 0.02);
     /* groups that do not come out even are none */
-    assert_int_equal(tsr_convergence_make(7, MANY, SHORT, value, &c, &err),
-                     TSR_OK);
+    OK(tsr_convergence_make(7, MANY, SHORT, value, &c, &err));
     assert_true(isnan(c.rhat_chains) && c.rhat == of(MANY, SHORT, value).rhat);
     gsl_rng_free(random);
     free(value);

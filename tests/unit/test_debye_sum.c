@@ -59,7 +59,7 @@ TEST(reference_is_debye)
     make(s, 3, 1);
     s->spec.n = 40;
     memcpy(s->xyz[3], s->xyz[5], sizeof s->xyz[3]); /* one place for two */
-    must(tsr_debye_reference(&s->spec, NULL, profile, &err), &err);
+    OK(tsr_debye_reference(&s->spec, NULL, profile, &err));
     int pair = 0;
     for (int a = 0; a < 3; a++)
         for (int b = a; b < 3; b++, pair++)
@@ -107,7 +107,7 @@ static const way ways[] = {
      41.0,
      1e-5},
 };
-enum { N_WAY = sizeof ways / sizeof ways[0] };
+enum { N_WAY = COUNT_OF(ways) };
 
 static void compute(const tsr_device *device, const tsr_debye_spec *spec,
                     const way *w, const tsr_debye_progress *progress,
@@ -115,14 +115,13 @@ static void compute(const tsr_device *device, const tsr_debye_spec *spec,
 {
     tsr_err err;
     tsr_debye_sum *sum;
-    must(tsr_debye_sum_new(device, spec->n_q, spec->dq_inv_ang,
-                           spec->weight != NULL, w->d_bound, &w->options, &sum,
-                           &err),
-         &err);
+    OK(tsr_debye_sum_new(device, spec->n_q, spec->dq_inv_ang,
+                         spec->weight != NULL, w->d_bound, &w->options, &sum,
+                         &err));
     double error = 0.0;
-    must(tsr_debye_sum_test(sum, &error, &err), &err);
+    OK(tsr_debye_sum_test(sum, &error, &err));
     assert_true(error > 0.0);
-    must(tsr_debye_sum_run(sum, spec, progress, profile, &err), &err);
+    OK(tsr_debye_sum_run(sum, spec, progress, profile, &err));
     tsr_debye_sum_free(sum);
 }
 
@@ -142,7 +141,7 @@ TEST(device_meets_reference)
                 continue;
             make(s, n_comp, n_comp == 3);
             int n = tsr_debye_n_pair(&s->spec) * N_Q;
-            must(tsr_debye_reference(&s->spec, NULL, exact, &err), &err);
+            OK(tsr_debye_reference(&s->spec, NULL, exact, &err));
             compute(device, &s->spec, &ways[w], NULL, profile);
             double worst = worst_error(profile, exact, n);
             if (worst > ways[w].limit)
@@ -198,8 +197,7 @@ TEST(progress_tells_and_stops)
     tsr_debye_sum_options options = {.units_a_launch = 5};
     tsr_debye_sum *sum;
     make(s, 3, 1);
-    must(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, &options, &sum, &err),
-         &err);
+    OK(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, &options, &sum, &err));
     assert_int_equal(tsr_debye_sum_run(sum, &s->spec, &progress, profile, &err),
                      TSR_E_INTERRUPTED);
     assert_int_equal(t.n, 3);
@@ -233,7 +231,7 @@ TEST(self_test_finds_a_wrong_kernel)
              dir, dir);
     assert_int_equal(system(command), 0);
     setenv("TSR_KERNEL_DIR", dir, 1);
-    must(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, NULL, &sum, &err), &err);
+    OK(tsr_debye_sum_new(device, N_Q, DQ, 1, 41.0, NULL, &sum, &err));
     int is_simd = strstr(tsr_debye_sum_describe(sum), "SIMD") != NULL;
     tsr_status status = tsr_debye_sum_test(sum, NULL, &err);
     unsetenv("TSR_KERNEL_DIR");

@@ -62,8 +62,7 @@ static tsr_map *read_map(const file *f)
 {
     tsr_map *map;
     tsr_err err = {.message = ""};
-    if (try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err));
     return map;
 }
 
@@ -260,10 +259,9 @@ TEST(what_is_refused)
     tsr_err err;
     const char *path = io_write("map.mrc", f.byte, f.size);
     if (truncate(path, HEADER + 4 * (off_t)16000 * 16000 * 16000) == 0) {
-        assert_int_equal(
+        FAILS(
             tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
-            TSR_E_NOMEM);
-        assert_has(err.message, "16000 x 16000 x 16000 voxels, 15258.8 GiB");
+            TSR_E_NOMEM, "16000 x 16000 x 16000 voxels, 15258.8 GiB");
     }
     assert_int_equal(tsr_map_read(io_path("none.mrc"), TSR_MAP_ORIGIN_AUTO,
                                   NULL, &of_maps, &map, &err),
@@ -311,7 +309,7 @@ TEST(what_cannot_be_compared)
         {1.0f, 0.0f, 4.0, NULL},
         {NAN, 0.0f, 0.0, "one value"},
     };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         file f = good();
         for (int i = 0; i < N; i++)
             memcpy(f.byte + HEADER + 4 * i,
@@ -363,50 +361,42 @@ TEST(opendx)
     tsr_err err;
     snprintf(text, sizeof text, "%s%s%s", head, array, data);
     const char *path = io_text("map.dx", text);
-    assert_int_equal(
-        tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err),
-        TSR_OK);
+    OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err));
     assert_near(map->grid.step[2], 2.5, 1e-12);
     assert_near(map->grid.origin[2], -3.5, 1e-12);
     assert_true(map->value[(1 * 3 + 2) * 2 + 0] == 5.0f); /* x 0, y 2, z 1 */
     assert_true(isnan(map->value[(1 * 3 + 0) * 2 + 1]));
     snprintf(text, sizeof text, "%s%s%s", head, array, "0 1 2\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "the array ends before");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "the array ends before");
     snprintf(text, sizeof text, "%s%s", head, data);
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "items of the array");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "items of the array");
     /* memory is not asked for what the text cannot hold */
     snprintf(text, sizeof text,
              "object 1 class gridpositions counts 32767 32767 32767\n"
              "origin 0 0 0\ndelta 1 0 0\ndelta 0 1 0\ndelta 0 0 1\n"
              "object 3 class array type double rank 0 items 35181150961663 "
              "data follows\n1 2 3\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "the array ends before");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "the array ends before");
     snprintf(text, sizeof text, "%s%s%s", head, array,
              "0 1e300 2 3 4 5 6 7 8 9 10 -1e39\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_OK);
+    OK(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                    &of_maps, &map, &err));
     assert_true(isnan(map->value[6]) && isnan(map->value[11]));
     char *delta = strstr(text, "1.5 0 0");
     memcpy(delta, "1e5", 3);
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "voxels of 1e+05 x 2 x 2.5 Angstrom");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "voxels of 1e+05 x 2 x 2.5 Angstrom");
     snprintf(text, sizeof text, "ATOM      1  N   MET A   1\n");
-    assert_int_equal(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO,
-                                  NULL, &of_maps, &map, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "is it a density map?");
+    FAILS(tsr_map_read(io_text("map.dx", text), TSR_MAP_ORIGIN_AUTO, NULL,
+                       &of_maps, &map, &err),
+          TSR_E_DATA, "is it a density map?");
 }
 
 /* Damaged files: refused or read, never a crash. */

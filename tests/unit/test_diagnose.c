@@ -92,16 +92,14 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
     tsr_diagnosis *made;
     tsr_err err;
     unlink(path);
-    if (tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL,
-                         &trace, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL, &trace,
+                        &err));
     for (int v = 0; v < N_VARIABLE; v++) {
         double *value = fill(r, v, random);
-        assert_int_equal(tsr_trace_append(trace, v, r->n_draw, value, &err),
-                         TSR_OK);
+        OK(tsr_trace_append(trace, v, r->n_draw, value, &err));
         free(value);
     }
-    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+    OK(tsr_trace_close(trace, &err));
     gsl_rng_free(random);
     if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
         tsr_diagnose(reader, &options, &made, &err) != TSR_OK)

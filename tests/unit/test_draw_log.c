@@ -178,7 +178,7 @@ TEST(test_resumed)
     append(log, TSR_DRAWN_WARMUP, 0, 50, 0);
     append(log, TSR_DRAWN_WARMUP, 50, 90, 0);
     assert_int_equal(update(WARM_DRAWS, 0), TSR_E_DATA); /* no record's end */
-    assert_non_null(strstr(err.message, "50 draws of warm-up"));
+    assert_has(err.message, "50 draws of warm-up");
     OK(update(0, -1));
     tsr_draw_log_drop(log);
     check(90, 0);
@@ -200,7 +200,7 @@ TEST(test_resumed)
     }
     check(WARM_DRAWS, DRAWS);
     assert_int_equal(update(WARM_DRAWS, DRAWS + 1), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "the checkpoint counts 3001"));
+    assert_has(err.message, "the checkpoint counts 3001");
     OK(update(WARM_DRAWS, 0));
     check(WARM_DRAWS, 0);
     tsr_draw_log_free(log);
@@ -287,11 +287,11 @@ TEST(test_refused)
     tsr_draw_log *log = begin();
     append(log, TSR_DRAWN_KEPT, 5, 6, 0);
     assert_int_equal(update(0, -1), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "has 0 draws"));
+    assert_has(err.message, "has 0 draws");
     tsr_draw_log_drop(log);
     append(log, TSR_DRAWN_KEPT, 0, 6, 1);
     assert_int_equal(update(0, -1), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "not of the same run"));
+    assert_has(err.message, "not of the same run");
     tsr_draw_log_drop(log);
     check(0, 0);
 
@@ -303,8 +303,7 @@ TEST(test_refused)
     assert_int_equal(unlink(log_path), 0);
     append(log, TSR_DRAWN_KEPT, 0, 6, 0);
     assert_int_equal(unlink(log_path), 0);
-    assert_int_equal(tsr_draw_log_sync(log, &err), TSR_E_IO);
-    assert_non_null(strstr(err.message, "No such file"));
+    FAILS(tsr_draw_log_sync(log, &err), TSR_E_IO, "No such file");
     tsr_draw_log_free(log);
     tsr_draw_log_free(NULL);
 }

@@ -17,9 +17,7 @@ TEST(test_table)
 {
     tsr_draw_weights w;
     tsr_err err;
-    if (read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w, &err) !=
-        TSR_OK)
-        fail_msg("%s", err.message);
+    OK(read_text("0,0,1,0\n1,2,2.5e-1,-1.4\r\n1,0,0,\n0,5,0.75\n", &w, &err));
     assert_int_equal(w.n_chain, 2);
     assert_int_equal(w.n_draw, 6);
     assert_true(tsr_draw_weights_at(&w, 0, 0) == 0.5);
@@ -48,15 +46,13 @@ TEST(test_bad_tables)
                {"99999,2000000000,1\n", "1 draws of 100000 x"}};
     tsr_draw_weights w;
     tsr_err err;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(read_text(bad[i].text, &w, &err), TSR_E_DATA);
-        assert_has(err.message, bad[i].says);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        FAILS(read_text(bad[i].text, &w, &err), TSR_E_DATA, bad[i].says);
         assert_null(w.weight);
     }
-    assert_int_equal(tsr_draw_weights_read(
-                         io_text("other.csv", "q,I,sigma\n1,2,3\n"), &w, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "begins with 'q,I,sigma'");
+    FAILS(tsr_draw_weights_read(io_text("other.csv", "q,I,sigma\n1,2,3\n"), &w,
+                                &err),
+          TSR_E_DATA, "begins with 'q,I,sigma'");
     assert_int_equal(tsr_draw_weights_read("/no/such/file", &w, &err),
                      TSR_E_NOINPUT);
 }

@@ -20,8 +20,8 @@ static open_engine start(const tsr_engine_spec *spec)
 {
     open_engine e;
     tsr_err err;
-    assert_int_equal(tsr_engine_reference_new(spec, &e.engine, &err), TSR_OK);
-    assert_int_equal(tsr_batch_new(e.engine, 2, &e.batch, &err), TSR_OK);
+    OK(tsr_engine_reference_new(spec, &e.engine, &err));
+    OK(tsr_batch_new(e.engine, 2, &e.batch, &err));
     return e;
 }
 
@@ -196,37 +196,33 @@ TEST(joined)
     tsr_engine *part[2], *engine;
     tsr_batch *batch;
     for (int i = 0; i < 2; i++)
-        assert_int_equal(tsr_engine_reference_new(&spec[i], &part[i], &err),
-                         TSR_OK);
-    assert_int_equal(tsr_engine_join(2, part, &engine, &err), TSR_OK);
+        OK(tsr_engine_reference_new(&spec[i], &part[i], &err));
+    OK(tsr_engine_join(2, part, &engine, &err));
     assert_int_equal(engine->n_pair, 4);
-    assert_int_equal(tsr_batch_new(engine, 2, &batch, &err), TSR_OK);
+    OK(tsr_batch_new(engine, 2, &batch, &err));
     for (int s = 0; s < 2; s++)
-        assert_int_equal(
-            tsr_batch_set(batch, s, (const double(*)[3])xyz, was, &err),
-            TSR_OK);
+        OK(tsr_batch_set(batch, s, (const double(*)[3])xyz, was, &err));
     double moved[2][3] = {{1, 2, 3}, {5, 5, 5}}, far[1][3] = {{90, 0, 0}};
     const tsr_body_range near = {7, 2, 0, (const double(*)[3])moved};
     const tsr_body_range beyond = {7, 1, 0, (const double(*)[3])far};
     const tsr_body_proposal ask[2] = {{1, 1, &near}, {0, 1, &near}};
     const tsr_body_proposal bad = {0, 1, &beyond};
     assert_int_equal(tsr_batch_submit(batch, 1, &bad, &err), TSR_E_RANGE);
-    assert_int_equal(tsr_batch_submit(batch, 2, ask, &err), TSR_OK);
-    assert_int_equal(tsr_batch_wait(batch, both, &err), TSR_OK);
+    OK(tsr_batch_submit(batch, 2, ask, &err));
+    OK(tsr_batch_wait(batch, both, &err));
     tsr_batch_accept(batch, 1);
     tsr_batch_reject(batch, 0);
     memcpy(xyz + 7, moved, sizeof moved);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(tsr_batch_set(alone[i].batch, 0,
-                                       (const double(*)[3])xyz, own[i], &err),
-                         TSR_OK);
+        OK(tsr_batch_set(alone[i].batch, 0, (const double(*)[3])xyz, own[i],
+                         &err));
     for (int p = 0; p < 2; p++) {
         assert_memory_equal(both + p * ROW, own[0], N_Q * sizeof(double));
         assert_memory_equal(both + p * ROW + N_Q, own[1], sizeof own[1]);
     }
-    assert_int_equal(tsr_batch_profile(batch, 1, both + ROW, &err), TSR_OK);
+    OK(tsr_batch_profile(batch, 1, both + ROW, &err));
     assert_memory_equal(both + ROW, both, ROW * sizeof(double));
-    assert_int_equal(tsr_batch_profile(batch, 0, both, &err), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, both, &err));
     assert_memory_equal(both, was, sizeof was);
     for (int k = 0; k < 3 * N_Q; k++)
         assert_true(engine->rounding[N_Q + k] == part[1]->rounding[k]);
@@ -243,9 +239,8 @@ TEST(refusals)
     tsr_err err;
     tsr_engine *engine;
     tsr_engine_spec spec = spec_of(2, type, 1, ff);
-    assert_int_equal(tsr_engine_reference_new(&spec, &engine, &err),
-                     TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "body 1 has type 3"));
+    FAILS(tsr_engine_reference_new(&spec, &engine, &err), TSR_E_INTERNAL,
+          "body 1 has type 3");
     type[1] = 0;
     ff[5] = (double)NAN;
     assert_int_equal(tsr_engine_spec_check(&spec, &err), TSR_E_INTERNAL);

@@ -102,8 +102,7 @@ static void make(fixture *f)
 {
     tsr_err err;
     const char *input = io_text("input.pdb", input_text);
-    if (tsr_structure_read(input, &f->input, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_structure_read(input, &f->input, &err));
     assert_int_equal(f->input->n_atom, 15);
     write_model(io_path("model.pdb"), f->input, f->model);
     f->frames = run_frames(N_CHAIN, 1, N_MODEL_ATOM, N_FRAME, 10, put_draw, f);
@@ -123,7 +122,7 @@ TEST(test_frames)
     make(&f);
     assert_int_equal(tsr_frames_list(f.frames, &frame), N_CHAIN * N_FRAME);
     const int order[] = {0, 11, 3, 7, 6, 5};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
         const int at = order[i];
         assert_int_equal(frame[at].chain, at / N_FRAME);
         assert_int_equal(frame[at].draw, 10 * (at % N_FRAME));
@@ -151,7 +150,7 @@ TEST(test_damaged_frames)
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
     make(&f);
     io_text("trajectory-002.h5", "no HDF5");
-    assert_int_equal(tsr_frames_open(io_dir, log, &frames, &err), TSR_OK);
+    OK(tsr_frames_open(io_dir, log, &frames, &err));
     tsr_log_free(log);
     fclose(stream);
     assert_has(told, "1 trajectory is left out: ");
@@ -161,8 +160,8 @@ TEST(test_damaged_frames)
     tsr_frames_free(frames);
     io_text("model.pdb", "ATOM      1  CA  ALA A   1       0.000   0.000   "
                          "0.000  1.00  0.00           C\n");
-    assert_int_equal(tsr_frames_open(io_dir, NULL, &frames, &err), TSR_E_DATA);
-    assert_has(err.message, "has 11 atoms");
+    FAILS(tsr_frames_open(io_dir, NULL, &frames, &err), TSR_E_DATA,
+          "has 11 atoms");
     assert_null(frames);
     clear(&f);
 }
@@ -175,9 +174,7 @@ TEST(test_all_atoms)
     tsr_err err;
     double xyz[15][3], drawn[N_MODEL_ATOM][3];
     make(&f);
-    if (tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err) !=
-        TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err));
     const tsr_model_atoms *list = tsr_all_atoms_list(all);
     assert_int_equal(list->n_atom, 15);
     memcpy(drawn, f.model, sizeof drawn);
@@ -258,7 +255,7 @@ TEST(test_proline)
     tsr_motion_about(&open, drawn[CA], other, 0.105);
     tsr_motion_apply(&open, drawn[C]);
     tsr_all_atoms_place(all, (const double(*)[3])drawn, xyz);
-    for (size_t k = 0; k < sizeof ring / sizeof *ring; k++) {
+    for (size_t k = 0; k < COUNT_OF(ring); k++) {
         const int a = ring[k][0], b = ring[k][1];
         assert_near(tsr_vec3_distance(xyz[a], xyz[b]),
                     tsr_vec3_distance(input->atom[a].xyz, input->atom[b].xyz),
@@ -277,9 +274,7 @@ TEST(test_models)
     tsr_err err;
     tsr_all_atoms *all;
     make(&f);
-    assert_int_equal(
-        tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err),
-        TSR_OK);
+    OK(tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err));
     static const char *const name[] = {"out.pdb", "out.cif"};
     for (int format = TSR_MODEL_PDB; format <= TSR_MODEL_CIF; format++) {
         const tsr_export_options options = {.format = (tsr_model_format)format,
@@ -290,15 +285,11 @@ TEST(test_models)
         tsr_structure *back;
         int n_model;
         FILE *out = fopen(io_path(name[format]), "w");
-        assert_int_equal(tsr_draw_choice_parse("1/0:20,0/50", &choice, &err),
-                         TSR_OK);
-        if (tsr_export_models(f.frames, &choice, &options, out, &n_model,
-                              &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_draw_choice_parse("1/0:20,0/50", &choice, &err));
+        OK(tsr_export_models(f.frames, &choice, &options, out, &n_model, &err));
         fclose(out);
         assert_int_equal(n_model, 4);
-        if (tsr_structure_read(io_path(name[format]), &back, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_structure_read(io_path(name[format]), &back, &err));
         assert_int_equal(back->n_model, 3); /* after the first */
         assert_int_equal(back->n_atom, 15);
         assert_string_equal(back->residue[0].file_name, "LYN");
@@ -387,17 +378,16 @@ TEST(test_choice)
         draw[i] = i % 10;
         lp[i] = i == 7 ? 1.0 : i == 0 ? (double)NAN : -i;
     }
-    for (size_t g = 0; g < sizeof good / sizeof *good; g++) {
+    for (size_t g = 0; g < COUNT_OF(good); g++) {
         char said[N + 1] = "";
-        if (tsr_draw_choice_parse(good[g].text, &choice, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_draw_choice_parse(good[g].text, &choice, &err));
         tsr_draw_choice_apply(&choice, N, chain, draw, lp, is_chosen);
         for (int i = 0; i < N; i++)
             said[i] = is_chosen[i] ? '1' : '0';
         assert_string_equal(said, good[g].chosen);
         tsr_draw_choice_clear(&choice);
     }
-    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+    for (size_t w = 0; w < COUNT_OF(wrong); w++) {
         if (tsr_draw_choice_parse(wrong[w], &choice, &err) != TSR_E_USAGE)
             fail_msg("'%s' is taken", wrong[w]);
         tsr_draw_choice_clear(&choice);

@@ -37,7 +37,7 @@ TEST(test_double_text)
                 {1.7976931348623157e308, "1.7976931348623157e308"},
                 {4.9406564584124654e-324, "5e-324"}};
     char text[64];
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         int n = tsr_field_format(&field, &rows[i].x, text, sizeof text);
         assert_string_equal(text, rows[i].text);
         assert_int_equal(n, (int)strlen(rows[i].text));
@@ -110,7 +110,7 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
     }
 }
 #define CHECK_ROWS(field, rows, expected) \
-    check_rows(field, rows, sizeof rows / sizeof *rows, expected)
+    check_rows(field, rows, COUNT_OF(rows), expected)
 
 TEST(test_parse_numbers)
 {
@@ -259,7 +259,7 @@ TEST(test_defaults)
     config c;
     memset(&c, 0xa5, sizeof c); /* raw memory */
     tsr_err err;
-    assert_int_equal(tsr_fields_init(config_fields, &c, &err), TSR_OK);
+    OK(tsr_fields_init(config_fields, &c, &err));
     assert_string_equal(c.name, "run");
     assert_int_equal(c.seed, 1);
     assert_null(c.structure.file);
@@ -273,7 +273,7 @@ TEST(test_defaults)
     void *element;
     const tsr_field *data = tsr_field_find(config_fields, "data");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tsr_field_append(data, &c, &element, &err), TSR_OK);
+        OK(tsr_field_append(data, &c, &element, &err));
     assert_int_equal(c.data.n, 3);
     assert_true(((config_data *)element)->noise.alpha_inv_ang == 0.15);
     tsr_fields_clear(config_fields, &c);
@@ -327,7 +327,7 @@ TEST(test_nearest)
                 {"CHAINS", NULL},
                 {"chaxyz", NULL},
                 {"chains_and_many_more", NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *name = tsr_field_nearest(fields, rows[i].typed);
         if (rows[i].nearest == NULL)
             assert_null(name);
@@ -353,11 +353,11 @@ TEST(test_help)
         "  structure                            the molecule\n"
         "    file              -                PDB or mmCIF\n";
     assert_memory_equal(text, begin, sizeof begin - 1);
-    assert_non_null(strstr(
-        text, "      step            0.1         rad  standard deviation of "
-              "the rotation;\n"
-              "                                       number in [1e-6, "
-              "3.15]\n"));
+    assert_has(text,
+               "      step            0.1         rad  standard deviation of "
+               "the rotation;\n"
+               "                                       number in [1e-6, "
+               "3.15]\n");
     assert_null(strstr(text, " \n"));
     for (char *line = text, *end; *line != '\0'; line = end + 1) {
         end = strchr(line, '\n');
@@ -383,7 +383,7 @@ TEST(test_help_topic)
                 {"file.", NULL},
                 {"ile", NULL},
                 {"", NULL}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         tsr_err err = {.status = TSR_OK};
         char *text = NULL;
         size_t size = 0;
@@ -409,7 +409,7 @@ TEST(test_help_topic)
     fclose(out);
     assert_memory_equal(text, "many.crate ", 11);
     assert_null(strstr(text, "ball (default)"));
-    assert_non_null(strstr(text, "\nmany.radius  1  m  of the ball; number"));
+    assert_has(text, "\nmany.radius  1  m  of the ball; number");
     free(text);
 }
 
@@ -458,25 +458,25 @@ TEST(test_kinds_choose)
     tsr_err err;
     const tsr_field *one = &kinds_fields[0], *many = &kinds_fields[1];
     memset(&k, 0xa5, sizeof k); /* raw memory */
-    assert_int_equal(tsr_fields_init(kinds_fields, &k, &err), TSR_OK);
+    OK(tsr_fields_init(kinds_fields, &k, &err));
     assert_int_equal(k.one.ball.shape, 0);
     assert_string_equal(k.one.ball.name, "round");
     k.one.ball.radius = 3.0;
-    assert_int_equal(tsr_field_choose(one, &k.one, "ball", &err), TSR_OK);
+    OK(tsr_field_choose(one, &k.one, "ball", &err));
     assert_true(k.one.ball.radius == 3.0); /* the kind that it was */
 
     /* what both have stays, the rest is as by default, both ways */
-    assert_int_equal(tsr_field_choose(one, &k.one, "box", &err), TSR_OK);
+    OK(tsr_field_choose(one, &k.one, "box", &err));
     assert_int_equal(k.one.box.shape, 1);
     assert_string_equal(k.one.box.name, "round");
     assert_true(k.one.box.size[0] == 1.0 && k.one.box.size[1] == 2.0);
     assert_int_equal(k.one.box.lines.n, 0);
     assert_ptr_equal(tsr_field_members(one, &k.one), kinds_box_fields);
     k.one.box.size[0] = 0.5;
-    assert_int_equal(tsr_field_choose(one, &k.one, "crate", &err), TSR_OK);
+    OK(tsr_field_choose(one, &k.one, "crate", &err));
     assert_int_equal(k.one.box.shape, 2); /* all of it in common */
     assert_true(k.one.box.size[0] == 0.5);
-    assert_int_equal(tsr_field_choose(one, &k.one, "ball", &err), TSR_OK);
+    OK(tsr_field_choose(one, &k.one, "ball", &err));
     assert_int_equal(k.one.ball.shape, 0);
     assert_string_equal(k.one.ball.name, "round");
     assert_true(k.one.ball.radius == 1.0);
@@ -486,9 +486,9 @@ TEST(test_kinds_choose)
                                      "of ball, box, crate");
     assert_int_equal(k.one.ball.shape, 0);
 
-    assert_int_equal(tsr_field_append(many, &k, &element, &err), TSR_OK);
-    assert_int_equal(tsr_field_choose(many, element, "box", &err), TSR_OK);
-    assert_int_equal(tsr_field_append(many, &k, &element, &err), TSR_OK);
+    OK(tsr_field_append(many, &k, &element, &err));
+    OK(tsr_field_choose(many, element, "box", &err));
+    OK(tsr_field_append(many, &k, &element, &err));
     const kinds_shape *shape = k.many.item;
     assert_int_equal(shape[0].box.shape, 1);
     assert_int_equal(shape[1].ball.shape, 0);

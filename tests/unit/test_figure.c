@@ -32,7 +32,7 @@ TEST(test_awkward_numbers)
                            {-1.0, -2.0, 0.0, -3.0, -1.0, 0.0},
                            {2.0, 2.0, 2.0, 2.0, 2.0, 2.0},
                            {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}};
-    for (size_t i = 0; i < sizeof y / sizeof *y; i++)
+    for (size_t i = 0; i < COUNT_OF(y); i++)
         for (int is_log = 0; is_log < 2; is_log++)
             for (int n = 0; n <= 6; n += 3) {
                 char *svg;
@@ -62,7 +62,7 @@ TEST(test_range)
     free(svg);
     /* one point of a line can be seen */
     draw(0, 1, x, y, NULL, &svg, &panel);
-    assert_non_null(strstr(svg, "r=\"2.40\""));
+    assert_has(svg, "r=\"2.40\"");
     free(svg);
     draw(1, 3, x, y, NULL, &svg, &panel);
     assert_near(panel.y0, 1.0 / pow(100.0, 0.05), 1e-12);
@@ -89,8 +89,8 @@ TEST(test_ticks_and_colours)
     tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "y", 0, 200);
     tsr_figure_cells(&f, 3, 1, 0.0, 1.0, 0.0, 1.0, z);
-    assert_int_equal(tsr_figure_finish(&f, &err), TSR_OK);
-    assert_int_equal(tsr_figure_svg_text(&f, &svg, &err), TSR_OK);
+    OK(tsr_figure_finish(&f, &err));
+    OK(tsr_figure_svg_text(&f, &svg, &err));
     assert_has(svg, "fill=\"#440154\"");
     assert_has(svg, "fill=\"#fde725\"");
     tsr_figure_clear(&f);
@@ -121,7 +121,7 @@ TEST(test_csv)
     tsr_figure_layer(&f, TSR_LAYER_POINTS, NULL, "#123456", 2, x, y, NULL);
     tsr_figure_panel(&f, "below", 0, 200);
     tsr_figure_layer(&f, TSR_LAYER_CELLS, "two, three", "#123456", 2, x, x, z);
-    assert_int_equal(tsr_figure_write_csv(&f, path, &err), TSR_OK);
+    OK(tsr_figure_write_csv(&f, path, &err));
     char *text = io_read(path, &size);
     assert_string_equal(text,
                         "panel,series,mark,x,y,y2\n"
@@ -148,7 +148,7 @@ TEST(test_outline)
         double ess;
         int least, most; /* bars */
     } want[] = {{FEW, (double)NAN, 6, 8}, {N, FEW, 8, 11}, {N, N, 38, 40}};
-    for (size_t w = 0; w < sizeof want / sizeof *want; w++) {
+    for (size_t w = 0; w < COUNT_OF(want); w++) {
         const int n = want[w].n;
         double area = 0.0;
         for (int i = 0; i < n; i++)

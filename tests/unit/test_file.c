@@ -126,17 +126,16 @@ TEST(test_target)
     const char *const input[] = {NULL, victim};
     tsr_err err;
     tsr_file_target target = {.maker = "test", .n_input = 2, .input = input};
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path, &err));
     put(path, "");
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path, &err));
     put(path, "# tessera 1 test: x\n1 2\n");
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path, &err));
     put(path, "# tessera 1 other: x\n1 2\n");
-    assert_int_equal(check_target(&target, path, &err), TSR_E_USAGE);
-    assert_non_null(strstr(err.message, path));
-    assert_non_null(strstr(err.message, "--force"));
+    FAILS(check_target(&target, path, &err), TSR_E_USAGE, path);
+    assert_has(err.message, "--force");
     target.is_forced = 1;
-    assert_int_equal(check_target(&target, path, &err), TSR_OK);
+    OK(check_target(&target, path, &err));
     assert_int_equal(check_target(&target, victim, &err), TSR_E_USAGE);
     assert_null(strstr(err.message, "--force"));
 }

@@ -201,24 +201,22 @@ TEST(incomplete_residues)
     tsr_err err;
     const char *path[2] = {f->pdb[0], f->table};
     write_pdb(f->table, 3, "CG", -1); /* 13 have a CG */
-    assert_int_equal(tsr_form_factor_train(t, 2, path, 1, NULL, &err), TSR_OK);
+    OK(tsr_form_factor_train(t, 2, path, 1, NULL, &err));
     assert_int_equal(t->count[TSR_ALA], 2);
     assert_int_equal(t->count[TSR_ILE], 2);
     assert_int_equal(t->count[TSR_ARG], 1);
     assert_int_equal(t->count[TSR_TRP], 1);
-    assert_non_null(strstr(t->source, "13 left out"));
+    assert_has(t->source, "13 left out");
     tsr_form_factor_free(t);
 
     write_pdb(f->table, 3, NULL, TSR_TRP);
     t = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
-    assert_int_equal(tsr_form_factor_train(t, 1, path + 1, 1, NULL, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "TRP side chain"));
+    FAILS(tsr_form_factor_train(t, 1, path + 1, 1, NULL, &err), TSR_E_DATA,
+          "TRP side chain");
 
     path[1] = "/nonexistent/x.pdb";
-    assert_int_equal(tsr_form_factor_train(t, 2, path, 2, NULL, &err),
-                     TSR_E_NOINPUT);
-    assert_non_null(strstr(err.message, path[1]));
+    FAILS(tsr_form_factor_train(t, 2, path, 2, NULL, &err), TSR_E_NOINPUT,
+          path[1]);
     tsr_form_factor_free(t);
 }
 
@@ -346,7 +344,7 @@ TEST(round_trip)
 {
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 2, TSR_BODIES_TWO), *u = NULL;
-    assert_non_null(strstr(t->source, "structures: 2\n  a b"));
+    assert_has(t->source, "structures: 2\n  a b");
     assert_int_equal(tsr_form_factor_write(t, f->table, NULL), TSR_OK);
     assert_int_equal(tsr_form_factor_read(f->table, &u, NULL), TSR_OK);
     assert_int_equal(u->model, t->model);
@@ -395,14 +393,14 @@ TEST(bad_files)
     assert_int_equal(tsr_form_factor_write(t, f->table, NULL), TSR_OK);
     tsr_form_factor_free(t);
     char *text = text_of(f->table), place[128];
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(spoil); i++) {
         tsr_err err = {0};
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         assert_int_not_equal(line, 0);
         assert_int_equal(tsr_form_factor_read(f->table, &t, &err), TSR_E_DATA);
         assert_null(t);
-        assert_non_null(strstr(err.message, spoil[i].message));
+        assert_has(err.message, spoil[i].message);
         snprintf(place, sizeof place, "%s:%d: ", f->table, line);
         /* A line turned into a comment is missed on the next. */
         if (strncmp(spoil[i].new, "# 19", 4) != 0 && spoil[i].old[0] != '\n' &&
@@ -454,8 +452,7 @@ TEST(at_grid)
     assert_int_equal(tsr_form_factor_at(t, 51, 0.02, NULL, e, NULL), TSR_OK);
 
     tsr_err err;
-    assert_int_equal(tsr_form_factor_at(t, 52, 0.02, a, e, &err), TSR_E_RANGE);
-    assert_non_null(strstr(err.message, "1.02"));
+    FAILS(tsr_form_factor_at(t, 52, 0.02, a, e, &err), TSR_E_RANGE, "1.02");
     assert_int_equal(tsr_form_factor_at(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
     assert_int_equal(tsr_form_factor_at(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);

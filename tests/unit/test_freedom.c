@@ -16,8 +16,7 @@ static void open_fixture(fixture *f, const sample_molecule *m)
     sample_prior_table(&f->table);
     FILE *stream = open_memstream(&f->said, &size);
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
-    if (sample_topology(&f->table, m, &f->t, &f->c, log, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(sample_topology(&f->table, m, &f->t, &f->c, log, &err));
     tsr_log_free(log);
     fclose(stream);
 }
@@ -140,7 +139,7 @@ static const struct {
 
 TEST(what_may_move)
 {
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         fixture f;
         char text[64];
         open_fixture(&f, &kinds[k].m);
@@ -171,9 +170,8 @@ TEST(nothing_may)
     tsr_conformation *c;
     tsr_err err = {0};
     tsr_flexibility still = {.is_still = 1};
-    assert_int_equal(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still,
-                                                &table, &t, &c, &err),
-                     TSR_OK);
+    OK(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still, &table, &t, &c,
+                                  &err));
     expect_flags(t, "still", "rrrr", freedom_of);
     expect_flags(t, "still", "1111", unit_of);
     assert_int_equal(t->n_torsion + t->n_side, 0);
@@ -204,7 +202,7 @@ TEST(complexes_are_told_of)
          "chain B: no part of it is rigid, so it moves",
          "chain A"},
         {{.sequence = "AKGSTVKL", .ranges = {"A:4"}}, "", "chain"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k].m);
         if (strstr(f.said, cases[k].has) == NULL)
@@ -242,7 +240,7 @@ static const struct {
 
 TEST(turning_sides)
 {
-    for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) {
+    for (size_t k = 0; k < COUNT_OF(turns); k++) {
         fixture f;
         char is[256] = "";
         int n = 0;
@@ -283,7 +281,7 @@ TEST(rama_classes)
         {{.sequence = "AIPA", .break_before = 3}, "gvtg", "sisi"},
         {{.sequence = "AIA/PIP", .ranges = {NULL, "A"}}, "gvg/tpt", "sbi/sbi"},
         {{.sequence = "AAAAA", .break_before = 5}, "ggggg", "sbbi-"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k].m);
         expect_flags(f.t, cases[k].m.sequence, cases[k].classes, class_of);
@@ -350,7 +348,7 @@ TEST(refused)
          "structure: nothing may move: no residue is flexible"},
         {{.sequence = "AKGS", .ranges = {NULL, "A:1-2", "A:3-4"}},
          "structure: nothing may move"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_prior_table table;
         tsr_topology *t;
         tsr_conformation *c;
@@ -374,7 +372,7 @@ TEST(d_residues_that_stay)
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {NULL, "A:5"}},
         {.sequence = "AKGSTVKL", .mirrored = 5, .ranges = {NULL, NULL, "A:5"}},
         {.sequence = "AKGSTVKL", .mirrored = 3}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k]);
         close_fixture(&f);
@@ -396,13 +394,12 @@ TEST(place_matters)
                  {{.flexible = &flexible, .fixed = &fixed, .is_placed = 1}, 0}};
     tsr_prior_table table;
     sample_prior_table(&table);
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_topology *t;
         tsr_conformation *c;
         tsr_err err = {0};
-        if (tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
-                                       &table, &t, &c, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
+                                      &table, &t, &c, &err));
         assert_int_equal(t->mobile[0], cases[k].mobile);
         assert_true(isfinite(tsr_topology_reach(t, c)));
         tsr_conformation_free(c);

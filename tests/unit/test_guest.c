@@ -78,7 +78,7 @@ static void put_nucleotide(FILE *file, const char *residue, int number,
         {" C5'", "C", {0.1, 2.2, 1.8}},  {" C4'", "C", {0.2, 2.3, 3.3}},
         {" C1'", "C", {0.3, 3.6, 4.0}},  {" N9 ", "N", {1.4, 4.4, 4.5}},
         {" C8 ", "C", {2.7, 4.0, 4.6}},  {" N7 ", "N", {3.5, 4.9, 5.0}}};
-    for (size_t k = 0; k < sizeof atom / sizeof *atom; k++) {
+    for (size_t k = 0; k < COUNT_OF(atom); k++) {
         double x[3];
         for (int d = 0; d < 3; d++)
             x[d] = at[d] + atom[k].x[d];
@@ -398,12 +398,12 @@ TEST(ride_where_told)
                {"E = A:3", "names no nucleotide"},
                {"D:x = A:3", "names no nucleotide"},
                {"D = A:99", "structure.bound.0"}};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
         err = (tsr_err){.status = TSR_OK};
         item[0] = bad[k].text;
         open_fixture(&f, 0, 1, &bound);
         assert_int_equal(err.status, TSR_E_CONFIG);
-        assert_non_null(strstr(err.message, bad[k].says));
+        assert_has(err.message, bad[k].says);
         assert_null(f.t->guests);
         close_fixture(&f);
     }
@@ -520,7 +520,7 @@ TEST(clash_with_others)
         tsr_prior_free(prior);
         close_fixture(&f);
     }
-    assert_non_null(strstr(worst, "D:1 DA"));
+    assert_has(worst, "D:1 DA");
 }
 
 /* ---- files ---- */

@@ -57,7 +57,7 @@ TEST(numbers)
     const double value[] = {0.0,     -0.1,        1.0 / 3.0, 6.02214076e23,
                             DBL_MIN, DBL_MAX,     5e-324,    0.1 + 0.2,
                             1e22,    -123456.789, pi};
-    enum { N = sizeof value / sizeof *value };
+    enum { N = COUNT_OF(value) };
     written w;
     begin(&w);
     tsr_json_numbers(&w.json, NULL, N, value);
@@ -65,7 +65,7 @@ TEST(numbers)
     char *at = w.text;
     for (int i = 0; i < N; i++)
         assert_true(strtod(at + 1, &at) == value[i]);
-    assert_non_null(strstr(w.text, "[0, -0.1, 0.333"));
+    assert_has(w.text, "[0, -0.1, 0.333");
     fclose(w.json.out);
     free(w.text);
     begin(&w);
@@ -132,7 +132,7 @@ TEST(finding)
                 {"runs.2.x", (double)NAN}, {"runs.1.x.none", (double)NAN},
                 {"x", (double)NAN},        {"run.0", (double)NAN},
                 {"runs.0.y", (double)NAN}, {"runs.0.x.log", (double)NAN}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
         tsr_json_reader r = {text, text + strlen(text), 0, 0};
         double value = 0.0;
         const int is_there =

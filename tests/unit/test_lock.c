@@ -33,18 +33,18 @@ TEST(test_two)
     char pid[32];
     tsr_err err;
 
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, 0);
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
     assert_int_equal(tsr_lock_acquire(folder, &second, &err), TSR_E_CONFIG);
     assert_null(second);
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
-    assert_non_null(strstr(err.message, pid));
-    assert_non_null(strstr(err.message, folder));
+    assert_has(err.message, pid);
+    assert_has(err.message, folder);
 
     /* What closing another descriptor of the file does to F_SETLK. */
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_true(holder.is_held);
     assert_int_equal(holder.pid, getpid());
     assert_int_equal(strlen(holder.since), 25);
@@ -56,10 +56,10 @@ TEST(test_two)
 
     tsr_lock_free(lock);
     tsr_lock_free(NULL);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
     assert_int_equal(holder.pid, getpid()); /* who was there last */
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
     tsr_lock_free(lock);
 }
 
@@ -84,14 +84,14 @@ TEST(test_killed)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, '1');
     assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_E_CONFIG);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_true(holder.is_held);
     assert_int_equal(holder.pid, child);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
     tsr_lock_free(lock);
     close(ready[0]);
     close(ready[1]);
@@ -109,18 +109,18 @@ TEST(test_odd_files)
     assert_int_equal(tsr_lock_query("/dev/null", &holder, &err), TSR_E_NOINPUT);
     const char *const texts[] = {"", "pid", "pid 12\nhost", "\n\n\n",
                                  "pid x\nsince\n"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         FILE *out = fopen(file, "w");
         assert_non_null(out);
         fputs(texts[i], out);
         fclose(out);
-        assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+        OK(tsr_lock_query(folder, &holder, &err));
         assert_false(holder.is_held);
         assert_int_equal(holder.pid, i == 2 ? 12 : 0);
         assert_string_equal(holder.host, "");
     }
-    assert_int_equal(tsr_lock_acquire(folder, &lock, &err), TSR_OK);
-    assert_int_equal(tsr_lock_query(folder, &holder, &err), TSR_OK);
+    OK(tsr_lock_acquire(folder, &lock, &err));
+    OK(tsr_lock_query(folder, &holder, &err));
     assert_int_equal(holder.pid, getpid());
     tsr_lock_free(lock);
 }

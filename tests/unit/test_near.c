@@ -116,7 +116,7 @@ TEST(all_that_is_near)
     const int size[] = {1, 15, 16, 17, 255, 257, 1000, MOST};
     gsl_rng *rng = tsr_rng_new(7, 1);
     int seen = 0;
-    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+    for (size_t i = 0; i < COUNT_OF(size); i++)
         seen += look(rng, size[i]);
     assert_true(seen > 1000);
     gsl_rng_free(rng);

@@ -63,7 +63,7 @@ static void jacrot_sums(double *h2o, double *d2o, double *volume)
 {
     *h2o = *d2o = *volume = 0.0;
     for (int r = 0; r < atoms->n_residue; r++)
-        for (size_t k = 0; k < sizeof jacrot / sizeof *jacrot; k++)
+        for (size_t k = 0; k < COUNT_OF(jacrot); k++)
             if (strcmp(jacrot[k].name, atoms->residue[r].parent) == 0) {
                 *h2o += 10.0 * jacrot[k].h2o;
                 *d2o += 10.0 * jacrot[k].d2o;
@@ -103,7 +103,7 @@ TEST(proteins_match_at_42_percent)
         SHARED "saxs/nup133_3kfo/model.pdb"};
     if (!io_have_shared())
         skip();
-    for (size_t k = 0; k < sizeof path / sizeof *path; k++) {
+    for (size_t k = 0; k < COUNT_OF(path); k++) {
         const tsr_neutron n = {.exchange = 0.9};
         tsr_atom_model *m = model_of(path[k], &n);
         assert_near(match, 0.415, 0.015);
@@ -234,17 +234,14 @@ TEST(refusals)
              "0.00          GD\n",
              glycine);
     const char *path = io_text("gd.pdb", text);
-    assert_int_equal(tsr_atoms_read(path, &atoms, &err), TSR_OK);
-    assert_int_equal(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER,
-                                        TSR_WATER_DENSITY, &m, &err),
-                     TSR_OK);
-    assert_int_equal(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "no chain B");
+    OK(tsr_atoms_read(path, &atoms, &err));
+    OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
+                          &err));
+    FAILS(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err), TSR_E_DATA,
+          "no chain B");
     n.n_deuterated = 0;
-    assert_int_equal(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "GD A:2");
+    FAILS(tsr_neutron_apply(&n, atoms, m, NULL, &match, &err), TSR_E_DATA,
+          "GD A:2");
     release(m);
 }
 

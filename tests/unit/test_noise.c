@@ -77,7 +77,7 @@ TEST(against_quadrature)
                  {30, 2.0, 1.5, {-1, 2.01}, {0, 0.0}},
                  {7, 2.0, 1.5, {-1, 2.01}, {-1, 1.4}}};
     for (int model = MEASURED; model <= RELATIVE; model++)
-        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        for (size_t k = 0; k < COUNT_OF(cases); k++)
             for (double x = -0.7; x < 1.0; x += 0.8) {
                 problem p;
                 double theta[] = {x, 0.3 * x};
@@ -431,12 +431,12 @@ TEST(a_model_is_chosen_by_name)
     tsr_noise_options o = noise_of("student");
     noise_set(&o, "nu", "7");
     noise_set(&o, "scale", "2");
-    assert_int_equal(tsr_noise_choose(&o, "student", &err), TSR_OK);
+    OK(tsr_noise_choose(&o, "student", &err));
     tsr_noise_student.parameters(&o, parameter);
     assert_false(parameter[1].infer);
     assert_true(fabs(tsr_parameter_value(&parameter[1], parameter[1].start) -
                      7.0) < 1e-12);
-    assert_int_equal(tsr_noise_choose(&o, "measured", &err), TSR_OK);
+    OK(tsr_noise_choose(&o, "measured", &err));
     assert_int_equal(o.model, MEASURED);
     tsr_noise_measured.parameters(&o, parameter);
     assert_true(parameter[0].infer);

@@ -65,10 +65,9 @@ TEST(refused)
         "{\"pae\": \"x\"}"};
     tsr_pae *pae;
     tsr_pool pool = {0};
-    for (size_t k = 0; k < sizeof text / sizeof *text; k++) {
+    for (size_t k = 0; k < COUNT_OF(text); k++) {
         const char *path = put("pae.json", text[k]);
-        assert_int_equal(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA);
-        assert_non_null(strstr(err.message, path));
+        FAILS(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA, path);
         assert_null(pae);
         unlink(path);
         tsr_pool_clear(&pool);
@@ -92,10 +91,9 @@ TEST(other_files)
                  "a summary has none"}};
     tsr_pae *pae;
     tsr_pool pool = {0};
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+    for (size_t k = 0; k < COUNT_OF(file); k++) {
         const char *path = put(file[k].name, file[k].text);
-        assert_int_equal(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA);
-        assert_non_null(strstr(err.message, file[k].says));
+        FAILS(tsr_pae_read(&pool, path, &pae, &err), TSR_E_DATA, file[k].says);
         unlink(path);
         tsr_pool_clear(&pool);
     }
@@ -121,8 +119,7 @@ TEST(tokens_have_names)
         assert_int_equal(row[i], i + LIGAND);
     for (int t = LIGAND; t < N; t++)
         chain[t][0] = 'B';
-    assert_int_equal(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "residue A:1"));
+    FAILS(tsr_pae_rows(&pae, s, row, &err), TSR_E_DATA, "residue A:1");
     tsr_structure_free(s);
 }
 
@@ -137,7 +134,7 @@ TEST(beside)
         {"b_model.cif", "b_confidences.json.gz"},
         {"model.cif", "confidences.json"},
         {"model.pdb", "model.json"}};
-    for (size_t k = 0; k < sizeof pair / sizeof *pair; k++) {
+    for (size_t k = 0; k < COUNT_OF(pair); k++) {
         char model[128];
         snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
         assert_null(tsr_pae_beside(model));

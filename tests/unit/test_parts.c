@@ -374,7 +374,7 @@ TEST(known_linkers)
         {"saxs/nup133_3kfo/model.pdb", 2, 2, {{944, 947}, {1158, 1165}}},
         {"structures/1fbl.pdb.gz", 1, 3, {{261, 277}}},
         {"maps/1UBI.pdb", 1, 1, {{73, 76}}}};
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         tsr_structure *s = read_shared(known[k].file);
         tsr_parts *p;
         if (s == NULL)
@@ -426,7 +426,7 @@ TEST(compact)
         "structures/19hc.pdb.gz",        "structures/1lpb.pdb.gz",
         "structures/1vfy.pdb.gz",        "structures/1gp2.pdb.gz",
         "structures/1rla.pdb.gz",        "maps/adk_4ake-target.pdb"};
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+    for (size_t k = 0; k < COUNT_OF(file); k++) {
         tsr_structure *s = read_shared(file[k]);
         tsr_parts *p;
         if (s == NULL)

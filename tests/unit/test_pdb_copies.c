@@ -51,7 +51,7 @@ TEST(become_chains)
     const char *path = io_text("copies.pdb", "");
     tsr_structure *s = NULL;
     write_file(path, COPIES);
-    assert_int_equal(tsr_structure_read(path, &s, &err), TSR_OK);
+    OK(tsr_structure_read(path, &s, &err));
     assert_int_equal(s->n_chain, 3);
     assert_string_equal(s->copies, "B C");
     assert_int_equal(s->n_residue, 35);
@@ -68,8 +68,8 @@ TEST(or_are_none)
     for (file_kind kind = MODELS; kind < N_KIND; kind++) {
         tsr_structure *s = NULL;
         write_file(path, kind);
-        assert_int_equal(tsr_structure_read(path, &s, &err), TSR_E_DATA);
-        assert_has(err.message, "give each molecule its own chain id");
+        FAILS(tsr_structure_read(path, &s, &err), TSR_E_DATA,
+              "give each molecule its own chain id");
     }
 }
 

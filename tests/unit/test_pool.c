@@ -10,7 +10,7 @@ TEST(test_arrays)
     double *first, *second;
     tsr_pool_array(&pool, first, 1000);
     tsr_pool_array(&pool, second, 10);
-    assert_int_equal(tsr_pool_check(&pool, &err), TSR_OK);
+    OK(tsr_pool_check(&pool, &err));
     for (int i = 0; i < 1000; i++)
         assert_true(first[i] == 0.0);
     assert_int_equal((uintptr_t)first % _Alignof(max_align_t), 0);
@@ -36,5 +36,5 @@ TEST(test_refused)
     assert_string_equal(text, "kept");
     assert_int_equal(tsr_pool_check(&pool, &err), TSR_E_NOMEM);
     tsr_pool_clear(&pool);
-    assert_int_equal(tsr_pool_check(&pool, &err), TSR_OK);
+    OK(tsr_pool_check(&pool, &err));
 }

@@ -64,7 +64,7 @@ TEST(tails_alone)
                  {{"A:1-4", "A:10-17"}, 2, 0},
                  {{"A:12-13"}, 1, 0},
                  {{"A:1-30"}, 1, 0}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         fixture f;
         char text[2][16], *item[2] = {text[0], text[1]};
         for (int k = 0; k < known[i].n; k++)

@@ -56,9 +56,8 @@ static void visit_file(tsr_prior_sample *sample, const chain_residue *r)
     FILE *file = fdopen(fd, "w");
     write_chain(file, N, r);
     fclose(file);
-    if (tsr_structure_read(path, &structure, &err) != TSR_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(tsr_prior_sample_visit(sample, structure, &err), TSR_OK);
+    OK(tsr_structure_read(path, &structure, &err));
+    OK(tsr_prior_sample_visit(sample, structure, &err));
     tsr_structure_free(structure);
     remove(path);
 }

@@ -205,12 +205,10 @@ TEST(too_few)
     FILE *file = fopen(f->table, "w");
     write_random_chain(file, large.n_link, 0);
     fclose(file);
-    assert_int_equal(tsr_prior_table_train(1, path, 1, NULL, &t, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "are needed"));
-    assert_int_equal(tsr_prior_table_train(3, path, 1, NULL, &t, &err),
-                     TSR_E_DATA);
-    assert_non_null(strstr(err.message, "contacts"));
+    FAILS(tsr_prior_table_train(1, path, 1, NULL, &t, &err), TSR_E_DATA,
+          "are needed");
+    FAILS(tsr_prior_table_train(3, path, 1, NULL, &t, &err), TSR_E_DATA,
+          "contacts");
     assert_null(t);
 }
 
@@ -239,7 +237,7 @@ TEST(contacts)
         t->contact[TSR_BODIES_ONE][0][7] + t->contact[TSR_BODIES_ONE][1][6];
     assert_true(fabs(together - crossed) < 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
-    assert_non_null(strstr(t->source, "structures: 12"));
+    assert_has(t->source, "structures: 12");
 }
 
 /* Nine figures are written. */
@@ -336,7 +334,7 @@ TEST(bad_files)
     assert_int_equal(tsr_prior_table_write(&known, f->table, NULL), TSR_OK);
     char *text = text_of(f->table), place[128];
     tsr_prior_table *t = NULL;
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(spoil); i++) {
         tsr_err err = {0};
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);

@@ -60,7 +60,7 @@ static tsr_partials *make_ball(void)
                            .weight = weight,
                            .weighted = 2,
                            .form_factor = factor};
-    assert_int_equal(tsr_debye_reference(&spec, NULL, p->pair, &err), TSR_OK);
+    OK(tsr_debye_reference(&spec, NULL, p->pair, &err));
     free(factor);
     return p;
 }
@@ -84,8 +84,7 @@ static tsr_partial_curves at_data(const tsr_partials *p)
     tsr_partial_curves curves;
     for (int k = 0; k < N_DATA; k++)
         q[k] = 0.01 + 0.39 * k / (N_DATA - 1);
-    assert_int_equal(tsr_partial_curves_make(p, N_DATA, q, &curves, &err),
-                     TSR_OK);
+    OK(tsr_partial_curves_make(p, N_DATA, q, &curves, &err));
     return curves;
 }
 
@@ -98,8 +97,7 @@ TEST(contrast_at_zero)
     const tsr_partials *p = *state;
     tsr_partial_curves curves;
     double zero = 0.0, intensity;
-    assert_int_equal(tsr_partial_curves_make(p, 1, &zero, &curves, &err),
-                     TSR_OK);
+    OK(tsr_partial_curves_make(p, 1, &zero, &curves, &err));
     double v = sqrt(curves.pair[0]), s = sqrt(curves.pair[3]),
            h = sqrt(curves.pair[5]);
     tsr_contrast_intensity(&curves, 1.03, -1.5, &intensity);
@@ -134,12 +132,10 @@ TEST(guinier_of_the_curve)
         double x = 20.0 * k * two.grid.dq_inv_ang;
         two.pair[k] = 2.0 + 2.0 * (k == 0 ? 1.0 : sin(x) / x);
     }
-    assert_int_equal(tsr_contrast_guinier(&two, 1.0, 0.0, 14.0, &rg, &i0, &err),
-                     TSR_OK);
+    OK(tsr_contrast_guinier(&two, 1.0, 0.0, 14.0, &rg, &i0, &err));
     near(rg, 10.0, 0.5);
     near(i0, 4.0, 1e-4);
-    assert_int_equal(tsr_contrast_guinier(p, 1.0, 0.0, 15.5, &rg, &i0, &err),
-                     TSR_OK);
+    OK(tsr_contrast_guinier(p, 1.0, 0.0, 15.5, &rg, &i0, &err));
     near(rg, 15.5, 1.5); /* a ball of radius 20 */
     tsr_partials_clear(&two);
 }
@@ -192,9 +188,8 @@ TEST(fit_finds_what_was_put_in)
     o.fit_background = 1;
     double scale = 1e-6;
     make_data(&curves, 1.021, 1.7, scale, 0.003, &d);
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o,
-                                          &fit, d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o, &fit, d.curve,
+                            &err));
     near(fit.c1, 1.021, 1e-5);
     near(fit.c2, 1.7, 1e-3);
     near(fit.scale / scale, 1.0, 1e-4);
@@ -233,9 +228,7 @@ TEST(curves_share_contrast)
                                           .background = 0.001,
                                           .fit = &fit[i],
                                           .curve = d[i].curve};
-    assert_int_equal(
-        tsr_profile_fit_joint(2, both, c1, c2, predict_both, &curves, &err),
-        TSR_OK);
+    OK(tsr_profile_fit_joint(2, both, c1, c2, predict_both, &curves, &err));
     for (int i = 0; i < 2; i++) {
         near(fit[i].c1, 0.98, 1e-5);
         near(fit[i].c2, 2.3, 1e-3);
@@ -257,10 +250,8 @@ TEST(bounds_are_marked)
     data_set d;
     tsr_profile_fit fit, other;
     make_data(&curves, 1.0, 6.0, 1e-6, 0.0, &d);
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
-                                          &tsr_profile_fit_defaults, &fit,
-                                          d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
+                            &tsr_profile_fit_defaults, &fit, d.curve, &err));
     assert_int_equal(fit.c2_at, 1);
     near(fit.c2, 4.0, 6e-3);
     assert_int_equal(fit.c1_at, 0);
@@ -268,18 +259,15 @@ TEST(bounds_are_marked)
         tsr_profile_fit_options o = tsr_profile_fit_defaults;
         o.c2[0] = o.c2[1] = 4.0;
         o.c1[0] = o.c1[1] = 1.0 + 0.0024 * step;
-        assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o,
-                                              &other, d.curve, &err),
-                         TSR_OK);
+        OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma, &o, &other,
+                                d.curve, &err));
         assert_true(other.chi2 >= fit.chi2 * (1.0 - 1e-4));
         assert_int_equal(other.c1_at, 0); /* fixed is not at a bound */
         assert_int_equal(other.n_parameter, 1);
     }
     make_data(&curves, 0.9, 0.0, 1e-6, 0.0, &d);
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
-                                          &tsr_profile_fit_defaults, &fit,
-                                          d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
+                            &tsr_profile_fit_defaults, &fit, d.curve, &err));
     assert_int_equal(fit.c1_at, -1);
     tsr_partial_curves_clear(&curves);
 }
@@ -316,10 +304,8 @@ TEST(one_component)
         d.intensity[k] = 2.0 * whole.pair[k];
         d.sigma[k] = 0.01 * d.intensity[k];
     }
-    assert_int_equal(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
-                                          &tsr_profile_fit_defaults, &fit,
-                                          d.curve, &err),
-                     TSR_OK);
+    OK(tsr_profile_fit_make(&curves, d.intensity, d.sigma,
+                            &tsr_profile_fit_defaults, &fit, d.curve, &err));
     near(fit.scale, 2.0, 1e-5);
     near(fit.chi2, 0.0, 1e-5);
     assert_int_equal(fit.n_parameter, 1);

@@ -31,8 +31,7 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
         q[k] = q_max * (k + gsl_rng_uniform(rng)) / M;
     tsr_q_grid grid = tsr_q_grid_make(d, q_max);
     assert_true(grid.dq_inv_ang <= 3.14159265358979324 / (1.18 * d));
-    if (tsr_q_operator_new(&grid, M, q, &matrix, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_q_operator_new(&grid, M, q, &matrix, &err));
     double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
     double exact[M] = {0}, worst = 0.0;
     for (int i = 0; i < N; i++)
@@ -73,7 +72,7 @@ TEST(operator_error)
                  {7.7, 0.5, 0.5},
                  {12, 0.5, 0.05},
                  {25, 0.5, 1.0}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         double e = worst_error(cases[k].d, cases[k].flat, cases[k].q_max, k);
         if (!(e < 1e-4))
             fail_msg("D %g, q_max %g: error %g", cases[k].d, cases[k].q_max, e);

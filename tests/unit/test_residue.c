@@ -109,7 +109,7 @@ TEST(body_of_atom)
         {TSR_ARG, "OXT", 0, 0}, {TSR_ARG, "CA", 0, 0},   {TSR_ALA, "CB", 0, 0},
         {TSR_GLY, "O", 0, 0},   {TSR_GLY, "CB", -1, -1}, {TSR_PRO, "CD", 0, 1},
         {TSR_SER, "OG", 0, 1},  {TSR_SER, "SG", -1, -1}, {TSR_CYS, "", -1, -1}};
-    for (size_t i = 0; i < sizeof expect / sizeof expect[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(expect); i++) {
         assert_int_equal(
             tsr_body_of_atom(TSR_BODIES_ONE, expect[i].amino, expect[i].atom),
             expect[i].one);

@@ -21,8 +21,7 @@ static void open_fixture(fixture *f, const sample_molecule *m)
 {
     tsr_err err = {0};
     sample_prior_table(&f->table);
-    if (sample_topology(&f->table, m, &f->t, &f->c, NULL, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(sample_topology(&f->table, m, &f->t, &f->c, NULL, &err));
 }
 
 static void close_fixture(fixture *f)
@@ -38,7 +37,7 @@ TEST(flat_bottom)
     static const double value[][2] = {
         {10.0, 0.0},  {20.0, 0.0},      {30.0, 0.0}, {32.0, -0.5},
         {34.0, -2.0}, {130.0, -1250.0}, {8.0, -0.5}, {0.0, -12.5}};
-    for (size_t k = 0; k < sizeof value / sizeof *value; k++)
+    for (size_t k = 0; k < COUNT_OF(value); k++)
         assert_true(fabs(tsr_restraint_log(&r, value[k][0]) - value[k][1]) <
                     1e-12);
     /* no flat part: harmonic */
@@ -91,12 +90,12 @@ TEST(found_residues)
     tsr_err err = {0};
     tsr_restraint r;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKL/GAW"});
-    assert_int_equal(make(&f, "A:2 B:3", &r, &err), TSR_OK);
+    OK(make(&f, "A:2 B:3", &r, &err));
     assert_int_equal(r.residue[0], 1);
     assert_int_equal(r.residue[1], 6);
     assert_int_equal(r.at, AT_SIDE_CHAIN);
     assert_true(r.lower == 3.0 && r.upper == 9.0 && r.inverse_width == 0.25);
-    assert_int_equal(make(&f, "B:1-1 A:4", &r, &err), TSR_OK);
+    OK(make(&f, "B:1-1 A:4", &r, &err));
     assert_int_equal(r.residue[0], 4);
     close_fixture(&f);
 }
@@ -125,7 +124,7 @@ TEST(refused)
     fixture f;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKLGAWKLA/GAWKLAGA",
                                         .ranges = {"A:5-7 B:2-3"}});
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_err err = {0};
         tsr_restraint r;
         tsr_status status = make(&f, cases[k].between, &r, &err);
@@ -157,14 +156,13 @@ TEST(in_a_config)
 {
     tsr_config config;
     tsr_err err = {0};
-    if (read_text("prior:\n"
-                  "  restraints:\n"
-                  "    - {between: [\"A:2\", \"A:24\"], distance: [10, 30]}\n"
-                  "    - between: [\"3\", \"9\"]\n"
-                  "      at: side_chain\n"
-                  "      width: 0.5\n",
-                  &config, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(read_text("prior:\n"
+                 "  restraints:\n"
+                 "    - {between: [\"A:2\", \"A:24\"], distance: [10, 30]}\n"
+                 "    - between: [\"3\", \"9\"]\n"
+                 "      at: side_chain\n"
+                 "      width: 0.5\n",
+                 &config, &err));
     assert_int_equal(config.prior.restraints.n, 2);
     const tsr_restraint_options *r = config.prior.restraints.item;
     assert_int_equal(r[0].between.n, 2);
@@ -196,7 +194,7 @@ TEST(refused_in_a_config)
         {"prior: {restraints: [{between: [\"A:2\", \"A:24\"], distance: [-1, "
          "10]}]}\n",
          "prior.restraints.0.distance"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_config config;
         tsr_err err = {0};
         tsr_status status = read_text(cases[k].text, &config, &err);
@@ -237,11 +235,9 @@ TEST(running_value)
     }
     tsr_prior_options o = {
         .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
-    assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &without, &err),
-                     TSR_OK);
+    OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &without, &err));
     o.restraints = (tsr_list){N, options};
-    if (tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
     gsl_rng *rng = tsr_rng_new(3, 0);
     tsr_conformation *y = tsr_conformation_new(f.t);
     tsr_conformation_copy(f.t, y, f.c, 0, f.t->n_residue);
@@ -320,8 +316,7 @@ TEST(part_of_the_prior)
                                .clash_limit = 10.0,
                                .restraints = {k, &r}};
         tsr_prior *prior;
-        assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err),
-                         TSR_OK);
+        OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
         value[k] = tsr_prior_log_reference(prior, f.c);
         tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
         assert_true(tsr_prior_state_log(s) == value[k]);
@@ -337,7 +332,7 @@ TEST(part_of_the_prior)
     assert_int_equal(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err),
                      TSR_E_CONFIG);
     assert_null(prior);
-    assert_non_null(strstr(
-        err.message, "prior.restraints.0: between: residue range 'A:11'"));
+    assert_has(err.message,
+               "prior.restraints.0: between: residue range 'A:11'");
     close_fixture(&f);
 }

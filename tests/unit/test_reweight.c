@@ -39,7 +39,7 @@ TEST(test_psis)
                 {0.45 * 4.0, 1.5424187143572967, 2.347187410130731,
                  -0.4491638436216264}};
     enum { SIZE = 400 };
-    for (size_t c = 0; c < sizeof want / sizeof *want; c++) {
+    for (size_t c = 0; c < COUNT_OF(want); c++) {
         double x[SIZE], top = -HUGE_VAL, sum = 0.0;
         tsr_psis psis;
         for (int i = 0; i < SIZE; i++)
@@ -291,8 +291,7 @@ static void check_against(const tsr_stored_curve *stored, const tsr_saxs *to,
     tsr_psis psis;
     tsr_weighted now, s;
     const tsr_reweight_options o = {stored, set_of(NULL), set_of(to), 1, 3};
-    if (tsr_reweight_make(&o, &made, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_reweight_make(&o, &made, &err));
     assert_true(made->recovered < 0.01);
     posterior(to, share, &mean, &sd);
     assert_int_equal(tsr_psis_smooth(N, made->log_weight, &psis, NULL), TSR_OK);
@@ -337,8 +336,8 @@ TEST(test_spheres)
     tsr_err err;
     const tsr_reweight_options o = {&stored, set_of(NULL), set_of(&far.saxs), 1,
                                     3};
-    assert_int_equal(tsr_reweight_make(&o, &made, &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "outside the run's q"));
+    FAILS(tsr_reweight_make(&o, &made, &err), TSR_E_DATA,
+          "outside the run's q");
     tsr_reweight_options wrong = o;
     wrong.after = set_of(&part);
     wrong.before.noise = noise_of("student"); /* not that of the trace */
@@ -363,8 +362,7 @@ TEST(test_maxent)
     assert_int_equal(
         tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
         TSR_OK);
-    if (tsr_maxent_make(&stored, &q.saxs, &both, theta, &m, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, theta, &m, &err));
     static double mean[N_Q], slope[N];
     for (int k = 0; k < N_Q; k++) {
         mean[k] = 0.0;

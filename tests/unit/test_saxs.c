@@ -10,8 +10,7 @@ static tsr_err err;
 static tsr_saxs *read_ok(const char *path)
 {
     tsr_saxs *saxs = NULL;
-    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
     return saxs;
 }
 
@@ -115,8 +114,7 @@ TEST(dropped_and_counted)
 
     const double range[2] = {0.02, 0.06};
     const char *path = io_text("range.dat", ROWS "0.06 4 1\n0.07 4 1\n");
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, range, NULL, &saxs, &err),
-                     TSR_OK);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, range, NULL, &saxs, &err));
     assert_int_equal(saxs->n, 5);
     assert_int_equal(saxs->n_outside, 2);
     assert_near(saxs->q[0], 0.02, 0);
@@ -131,13 +129,12 @@ TEST(unmeasured)
     static const char *const row[] = {"0.06 1 nan\n", "0.06 nan 1\n",
                                       "0.06 1 inf\n", "0.06 1 -1\n",
                                       "0.06 1 0\n"};
-    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+    for (size_t k = 0; k < COUNT_OF(row); k++) {
         char text[200];
         tsr_saxs *saxs;
         snprintf(text, sizeof text, "%s%s0.07 1 1\n", ROWS, row[k]);
         const char *path = io_text("nan.dat", text);
-        assert_int_equal(
-            tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_OK);
+        OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
         assert_int_equal(saxs->n, 6);
         assert_int_equal(saxs->n_dropped_sigma, 1);
         tsr_saxs_free(saxs);
@@ -158,11 +155,10 @@ TEST(with_index)
         {"1 0.1 9\n2 0.2 8\n3 0.3 7\n4 0.4 6\n5 0.5 5\n", 0.1, 9, 1},
         /* q in 1/nm that happens to be whole: I does not ascend */
         {"1 9 1\n2 8 1\n3 7 1\n4 6 1\n5 5 1\n", 0.1, 9, 0}};
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         tsr_saxs *saxs;
         const char *path = io_text("index.dat", known[k].text);
-        assert_int_equal(
-            tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_OK);
+        OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
         assert_int_equal(saxs->n, 5);
         assert_near(saxs->q[0], known[k].q, 1e-12);
         assert_near(saxs->intensity[0], known[k].intensity, 0);
@@ -198,23 +194,19 @@ TEST(refusals)
 
     tsr_saxs *saxs = NULL;
     const char *path = io_write("zero.dat", "0.1 1 1\n\0\0\0", 11);
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "not a text file");
+    FAILS(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err), TSR_E_DATA,
+          "not a text file");
     path = io_path("missing.dat");
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_E_NOINPUT);
-    assert_has(err.message, "missing.dat");
-    assert_int_equal(tsr_saxs_read(io_dir, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
-                     TSR_E_NOINPUT);
-    assert_has(err.message, "is a directory");
+    FAILS(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
+          TSR_E_NOINPUT, "missing.dat");
+    FAILS(tsr_saxs_read(io_dir, TSR_Q_AUTO, NULL, NULL, &saxs, &err),
+          TSR_E_NOINPUT, "is a directory");
     const double wrong[2] = {0.3, 0.1}, far[2] = {10, 20};
     path = io_text("range.dat", ROWS);
     assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, wrong, NULL, &saxs, &err),
                      TSR_E_CONFIG);
-    assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, far, NULL, &saxs, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "5 outside q_range");
+    FAILS(tsr_saxs_read(path, TSR_Q_AUTO, far, NULL, &saxs, &err), TSR_E_DATA,
+          "5 outside q_range");
     assert_int_equal(tsr_saxs_read(path, TSR_Q_AUTO, far, NULL, &saxs, NULL),
                      TSR_E_DATA);
     assert_null(saxs);
@@ -246,7 +238,7 @@ TEST(header_units)
         {"1/A2 mutant", TSR_Q_AUTO, TSR_Q_AUTO},
         {"", TSR_Q_AUTO, TSR_Q_AUTO},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         int is_loose;
         const tsr_q_unit unit = tsr_saxs_header_unit(
             cases[i].line, strlen(cases[i].line), &is_loose);
@@ -282,9 +274,7 @@ TEST(unit_of_a_file)
     /* The config overrides, and what is odd is said. */
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
-    assert_int_equal(
-        tsr_saxs_read(io_path("ok.dat"), TSR_Q_INV_ANG, NULL, log, &saxs, &err),
-        TSR_OK);
+    OK(tsr_saxs_read(io_path("ok.dat"), TSR_Q_INV_ANG, NULL, log, &saxs, &err));
     assert_string_equal(saxs->unit_reason, "config");
     assert_near(saxs->q[5], 1.5, 1e-15);
     tsr_saxs_free(saxs);
@@ -308,9 +298,8 @@ TEST(written_and_read_back)
         sigma[i] = 1e3 / (i + 1.0);
     }
     const char *path = io_path("w.dat");
-    assert_int_equal(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
-                                    "two lines\n0.5 1/nm 2 3", &err),
-                     TSR_OK);
+    OK(tsr_saxs_write(path, N, q, intensity, sigma, NULL,
+                      "two lines\n0.5 1/nm 2 3", &err));
     tsr_saxs *saxs = read_ok(path);
     assert_int_equal(saxs->n, N);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_ANG);
@@ -321,10 +310,9 @@ TEST(written_and_read_back)
         assert_near(saxs->sigma[i], sigma[i], 1e-9 * sigma[i]);
     }
     tsr_saxs_free(saxs);
-    assert_int_equal(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma,
-                                    NULL, NULL, &err),
-                     TSR_E_IO);
-    assert_has(err.message, "no/w.dat");
+    FAILS(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma, NULL,
+                         NULL, &err),
+          TSR_E_IO, "no/w.dat");
 }
 
 /* On I0 exp(-q^2 Rg^2 / 3) the fit is exact, whatever the weights. */
@@ -357,8 +345,7 @@ TEST(guinier_of_a_gaussian)
         q[i] = 0.0015 * (i + 3);
         intensity[i] = 2 + 5 * exp(-q[i] * q[i] * 400 / 3);
     }
-    assert_int_equal(tsr_guinier_fit(N, q, intensity, sigma, 2, 20, &g, &err),
-                     TSR_OK);
+    OK(tsr_guinier_fit(N, q, intensity, sigma, 2, 20, &g, &err));
     assert_near(tsr_guinier_mass(&g, N, q, intensity, 2),
                 4.0 / 9 * 8000 / 0.1231, 200);
     assert_true(isnan(tsr_guinier_mass(&g, N / 2, q, intensity, 2)));
@@ -407,7 +394,7 @@ TEST(real_curves)
     };
     if (!io_have_shared())
         skip();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256];
         snprintf(path, sizeof path, SHARED "saxs/%s/exp.dat", cases[i].name);
         tsr_saxs *clean = read_ok(path);
@@ -567,7 +554,7 @@ TEST(noise_in_words)
         {{400, 0.4, 0.4, 0.4, 0}, 0.5, 1, "sigma is too large", "smoothed"},
         {{30, NAN, NAN, NAN, 0}, 5.0, 0, "", "sigma"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         tsr_words w;
         tsr_words_begin(&w);
         assert_int_equal(
@@ -587,8 +574,7 @@ static void log_of(const char *path, char *text)
     tsr_saxs *saxs;
     FILE *stream = tmpfile();
     tsr_log *log = tsr_log_new(stream, TSR_LOG_WARNING);
-    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, log, &saxs, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, log, &saxs, &err));
     tsr_saxs_free(saxs);
     tsr_log_free(log);
     rewind(stream);
@@ -626,7 +612,7 @@ TEST(noise_of_real_curves)
     static char text[250 * MOST_NOISY];
     if (!io_have_shared())
         skip();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256], said[4096];
         snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].name);
         tsr_saxs *saxs = read_ok(path);

@@ -26,7 +26,7 @@ TEST(settles)
         {{1, 1, 16, 2, 1, 1e6, 0.0, 0}, 16, 16, 1e6, TSR_START_PRIOR},
         {{1, 1, 16, 1, 1, 100.0, 0.0, 0}, 6, 16, 1e6, TSR_START_PRIOR},
         {{0, 1, 16, 1, 0, 0.0, 0.0, 0}, 4, 6, 20.0, TSR_START_FILE}};
-    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+    for (size_t k = 0; k < COUNT_OF(expected); k++) {
         tsr_sampler_options o = {.chains = word,
                                  .temperatures = word,
                                  .t_max = word,
@@ -104,11 +104,10 @@ TEST(never_beyond_the_bound)
     read_sample(&f, 0, 0, NULL,
                 "structure: {sequence: WGGPGGY, d_max: 23}\n"
                 "prior: {clash: none}\n");
-    assert_int_equal(tsr_chain_new(&f.s.target, 0, &chain, &err), TSR_OK);
+    OK(tsr_chain_new(&f.s.target, 0, &chain, &err));
     for (int i = 0; i < STEPS; i++) {
         tsr_chain_propose(chain, &ask);
-        assert_int_equal(tsr_chain_decide(chain, NULL, 0, &accepted, &err),
-                         TSR_OK);
+        OK(tsr_chain_decide(chain, NULL, 0, &accepted, &err));
         if (!accepted)
             continue;
         tsr_chain_view_get(chain, &view);
@@ -127,7 +126,7 @@ TEST(largest_number)
     tsr_err err = {0};
     tsr_chain *chain;
     read_sample(&f, 0, 0, NULL, "structure: {sequence: WGGPGGY, states: 2}\n");
-    assert_int_equal(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err), TSR_OK);
+    OK(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err));
     assert_in_range(tsr_chain_system(chain), 0, 1);
     tsr_chain_free(chain);
     close_sample(&f);

@@ -62,8 +62,7 @@ static tsr_shape *shape_of(tsr_frames *frames)
 {
     tsr_shape *shape;
     tsr_err err;
-    if (tsr_shape_make(frames, NULL, 2000, &shape, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_shape_make(frames, NULL, 2000, &shape, &err));
     return shape;
 }
 
@@ -142,8 +141,7 @@ TEST(test_weighted)
     for (int i = 0; i < n; i++)
         weight[i] = frame[i].state == 1 ? first[frame[i].chain]
                                         : 1.0 - first[frame[i].chain];
-    if (tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &s, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &s, &err));
     /* fewer than all: draws are left out, and not states of them */
     assert_int_equal(s->n, 4 * N_FRAME - 6);
     for (int i = 0, k = 0; i < s->n; i++) {
@@ -160,9 +158,7 @@ TEST(test_weighted)
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < n; i++)
             weight[i] = frame[i].state == k + 1;
-        assert_int_equal(
-            tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err),
-            TSR_OK);
+        OK(tsr_shape_make(frames, weight, 4 * N_FRAME - 6, &one[k], &err));
     }
     double most = 0.0;
     int at = 0;

@@ -29,7 +29,7 @@ TEST(known_divisions)
         {4, 2, {0.0, 0.0}, {2, 2}},
         {4, 2, {(double)NAN, 1.0}, {1, 3}},
     };
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    for (size_t k = 0; k < COUNT_OF(known); k++) {
         int part[MAX];
         tsr_apportion(known[k].total, known[k].n, known[k].weight, part);
         for (int i = 0; i < known[k].n; i++)

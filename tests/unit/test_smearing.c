@@ -41,8 +41,7 @@ static void smear(const tsr_resolution *r, curve of, double size, double d,
     double q[N], *matrix;
     points(q);
     const tsr_q_grid grid = tsr_q_grid_make(d, tsr_resolution_q_max(r, N, q));
-    if (tsr_q_operator_smeared(&grid, r, N, q, &matrix, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_q_operator_smeared(&grid, r, N, q, &matrix, &err));
     for (int k = 0; k < N; k++) {
         out[k] = 0.0;
         for (int j = 0; j < grid.n_q; j++)
@@ -164,11 +163,10 @@ TEST(rows_add_up)
         {.n_beam = 3, .beam_u = u, .beam = beam},
         {.sigma = sigma, .slit_width = 0.01, .slit_length = 0.05},
         {.sigma = NULL}};
-    for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
+    for (size_t i = 0; i < COUNT_OF(r); i++) {
         tsr_pool pool = {0};
         tsr_smearing s;
-        assert_int_equal(tsr_smearing_make(&r[i], N, q, 100.0, &pool, &s, &err),
-                         TSR_OK);
+        OK(tsr_smearing_make(&r[i], N, q, 100.0, &pool, &s, &err));
         for (int k = 0; k < N; k++) {
             double sum = 0.0;
             for (int j = s.first[k]; j < s.first[k + 1]; j++) {
@@ -192,8 +190,7 @@ static tsr_saxs *read_curve(const char *text)
     tsr_err err = {0};
     tsr_saxs *saxs;
     const char *path = io_text("r.dat", text);
-    if (tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
     return saxs;
 }
 
@@ -218,13 +215,13 @@ TEST(fourth_column)
 {
     tsr_err err = {0};
     tsr_saxs *saxs = read_curve(four);
-    assert_int_equal(resolve(saxs, NULL, &err), TSR_OK);
+    OK(resolve(saxs, NULL, &err));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
     assert_float_equal(tsr_saxs_q_max(saxs), 0.05, 1e-12);
-    assert_int_equal(resolve(saxs, "column", &err), TSR_OK);
+    OK(resolve(saxs, "column", &err));
     assert_float_equal(saxs->resolution.sigma[2], 0.003, 1e-12);
     assert_float_equal(tsr_saxs_q_max(saxs), 0.07, 1e-12);
-    assert_int_equal(resolve(saxs, "0.002", &err), TSR_OK);
+    OK(resolve(saxs, "0.002", &err));
     assert_float_equal(saxs->resolution.sigma[2], 0.002, 1e-12);
     tsr_saxs_free(saxs);
 }
@@ -234,15 +231,13 @@ TEST(no_fourth_column)
     tsr_err err = {0};
     tsr_saxs *saxs = read_curve("0.01 10 1\n0.02 9 1\n0.03 8 1\n0.04 7 1\n"
                                 "0.05 6 1\n");
-    assert_int_equal(resolve(saxs, "auto", &err), TSR_OK);
+    OK(resolve(saxs, "auto", &err));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
-    assert_int_equal(resolve(saxs, "column", &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "no fourth column"));
+    FAILS(resolve(saxs, "column", &err), TSR_E_DATA, "no fourth column");
     tsr_saxs_free(saxs);
     saxs = read_curve("0.01 10 1 -0.1\n0.02 9 1 -0.1\n0.03 8 1 -0.1\n"
                       "0.04 7 1 -0.1\n0.05 6 1 -0.1\n");
-    assert_int_equal(resolve(saxs, "column", &err), TSR_E_DATA);
-    assert_non_null(strstr(err.message, "slit_length"));
+    FAILS(resolve(saxs, "column", &err), TSR_E_DATA, "slit_length");
     tsr_saxs_free(saxs);
 }
 

@@ -94,7 +94,7 @@ TEST(asks_for)
         {50.0, 1.0, 10.0, "Undecided whether the data ask for 2 states or 1",
          "tessera resume x/2 ", "\"states\": 1, \"undecided\": true",
          "\"probability\": null"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         fixture f;
         make(&f, known[i].gain, known[i].error, known[i].ess);
         char *text = printed(&f.solve, tsr_solve_print_runs);

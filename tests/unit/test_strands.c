@@ -73,7 +73,7 @@ TEST(beside_a_protein)
     tsr_parts_free(p);
     p = find(near, 0.0); /* beside the first nucleotides */
     assert_int_equal(p->n_strand, 1);
-    assert_non_null(strstr(p->flexible.item[0], "-8"));
+    assert_has(p->flexible.item[0], "-8");
     assert_null(strstr(p->flexible.item[0], "S:1-"));
     tsr_parts_free(p);
 }

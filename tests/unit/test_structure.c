@@ -14,8 +14,7 @@ static tsr_err err;
 static tsr_structure *read_ok(const char *path)
 {
     tsr_structure *structure = NULL;
-    if (tsr_structure_read(path, &structure, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_structure_read(path, &structure, &err));
     return structure;
 }
 
@@ -334,7 +333,7 @@ TEST(mmcif)
         {"N N ALA A 7 1 2 3\n_entry.id x y", "bad.cif:12:"},
         {"N N ALA A 7 1 2 3\nN N GLY A 7 1 2 9", "residue 7 twice"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         snprintf(text, sizeof text, "%s%s", few, bad[i].rows);
         refused_path(io_text("bad.cif", text), TSR_E_DATA, bad[i].part);
     }
@@ -427,7 +426,7 @@ TEST(pdb_columns)
         strcpy(m->atom[i].element, name[i][1]);
     }
     const char *path = io_path("columns.pdb");
-    assert_int_equal(tsr_model_atoms_write(m, path, "one\ntwo", &err), TSR_OK);
+    OK(tsr_model_atoms_write(m, path, "one\ntwo", &err));
     size_t size;
     char *text = io_read(path, &size);
     assert_string_equal(
@@ -444,24 +443,23 @@ TEST(pdb_columns)
 
     tsr_model_atoms wrong = *m;
     wrong.n_atom = 99999;
-    assert_int_equal(tsr_model_atoms_write(&wrong, path, NULL, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "99999 atoms");
+    FAILS(tsr_model_atoms_write(&wrong, path, NULL, &err), TSR_E_DATA,
+          "99999 atoms");
     m->xyz[0] = 1e4;
-    assert_int_equal(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "atom CA of residue B:-12C is at (10000, ");
+    FAILS(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA,
+          "atom CA of residue B:-12C is at (10000, ");
     m->xyz[0] = (double)NAN;
     assert_int_equal(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA);
     m->xyz[0] = 0;
     m->atom[0].number = 10000;
-    assert_int_equal(tsr_model_atoms_write(m, NULL, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "the number is not from -999 to 9999");
+    FAILS(tsr_model_atoms_write(m, NULL, NULL, &err), TSR_E_DATA,
+          "the number is not from -999 to 9999");
     m->atom[0].number = 1;
     m->atom[0].chain = '\0';
     strcpy(m->atom[0].chain_id, "AA");
-    assert_int_equal(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA);
-    assert_has(err.message, "more than one character");
-    assert_int_equal(tsr_model_atoms_letter_chains(m, NULL, &err), TSR_OK);
+    FAILS(tsr_model_atoms_write(m, path, NULL, &err), TSR_E_DATA,
+          "more than one character");
+    OK(tsr_model_atoms_letter_chains(m, NULL, &err));
     assert_int_equal(m->atom[0].chain, 'A');
     assert_int_equal(tsr_model_atoms_write(m, io_path("no/x"), NULL, &err),
                      TSR_E_IO);
@@ -552,7 +550,7 @@ TEST(saxs_models)
     };
     if (!io_have_shared())
         skip();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char path[256];
         snprintf(path, sizeof path, SHARED "saxs/%s", cases[i].path);
         tsr_structure *s = read_ok(path);

@@ -58,9 +58,8 @@ static void make(const char *path, const recipe *r)
         [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1}};
     tsr_trace *trace;
     tsr_err err;
-    if (tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
-                         &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
+                        &err));
     for (int v = 0; v < N_VARIABLE; v++) {
         const int n = variable[v].n;
         double *value =
@@ -71,11 +70,10 @@ static void make(const char *path, const recipe *r)
             for (int d = 0; d < r->n_draw; d++)
                 for (int k = 0; k < n; k++)
                     *to++ = value_of(r, v, c, d, k);
-        assert_int_equal(tsr_trace_append(trace, v, r->n_draw, value, &err),
-                         TSR_OK);
+        OK(tsr_trace_append(trace, v, r->n_draw, value, &err));
         free(value);
     }
-    assert_int_equal(tsr_trace_close(trace, &err), TSR_OK);
+    OK(tsr_trace_close(trace, &err));
 }
 
 static tsr_summary *summarise(const char *path)
@@ -304,8 +302,7 @@ TEST(test_damaged)
     damage(path);
     tsr_trace_reader *reader;
     tsr_err err;
-    assert_int_equal(tsr_trace_open(path, &reader, &err), TSR_E_DATA);
-    assert_has(err.message, "damaged.h5");
+    FAILS(tsr_trace_open(path, &reader, &err), TSR_E_DATA, "damaged.h5");
     cut_seal(path);
     tsr_summary *s = summarise(path);
     assert_int_equal(s->n, 4); /* the weights' entries are one item now */
@@ -359,7 +356,7 @@ TEST(test_poses)
                {"pose_1_to_x", 5.0, 1},  {"pose_1_twist", 4.0, 0},
                {"pose_2_twist", 6.0, 1}, {"tail_1_x", 7.0, 0},
                {"tail_1_y", 7.5, 1}};
-    enum { N = sizeof all / sizeof *all };
+    enum { N = COUNT_OF(all) };
     tsr_summary_item item[N] = {{0}};
     tsr_summary s = {.n = N, .item = item};
     char name[N][24];

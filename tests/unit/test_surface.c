@@ -16,9 +16,7 @@ static tsr_err err;
 static void expose(int n, const double (*xyz)[3], const double *radius,
                    double probe, double *fraction, double (*vector)[3])
 {
-    assert_int_equal(
-        tsr_surface_exposed(n, xyz, radius, probe, fraction, vector, &err),
-        TSR_OK);
+    OK(tsr_surface_exposed(n, xyz, radius, probe, fraction, vector, &err));
 }
 
 TEST(surface_of_spheres)
@@ -127,13 +125,11 @@ static void profile_of(const tsr_atoms *a, double *pair)
 {
     enum { N_Q = 12 };
     tsr_atom_model *m;
-    assert_int_equal(
-        tsr_atom_model_new(a, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m, &err),
-        TSR_OK);
+    OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m, &err));
     double *factor = calloc(3 * (size_t)m->n_type * N_Q, sizeof *factor);
     tsr_atom_model_factors(m, N_Q, 0.04, factor);
     const tsr_debye_spec spec = tsr_atom_model_spec(m, N_Q, 0.04, factor);
-    assert_int_equal(tsr_debye_reference(&spec, NULL, pair, &err), TSR_OK);
+    OK(tsr_debye_reference(&spec, NULL, pair, &err));
     free(factor);
     tsr_atom_model_free(m);
 }
@@ -146,9 +142,7 @@ TEST(rotation_changes_nothing)
     if (!io_have_shared())
         skip();
     tsr_atoms *a;
-    assert_int_equal(
-        tsr_atoms_read(SHARED "saxs/lysozyme_2epe/model.pdb", &a, &err),
-        TSR_OK);
+    OK(tsr_atoms_read(SHARED "saxs/lysozyme_2epe/model.pdb", &a, &err));
     profile_of(a, first);
     for (int i = 0; i < a->n_atom; i++)
         turn(a->atom[i].xyz, 1.234);

@@ -139,7 +139,7 @@ TEST(what_is_exact_stays)
 TEST(series_is_sinc)
 {
     static const double x[] = {0.0, 1e-9, 1e-4, 0.3, 2.0, 3.14159265, 40.0};
-    for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
+    for (size_t k = 0; k < COUNT_OF(x); k++) {
         double out[N_Q];
         tsr_sinc_series(N_Q, x[k], out);
         for (int j = 0; j < N_Q; j++)

@@ -61,8 +61,7 @@ static double log_lik(fixture *f, const tsr_term *term, int n, const double *r,
         b[TSR_CA][1] += r[k];
     }
     assert_non_null(fit);
-    assert_int_equal(
-        term->type->fit(term, NULL, &prediction, &log_s, fit, &err), TSR_OK);
+    OK(term->type->fit(term, NULL, &prediction, &log_s, fit, &err));
     double sum = term->type->log_lik(term, fit, &log_s);
     if (chi2 != NULL)
         *chi2 = term->type->chi2(term, fit);
@@ -232,7 +231,7 @@ TEST(bad_input)
     refused(f, ENDS "file: nowhere.dat", TSR_E_NOINPUT, "nowhere.dat");
     refused(f, ENDS "q_unit: 1/nm", TSR_E_CONFIG,
             "it has no effect with kind: distance; it belongs to kind: saxs");
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    for (size_t i = 0; i < COUNT_OF(tables); i++) {
         io_write("bad.dat", tables[i].rows, strlen(tables[i].rows));
         refused(f, ENDS "file: bad.dat", TSR_E_DATA, tables[i].why);
     }

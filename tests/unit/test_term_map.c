@@ -81,8 +81,7 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
     tsr_term *term;
     tsr_err err = {0};
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    if (read_term(f->t, "map", entry, &term, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(read_term(f->t, "map", entry, &term, &err));
     return term;
 }
 
@@ -368,9 +367,7 @@ TEST(independent_voxels)
                          TSR_OK);
         tsr_term *term;
         tsr_err err = {0};
-        if (read_term(f->t, "map", "file: map.mrc, resolution: 5", &term,
-                      &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(read_term(f->t, "map", "file: map.mrc, resolution: 5", &term, &err));
         count[flat] = pow(term->sigma[0], -2.0); /* of one of n voxels */
         tsr_term_free(term);
     }
@@ -437,6 +434,14 @@ static void refused(const fixture *f, const char *entry, tsr_status status,
     assert_has(err.message, says);
 }
 
+static void write_flat(const fixture *f)
+{
+    tsr_map *flat;
+    tsr_err err;
+    OK(tsr_map_new(&f->model->grid, &of_maps, &flat, &err));
+    OK(tsr_map_write(flat, io_path("flat.mrc"), "", &err));
+}
+
 /* Half-maps, or a mask, of another size. */
 TEST(what_does_not_match)
 {
@@ -444,6 +449,7 @@ TEST(what_does_not_match)
     tsr_map *map = spoilt(f), *small;
     tsr_map_grid grid = map->grid;
     grid.n[1]--;
+    write_flat(f);
     assert_int_equal(tsr_map_new(&grid, &of_maps, &small, NULL), TSR_OK);
     small->value[0] = 1.0f;
     assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
@@ -478,11 +484,7 @@ TEST(what_does_not_match)
 TEST(what_is_refused)
 {
     fixture *f = *state;
-    tsr_map *flat;
-    assert_int_equal(tsr_map_new(&f->model->grid, &of_maps, &flat, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_map_write(flat, io_path("flat.mrc"), "", NULL),
-                     TSR_OK);
+    write_flat(f);
     refused(f, "resolution: 5", TSR_E_CONFIG, "data.0: a map needs a file");
     refused(f, "file: flat.mrc", TSR_E_CONFIG,
             "data.0: a map needs its resolution");

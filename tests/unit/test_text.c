@@ -30,7 +30,7 @@ TEST(shell)
                 {"a\nb", "'a'$'\\012''b'"},
                 {"", "''"}};
     char word[TSR_SHELL_SIZE], text[TSR_SHELL_SIZE + 1];
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++)
+    for (size_t k = 0; k < COUNT_OF(file); k++)
         assert_string_equal(tsr_text_shell(file[k].name, word), file[k].word);
     memset(text, '\'', sizeof text);
     text[sizeof text - 1] = '\0';

@@ -217,7 +217,7 @@ TEST(range_texts)
                  {"A:1-2x", 0, "expected"},
                  {"", 0, "expected"},
                  {"A:99999999999", 0, "expected"}};
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    for (size_t k = 0; k < COUNT_OF(cases); k++) {
         int mark[6] = {0}, n = 0;
         tsr_err err = {0};
         tsr_status status =
@@ -263,15 +263,14 @@ TEST(refused_sequences)
     tsr_prior_table table;
     sample_prior_table(&table);
     static const char *const bad[] = {"", "MK", "MKXTA", "MK TA", "MK1TA"};
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
         tsr_topology *t;
         tsr_conformation *c;
         tsr_err err = {0};
         tsr_flexibility all = {.flexible = NULL};
-        assert_int_equal(tsr_topology_from_sequence(bad[k], TSR_BODIES_TWO, all,
-                                                    &table, &t, &c, &err),
-                         TSR_E_CONFIG);
-        assert_non_null(strstr(err.message, "structure.sequence"));
+        FAILS(tsr_topology_from_sequence(bad[k], TSR_BODIES_TWO, all, &table,
+                                         &t, &c, &err),
+              TSR_E_CONFIG, "structure.sequence");
         assert_null(t);
         assert_null(c);
     }

@@ -18,7 +18,7 @@ static const tsr_von_mises shape[] = {
     {1.0, -1.0, -0.7, 0.4, 0.4, 0.4},       {1.0, 1.0, 1.0, 1e4, 1e4, 9000.0},
     {1.0, 1.0, 1.0, 1e4, 5.0, -100.0},      {1.0, 1.0, 1.0, 1e4, 1e4, 1e4},
 };
-enum { N_SHAPE = sizeof shape / sizeof shape[0] };
+enum { N_SHAPE = COUNT_OF(shape) };
 
 static const tsr_torsion_mixture mixture = {
     .n = 5,
@@ -267,7 +267,7 @@ TEST(angles)
 {
     static const double kappa[] = {0.0, 1e-6, 0.3, 0.5, 3.0, 50.0, 1e4};
     gsl_rng *rng = tsr_rng_new(5, 0);
-    for (size_t i = 0; i < sizeof kappa / sizeof kappa[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(kappa); i++) {
         enum { N = 200000 };
         double c1 = 0.0, c2 = 0.0, s1 = 0.0, square = 0.0, m[3];
         tsr_von_mises_moments(kappa[i], 0.0, 0.0, m);

@@ -72,8 +72,7 @@ static void append(tsr_trace *trace, int v, int from, int count)
 {
     tsr_err err;
     double *value = draws(v, from, count);
-    if (tsr_trace_append(trace, v, count, value, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_append(trace, v, count, value, &err));
     free(value);
 }
 
@@ -88,25 +87,22 @@ static tsr_trace *create(const char *file)
     static const tsr_trace_attribute attribute[] = {{"seed", "17"}};
     tsr_trace *trace;
     tsr_err err;
-    if (tsr_trace_create(file, N_CHAIN, N_VARIABLE, variable, 1, attribute,
-                         &trace, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(file, N_CHAIN, N_VARIABLE, variable, 1, attribute,
+                        &trace, &err));
     return trace;
 }
 
 static void finish(tsr_trace *trace)
 {
     tsr_err err;
-    if (tsr_trace_close(trace, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_close(trace, &err));
 }
 
 static tsr_trace_reader *reader_of(const char *file)
 {
     tsr_trace_reader *reader;
     tsr_err err;
-    if (tsr_trace_open(file, &reader, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_open(file, &reader, &err));
     return reader;
 }
 
@@ -119,9 +115,8 @@ static void check_draws(const char *file, int count)
         int n_chain, n_draw, n;
         double *value;
         tsr_err err;
-        if (tsr_trace_get(reader, variable[v].group, variable[v].name, &n_chain,
-                          &n_draw, &n, &value, &err) != TSR_OK)
-            fail_msg("%s", err.message);
+        OK(tsr_trace_get(reader, variable[v].group, variable[v].name, &n_chain,
+                         &n_draw, &n, &value, &err));
         assert_int_equal(n_chain, N_CHAIN);
         assert_int_equal(n_draw, count);
         assert_int_equal(n, width(v));
@@ -174,14 +169,13 @@ TEST(test_read_back)
         {"empty", ""},
         {"device", "\xc3\x85ngstr\xc3\xb6m"}};
     tsr_trace *trace;
-    assert_int_equal(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 3,
-                                      attribute, &trace, &err),
-                     TSR_OK);
+    OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 3, attribute,
+                        &trace, &err));
     append_all(trace, 0, 7);
     const double observed[N_Q] = {5, 4, 3, 2.5, 1.0 / 3.0};
     const double n_point = 51;
-    assert_int_equal(tsr_trace_put(trace, OBSERVED, observed, &err), TSR_OK);
-    assert_int_equal(tsr_trace_put(trace, N_POINT, &n_point, &err), TSR_OK);
+    OK(tsr_trace_put(trace, OBSERVED, observed, &err));
+    OK(tsr_trace_put(trace, N_POINT, &n_point, &err));
     finish(trace);
     check_draws(path, 7);
 
@@ -196,17 +190,15 @@ TEST(test_read_back)
 
     int n_chain, n_draw, n;
     double *value;
-    assert_int_equal(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "intensity",
-                                   &n_chain, &n_draw, &n, &value, &err),
-                     TSR_OK);
+    OK(tsr_trace_get(reader, TSR_TRACE_OBSERVED_DATA, "intensity", &n_chain,
+                     &n_draw, &n, &value, &err));
     assert_int_equal(n_chain, 1);
     assert_int_equal(n_draw, 1);
     assert_int_equal(n, N_Q);
     assert_memory_equal(value, observed, sizeof observed);
     free(value);
-    assert_int_equal(tsr_trace_get(reader, TSR_TRACE_CONSTANT_DATA, "n_point",
-                                   &n_chain, &n_draw, &n, &value, &err),
-                     TSR_OK);
+    OK(tsr_trace_get(reader, TSR_TRACE_CONSTANT_DATA, "n_point", &n_chain,
+                     &n_draw, &n, &value, &err));
     assert_int_equal(n, 1);
     assert_true(value[0] == 51.0);
     free(value);
@@ -215,7 +207,7 @@ TEST(test_read_back)
                                    &n_chain, &n_draw, &n, &value, &err),
                      TSR_E_DATA);
     assert_null(value);
-    assert_non_null(strstr(err.message, "observed_data/q"));
+    assert_has(err.message, "observed_data/q");
 
     for (int i = 0; i < 3; i++) {
         char *text = tsr_trace_attribute_text(reader, attribute[i].name);
@@ -304,9 +296,8 @@ TEST(test_uneven)
     assert_int_equal(tsr_trace_put(trace, RG, &one, &err), TSR_E_INTERNAL);
     assert_int_equal(tsr_trace_put(trace, N_VARIABLE, &one, &err),
                      TSR_E_INTERNAL);
-    assert_int_equal(tsr_trace_close(trace, &err), TSR_E_INTERNAL);
-    assert_non_null(strstr(err.message, "'rg' has 6 draws"));
-    assert_non_null(strstr(err.message, "posterior"));
+    FAILS(tsr_trace_close(trace, &err), TSR_E_INTERNAL, "'rg' has 6 draws");
+    assert_has(err.message, "posterior");
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -319,8 +310,7 @@ static void expect_refused(const tsr_trace_variable *list, int n,
     assert_int_equal(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
                      TSR_E_INTERNAL);
     assert_null(trace);
-    if (strstr(err.message, why) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, why);
+    assert_has(err.message, why);
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -366,7 +356,7 @@ TEST(test_no_trace)
     close(messages[0]);
     assert_int_equal(opened, TSR_E_DATA);
     assert_null(reader);
-    assert_non_null(strstr(err.message, "HDF5"));
+    assert_has(err.message, "HDF5");
     assert_int_equal(tsr_trace_open("/dev/null/trace.h5", &reader, &err),
                      TSR_E_NOINPUT);
 }
@@ -383,7 +373,7 @@ TEST(test_unwritable)
                                           variable, 0, NULL, &trace, &err),
                          TSR_E_IO);
         assert_null(trace);
-        assert_non_null(strstr(err.message, where[i]));
+        assert_has(err.message, where[i]);
         if (strstr(err.message, "No such file") == NULL &&
             strstr(err.message, "Not a directory") == NULL &&
             strstr(err.message, "Permission denied") == NULL)
@@ -432,7 +422,7 @@ TEST(test_disk_full)
 {
     const rlim_t limits[] = {100, 3000, 20000, 60000, 800000, 3000000, 9000000};
 
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
         int messages[2];
         assert_int_equal(pipe(messages), 0);
         fflush(NULL);
@@ -470,15 +460,12 @@ TEST(test_speed)
         scalar[v] = (tsr_trace_variable){
             .group = TSR_TRACE_POSTERIOR, .name = name[v], .n = 1};
     }
-    assert_int_equal(
-        tsr_trace_create(path, CHAINS, N, scalar, 0, NULL, &trace, &err),
-        TSR_OK);
+    OK(tsr_trace_create(path, CHAINS, N, scalar, 0, NULL, &trace, &err));
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (int d = 0; d < DRAWS; d++) {
         const double value[CHAINS] = {d, 1, 2, 3, 4, 5, 6, 7};
         for (int v = 0; v < N; v++)
-            if (tsr_trace_append(trace, v, 1, value, &err) != TSR_OK)
-                fail_msg("%s", err.message);
+            OK(tsr_trace_append(trace, v, 1, value, &err));
     }
     finish(trace);
     clock_gettime(CLOCK_MONOTONIC, &end);

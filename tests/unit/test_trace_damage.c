@@ -88,7 +88,7 @@ static tsr_status look(int *n_draw, int *is_right)
         tsr_trace_reader_free(reader);
     }
     if (status != TSR_OK)
-        assert_non_null(strstr(err.message, path));
+        assert_has(err.message, path);
     return status;
 }
 
@@ -108,7 +108,7 @@ static tsr_status reopen(int n_keep)
     tsr_err err;
     const tsr_status status = tsr_trace_update(path, &none, keep, &err);
     if (status != TSR_OK)
-        assert_non_null(strstr(err.message, path));
+        assert_has(err.message, path);
     return status;
 }
 

@@ -55,9 +55,8 @@ static tsr_trace_reader *make(const char *path)
                       .dim = "q",
                       .n = N_Q,
                       .coord = q}};
-    if (tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
-                         &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
+                        &err));
     append(trace, RG, 1, 0, 300);
     append(trace, CURVE, N_Q, 0, 300);
     append(trace, MOVES, N_MOVE, 0, 300);
@@ -78,8 +77,7 @@ static void check(tsr_trace_reader *reader, tsr_trace_group group,
     tsr_err err;
     assert_non_null(value);
     value[count - 1] = -1.0;
-    if (tsr_trace_get_part(reader, group, name, part, value, &err) != TSR_OK)
-        fail_msg("%s", err.message);
+    OK(tsr_trace_get_part(reader, group, name, part, value, &err));
     for (int c = 0; c < N_CHAIN; c++)
         for (int d = 0; d < part->n_draw; d++)
             for (int k = 0; k < part->n; k++, at++)
@@ -97,7 +95,7 @@ TEST(test_parts)
         {699, 1, 36, 1},     {0, 0, 0, N_Q},    {10, 20, 3, 0},
     };
     tsr_trace_reader *reader = make(io_path("trace.h5"));
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    for (size_t i = 0; i < COUNT_OF(part); i++)
         check(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
               &part[i]);
     const tsr_trace_part scalar = {250, 333, 0, 1};
@@ -114,17 +112,14 @@ TEST(test_outside)
     double value[N_CHAIN * (N_Q + 1)];
     tsr_trace_reader *reader = make(io_path("trace.h5"));
     tsr_err err;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        assert_int_equal(
-            tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
-                               "intensity_mean", &part[i], value, &err),
-            TSR_E_DATA);
-        assert_has(err.message, "700 draws of 37");
+    for (size_t i = 0; i < COUNT_OF(part); i++) {
+        FAILS(tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+                                 "intensity_mean", &part[i], value, &err),
+              TSR_E_DATA, "700 draws of 37");
     }
-    assert_int_equal(tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR, "rh",
-                                        &part[0], value, &err),
-                     TSR_E_DATA);
-    assert_has(err.message, "posterior/rh");
+    FAILS(tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR, "rh", &part[0], value,
+                             &err),
+          TSR_E_DATA, "posterior/rh");
     assert_int_equal(tsr_trace_get_part(reader, TSR_TRACE_OBSERVED_DATA,
                                         "intensity", &part[0], value, &err),
                      TSR_E_DATA); /* it has no draws */

@@ -32,7 +32,7 @@ TEST(test_kinds)
         "one: {shape: box, size: [3, 4], name: a}",
         "one: {size: [3, 4], name: a, shape: box}",
         "one:\n  size: [3, 4]\n  shape: box\n  name: a\n"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         kinds *k = kinds_well(texts[i], NULL);
         assert_int_equal(k->one.box.shape, 1);
         assert_true(k->one.box.size[0] == 3.0 && k->one.box.size[1] == 4.0);
@@ -107,7 +107,7 @@ TEST(test_kinds_messages)
         {shapes, "one.radius=2",
          "--set one.radius=2: key 'one.radius': it has no effect with shape: "
          "box; it belongs to shape: ball"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         kinds k;
         tsr_err err = {.status = TSR_OK};
         char want[TSR_ERR_SIZE];
@@ -130,17 +130,17 @@ TEST(test_kinds_written)
                           "many: [{radius: 2}, {shape: box, lines: []}]\n",
                           NULL);
     FILE *out = open_memstream(&first, &n);
-    assert_int_equal(tsr_yaml_write(out, kinds_fields, k, &err), TSR_OK);
+    OK(tsr_yaml_write(out, kinds_fields, k, &err));
     fclose(out);
     tsr_fields_clear(kinds_fields, k);
-    assert_non_null(strstr(first, "shape: crate\n"));
-    assert_non_null(strstr(first, "- shape: box\n"));
+    assert_has(first, "shape: crate\n");
+    assert_has(first, "- shape: box\n");
     k = kinds_well(first, NULL);
     assert_int_equal(k->one.box.shape, 2);
     assert_true(k->one.box.size[1] == 4.0);
     assert_int_equal(((kinds_shape *)k->many.item)[1].box.lines.n, 0);
     out = open_memstream(&second, &n_second);
-    assert_int_equal(tsr_yaml_write(out, kinds_fields, k, &err), TSR_OK);
+    OK(tsr_yaml_write(out, kinds_fields, k, &err));
     fclose(out);
     tsr_fields_clear(kinds_fields, k);
     assert_string_equal(first, second);

@@ -29,11 +29,9 @@ TEST(where_keys_were_given)
         "seed: 3\nstructure:\n  file: a\n  flexible: [A:1-2, B:1]\n"
         "data: [{file: b}]\n";
     const char *path = io_text("run.yaml", text);
-    assert_int_equal(tsr_fields_init(config_fields, &c, &err), TSR_OK);
-    assert_int_equal(
-        tsr_yaml_read_marked(path, config_fields, &c, 2, set, &marks, &err),
-        TSR_OK);
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    OK(tsr_fields_init(config_fields, &c, &err));
+    OK(tsr_yaml_read_marked(path, config_fields, &c, 2, set, &marks, &err));
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
         const char *place = tsr_yaml_marks_find(&marks, want[i].key);
         if (place == NULL || strstr(place, want[i].place) == NULL)
             fail_msg("%s: at %s", want[i].key, place == NULL ? "-" : place);
