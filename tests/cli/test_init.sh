@@ -55,7 +55,7 @@ expect "the next command can be typed" 0 "free torsions" \
 check "and is no other command" test ! -e '$odd.yaml'
 awk '/^ATOM/ && substr($0, 23, 4) + 0 <= 50 || /^END/' model.pdb >one.pdb
 expect "one compact domain" 0 "" "$program" init one.pdb exp.dat -o one.yaml
-has "does not move" '^  still: true' one.yaml
+has "does not move" '^  frozen: true' one.yaml
 expect "and checks" 0 "" "$program" check one.yaml
 
 # ---- a map ----
@@ -112,7 +112,7 @@ has "two domains" '"A:51-64" # linker' out.txt
 errors 2 >sure.json
 expect "errors that are given" 0 "sure.json" \
     "$program" init model.pdb --pae sure.json
-has "one part" '^  still: true' out.txt
+has "one part" '^  frozen: true' out.txt
 expect "errors of the whole of what was cut" 0 "errors are of 114 residues.*has 50" \
     "$program" init one.pdb --pae sure.json
 expect "without flexible, too" 0 "predicted aligned errors.*A:51-64" \
@@ -181,8 +181,8 @@ expect "a fixed domain" 0 "free torsions" "$program" check bare.yaml \
     --set 'structure.fixed=["A:1-55"]'
 has "is not flexible" '^    - "A:56-64"' out.txt
 expect "nothing is flexible" 0 "by contacts and .* nothing is flexible" \
-    "$program" check one.yaml --set structure.still=false
-has "so nothing moves" '^  still: true' out.txt
+    "$program" check one.yaml --set structure.frozen=false
+has "so nothing moves" '^  frozen: true' out.txt
 echo "structure: {sequence: GASFPLGKEW}" >chain.yaml
 expect "a sequence is flexible" 0 "18 free torsions" "$program" check chain.yaml
 expect "a range within a domain" 0 "warning: structure.flexible: A:20-24 lies" \

@@ -78,7 +78,7 @@ static void make_molecule(fixture *f)
         return;
     }
     OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO,
-                                   (tsr_flexibility){.is_still = 1}, &f->table,
+                                   (tsr_flexibility){.is_frozen = 1}, &f->table,
                                    NULL, &f->t, &f->c, &err));
     tsr_structure_free(structure);
 }
@@ -431,7 +431,8 @@ TEST(not_whitened)
 
 TEST(as_if_independent)
 {
-    assert_true(coverage(*state, ", independent: 1e9") < low - sampling());
+    assert_true(coverage(*state, ", independent_voxels: 1e9") <
+                low - sampling());
 }
 
 static test_fixture around_all = {open_fixture, close_fixture};

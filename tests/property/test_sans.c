@@ -337,7 +337,7 @@ TEST(match_point_has_no_forward_scattering)
 /* Where nothing moves bodies scatter neutrons like atoms, in every solvent. */
 TEST(what_stays_is_exact)
 {
-    const char *const set[] = {"device.use=reference", "structure.still=true",
+    const char *const set[] = {"device.use=reference", "structure.frozen=true",
                                "structure.flexible=[]", "structure.mobile=[]"};
     const double value[TSR_N_CONTRAST] = {1.0, 0.8};
     sample x;

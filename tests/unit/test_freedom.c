@@ -169,7 +169,7 @@ TEST(nothing_may)
     tsr_topology *t;
     tsr_conformation *c;
     tsr_err err = {0};
-    tsr_flexibility still = {.is_still = 1};
+    tsr_flexibility still = {.is_frozen = 1};
     OK(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still, &table, &t, &c,
                                   &err));
     expect_flags(t, "still", "rrrr", freedom_of);

@@ -76,7 +76,8 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
 {
     char entry[200];
     snprintf(entry, sizeof entry,
-             "file: map.mrc, resolution: 5, sigma_over_r: %s, independent: 60",
+             "file: map.mrc, resolution: 5, sigma_over_r: %s, "
+             "independent_voxels: 60",
              sigma_over_r);
     tsr_term *term;
     tsr_err err = {0};
