@@ -8,7 +8,7 @@
 static inline void chain_step(tsr_chain *chain, tsr_batch *batch,
                               double *profile, int warm)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_body_proposal ask;
     int accepted, asked = tsr_chain_propose(chain, &ask);
     if (asked && (tsr_batch_submit(batch, 1, &ask, &err) != TSR_OK ||

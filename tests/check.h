@@ -30,8 +30,13 @@
             fail_msg("'%s' is not in '%s'", (part), (text)); \
     } while (0)
 
-/* OK: the call succeeds. FAILS: it returns the status, with `part` in its
- * message. Both read the `tsr_err err` that the caller passes to the call. */
+/* The error of the last call that failed: tests pass its address. A helper may
+ * have a parameter of the same name. */
+#pragma GCC diagnostic ignored "-Wshadow"
+static _Thread_local tsr_err err __attribute__((unused));
+
+/* OK: the call succeeds. FAILS: it returns the status, with `part` in the
+ * message of `err`. */
 #define OK(call)                         \
     do {                                 \
         if ((call) != TSR_OK)            \
@@ -40,6 +45,7 @@
 
 #define FAILS(call, status, part)         \
     do {                                  \
+        err = (tsr_err){0};               \
         assert_int_equal((call), status); \
         assert_has(err.message, part);    \
     } while (0)

@@ -135,7 +135,6 @@ static void check_against_reference(const composition *c, const walker *w,
     tsr_engine_spec spec = c->spec;
     tsr_engine *engine;
     tsr_batch *batch;
-    tsr_err err;
     double exact[N_Q];
     spec.n_system = 1;
     spec.d_bound_ang = 0.0;
@@ -152,7 +151,6 @@ static void check_against_reference(const composition *c, const walker *w,
 
 static void begin(const composition *c, walker *w, tsr_batch *batch, int system)
 {
-    tsr_err err;
     w->random = 1000 + (uint64_t)system;
     memcpy(w->xyz, c->start, sizeof w->xyz);
     OK(tsr_batch_set(batch, system, (const double(*)[3])w->xyz, NULL, &err));
@@ -164,7 +162,6 @@ static void step(tsr_batch *batch, walker *walkers, unsigned mask)
     tsr_body_proposal proposal[N_SYSTEM];
     double profile[N_SYSTEM * N_Q];
     int n = 0;
-    tsr_err err;
     for (int s = 0; s < N_SYSTEM; s++)
         if (mask >> s & 1) {
             propose(&walkers[s], s);

@@ -131,7 +131,7 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
 static inline tsr_status sample_topology(const tsr_prior_table *table,
                                          const sample_molecule *m,
                                          tsr_topology **t, tsr_conformation **c,
-                                         tsr_log *log, tsr_err *err)
+                                         tsr_log *log)
 {
     sample_ranges r;
     sample_split(m->ranges, &r);
@@ -142,7 +142,7 @@ static inline tsr_status sample_topology(const tsr_prior_table *table,
                                    .file = "molecule.pdb"};
     tsr_structure *s = sample_structure(table, m);
     tsr_status status = tsr_topology_from_structure(
-        s, TSR_BODIES_TWO, flexibility, table, log, t, c, err);
+        s, TSR_BODIES_TWO, flexibility, table, log, t, c, &err);
     tsr_structure_free(s);
     return status;
 }

@@ -65,7 +65,6 @@ static inline void sample_chain(const char *sequence,
                                 tsr_topology **topology,
                                 tsr_conformation **first)
 {
-    tsr_err err = {0};
     tsr_flexibility all = {.flexible = flexible};
     OK(tsr_topology_from_sequence(sequence, TSR_BODIES_TWO, all, table,
                                   topology, first, &err));

@@ -15,7 +15,6 @@ static inline tsr_draw_log *record_begin(const char *path, int n_chain,
     const int n = tsr_record_variables(record, &variable);
     tsr_draw_log *log;
     tsr_trace *trace;
-    tsr_err err;
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path),
              path);
     OK(tsr_trace_create(path, n_chain, n, variable, 0, NULL, &trace, &err));
@@ -29,7 +28,6 @@ static inline tsr_draw_log *record_begin(const char *path, int n_chain,
 static inline void record_end(const char *path, tsr_draw_log *log)
 {
     tsr_draw_records records;
-    tsr_err err;
     OK(tsr_draw_records_open(path, &records, &err));
     OK(tsr_trace_update(path, &records, NULL, &err));
     tsr_draw_records_close(&records);

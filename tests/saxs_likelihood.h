@@ -12,7 +12,7 @@ enum { SAXS_MAX_SET = 8 };
 static inline tsr_noise_options noise_of(const char *model)
 {
     const tsr_field noise[] = {TSR_NOISE_FIELD("noise", 0), {0}};
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_noise_options o;
     if (tsr_fields_init(noise, &o, &err) != TSR_OK ||
         tsr_noise_choose(&o, model, &err) != TSR_OK)
@@ -24,7 +24,6 @@ static inline tsr_noise_options noise_of(const char *model)
 static inline void noise_set(tsr_noise_options *o, const char *key,
                              const char *value)
 {
-    tsr_err err = {0};
     const tsr_field *field =
         tsr_field_find(tsr_noise_registry[o->model]->fields, key);
     if (field == NULL)
@@ -80,7 +79,6 @@ static inline double saxs_evaluate(const tsr_likelihood *l,
                                    const double *partial, double beta,
                                    gsl_rng *rng, tsr_point *point)
 {
-    tsr_err err = {0};
     const tsr_prediction nothing = {.n_state = 0};
     OK(tsr_likelihood_evaluate(l, partial, NULL, nothing, beta, rng, NULL,
                                point, &err));

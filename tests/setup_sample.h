@@ -12,17 +12,10 @@ typedef struct {
     tsr_setup s;
 } sample;
 
-static inline void must(tsr_status status, const tsr_err *err)
-{
-    if (status != TSR_OK)
-        fail_msg("%s", err->message);
-}
-
 /* Without engines; paths are relative to the current folder. */
 static inline void read_sample(sample *x, int with_data, int n_set,
                                const char *const *set, const char *text)
 {
-    tsr_err err = {0};
     char path[] = "sample_XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -39,7 +32,6 @@ static inline void read_sample(sample *x, int with_data, int n_set,
 static inline void start_sample(sample *x, int n_set, const char *const *set,
                                 const char *text)
 {
-    tsr_err err = {0};
     read_sample(x, 1, n_set, set, text);
     OK(tsr_setup_engine(&x->config, 0, NULL, &x->s, &err));
 }

@@ -15,7 +15,6 @@
 #include <gsl/gsl_sort.h>
 
 static char folder[64];
-static tsr_err err;
 
 typedef struct {
     char path[128], *range[2];

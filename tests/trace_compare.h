@@ -10,7 +10,6 @@
 static inline long trace_compare(const char *const path[2])
 {
     tsr_trace_reader *reader[2];
-    tsr_err err = {0};
     long compared = 0;
     for (int k = 0; k < 2; k++)
         OK(tsr_trace_open(path[k], &reader[k], &err));

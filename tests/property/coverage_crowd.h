@@ -18,7 +18,6 @@ static double at_c2(const study *x, const tsr_likelihood *l, double c2,
     const double contrast[TSR_N_CONTRAST] = {x->s.tables.contrast[TSR_C1].start,
                                              c2};
     const tsr_prediction none = {.n_state = 0};
-    tsr_err err = {0};
     OK(tsr_likelihood_evaluate(l, partial, contrast, none, 1.0, NULL, NULL,
                                point, &err));
     return point->log_lik;
@@ -140,7 +139,6 @@ static void crowd_close(crowd *c)
 static void begin_at(crowd *c, int k, const tsr_conformation *first)
 {
     const int stream = c->error * c->x->n_truth + c->truth;
-    tsr_err err = {0};
     c->target[k] = c->x->s.target;
     c->target[k].likelihood = &c->likelihood;
     c->target[k].first = first;
@@ -155,7 +153,6 @@ static void begin_at(crowd *c, int k, const tsr_conformation *first)
 static void take_places(crowd *c, const int *from)
 {
     int *count = calloc((size_t)c->n, sizeof *count), next = 0;
-    tsr_err err = {0};
     for (int k = 0; k < c->n; k++)
         count[from[k]]++;
     for (int k = 0; k < c->n; k++) {
@@ -175,7 +172,6 @@ static void take_places(crowd *c, const int *from)
 static void step_all(crowd *c, int is_warm)
 {
     int n_ask = 0;
-    tsr_err err = {0};
     for (int i = 0; i < c->n; i++)
         c->place[i] =
             tsr_chain_propose(c->chain[i], &c->ask[n_ask]) != 0 ? n_ask++ : -1;
@@ -358,7 +354,6 @@ static void follow(crowd *c, const crowd *before)
     double *room = calloc(3 * n, sizeof *room), best = 0.0, power = 1.0;
     double *log_lik = room, *old = room + n, *log_weight = old + n;
     int *from = calloc(n, sizeof *from);
-    tsr_err err = {0};
     for (int k = 0; k < c->n; k++) {
         old[k] = tsr_chain_log_lik(before->chain[k]);
         begin_at(c, k, before->target[k].first);
@@ -469,7 +464,6 @@ static void *infer(void *context)
     study *x = context;
     const int i = take_next(x, x->n_thread);
     tsr_batch *batch;
-    tsr_err err = {0};
     OK(tsr_batch_new(x->s.devices.share[0].engine,
                      x->n_particle > 0 ? x->n_particle : 1, &batch, &err));
     for (int t; (t = next_truth(x)) >= 0;) {

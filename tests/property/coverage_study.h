@@ -70,7 +70,6 @@ typedef struct {
 static const tsr_conformation *walk_prior(tsr_chain *chain, long n, int is_warm)
 {
     tsr_chain_view view;
-    tsr_err err = {0};
     for (long k = 0; k < n; k++) {
         tsr_body_proposal ask;
         int accepted;
@@ -87,7 +86,6 @@ static tsr_chain *prior_chain(study *x, int stream)
     const tsr_topology *t = x->s.molecule.topology;
     const long burn = 1000 + 30 * (t->n_torsion + t->n_side);
     tsr_chain *chain;
-    tsr_err err = {0};
     OK(tsr_chain_new(&x->prior, stream, &chain, &err));
     walk_prior(chain, burn / 2, 1);
     walk_prior(chain, burn / 2, 0);
@@ -183,7 +181,6 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
                                              c2};
     const size_t n_q = (size_t)l->grid.n_q;
     gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
-    tsr_err err = {0};
     OK(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
                              partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, curve);
@@ -205,7 +202,6 @@ static void *compute_truths(void *context)
     const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
     tsr_atom_curves *curves;
-    tsr_err err = {0};
     double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
     OK(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
                            &err));
@@ -275,7 +271,6 @@ static tsr_likelihood likelihood_of(const study *x, const tsr_saxs *saxs,
                               .noise = noise_of("measured"),
                               .background = {0, 0.0},
                               .intensity_scale = {0, 0.0}};
-    tsr_err err = {0};
     double *matrix = malloc(n * sizeof *matrix);
     memcpy(matrix, x->matrix, n * sizeof *matrix);
     OK(tsr_saxs_term_new(&set, 0, term, &err));
@@ -322,7 +317,6 @@ static void put_place(const study *x, const tsr_conformation *c,
 
 static void supplier_open(study *x, int i, supplier *u)
 {
-    tsr_err err = {0};
     *u = (supplier){.x = x, .first_system = i * BATCH};
     u->place = calloc(BATCH * (size_t)n_place(x), sizeof *u->place);
     put_place(x, x->s.molecule.first, u->place);
@@ -349,7 +343,6 @@ static void supply(supplier *u, int n)
     const int n_own = n_place(x);
     tsr_body_range range[BATCH];
     tsr_body_proposal ask[BATCH];
-    tsr_err err = {0};
     for (int k = 0; k < n; k++) {
         double(*place)[3] = u->place + (size_t)k * (size_t)n_own;
         const tsr_conformation *c = walk_prior(u->chain, x->thin, 0);

@@ -149,7 +149,6 @@ static int durable_write_trace(const char *path, void (*report)(void))
 {
     const double n_point = 51;
     tsr_trace *trace;
-    tsr_err err;
     tsr_status status =
         tsr_trace_create(path, TRACE_CHAINS, TRACE_VARIABLES, durable_variables,
                          0, NULL, &trace, &err);
@@ -184,7 +183,6 @@ static int durable_judge_trace(const char *path)
 {
     tsr_trace_reader *reader;
     int size = NOTHING;
-    tsr_err err;
 
     tsr_status status = tsr_trace_open(path, &reader, &err);
     if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
@@ -287,7 +285,6 @@ static int durable_judge_frames(const char *path)
 {
     static float xyz[3 * FRAME_ATOMS];
     tsr_trajectory_reader *reader;
-    tsr_err err;
     tsr_status status = tsr_trajectory_open(path, &reader, &err);
     if (status == TSR_E_NOINPUT || status == TSR_E_DATA)
         return NOTHING;
@@ -360,7 +357,6 @@ static int durable_judge_checkpoint(const char *path)
     static durable_state state;
     char directory[256], message[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     snprintf(directory, sizeof directory, "%.*s",
              (int)(strrchr(path, '/') - path), path);

@@ -41,7 +41,6 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
                              tsr_conformation *c, double value[N_BY])
 {
     int n = tsr_target_n_state(&s->target), n_q = s->likelihood->grid.n_q;
-    tsr_err err = {0};
     double weight[TSR_MAX_STATES], square = 0.0;
     double *one = calloc((size_t)n_q, sizeof *one);
     double *mean = point->partial;
@@ -53,9 +52,7 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
     value[BY_RG_1] = 1e9;
     for (int k = 0; k < n; k++) {
         sample_prior(prior, rng, c);
-        posterior_must(
-            tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err),
-            &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err));
         for (int q = 0; q < n_q; q++)
             mean[q] += weight[k] * one[q];
         double rg = tsr_conformation_rg(s->t, c, NULL);
@@ -72,7 +69,6 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
 static inline expectation importance(const posterior_sample *s, double beta,
                                      int n, uint64_t seed)
 {
-    tsr_err err = {0};
     expectation e = {.n_effective = 0.0};
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
     double *w = calloc((size_t)n, sizeof *w);
@@ -83,7 +79,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     tsr_point point;
     tsr_batch *batch;
     saxs_point(s->likelihood, &point);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     for (int i = 0; i < n; i++) {
         weigh_one(s, &prior, &point, batch, rng, c, value[i]);
         top = fmax(top, value[i][BY_LOG_LIK]);
@@ -158,14 +154,13 @@ static inline expectation sampled(posterior_run run, int n_chain, int n_block,
 static inline expectation tempered(const posterior_sample *s, double beta,
                                    int n_block, int block, int thin)
 {
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_chain *chain;
     double(*sum)[N_BY] = calloc((size_t)n_block, sizeof *sum);
     double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
-    posterior_must(tsr_chain_new(&s->target, 0, &chain, &err), &err);
-    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
+    OK(tsr_chain_new(&s->target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     tsr_chain_heat(chain, beta);
     for (int b = -1; b < n_block; b++)
         for (int i = 0; i < block; i++) {

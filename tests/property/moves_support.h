@@ -102,7 +102,7 @@ static void make_complex(fixture *f, const char *sequence,
     snprintf(path, sizeof path, "%s/complex.pdb", folder);
     FILE *file = fopen(path, "w");
     int serial = 0, n_chain = 0;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     for (const char *at = sequence; *at != '\0'; n_chain++) {
         char one[64] = "";
         size_t n = strcspn(at, "/");
@@ -141,7 +141,6 @@ static void make_complex(fixture *f, const char *sequence,
 
 static void open_case(fixture *f, const test_case *k)
 {
-    tsr_err err = {0};
     memset(f, 0, sizeof *f);
     sample_prior_table(&f->table);
     for (int a = 0; a < TSR_N_AMINO; a++) /* so that measures matter */
@@ -219,7 +218,6 @@ static tsr_target target_of(const fixture *f, const tsr_conformation *first,
 static tsr_chain *chain_of(const tsr_target *target, int number)
 {
     tsr_chain *chain;
-    tsr_err err = {0};
     OK(tsr_chain_new(target, number, &chain, &err));
     return chain;
 }
@@ -228,7 +226,6 @@ static void step(tsr_chain *chain, int warm)
 {
     tsr_body_proposal ask;
     int accepted;
-    tsr_err err = {0};
     assert_int_equal(tsr_chain_propose(chain, &ask), 0);
     OK(tsr_chain_decide(chain, NULL, warm, &accepted, &err));
 }

@@ -234,7 +234,6 @@ static inline void methods_meet(const molecule *m, const char *what, int every,
 {
     double(*right)[MAX_SAMPLE] = calloc(N_PAIR, sizeof *right);
     double *profile = calloc((size_t)(N_PAIR * m->spec.n_q), sizeof *profile);
-    tsr_err err;
     int n = exact(m, every, right);
     for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
         tsr_profile_method method = (tsr_profile_method)k;

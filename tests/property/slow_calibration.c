@@ -55,7 +55,6 @@ static tsr_form_factor_table *make_factors(void)
 
 static void open_fixture(fixture *f, const char *noise)
 {
-    tsr_err err = {0};
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.8, .clash_limit = 10.0};
     memset(f, 0, sizeof *f);
@@ -113,7 +112,6 @@ static void measure(const fixture *f, const tsr_conformation *c,
  * so that any value will do. */
 static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 {
-    tsr_err err = {0};
     const tsr_noise_type *noise = tsr_noise_registry[f->noise.model];
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     double i0, theta[TSR_NOISE_PARAMETERS] = {0.0};
@@ -139,7 +137,6 @@ static void make_data(fixture *f, gsl_rng *rng, double truth[N_QUANTITY])
 
 static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
 {
-    tsr_err err = {0};
     tsr_engine *engine;
     int type[64];
     for (int b = 0; b < f->t->n_body; b++)
@@ -158,7 +155,6 @@ static tsr_engine *make_engine(const fixture *f, const tsr_likelihood *l)
 /* One repetition: how many draws of the posterior lie below the truth. */
 static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
 {
-    tsr_err err = {0};
     tsr_likelihood *l;
     tsr_batch *batch;
     tsr_chain *chain;

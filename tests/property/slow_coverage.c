@@ -129,7 +129,6 @@ static void open_study(study *x, const char *name, const char *learn,
         use,
         file,
         "structure.flexible=[\"A:97-103\", \"A:193-203\"]"};
-    tsr_err err = {0};
     x->is_own = strcmp(learn, "own") == 0;
     snprintf(word, sizeof word, "model_error=%s", x->is_own ? "all" : learn);
     snprintf(use, sizeof use, "device.use=%s", device);

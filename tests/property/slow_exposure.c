@@ -15,7 +15,6 @@ static const double band[N_BAND + 1] = {0.01, 0.1, 0.2, 0.301};
 static void partials(const tsr_setup *s, const tsr_conformation *c,
                      const double *exposure, double *partial)
 {
-    tsr_err err = {0};
     tsr_coarse_spec spec;
     tsr_pool pool = {0};
     tsr_engine *engine;
@@ -68,7 +67,6 @@ TEST(freezing_costs_little)
     double cost[2][N_BAND] = {{0.0}}, dry[2][N_BAND] = {{0.0}};
     tsr_config config;
     tsr_setup s;
-    tsr_err err = {0};
     tsr_sampler *sampler;
     tsr_record *record;
     int done;

@@ -84,7 +84,6 @@ static int draw_scale(const posterior_sample *s, const tsr_chain_view *view,
 static void repetition(posterior_sample *s, posterior_sample *coarse,
                        uint64_t number, long thin, int rank[N_QUANTITY])
 {
-    tsr_err err = {0};
     tsr_batch *batch = NULL;
     tsr_all_atom_model model;
     posterior_sample *own = coarse != NULL ? coarse : s;
@@ -102,7 +101,7 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     if (coarse != NULL) {
         posterior_share_data(coarse, s);
         posterior_start(coarse, noise_width, 1, 0);
-        posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+        OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
         posterior_put_above(coarse, s, batch, &model);
     }
     posterior_run run = posterior_run_new(own, 1, 1, 1);

@@ -60,11 +60,11 @@ TEST(parts_keep_their_relation)
         tsr_topology *t;
         tsr_conformation *c;
         tsr_prior *prior;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         sample_prior_table(&table);
         const tsr_prior_options none = {
             .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
-        if (sample_topology(&table, &cases[k], &t, &c, NULL, &err) != TSR_OK ||
+        if (sample_topology(&table, &cases[k], &t, &c, NULL) != TSR_OK ||
             tsr_prior_new(t, &table, &none, 0.0, &prior, &err) != TSR_OK)
             fail_msg("%s", err.message);
         int after = cases[k].break_before - 1;

@@ -33,7 +33,6 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     const tsr_contrast_options infer = posterior_infer_contrast();
     const double weight[N_STATE] = {0.4, 0.6};
     posterior_sample *s = &m->s;
-    tsr_err err = {0};
     gsl_rng *rng = tsr_rng_new(31, 0);
     posterior_open(s, sequence, NULL, prior);
     posterior_contrast(s, &infer);
@@ -59,10 +58,9 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
                           .background = {-1, 0.1 * m->i0}}};
     noise_set(&set[STUDENT_SET].noise, "scale_width", "0.3");
     noise_set(&set[RELATIVE_SET].noise, "beta", "infer");
-    posterior_must(saxs_likelihood(s->t, &s->scattering,
-                                   tsr_topology_reach(s->t, s->extended), N_SET,
-                                   set, &s->likelihood, &err),
-                   &err);
+    OK(saxs_likelihood(s->t, &s->scattering,
+                       tsr_topology_reach(s->t, s->extended), N_SET, set,
+                       &s->likelihood, &err));
     const tsr_likelihood *l = s->likelihood;
     const tsr_engine_spec spec = {.n_body = s->t->n_body,
                                   .n_type = l->probe->n_type,
@@ -72,8 +70,7 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
                                   .n_system = N_CHAIN * N_TEMP * N_STATE,
                                   .type = l->probe->type,
                                   .form_factor = l->probe->amplitude};
-    posterior_must(tsr_engine_reference_new(&spec, &s->share.engine, &err),
-                   &err);
+    OK(tsr_engine_reference_new(&spec, &s->share.engine, &err));
     s->share.n_chain = N_CHAIN;
     s->target.n_share = 1, s->target.share = &s->share;
     s->target.likelihood = s->likelihood;
@@ -179,15 +176,12 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     gsl_rng *rng = tsr_rng_new(77, 0);
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, l, m->s.contrast, N_STATE, 1);
-    tsr_err err = {0};
     tsr_batch *batch;
-    posterior_must(tsr_batch_new(m->s.share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(m->s.share.engine, 1, &batch, &err));
     for (int k = 0; k < N_STATE; k++) {
         partial[k] = calloc(size, sizeof(double));
-        posterior_must(tsr_batch_set(batch, 0,
-                                     (const double(*)[3])m->start[k]->body,
-                                     partial[k], &err),
-                       &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])m->start[k]->body,
+                         partial[k], &err));
     }
     for (int i = 0; i < n; i++) {
         w[i] = weigh(m, p, partial, rng, mixed, value[i]);
@@ -283,11 +277,10 @@ TEST(posterior_is_right)
 TEST(replicas_are_as_if_afresh)
 {
     combined m;
-    tsr_err err = {0};
     tsr_batch *batch;
     open_combined(&m, "MKTAYIAKQRPG", 0, 0.05);
     posterior_run run = posterior_run_new(&m.s, N_CHAIN, 2, 1);
-    posterior_must(tsr_batch_new(m.s.share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(m.s.share.engine, 1, &batch, &err));
     size_t bytes = (size_t)m.s.likelihood->grid.n_q * sizeof(double);
     double *profile = calloc(1, bytes);
     for (int round = 0; round < 8; round++) {
@@ -297,7 +290,7 @@ TEST(replicas_are_as_if_afresh)
             tsr_chain_view was, is;
             tsr_chain_view_get(chain, &was);
             memcpy(profile, was.point->profile, bytes);
-            posterior_must(tsr_chain_refresh(chain, batch, &err), &err);
+            OK(tsr_chain_refresh(chain, batch, &err));
             tsr_chain_view_get(chain, &is);
             assert_true(fabs(is.log_prior - was.log_prior) < 1e-7);
             assert_true(fabs(is.log_lik - was.log_lik) < 1e-7);

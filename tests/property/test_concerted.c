@@ -31,7 +31,6 @@ static const tsr_move_type *const move = &tsr_move_concerted;
 
 static void set_option(fixture *f, const char *name, const char *text)
 {
-    tsr_err err = {0};
     const tsr_field *field = tsr_field_find(move->fields, name);
     OK(tsr_field_parse(field, f->options, text, &err));
 }
@@ -39,7 +38,7 @@ static void set_option(fixture *f, const char *name, const char *text)
 static void open_fixture(fixture *f, const char *sequence, uint64_t seed,
                          const char *residues, const char *step)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_prior_options options = {.clash = TSR_CLASH_NONE, .softness = 0.5};
     memset(f, 0, sizeof *f);
     sample_prior_table(&f->table);

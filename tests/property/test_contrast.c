@@ -54,7 +54,6 @@ TEST(prior_in_prior_out)
     enum { N = 4000, THIN = 30 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
-    tsr_err err = {0};
     tsr_contrast_options o = posterior_infer_contrast();
     o.c1_mean = 1.03; /* cut on one side */
     posterior_open(&s, "GASFG", NULL, no_clash);
@@ -62,13 +61,12 @@ TEST(prior_in_prior_out)
     tsr_chain *chain;
     tsr_body_proposal ask;
     int accepted;
-    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    OK(tsr_chain_new(&s.target, 0, &chain, &err));
     for (int i = -100; i < N; i++) {
         tsr_chain_view view;
         for (int j = 0; j < THIN; j++) {
             assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-            posterior_must(
-                tsr_chain_decide(chain, NULL, i < 0, &accepted, &err), &err);
+            OK(tsr_chain_decide(chain, NULL, i < 0, &accepted, &err));
         }
         tsr_chain_view_get(chain, &view);
         const double *value = posterior_contrast_of(&view);
@@ -153,7 +151,6 @@ static void conditional_at(int n_state, double beta, int sample)
     enum { N = 800 * LENGTH, THIN = 120 };
     static double u[TSR_N_CONTRAST][N];
     posterior_sample s;
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_chain *chain;
     conditional exact;
@@ -167,18 +164,18 @@ static void conditional_at(int n_state, double beta, int sample)
                       &one, at, 0.004, 1.5, 0.02, 0.0, rng);
     posterior_start_with(&s, 0.0, 1, 0,
                          sample ? TSR_NUISANCE_SAMPLE : TSR_NUISANCE_INTEGRATE);
-    posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
-    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+    OK(tsr_batch_new(s.share.engine, 1, &batch, &err));
+    OK(tsr_chain_new(&s.target, 0, &chain, &err));
     for (int k = 1; k < n_state; k++) /* states that differ */
         for (int i = 0; i < s.t->n_torsion; i++)
             tsr_conformation_turn(s.t, chain->state[k].current,
                                   &s.t->torsion[i], gsl_ran_gaussian(rng, 0.3));
     tsr_chain_heat(chain, beta);
-    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_chain_start(chain, batch, &err));
     make_conditional(&s, chain, beta, &exact);
     for (int i = -200; i < N; i++) {
         for (int j = 0; j < THIN; j++) {
-            posterior_must(tsr_chain_step_parameters(chain, i < 0, &err), &err);
+            OK(tsr_chain_step_parameters(chain, i < 0, &err));
         }
         for (int k = 0; k < TSR_N_CONTRAST && i >= 0; k++)
             u[k][i] = conditional_cdf(
@@ -233,18 +230,15 @@ TEST(state_stays_right)
         posterior_run run = posterior_run_new(&s, 1, 1, 1);
         for (int i = 0; i < 12; i++) {
             tsr_chain_view view;
-            tsr_err err = {0};
             posterior_advance(run, 1, 60 * LENGTH, i < 6);
             tsr_chain_view_get(tsr_sampler_chain(run.sampler, 0), &view);
             const double *value = posterior_contrast_of(&view);
             for (int k = 0; k < s.likelihood->grid.n_q; k += 4) {
                 double mean = 0.0, one;
                 for (int a = 0; a < 2; a++) {
-                    posterior_must(tsr_scattering_intensity(
-                                       &s.scattering, s.t, view.state[a], value,
-                                       k * s.likelihood->grid.dq_inv_ang, &one,
-                                       &err),
-                                   &err);
+                    OK(tsr_scattering_intensity(
+                        &s.scattering, s.t, view.state[a], value,
+                        k * s.likelihood->grid.dq_inv_ang, &one, &err));
                     mean += view.state_weight[a] * one;
                 }
                 assert_true(fabs(view.point->profile[k] - mean) <
@@ -277,14 +271,13 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
     tsr_conformation *c = tsr_conformation_new(s->t);
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_point point;
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, l, s->contrast, n_state,
                                            s->target.infer_weights);
     assert_true(tsr_point_make(l, p->n, &point));
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     for (int i = 0; i < n; i++) {
         const double *weight = point.theta + p->weight;
         double rg2 = 0.0, least = 1e9;
@@ -292,9 +285,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         memset(point.partial, 0, (size_t)n_profile * sizeof *point.partial);
         for (int k = 0; k < n_state; k++) {
             sample_prior(&prior, rng, c);
-            posterior_must(
-                tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err),
-                &err);
+            OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, one, &err));
             for (int q = 0; q < n_profile; q++)
                 point.partial[q] += weight[k] * one[q];
             const double rg = tsr_conformation_rg(s->t, c, NULL);
@@ -304,10 +295,8 @@ static double by_weights(const posterior_sample *s, int n, double beta,
         }
         const tsr_prediction prediction = {NULL, n_state, NULL, weight};
         const double *contrast = tsr_parameters_contrast(p, point.theta);
-        posterior_must(tsr_likelihood_evaluate(l, point.partial, contrast,
-                                               prediction, beta, NULL, NULL,
-                                               &point, &err),
-                       &err);
+        OK(tsr_likelihood_evaluate(l, point.partial, contrast, prediction, beta,
+                                   NULL, NULL, &point, &err));
         value[i][BY_RG] = sqrt(rg2);
         value[i][BY_C1] = contrast[0], value[i][BY_C2] = contrast[1];
         value[i][BY_LOG_S] = point.theta[0];
@@ -468,7 +457,6 @@ TEST(nan_is_an_error)
 {
     const double one = 1.0;
     posterior_sample s;
-    tsr_err err = {0};
     tsr_batch *batch;
     tsr_chain *chain;
     gsl_rng *rng = tsr_rng_new(13, 0);
@@ -477,9 +465,9 @@ TEST(nan_is_an_error)
                    0.01, 1.0, 0.0, 0.0, rng);
     s.saxs.path = (char[]){"made up"};
     posterior_start_with(&s, 0.0, 1, 0, TSR_NUISANCE_SAMPLE);
-    posterior_must(tsr_batch_new(s.share.engine, 1, &batch, &err), &err);
-    posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
-    posterior_must(tsr_chain_start(chain, batch, &err), &err);
+    OK(tsr_batch_new(s.share.engine, 1, &batch, &err));
+    OK(tsr_chain_new(&s.target, 0, &chain, &err));
+    OK(tsr_chain_start(chain, batch, &err));
     ((tsr_fit *)chain->now.fit[0])->scale = (double)NAN;
     FAILS(tsr_chain_step_parameters(chain, 0, &err), TSR_E_NUMERIC,
           "scale and background: the acceptance "

@@ -56,7 +56,7 @@ static tsr_map *noise(void)
                                .origin = {-16.0, -20.0, -28.0}};
     tsr_map *map;
     uint64_t state = 5;
-    assert_int_equal(tsr_map_new(&grid, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&grid, &of_maps, &map, &err));
     for (size_t k = 0; k < tsr_map_n_voxel(&grid); k++)
         map->value[k] =
             k % 97 == 0 ? NAN : (float)(uniform(&state) + uniform(&state));
@@ -66,7 +66,6 @@ static tsr_map *noise(void)
 static int setup(void **state)
 {
     sample *s = calloc(1, sizeof *s);
-    tsr_err err;
     place(s);
     s->map = noise();
     if (tsr_density_reference_new(s->map, &s->reference, &err) != TSR_OK)
@@ -91,7 +90,6 @@ static int teardown(void **state)
 static void blur(const sample *s, tsr_blur kind, double resolution)
 {
     tsr_blur_table table;
-    tsr_err err;
     OK(tsr_blur_make(kind, resolution, tsr_blur_usual(kind), N_ATOM,
                      s->elements, &table, &err));
     OK(s->reference->set_blur(s->reference, &table, &err));
@@ -107,7 +105,6 @@ static tsr_density_sums run(tsr_density_engine *engine, double (*xyz)[3],
     const tsr_density_batch batch = {
         .n_system = 1, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
     tsr_density_sums out;
-    tsr_err err = {.message = ""};
     OK(engine->run(engine, &batch, options, &out, &err));
     return out;
 }
@@ -158,9 +155,7 @@ TEST(electron_form_factor_has_its_integral)
 {
     const unsigned char z[1] = {6};
     tsr_blur_table table;
-    assert_int_equal(
-        tsr_blur_make(TSR_BLUR_ELECTRON, 3.0, 0.225, 1, z, &table, NULL),
-        TSR_OK);
+    OK(tsr_blur_make(TSR_BLUR_ELECTRON, 3.0, 0.225, 1, z, &table, &err));
     double sum = 0.0;
     for (int k = 0; k < table.n; k++)
         sum += table.gaussian[k].amplitude *
@@ -179,7 +174,6 @@ TEST(a_map_with_itself_is_one)
     tsr_density_engine *engine;
     tsr_pool pool = {0};
     tsr_fsc fsc;
-    tsr_err err;
     double slope, offset;
     blur(s, TSR_BLUR_GAUSSIAN, 8.0);
     OK(tsr_map_new(&s->map->grid, &of_maps, &own, &err));
@@ -292,7 +286,7 @@ TEST(self_test)
 {
     sample *s = *state;
     double error = 1.0;
-    tsr_err err = {.message = ""};
+    err = (tsr_err){0};
     if (no_device(s))
         skip();
     OK(tsr_map_sum_test(s->device, &error, &err));
@@ -325,7 +319,6 @@ TEST(order_and_batch_change_no_bit)
     unsigned char z[3 * N_ATOM];
     int first[4] = {0, N_ATOM, 2 * N_ATOM, 3 * N_ATOM};
     tsr_density_sums out[3];
-    tsr_err err;
     if (no_device(s))
         skip();
     blur(s, TSR_BLUR_GAUSSIAN, 6.0);
@@ -372,7 +365,7 @@ TEST(pieces_change_no_bit)
                                      .z = z};
     const tsr_density_options o = {0};
     const tsr_density_sums alone = run(s->fast, s->xyz, s->z, N_ATOM, &o);
-    assert_int_equal(s->fast->run(s->fast, &batch, &o, out, NULL), TSR_OK);
+    OK(s->fast->run(s->fast, &batch, &o, out, &err));
     for (int k = 0; k < N_COPY; k++)
         same_bits(&out[k], &alone);
     const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
@@ -431,9 +424,8 @@ TEST(batches_hold_anything)
     }
     const tsr_density_batch batch = {
         .n_system = 4, .first = first, .xyz = (const double(*)[3])xyz, .z = z};
-    assert_int_equal(s->fast->run(s->fast, &batch, &o, fast, NULL), TSR_OK);
-    assert_int_equal(s->reference->run(s->reference, &batch, &o, slow, NULL),
-                     TSR_OK);
+    OK(s->fast->run(s->fast, &batch, &o, fast, &err));
+    OK(s->reference->run(s->reference, &batch, &o, slow, &err));
     for (int k = 0; k < 4; k++) {
         near_sums(&fast[k].box, &slow[k].box);
         near_sums(&fast[k].mask, &slow[k].mask);

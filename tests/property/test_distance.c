@@ -30,29 +30,25 @@ static void start_distance(posterior_sample *s, const char *mean,
                             .kind = tsr_term_kind,
                             .element_size = sizeof(tsr_term_options)};
     tsr_list data = {0, NULL};
-    tsr_err err = {0};
     void *entry;
     char last[16];
     tsr_term *term;
     snprintf(last, sizeof last, "A:%d", s->t->n_residue);
     const tsr_field *fields = tsr_term_distance.fields;
     const char *const value[][2] = {{"at", "ca"}, {"mean", mean}, {"sd", sd}};
-    posterior_must(tsr_field_append(&list, &data, &entry, &err), &err);
-    posterior_must(tsr_field_choose(&list, entry, "distance", &err), &err);
+    OK(tsr_field_append(&list, &data, &entry, &err));
+    OK(tsr_field_choose(&list, entry, "distance", &err));
     for (size_t i = 0; i < COUNT_OF(value); i++)
-        posterior_must(tsr_field_parse(tsr_field_find(fields, value[i][0]),
-                                       entry, value[i][1], &err),
-                       &err);
+        OK(tsr_field_parse(tsr_field_find(fields, value[i][0]), entry,
+                           value[i][1], &err));
     tsr_strings *between =
         (void *)((char *)entry + tsr_field_find(fields, "between")->offset);
-    posterior_must(tsr_strings_append(between, "A:1", &err), &err);
-    posterior_must(tsr_strings_append(between, last, &err), &err);
+    OK(tsr_strings_append(between, "A:1", &err));
+    OK(tsr_strings_append(between, last, &err));
     const tsr_term_source source = {
         .options = entry, .number = 0, .topology = s->t};
-    posterior_must(tsr_term_read(&source, &term, &err), &err);
-    posterior_must(
-        tsr_likelihood_new(s->t, 0, NULL, 0.0, 1, &term, &s->likelihood, &err),
-        &err);
+    OK(tsr_term_read(&source, &term, &err));
+    OK(tsr_likelihood_new(s->t, 0, NULL, 0.0, 1, &term, &s->likelihood, &err));
     assert_int_equal(tsr_likelihood_n_profile(s->likelihood), 0);
     s->target.likelihood = s->likelihood;
     const tsr_field whole[] = {list, {0}};
@@ -95,7 +91,6 @@ static double by_weights(const posterior_sample *s, int n_draw,
     double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = tsr_rng_new(91, 0);
-    tsr_err err = {0};
     tsr_conformation *state[TSR_MAX_STATES] = {NULL};
     const tsr_conformation *both[TSR_MAX_STATES];
     for (int k = 0; k < TSR_MAX_STATES; k++)
@@ -111,10 +106,8 @@ static double by_weights(const posterior_sample *s, int n_draw,
         for (int k = 0; k < n; k++)
             sample_prior(&prior, rng, state[k]);
         const tsr_prediction prediction = {NULL, n, both, weight};
-        posterior_must(tsr_likelihood_evaluate(s->likelihood, NULL, NULL,
-                                               prediction, 1.0, rng, NULL,
-                                               &point, &err),
-                       &err);
+        OK(tsr_likelihood_evaluate(s->likelihood, NULL, NULL, prediction, 1.0,
+                                   rng, NULL, &point, &err));
         see(s, n, both, weight, point.theta[0], value[i]);
         w[i] = value[i][LIKELIHOOD] = point.log_lik;
         top = fmax(top, w[i]);
@@ -230,7 +223,6 @@ TEST(evidence_of_an_ensemble)
     char path[] = "/tmp/tessera-evidence-XXXXXX";
     tsr_trace_reader *reader;
     tsr_evidence e;
-    tsr_err err = {0};
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
     s.target.n_state = 2, s.target.infer_weights = 1;
@@ -242,12 +234,12 @@ TEST(evidence_of_an_ensemble)
     snprintf(file, sizeof file, "%s/trace.h5", path);
     tsr_draw_log *log = record_begin(file, N_CHAIN, run.record);
     posterior_warm_up(run, 3000);
-    posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
+    OK(tsr_sampler_average_warmup(run.sampler, &err));
     posterior_advance(run, N_DRAW, THIN, 0);
-    posterior_must(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err), &err);
+    OK(tsr_record_write(run.record, log, 0, 0, N_DRAW, &err));
     record_end(file, log);
-    posterior_must(tsr_trace_open(file, &reader, &err), &err);
-    posterior_must(tsr_evidence_make(reader, &e, &err), &err);
+    OK(tsr_trace_open(file, &reader, &err));
+    OK(tsr_evidence_make(reader, &e, &err));
     tsr_trace_reader_free(reader);
     unlink(file);
     rmdir(path);
@@ -288,10 +280,8 @@ static void open_groups(posterior_sample *s, tsr_conformation **start,
 
 static void populate(posterior_run run, long most_each)
 {
-    tsr_err err = {0};
-    posterior_must(tsr_sampler_populate(run.sampler, run.record, most_each, 0.0,
-                                        NULL, NULL, &err),
-                   &err);
+    OK(tsr_sampler_populate(run.sampler, run.record, most_each, 0.0, NULL, NULL,
+                            &err));
 }
 
 /* The means of the chains are those of weighted draws of the prior, the
@@ -417,7 +407,6 @@ TEST(steps_are_shared)
 {
     enum { N_CHAIN = 3 };
     double before[N_CHAIN][100], after[100], again[100];
-    tsr_err err = {0};
     posterior_sample s;
     posterior_open(&s, "GAFSLGAG", NULL, soft);
     s.target.n_temp = 3, s.target.t_max = 50.0, s.target.swap_every = 3;
@@ -428,7 +417,7 @@ TEST(steps_are_shared)
     for (int c = 0; c < N_CHAIN; c++)
         n = learnt(run, c, 1, before[c]);
     assert_true(memcmp(before[0], before[1], n * sizeof **before) != 0);
-    posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
+    OK(tsr_sampler_average_warmup(run.sampler, &err));
     for (int c = 0; c < N_CHAIN; c++) {
         assert_int_equal(learnt(run, c, 1, after), n);
         for (size_t i = 0; i < n; i++) {
@@ -442,7 +431,7 @@ TEST(steps_are_shared)
         assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, c), 1) ==
                     beta);
     for (int i = 0; i < 50; i++) /* more than one call's luck */
-        posterior_must(tsr_sampler_average_warmup(run.sampler, &err), &err);
+        OK(tsr_sampler_average_warmup(run.sampler, &err));
     assert_true(tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1) == beta);
     learnt(run, 0, 1, again);
     assert_memory_equal(after, again, n * sizeof *after);

@@ -49,7 +49,6 @@ static void make_problem(problem *p, int n_comp)
 /* Moves runs of bodies at random, accepts half of them; xyz follows. */
 static void random_moves(problem *p, tsr_batch *batch, double *profile)
 {
-    tsr_err err;
     uint64_t random = 17;
     for (int step = 0; step < N_STEP; step++) {
         int s = step % N_SYSTEM, count = 1 + (int)(20 * uniform(&random));
@@ -113,7 +112,6 @@ static int is_wanted(int n_comp, int v)
 
 TEST(against_reference)
 {
-    tsr_err err;
     tsr_device *device = open_device();
     if (device == NULL)
         skip();
@@ -126,7 +124,7 @@ TEST(against_reference)
             if (!has_variant(device, &variants[v]) || !is_wanted(n_comp, v))
                 continue;
             make_problem(&p, n_comp);
-            OK(make_variant(&p.spec, device, &variants[v], &engine, &err));
+            OK(make_variant(&p.spec, device, &variants[v], &engine));
             OK(tsr_engine_reference_new(&p.spec, &reference, &err));
             assert_int_equal(engine->n_pair, n_comp * (n_comp + 1) / 2);
             assert_int_equal(reference->n_pair, engine->n_pair);
@@ -157,7 +155,6 @@ TEST(coefficients)
 {
     static problem p, one;
     static const double c[3] = {1.0, 0.8, -0.3};
-    tsr_err err;
     double partial[6 * N_Q], whole[N_Q];
     tsr_engine *many, *single;
     tsr_batch *a, *b;
@@ -195,7 +192,6 @@ TEST(coefficients)
 TEST(refused)
 {
     static problem p;
-    tsr_err err;
     tsr_engine *engine;
     make_problem(&p, 1);
     p.spec.n_comp = 4;

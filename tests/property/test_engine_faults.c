@@ -51,8 +51,7 @@ static void spoil(const char *from, const char *to)
 }
 
 static tsr_status make(const tsr_device *device,
-                       const tsr_page_tile_options *options, tsr_engine **out,
-                       tsr_err *err)
+                       const tsr_page_tile_options *options, tsr_engine **out)
 {
     int type[N_BODY] = {0};
     double factor[N_Q];
@@ -65,7 +64,7 @@ static tsr_status make(const tsr_device *device,
                             .n_system = 1,
                             .type = type,
                             .form_factor = factor};
-    return tsr_engine_page_tile_new(&spec, device, options, out, err);
+    return tsr_engine_page_tile_new(&spec, device, options, out, &err);
 }
 
 TEST(does_not_build)
@@ -76,10 +75,9 @@ TEST(does_not_build)
     spoil("#ifndef TILE\n", "#error spoilt_on_purpose\n#ifndef TILE\n");
     for (int v = 0; v < N_VARIANT; v += 4) {
         tsr_engine *engine = (tsr_engine *)1;
-        tsr_err err;
         if (!has_variant(device, &variants[v]))
             continue;
-        assert_int_equal(make(device, &variants[v].options, &engine, &err),
+        assert_int_equal(make(device, &variants[v].options, &engine),
                          TSR_E_DEVICE);
         assert_null(engine);
         assert_has(err.message, "clBuildProgram");
@@ -115,7 +113,6 @@ TEST(wrong_numbers)
     };
     /* The faults are in what SIMD and SIMT kernels share; compilers take their
        time, above all over SIMT. */
-    tsr_err err;
     for (size_t f = 0; f < COUNT_OF(fault); f++) {
         unsetenv("TSR_KERNEL_DIR");
         spoil(fault[f][0], fault[f][1]);
@@ -140,11 +137,10 @@ TEST(missing)
 {
     const tsr_device *device = *state;
     tsr_engine *engine;
-    tsr_err err;
     if (device == NULL)
         skip();
     setenv("TSR_KERNEL_DIR", "/dev/null/x", 1);
-    FAILS(make(device, NULL, &engine, &err), TSR_E_NOINPUT, "/dev/null/x");
+    FAILS(make(device, NULL, &engine), TSR_E_NOINPUT, "/dev/null/x");
     unsetenv("TSR_KERNEL_DIR");
 }
 

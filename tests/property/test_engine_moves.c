@@ -37,7 +37,6 @@ static void for_each_variant(void **state, law *check)
     assert_non_null(w);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_batch *batch;
-        tsr_err err;
         if (b->engine[v] == NULL)
             continue;
         OK(tsr_batch_new(b->engine[v], N_SYSTEM, &batch, &err));
@@ -52,7 +51,6 @@ static void for_each_variant(void **state, law *check)
 static void evaluate(tsr_batch *batch, const tsr_body_proposal *proposal, int n,
                      double *profile)
 {
-    tsr_err err;
     OK(tsr_batch_submit(batch, n, proposal, &err));
     OK(tsr_batch_wait(batch, profile, &err));
 }
@@ -80,16 +78,16 @@ static void reject_and_batches(const composition *c, const engine_variant *v,
         propose(&w[s], s);
         proposal[s] = w[s].proposal;
     }
-    assert_int_equal(tsr_batch_profile(batch, 3, before, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 3, before, &err));
     evaluate(batch, &proposal[3], 1, alone);
     tsr_batch_reject(batch, 3);
-    assert_int_equal(tsr_batch_profile(batch, 3, after, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 3, after, &err));
     assert_memory_equal(before, after, sizeof before);
     evaluate(batch, proposal, N_SYSTEM, all);
     assert_memory_equal(all + 3 * N_Q, alone, sizeof alone);
     for (int s = 0; s < N_SYSTEM; s++)
         tsr_batch_accept(batch, s);
-    assert_int_equal(tsr_batch_profile(batch, 3, after, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 3, after, &err));
     assert_memory_equal(after, alone, sizeof alone);
 }
 
@@ -197,7 +195,6 @@ static void nothing_moves(const composition *c, const engine_variant *v,
                           const tsr_device *device, tsr_batch *batch, walker *w)
 {
     double before[2 * N_Q], after[2 * N_Q];
-    tsr_err err;
     (void)c, (void)v, (void)device;
     propose(&w[0], 0);
     evaluate(batch, &w[0].proposal, 1, before);
@@ -227,7 +224,7 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
                                walker *w)
 {
     double before[N_Q], after[N_Q];
-    assert_int_equal(tsr_batch_profile(batch, 0, before, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, before, &err));
     tsr_motion motion = turn(w);
     motion.shift[1] += 300.0;
     memcpy(w->moved, w->xyz, sizeof w->xyz);
@@ -236,9 +233,7 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
     evaluate(batch, &w->proposal, 1, after);
     assert_memory_equal(before, after, sizeof before);
     tsr_batch_accept(batch, 0);
-    assert_int_equal(
-        tsr_batch_set(batch, 0, (const double(*)[3])w->moved, after, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(batch, 0, (const double(*)[3])w->moved, after, &err));
     assert_true(worst_error(after, before, N_Q) <= v->limit);
 
     composition mixed = *c;
@@ -254,8 +249,7 @@ static void rigid_and_permuted(const composition *c, const engine_variant *v,
     mixed.spec.type = mixed.type;
     tsr_engine *other;
     tsr_batch *other_batch;
-    tsr_err err;
-    OK(make_variant(&mixed.spec, device, v, &other, &err));
+    OK(make_variant(&mixed.spec, device, v, &other));
     OK(tsr_batch_new(other, 1, &other_batch, &err));
     OK(tsr_batch_set(other_batch, 0, (const double(*)[3])mixed.start, after,
                      &err));
@@ -272,9 +266,8 @@ static void errors_leave_the_state(const composition *c,
     double before[N_Q], after[N_Q], bad[1][3] = {{0.0, (double)NAN, 0.0}};
     tsr_body_proposal proposal[2];
     tsr_body_range range = {17, 1, 0, (const double(*)[3])bad};
-    tsr_err err;
     (void)c, (void)v, (void)device;
-    assert_int_equal(tsr_batch_profile(batch, 0, before, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, before, &err));
     propose(w, 0);
     proposal[0] = w->proposal;
     proposal[1] = (tsr_body_proposal){1, 1, &range};
@@ -298,7 +291,7 @@ static void errors_leave_the_state(const composition *c,
     assert_int_equal(
         tsr_batch_set(batch, 0, (const double(*)[3])w->moved, NULL, &err),
         TSR_E_RANGE);
-    assert_int_equal(tsr_batch_profile(batch, 0, after, NULL), TSR_OK);
+    OK(tsr_batch_profile(batch, 0, after, &err));
     assert_memory_equal(before, after, sizeof before);
     /* and it still computes from that state */
     tsr_body_range all = {0, N_BODY, 0, (const double(*)[3])w->xyz};
@@ -327,7 +320,6 @@ static void refused_exactly(const composition *c, const engine_variant *v,
     (void)device;
     for (int i = 0; i < n; i++) {
         double profile[N_Q], d;
-        tsr_err err;
         propose(w, 0);
         const tsr_body_range *last = &w->range[w->proposal.n_range - 1];
         double shift[3], size = 1.2 * radius_ang * uniform(&w->random);
@@ -410,7 +402,6 @@ static void *thread_main(void *argument)
 {
     thread_work *work = argument;
     tsr_batch *batch;
-    tsr_err err;
     if (tsr_batch_new(work->engine, N_SYSTEM, &batch, &err) != TSR_OK)
         return work;
     for (int i = 0; i < work->steps; i++)
@@ -431,7 +422,7 @@ static void threads(const composition *c, const engine_variant *v,
     for (int i = 0; i < steps; i++)
         step(batch, w, 255u);
     for (int s = 0; s < N_SYSTEM; s++) {
-        assert_int_equal(tsr_batch_profile(batch, s, serial[s], NULL), TSR_OK);
+        OK(tsr_batch_profile(batch, s, serial[s], &err));
         begin(c, &w[s], batch, s);
     }
     for (int t = 0; t < N_THREAD; t++) {
@@ -445,7 +436,7 @@ static void threads(const composition *c, const engine_variant *v,
         assert_null(failed);
     }
     for (int s = 0; s < N_SYSTEM; s++) {
-        assert_int_equal(tsr_batch_profile(batch, s, parallel, NULL), TSR_OK);
+        OK(tsr_batch_profile(batch, s, parallel, &err));
         assert_memory_equal(parallel, serial[s], sizeof parallel);
     }
 }
@@ -456,7 +447,6 @@ static void long_run(const composition *c, const engine_variant *v,
 {
     double profile[N_Q];
     uint64_t random = 5;
-    tsr_err err;
     (void)device;
     for (int done = 0; done < moves_of(v);) {
         unsigned mask = 1u + (unsigned)below(&random, 255);
@@ -488,7 +478,6 @@ TEST(self_test)
     const tsr_device *device = ((const bench *)*state)->device;
     for (int v = 0; v < N_VARIANT; v += every) {
         tsr_self_test result;
-        tsr_err err;
         if (!has_variant(device, &variants[v]) || is_wave(&variants[v]))
             continue;
         int n_comp = v == 0 ? 0 : 1; /* all; compilers take their time */
@@ -509,13 +498,12 @@ static void no_device(void **state)
 static int setup(void **state)
 {
     static bench b;
-    tsr_err err;
     b.device = open_device();
     compose(&b.c);
     for (int v = 0; b.device != NULL && v < N_VARIANT; v++)
         if (has_variant(b.device, &variants[v]) &&
-            make_variant(&b.c.spec, b.device, &variants[v], &b.engine[v],
-                         &err) != TSR_OK) {
+            make_variant(&b.c.spec, b.device, &variants[v], &b.engine[v]) !=
+                TSR_OK) {
             print_error("%s\n", err.message);
             return -1;
         }

@@ -23,16 +23,13 @@ static void check_sums(const posterior_sample *s, tsr_batch *fresh,
                        const tsr_chain_view *view, double *one, double *mean)
 {
     int n_q = s->likelihood->grid.n_q;
-    tsr_err err = {0};
     double sum = 0.0, log_prior = 0.0, square = 0.0, d_max = 0.0;
     memcpy(mean, s->likelihood->self, (size_t)n_q * sizeof *mean);
     for (int k = 0; k < view->n_state; k++) {
         const tsr_conformation *c = view->state[k];
         double w = view->state_weight[k],
                rg = tsr_conformation_rg(s->t, c, NULL);
-        posterior_must(
-            tsr_batch_set(fresh, 0, (const double(*)[3])c->body, one, &err),
-            &err);
+        OK(tsr_batch_set(fresh, 0, (const double(*)[3])c->body, one, &err));
         for (int q = 0; q < n_q; q++)
             mean[q] += w * one[q];
         assert_true(w > 0.0 && w <= 1.0);
@@ -71,7 +68,6 @@ TEST(sums_stay_right)
 {
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
-        tsr_err err = {0};
         const double third[3] = {0.5, 0.3, 0.2};
         gsl_rng *rng = tsr_rng_new(8, 0);
         tsr_batch *fresh;
@@ -89,8 +85,7 @@ TEST(sums_stay_right)
         memcpy(other.intensity, s.intensity, sizeof s.intensity);
         memcpy(other.sigma, s.sigma, sizeof s.sigma);
         posterior_start(&other, 0.0, 1, 0);
-        posterior_must(tsr_batch_new(other.share.engine, 1, &fresh, &err),
-                       &err);
+        OK(tsr_batch_new(other.share.engine, 1, &fresh, &err));
         for (int warm = 1; warm >= 0; warm--)
             for (int i = 0; i < 10; i++) {
                 posterior_advance(run, 1, 80 * LENGTH, warm);
@@ -166,7 +161,6 @@ TEST(prior_is_flat_and_independent)
     enum { N = 1000 * LENGTH, THIN = 120 };
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
-        tsr_err err = {0};
         double *weight[3], *rg[3], *exact[3];
         tsr_chain *chain;
         posterior_open(&s, "GAFSLG", NULL, soft);
@@ -174,7 +168,7 @@ TEST(prior_is_flat_and_independent)
         prior_sampler prior = prior_of(&s);
         gsl_rng *rng = tsr_rng_new(18, 0);
         tsr_conformation *c = tsr_conformation_new(s.t);
-        posterior_must(tsr_chain_new(&s.target, 0, &chain, &err), &err);
+        OK(tsr_chain_new(&s.target, 0, &chain, &err));
         for (int k = 0; k < n; k++) {
             weight[k] = calloc(N, sizeof(double));
             rg[k] = calloc(N, sizeof(double));
@@ -187,9 +181,7 @@ TEST(prior_is_flat_and_independent)
                 tsr_body_proposal ask;
                 int accepted;
                 assert_int_equal(tsr_chain_propose(chain, &ask), 0);
-                posterior_must(
-                    tsr_chain_decide(chain, NULL, i < 0, &accepted, &err),
-                    &err);
+                OK(tsr_chain_decide(chain, NULL, i < 0, &accepted, &err));
             }
             tsr_chain_view_get(chain, &view);
             for (int k = 0; k < n; k++) {
@@ -253,11 +245,10 @@ TEST(hot_chain_is_right)
 
 static int has_variable(const posterior_sample *s, const char *name)
 {
-    tsr_err err = {0};
     tsr_record *record;
     const tsr_trace_variable *variable;
     int found = 0;
-    posterior_must(tsr_record_new(&s->target, 1, 1, &record, &err), &err);
+    OK(tsr_record_new(&s->target, 1, 1, &record, &err));
     int n = tsr_record_variables(record, &variable);
     for (int v = 0; v < n; v++)
         found += strcmp(variable[v].name, name) == 0;

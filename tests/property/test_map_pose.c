@@ -72,7 +72,6 @@ static void make_ball(fixture *f)
 static void make_molecule(fixture *f)
 {
     tsr_structure *structure;
-    tsr_err err = {0};
     if (tsr_structure_read(PROTEIN, &structure, &err) != TSR_OK) {
         make_ball(f);
         return;
@@ -112,7 +111,7 @@ static void make_map(fixture *f)
         g.origin[c] = low - 14.0;
         g.n[c] = 2 * (int)ceil(0.5 * (high - low + 28.0) / spacing);
     }
-    assert_int_equal(tsr_map_new(&g, &of_maps, &f->clean, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &f->clean, &err));
     for (size_t k = 0; k < tsr_map_n_voxel(&g); k++) {
         const size_t nx = (size_t)g.n[0], ny = (size_t)g.n[1];
         const size_t at[3] = {k % nx, k / nx % ny, k / (nx * ny)};
@@ -179,7 +178,7 @@ static void make_noise(const fixture *f, double level, float *value)
     tsr_fourier w;
     for (size_t k = 0; k < n; k++)
         value[k] = (float)gsl_ran_gaussian(f->rng, 1.0);
-    assert_int_equal(tsr_fourier_make(g, value, 0.0, &w, NULL), TSR_OK);
+    OK(tsr_fourier_make(g, value, 0.0, &w, &err));
     size_t at = 0;
     double total = 0.0;
     for (int z = 0; z < g->n[2]; z++)
@@ -192,7 +191,7 @@ static void make_noise(const fixture *f, double level, float *value)
                 for (int c = 0; c < 2; c++)
                     w.f[at][c] *= (float)sqrt(spectrum(s));
             }
-    assert_int_equal(tsr_fourier_back(&w, value, NULL), TSR_OK);
+    OK(tsr_fourier_back(&w, value, &err));
     tsr_fourier_clear(&w);
     for (size_t k = 0; k < n; k++)
         value[k] *= (float)(level / sqrt(total / (double)n));
@@ -206,8 +205,7 @@ static void write_maps(const fixture *f)
     const double level = spread_of(clean->value, n) / sqrt(0.3);
     tsr_map *map[3];
     for (int k = 0; k < 3; k++)
-        assert_int_equal(tsr_map_new(&clean->grid, &of_maps, &map[k], NULL),
-                         TSR_OK);
+        OK(tsr_map_new(&clean->grid, &of_maps, &map[k], &err));
     for (int h = 0; h < 2; h++) {
         make_noise(f, level * sqrt(2.0), map[h]->value);
         for (size_t k = 0; k < n; k++) {
@@ -252,9 +250,7 @@ static double log_lik(const question *q, const double p[SIX])
         for (int c = 0; c < 3; c++)
             f->c->body[i][c] = f->centre[c] + x[c] + p[3 + c];
     }
-    assert_int_equal(
-        q->term->type->fit(q->term, NULL, &prediction, &theta, q->fit, NULL),
-        TSR_OK);
+    OK(q->term->type->fit(q->term, NULL, &prediction, &theta, q->fit, &err));
     return q->term->type->log_lik(q->term, q->fit, &theta);
 }
 
@@ -350,10 +346,9 @@ static double coverage(fixture *f, const char *keys)
              "file: map.mrc, resolution: 5, sigma_over_r: 0.3%s", keys);
     for (int k = 0; k < N_MAP; k++) {
         tsr_term *term;
-        tsr_err err = {0};
         double below[SIX];
         write_maps(f);
-        OK(read_term(f->t, "map", entry, &term, &err));
+        OK(read_term(f->t, "map", entry, &term));
         const question q = {f, term, tsr_term_fit_new(term, &term->pool)};
         below_truth(&q, below);
         for (int i = 0; i < SIX; i++)
@@ -394,7 +389,7 @@ TEST(limit_is_met)
                  "file: map.mrc, resolution: 5, sigma_over_r: 0.3%s", keys[k]);
         for (int i = 0; i < 10; i++) {
             write_maps(f);
-            assert_int_equal(read_term(f->t, "map", entry, &term, NULL), 0);
+            assert_int_equal(read_term(f->t, "map", entry, &term), 0);
             assert_int_equal(term->n_note, 1);
             assert_string_equal(term->note[0].name, "limit");
             const double *limit = term->note[0].value;

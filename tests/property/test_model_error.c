@@ -45,7 +45,6 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
 {
     const tsr_likelihood *l = x->s.data.likelihood;
     tsr_batch *batch;
-    tsr_err err = {0};
     double *partial =
         calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
     OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
@@ -61,7 +60,6 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
 {
     tsr_atoms *atoms;
     tsr_atom_model *model;
-    tsr_err err = {0};
     const size_t n_q = (size_t)grid->n_q;
     OK(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err));
     OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
@@ -133,7 +131,6 @@ TEST(others_are_nearer)
     sample x, raw;
     tsr_atom_curves *curves;
     tsr_chain *chain;
-    tsr_err err = {0};
     if (is_absent())
         skip();
     open_sample(&x, loose, "seed=1");
@@ -219,7 +216,6 @@ TEST(impossible_lesson_is_refused)
 {
     enum { N = 8 };
     sample x;
-    tsr_err err = {0};
     tsr_all_atom_example list[N];
     if (is_absent())
         skip();

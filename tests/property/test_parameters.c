@@ -72,7 +72,6 @@ static void close_problem(problem *p)
 
 static void make_likelihood(problem *p)
 {
-    tsr_err err = {0};
     tsr_likelihood_free(p->likelihood);
     const tsr_scattering scattering = {.plain = p->table};
     OK(saxs_likelihood(&p->topology, &scattering, d_bound, p->n_data, p->set,
@@ -109,7 +108,6 @@ static double measure_point(const problem *p, int d, int k, double mean,
 static void make_data(problem *p, double r, const double *c, const double *b,
                       double (*value)[TSR_NOISE_PARAMETERS], gsl_rng *rng)
 {
-    tsr_err err = {0};
     double profile[MAX_Q], *matrix;
     tsr_q_grid grid = tsr_q_grid_make(d_bound, p->q[N_POINT - 1]);
     OK(tsr_q_operator_new(&grid, N_POINT, p->q, &matrix, &err));
@@ -174,7 +172,6 @@ static double log_prior_r(double r)
 
 static void step_chain(chain *c, int warm)
 {
-    tsr_err err = {0};
     tsr_chain *k = &c->chain;
     const tsr_likelihood *l = c->p->likelihood;
     double r = c->r * exp(gsl_ran_gaussian(k->rng, c->step));
@@ -394,7 +391,6 @@ TEST(state_is_consistent)
     for (int m = 0; m < 2; m++) {
         problem p;
         chain run;
-        tsr_err err = {0};
         gsl_rng *rng = tsr_rng_new(11, 0);
         double value[2][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}, {0.15, 0.3}};
         double profile[MAX_Q], sum = 0.0;

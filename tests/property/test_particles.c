@@ -47,7 +47,6 @@ static void write_data(void)
 static void open_sample(sample *x, const char *what, const char *model)
 {
     const char *const set[] = {"device.use=cpu", "device.engine=waves"};
-    tsr_err err = {0};
     char text[1000];
     if (access(model, R_OK) != 0) {
         print_message("%s is absent\n", model);
@@ -80,7 +79,6 @@ static const tsr_conformation *next(void)
 static tsr_atom_curves *open_atoms(const sample *x)
 {
     tsr_atom_curves *curves;
-    tsr_err err = {0};
     OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
                            NULL, &curves, &err));
     return curves;
@@ -140,7 +138,6 @@ static void check_places(sample *x)
     tsr_atom_curves *curves = open_atoms(x);
     const tsr_atoms *atoms = tsr_atom_curves_atoms(curves);
     tsr_atom_model *start, *now;
-    tsr_err err = {0};
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     int n_checked = 0;
     OK(tsr_atom_curves_place(curves, x->s.molecule.first, TSR_SOLVENT_LAYER,
@@ -204,7 +201,6 @@ static void check_profiles(sample *x)
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
-    tsr_err err = {0};
     OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
     /* in the first conformation the water is its own */
     OK(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err));
@@ -235,7 +231,6 @@ static void check_moves(sample *x)
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_batch *batch;
-    tsr_err err = {0};
     OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
     OK(tsr_chain_new(&target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));

@@ -77,7 +77,6 @@ typedef struct {
 static opened open_waves(const problem *p)
 {
     opened o = {.device = open_device()};
-    tsr_err err;
     if (o.device == NULL)
         skip();
     OK(tsr_engine_plane_wave_new(&p->spec, o.device, 0, &o.engine, &err));
@@ -165,7 +164,6 @@ TEST(table_reads)
     double *exact = calloc(N_BODY * 8 * N_COMP * 2, sizeof *exact);
     double(*n)[3] = calloc(N_BODY, sizeof *n);
     uint64_t random = 3;
-    tsr_err err;
     assert_non_null(exact);
     assert_non_null(n);
     make_problem(&p);
@@ -281,7 +279,6 @@ static void check(const problem *p, const double (*xyz)[3], const double *got,
     tsr_engine_spec spec = p->spec;
     tsr_engine *reference;
     tsr_batch *batch;
-    tsr_err err;
     spec.n_system = 1;
     OK(tsr_engine_reference_new(&spec, &reference, &err));
     OK(tsr_batch_new(reference, 1, &batch, &err));
@@ -308,7 +305,6 @@ TEST(units_move)
     double profile[N_SYSTEM * 3 * N_Q];
     uint64_t random = 5;
     int n_taken = 0, n_far = 0, n_set = 0, levels[TSR_PLANE_WAVE_LEVELS] = {0};
-    tsr_err err;
     make_problem(&p);
     opened o = open_waves(&p);
     tsr_engine *engine = o.engine;
@@ -375,7 +371,6 @@ static void push(tsr_batch *batch, const double (*xyz)[3], int first, int count,
 {
     double moved[N_BODY][3], profile[3 * N_Q];
     int n_refused = 0, n_taken = 0;
-    tsr_err err;
     for (double by = 0.0; by < 30.0; by += 0.5) {
         memcpy(moved, xyz, sizeof moved);
         for (int i = first; i < first + count; i++)
@@ -407,7 +402,6 @@ TEST(too_far)
 {
     static problem p;
     double profile[3 * N_Q];
-    tsr_err err;
     for (int which = 0; which < 2; which++) {
         make_problem(&p);
         for (int i = 0; i < N_BODY && which == 1; i++)
@@ -432,7 +426,6 @@ TEST(not_rigid)
 {
     static problem p;
     double before[3 * N_Q], after[3 * N_Q], moved[N_BODY][3];
-    tsr_err err;
     make_problem(&p);
     opened o = open_waves(&p);
     tsr_batch *batch = o.batch;
@@ -479,7 +472,6 @@ TEST(self_test)
         skip();
     for (int as_gpu = 0; as_gpu < 2; as_gpu++) {
         tsr_self_test result;
-        tsr_err err;
         OK(tsr_plane_wave_self_test(device, as_gpu, as_gpu ? 2 : 0, &result,
                                     &err));
         assert_int_equal(result.n_check, as_gpu ? 38 : 114);

@@ -47,7 +47,6 @@ TEST(other_ends_of_q)
 TEST(a_grid_knows_its_end)
 {
     molecule m;
-    tsr_err err;
     const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
     molecule_make(&m, BALL, 1, 10.0, 10.0, 3);
     double *got = calloc((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
@@ -62,7 +61,6 @@ TEST(a_grid_knows_its_end)
 TEST(fewer_components)
 {
     molecule m;
-    tsr_err err;
     molecule_make(&m, BALL, 300, 40.0, 0.5, 5);
     size_t n = (size_t)(N_PAIR * m.spec.n_q);
     double *right = calloc(n, sizeof *right), *got = calloc(n, sizeof *got);
@@ -83,7 +81,6 @@ TEST(fewer_components)
 TEST(threads_change_nothing)
 {
     molecule m;
-    tsr_err err;
     molecule_make(&m, COIL, 700, 90.0, 0.5, 11);
     size_t n = (size_t)(N_PAIR * m.spec.n_q);
     double *one = calloc(n, sizeof *one), *more = calloc(n, sizeof *more);

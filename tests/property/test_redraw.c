@@ -41,7 +41,6 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
 {
     enum { TIMES = 24 };
     const double beta = 0.6;
-    tsr_err err = {0};
     walking w;
     open_redrawing(&w, sequence, flexible, with_water, 0.05, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
@@ -57,9 +56,8 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
         const float *bare = result + TSR_SURROGATE_HEAD;
         const tsr_conformation *from = c.chain->state[c.chain->which].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        posterior_must(
-            tsr_surrogate_turn(w.surrogate, bare + 2 * p->n_q, to, &err), &err);
+        OK(c.walker->engine->walk(c.walker, &err));
+        OK(tsr_surrogate_turn(w.surrogate, bare + 2 * p->n_q, to, &err));
         const double c2 = with_water ? (double)c.walker->call.job[1] : 0.0,
                      c2_to = with_water ? (double)result[2] : 0.0;
         const double change = reference(&w, &c, to, c2_to, beta) -

@@ -69,17 +69,16 @@ static void look_at(const posterior_run *run, int draw, look *seen)
  * lengths vary; the refreshes come at fixed draws. */
 static void draw_on(posterior_run run, int from, const sight *mine)
 {
-    tsr_err err = {0};
     for (int i = from; i < N_WARM + N_DRAW; i++) {
         int warm = i < N_WARM, in_phase = warm ? i : i - N_WARM;
         if (i == N_WARM)
             tsr_sampler_counts_reset(run.sampler);
         if (in_phase % EVERY == 0) {
-            posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+            OK(tsr_sampler_refresh(run.sampler, &err));
             if (mine->saved != NULL && i == mine->at) {
                 tsr_archive_begin(mine->saved);
                 tsr_sampler_archive(run.sampler, mine->saved);
-                assert_int_equal(tsr_archive_end(mine->saved, NULL), TSR_OK);
+                OK(tsr_archive_end(mine->saved, &err));
             }
         }
         posterior_advance(run, 1, mine->thin, warm);
@@ -92,7 +91,6 @@ static void compare_from(int at, long thin, int on_device, kind what)
     static look seen[2][N_LOOK];
     posterior_sample s;
     tsr_archive saved = {0};
-    tsr_err err = {0};
     for (int again = 0; again < 2; again++) {
         const sight here = {again ? NULL : &saved, at, thin, seen[again]};
         open_sample(&s, on_device, what);
@@ -101,7 +99,7 @@ static void compare_from(int at, long thin, int on_device, kind what)
         if (again) {
             tsr_archive_rewind(&saved);
             tsr_sampler_archive(run.sampler, &saved);
-            posterior_must(tsr_archive_end(&saved, &err), &err);
+            OK(tsr_archive_end(&saved, &err));
         }
         draw_on(run, again ? at : 0, &here);
         posterior_run_free(run);
@@ -142,7 +140,6 @@ TEST(others_are_refused)
 {
     posterior_sample s;
     tsr_archive saved = {0};
-    tsr_err err = {0};
     open_sample(&s, 0, DATA);
     posterior_run run = posterior_run_new(&s, N_CHAIN, 1, 1);
     tsr_archive_begin(&saved);

@@ -56,7 +56,6 @@ static tsr_form_factor_table *make_factors(void)
 static void open_fixture(fixture *f, const char *sequence, double error,
                          const char *scale)
 {
-    tsr_err err = {0};
     memset(f, 0, sizeof *f);
     const tsr_prior_options prior = {.clash = TSR_CLASH_NONE, .softness = 0.5};
     sample_prior_table(&f->table);
@@ -143,7 +142,6 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
                        double plain[N_BY])
 {
     enum { N = 5000 * LENGTH };
-    tsr_err err = {0};
     int type[64];
     double *w = calloc(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
     double *profile = calloc((size_t)f->likelihood->grid.n_q, sizeof *profile);
@@ -198,7 +196,6 @@ TEST(posterior_is_right)
 {
     enum { N = 3200 * LENGTH, BLOCK = 80 * LENGTH };
     fixture f;
-    tsr_err err = {0};
     int type[64];
     double expected[N_BY], error[N_BY], plain[N_BY];
     double mean[N_BY] = {0}, square[N_BY] = {0};
@@ -248,7 +245,6 @@ enum { N_CHAIN = 7, N_DRAW = 12 };
 
 static void skip_without_cpu(void)
 {
-    tsr_err err;
     tsr_device *device;
     if (tsr_device_open("cpu", &device, &err) != TSR_OK) {
         print_message("skipped: %s\n", err.message);
@@ -260,7 +256,6 @@ static void skip_without_cpu(void)
 /* Each engine has a context of its own on the same device. */
 static void open_engines(fixture *f, int n_share, const int *n_chain)
 {
-    tsr_err err = {0};
     int type[256];
     for (int e = 0; e < n_share; e++) {
         tsr_engine_spec spec = spec_of(f, n_chain[e], type);
@@ -282,7 +277,6 @@ typedef struct {
 static void sample_into(const split *by)
 {
     fixture f;
-    tsr_err err = {0};
     int n_done;
     tsr_sampler *sampler;
     tsr_record *record;
@@ -337,7 +331,6 @@ TEST(division_changes_nothing)
 TEST(wrong_shares_are_refused)
 {
     fixture f;
-    tsr_err err = {0};
     tsr_sampler *sampler;
     skip_without_cpu();
     open_fixture(&f, "GAFGSLG", 0.02, "1");

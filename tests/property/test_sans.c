@@ -63,7 +63,6 @@ static void open_sample(sample *x, const char *data, int n_set,
 static tsr_atom_curves *curves_of(const sample *x)
 {
     tsr_atom_curves *curves;
-    tsr_err err = {0};
     OK(tsr_atom_curves_new(&x->s.molecule, &x->s.data.likelihood->grid, NULL,
                            NULL, &curves, &err));
     return curves;
@@ -79,7 +78,6 @@ static const double *profile_of(const tsr_likelihood *l,
 
 static void walk(tsr_chain *chain, tsr_batch *batch, int n, int warm)
 {
-    tsr_err err = {0};
     for (int i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted, asked = tsr_chain_propose(chain, &ask);
@@ -107,7 +105,6 @@ static void check_walk(const char *device, double close)
     tsr_batch *batch;
     tsr_chain *chain;
     tsr_chain_view view;
-    tsr_err err = {0};
     write_data(0.03);
     open_sample(&x, series, 3, set);
     const tsr_likelihood *l = x.s.data.likelihood;
@@ -193,7 +190,6 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
 {
     tsr_atoms *atoms;
     tsr_atom_model *m;
-    tsr_err err = {0};
     double match, self = 0.0;
     OK(tsr_atoms_read(MODEL, &atoms, &err));
     OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
@@ -250,7 +246,6 @@ TEST(bodies_are_their_atoms)
     const double value[TSR_N_CONTRAST] = {1.0, 1.3};
     sample x;
     tsr_batch *batch;
-    tsr_err err = {0};
     double partial[4096], profile[512], f[512];
     if (is_absent())
         skip();
@@ -301,7 +296,6 @@ TEST(match_point_has_no_forward_scattering)
     tsr_neutron_bodies *bodies;
     sample x;
     tsr_batch *batch;
-    tsr_err err = {0};
     double partial[4096], profile[2][512], match;
     if (is_absent())
         skip();
@@ -342,7 +336,6 @@ TEST(what_stays_is_exact)
     const double value[TSR_N_CONTRAST] = {1.0, 0.8};
     sample x;
     tsr_batch *batch;
-    tsr_err err = {0};
     double partial[4096], profile[512], six[TSR_N_COMP_PAIR * 512];
     if (is_absent())
         skip();
@@ -400,7 +393,6 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     tsr_target target = x->s.target;
     tsr_batch *batch = NULL;
     tsr_chain *chain;
-    tsr_err err = {0};
     if (with_data) {
         OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
     } else {

@@ -12,7 +12,6 @@ static void device_agrees(int with_water, int n_state)
 {
     enum { TIMES = 12 };
     const double beta = 0.6;
-    tsr_err err = {0};
     walking w;
     open_walking(&w, two_parts, &loose, with_water, 0.02, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
@@ -27,11 +26,9 @@ static void device_agrees(int with_water, int n_state)
         begin_walks(&c);
         const tsr_conformation *from = c.chain->state[c.chain->which].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
-        posterior_must(tsr_surrogate_turn(
-                           w.surrogate,
-                           result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
-                       &err);
+        OK(c.walker->engine->walk(c.walker, &err));
+        OK(tsr_surrogate_turn(
+            w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         const double c2 = c.walker->call.job[1];
         const double had[2] = {
             reference(&w, &c, from, c2, beta),
@@ -67,7 +64,6 @@ TEST(way_back_has_the_same_density)
     enum { TIMES = 12 };
     const tsr_motion away = {.rotation = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
                              .shift = {1000.0, -600.0, 800.0}};
-    tsr_err err = {0};
     walking w;
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
@@ -82,13 +78,11 @@ TEST(way_back_has_the_same_density)
         const float *result = c.walker->call.result;
         theta[at + TSR_C2] = 3.0 + 0.1 * i;
         begin_walks(&c);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        OK(c.walker->engine->walk(c.walker, &err));
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        posterior_must(tsr_surrogate_turn(
-                           w.surrogate,
-                           result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err),
-                       &err);
+        OK(tsr_surrogate_turn(
+            w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         theta[at + TSR_C2] = c2;
         tsr_surrogate_state one_step = *learnt;
         one_step.log_steps = 0.0;
@@ -98,11 +92,9 @@ TEST(way_back_has_the_same_density)
                                       .contrast = at,
                                       .weight = 1.0,
                                       .current = to};
-        posterior_must(tsr_surrogate_fill(w.surrogate, &c.walker->layout,
-                                          &one_step, &end, c.walker->call.job,
-                                          c.walker->call.point, &err),
-                       &err);
-        posterior_must(c.walker->engine->walk(c.walker, &err), &err);
+        OK(tsr_surrogate_fill(w.surrogate, &c.walker->layout, &one_step, &end,
+                              c.walker->call.job, c.walker->call.point, &err));
+        OK(c.walker->engine->walk(c.walker, &err));
         if (!(fabs((double)result[0] - there) < 1e-3))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",
                      there, (double)result[0]);

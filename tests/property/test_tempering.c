@@ -34,7 +34,6 @@ TEST(both_posteriors_are_right)
 {
     enum { N = 4, BLOCK = 60 * LENGTH, N_BLOCK = 10, STEPS = 10 };
     posterior_sample coarse, all_atom;
-    tsr_err err = {0};
     tsr_batch *batch;
     double(*sum)[N_BY] = calloc(2 * N * N_BLOCK, sizeof *sum);
     double rate = 0.0;
@@ -53,7 +52,7 @@ TEST(both_posteriors_are_right)
     coarse.target.swap_every = 3;
     posterior_start(&coarse, 0.0, N, 0);
     posterior_start(&all_atom, 0.0, 1, 0);
-    posterior_must(tsr_batch_new(all_atom.share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(all_atom.share.engine, 1, &batch, &err));
     tsr_all_atom_model model;
     posterior_put_above(&coarse, &all_atom, batch, &model);
     posterior_run run = posterior_run_new(&coarse, N, 1, 1);
@@ -99,7 +98,6 @@ typedef struct {
 
 static void open_pair(pair_of_models *m, int n_chain, int n_state)
 {
-    tsr_err err = {0};
     gsl_rng *rng = tsr_rng_new(43, 1);
     posterior_open(&m->coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&m->all_atom, "GAFGSLG", NULL, no_clash);
@@ -114,8 +112,7 @@ static void open_pair(pair_of_models *m, int n_chain, int n_state)
     m->coarse.target.swap_every = 3;
     posterior_start(&m->coarse, 0.0, n_chain, 0);
     posterior_start(&m->all_atom, 0.0, 1, 0);
-    posterior_must(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err),
-                   &err);
+    OK(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err));
     posterior_put_above(&m->coarse, &m->all_atom, m->batch, &m->model);
     gsl_rng_free(rng);
 }
@@ -133,7 +130,6 @@ static void close_pair(pair_of_models *m)
 TEST(lesson_reaches_what_is_held)
 {
     enum { N = 8 };
-    tsr_err err = {0};
     pair_of_models m;
     open_pair(&m, N, 1);
     posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
@@ -142,9 +138,8 @@ TEST(lesson_reaches_what_is_held)
     double *atoms = calloc(2 * n, sizeof *atoms), *bodies = atoms + n;
     for (size_t k = 0; k < n; k++)
         atoms[k] = exp(-0.002 * (double)k), bodies[k] = 1.0;
-    posterior_must(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms, bodies,
-                                          1.0, &err),
-                   &err);
+    OK(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms, bodies, 1.0,
+                              &err));
     atoms[1] = -1.0; /* what is refused leaves the correction before */
     assert_int_equal(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms,
                                             bodies, 2.0, &err),
@@ -155,19 +150,19 @@ TEST(lesson_reaches_what_is_held)
     for (int c = 0; c < N; c++)
         tsr_all_atom_chain_set_learning(
             tsr_sampler_all_atom_chain(run.sampler, c), 0);
-    posterior_must(tsr_sampler_refresh(run.sampler, &err), &err);
+    OK(tsr_sampler_refresh(run.sampler, &err));
     posterior_advance(run, 1, 10, 1);
     tsr_chain *own;
     tsr_batch *batch;
-    posterior_must(tsr_chain_new(&m.coarse.target, 0, &own, &err), &err);
-    posterior_must(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err), &err);
+    OK(tsr_chain_new(&m.coarse.target, 0, &own, &err));
+    OK(tsr_batch_new(m.coarse.share.engine, 1, &batch, &err));
     for (int c = 0; c < N; c++) {
         const tsr_all_atom_chain *all_atom =
             tsr_sampler_all_atom_chain(run.sampler, c);
         double gain[2];
         tsr_all_atom_chain_log_ratio(all_atom, gain);
         tsr_chain_copy(own, tsr_all_atom_chain_as_chain(all_atom));
-        posterior_must(tsr_chain_refresh(own, batch, &err), &err);
+        OK(tsr_chain_refresh(own, batch, &err));
         assert_true(
             fabs(gain[0] -
                  tsr_chain_log_lik(tsr_all_atom_chain_as_chain(all_atom)) +
@@ -272,7 +267,6 @@ TEST(likelihood_of_0_is_refused)
 TEST(populations_know_no_finer_model)
 {
     enum { N = 16 };
-    tsr_err err = {0};
     pair_of_models m;
     open_pair(&m, N, 1);
     tsr_conformation *start[] = {m.coarse.extended};
@@ -282,9 +276,8 @@ TEST(populations_know_no_finer_model)
     m.coarse.target.group_log_z = log_z;
     m.model.target.n_group = 0;
     posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
-    posterior_must(tsr_sampler_populate(run.sampler, run.record, 40, 0.0, NULL,
-                                        NULL, &err),
-                   &err);
+    OK(tsr_sampler_populate(run.sampler, run.record, 40, 0.0, NULL, NULL,
+                            &err));
     assert_true(tsr_sampler_population(run.sampler).n_level > 0);
     assert_true(isfinite(log_z[0]));
     assert_true(isnan(tsr_sampler_all_atom_acceptance(run.sampler)));
@@ -332,7 +325,6 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
 static void sample_into(const split *by, int on_device, int contrast)
 {
     posterior_sample s;
-    tsr_err err = {0};
     long swapped = 0;
     open_tempered(&s, N_CHAIN, on_device, contrast);
     posterior_run run = posterior_run_new(&s, N_CHAIN, by->n_thread, N_DRAW);
@@ -344,9 +336,7 @@ static void sample_into(const split *by, int on_device, int contrast)
         for (int done = 0; done < total;) {
             int step = total - done < by->block ? total - done : by->block;
             posterior_advance(run, step, THIN, warm);
-            posterior_must(
-                tsr_record_write(run.record, log, warm, done, step, &err),
-                &err);
+            OK(tsr_record_write(run.record, log, warm, done, step, &err));
             done += step;
         }
     }

@@ -34,7 +34,6 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                              double e, int n_state)
 {
     const double weight[] = {0.6, 0.4}, one = 1.0, at[] = {1.0, 1.8};
-    tsr_err err = {0};
     gsl_rng *rng = tsr_rng_new(12, 0);
     posterior_sample *s = &w->s;
     w->kind = kind;
@@ -63,17 +62,15 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                       with_water ? at : NULL, e, 1.5, 0.0, 0.0, rng);
     posterior_start(s, 0.0, 1, 0);
     posterior_open_device(s);
-    posterior_must(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood,
-                                     s->extended, &w->surrogate, &err),
-                   &err);
+    OK(tsr_surrogate_new(s->t, s->prior, &s->table, s->likelihood, s->extended,
+                         &w->surrogate, &err));
     assert_non_null(w->surrogate);
     const tsr_surrogate_spec *spec = tsr_surrogate_spec_of(w->surrogate);
     tsr_surrogate_engine *launcher = NULL;
     if (kind == TSR_MOVE_redraw)
         launcher = tsr_redraw_engine_new(spec);
     else
-        posterior_must(
-            tsr_surrogate_device_new(s->device, spec, &launcher, &err), &err);
+        OK(tsr_surrogate_device_new(s->device, spec, &launcher, &err));
     assert_non_null(launcher);
     launcher->surrogate = w->surrogate;
     s->share.launcher[kind] = launcher;
@@ -106,17 +103,16 @@ typedef struct {
 
 static inline walking_chain start_chain(const walking *w, double beta)
 {
-    tsr_err err = {0};
     const posterior_sample *s = &w->s;
     walking_chain c = {.kind = w->kind};
     c.profile = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
                        sizeof *c.profile);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &c.batch, &err), &err);
-    posterior_must(tsr_chain_new(&s->target, 0, &c.chain, &err), &err);
-    posterior_must(tsr_chain_start(c.chain, c.batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &c.batch, &err));
+    OK(tsr_chain_new(&s->target, 0, &c.chain, &err));
+    OK(tsr_chain_start(c.chain, c.batch, &err));
     tsr_chain_heat(c.chain, beta);
     tsr_surrogate_engine *own = s->share.launcher[w->kind];
-    posterior_must(own->walker_new(own, 1, &c.walker, &err), &err);
+    OK(own->walker_new(own, 1, &c.walker, &err));
     return c;
 }
 
@@ -130,16 +126,13 @@ static inline void stop_chain(walking_chain c)
 
 static inline void begin_walks(const walking_chain *c)
 {
-    tsr_err err = {0};
-    posterior_must(
-        tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err), &err);
+    OK(tsr_chain_launch_begin(c->chain, c->kind, c->walker, 0, &err));
     c->walker->call.n_job = 1;
 }
 
 /* As a worker does it. */
 static inline void walking_step(walking_chain *c, int warm)
 {
-    tsr_err err = {0};
     tsr_body_proposal ask;
     int accepted, needed;
     if (tsr_chain_launch_at(c->chain, c->step++) < 0) {
@@ -147,17 +140,15 @@ static inline void walking_step(walking_chain *c, int warm)
         return;
     }
     begin_walks(c);
-    posterior_must(c->walker->engine->walk(c->walker, &err), &err);
-    posterior_must(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask,
-                                        &needed, &err),
-                   &err);
+    OK(c->walker->engine->walk(c->walker, &err));
+    OK(tsr_chain_launch_end(c->chain, c->kind, c->walker, 0, &ask, &needed,
+                            &err));
     if (needed) {
-        posterior_must(tsr_batch_submit(c->batch, 1, &ask, &err), &err);
-        posterior_must(tsr_batch_wait(c->batch, c->profile, &err), &err);
+        OK(tsr_batch_submit(c->batch, 1, &ask, &err));
+        OK(tsr_batch_wait(c->batch, c->profile, &err));
     }
-    posterior_must(tsr_chain_decide(c->chain, needed ? c->profile : NULL, warm,
-                                    &accepted, &err),
-                   &err);
+    OK(tsr_chain_decide(c->chain, needed ? c->profile : NULL, warm, &accepted,
+                        &err));
     if (needed && accepted)
         tsr_batch_accept(c->batch, tsr_chain_system(c->chain));
     else if (needed)
@@ -285,14 +276,13 @@ static inline double reference(const walking *w, const walking_chain *c,
 enum { N_LAUNCHED = 5 };
 static inline int compare_launches(const walking *w)
 {
-    tsr_err err = {0};
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w->surrogate);
     const size_t size = (size_t)tsr_surrogate_result_size(p);
     walking_chain c = start_chain(w, 1.0);
     tsr_surrogate_engine *own = c.walker->engine;
     tsr_surrogate_walker *many;
     int n_other = 0;
-    posterior_must(own->walker_new(own, N_LAUNCHED, &many, &err), &err);
+    OK(own->walker_new(own, N_LAUNCHED, &many, &err));
     begin_walks(&c);
     const size_t job = (size_t)c.walker->layout.size;
     many->call.n_job = N_LAUNCHED;
@@ -303,10 +293,10 @@ static inline int compare_launches(const walking *w)
                (size_t)p->n_point * sizeof *many->call.point);
         many->call.key[i][0] = (uint32_t)i, many->call.key[i][1] = 7;
     }
-    posterior_must(own->walk(many, &err), &err);
+    OK(own->walk(many, &err));
     for (size_t i = 0; i < N_LAUNCHED; i++) {
         c.walker->call.key[0][0] = (uint32_t)i, c.walker->call.key[0][1] = 7;
-        posterior_must(own->walk(c.walker, &err), &err);
+        OK(own->walk(c.walker, &err));
         assert_memory_equal(c.walker->call.result, many->call.result + i * size,
                             size * sizeof(float));
         n_other += memcmp(many->call.result, many->call.result + i * size,
@@ -326,7 +316,6 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
 {
     const tsr_prediction nothing = {.n_state = 0};
     const tsr_parameter *p = &s->contrast[TSR_C2];
-    tsr_err err = {0};
     double *partial = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
                              sizeof *partial);
     prior_sampler prior = {
@@ -336,19 +325,15 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     tsr_batch *batch;
     tsr_point point;
     saxs_point(s->likelihood, &point);
-    posterior_must(tsr_batch_new(s->share.engine, 1, &batch, &err), &err);
+    OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     for (int i = 0; i < n; i++) {
         double contrast[TSR_N_CONTRAST] = {s->contrast[TSR_C1].start, -1.0};
         while (contrast[TSR_C2] < p->low || contrast[TSR_C2] > p->high)
             contrast[TSR_C2] = p->mean + gsl_ran_gaussian(rng, p->width);
         sample_prior(&prior, rng, c);
-        posterior_must(
-            tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err),
-            &err);
-        posterior_must(tsr_likelihood_evaluate(s->likelihood, partial, contrast,
-                                               nothing, beta, rng, NULL, &point,
-                                               &err),
-                       &err);
+        OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
+        OK(tsr_likelihood_evaluate(s->likelihood, partial, contrast, nothing,
+                                   beta, rng, NULL, &point, &err));
         value[i][BY_C2] = contrast[TSR_C2];
         value[i][BY_RG] = tsr_conformation_rg(s->t, c, NULL);
         value[i][BY_LOG_LIK] = point.log_lik;

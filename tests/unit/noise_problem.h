@@ -66,7 +66,7 @@ static inline void open_model(problem *p, int model, tsr_number_or_word scale,
                                  .matrix = p->matrix,
                                  .n_q = N_Q,
                                  .linear = &p->linear};
-    assert_int_equal(tsr_noise_new(&spec, &p->pool, &p->state, NULL), TSR_OK);
+    OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
     p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
 }
 

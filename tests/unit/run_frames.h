@@ -31,7 +31,6 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
            const void *context)
 {
     tsr_frames *frames;
-    tsr_err err;
     for (int f = 0; f < n_chain * n_state; f++) {
         const int c = f / n_state, s = f % n_state;
         char name[40];

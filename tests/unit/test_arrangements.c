@@ -153,7 +153,6 @@ TEST(test_arrangements)
     double chi2[N_CHAIN][N_DRAW];
     tsr_frames *frames = make_frames(0);
     tsr_arrangements *a;
-    tsr_err err;
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k < N_DRAW; k++)
             chi2[c][k] = 1.0 + kind_of(k);
@@ -208,7 +207,6 @@ TEST(test_halves)
 {
     tsr_frames *frames = make_frames(1);
     tsr_arrangements *a;
-    tsr_err err;
     OK(tsr_arrangements_make(frames, -1, 10.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 2);
     assert_near(a->overlap[0], 0.0, 1e-12);

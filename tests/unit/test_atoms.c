@@ -9,8 +9,6 @@
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 
-static tsr_err err;
-
 static tsr_atoms *read_ok(const char *path)
 {
     tsr_atoms *atoms = NULL;

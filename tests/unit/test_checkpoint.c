@@ -35,7 +35,6 @@ static const tsr_checkpoint_field number_fields[] = {
 static void write_number(const char *file, int64_t number)
 {
     tsr_checkpoint_writer *writer;
-    tsr_err err;
     OK(tsr_checkpoint_new(file, "cafe", &writer, &err));
     OK(tsr_checkpoint_end(
         writer, tsr_checkpoint_put(writer, number_fields, &number, &err),
@@ -45,7 +44,6 @@ static void write_number(const char *file, int64_t number)
 static int64_t number_in(const tsr_checkpoint *checkpoint)
 {
     int64_t number;
-    tsr_err err;
     OK(tsr_checkpoint_get(checkpoint, number_fields, &number, &err));
     return number;
 }
@@ -92,7 +90,6 @@ static thing write_thing(void)
         .many = many,
         .n_many = 2};
     tsr_checkpoint_writer *writer;
-    tsr_err err;
 
     OK(tsr_checkpoint_new(path, "0123abcd", &writer, &err));
     OK(tsr_checkpoint_put(writer, thing_fields, &one, &err));
@@ -105,7 +102,6 @@ TEST(test_read_back)
     const thing one = write_thing();
     thing other = {0};
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     assert_int_not_equal(access(previous, F_OK), 0);
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
@@ -147,7 +143,6 @@ TEST(test_other_shape)
                  {"chain", TSR_CHECKPOINT_TEXT, 0},
                  {"x/y/z", TSR_CHECKPOINT_TEXT, 0}};
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     (void)write_thing();
     OK(tsr_checkpoint_open(path, &checkpoint, &err));
@@ -189,7 +184,6 @@ static void spill(const char *file, const char *content, size_t size)
 static void expect_damaged(const char *what, size_t at)
 {
     tsr_checkpoint *checkpoint;
-    tsr_err err;
     if (tsr_checkpoint_open(path, &checkpoint, &err) != TSR_E_DATA)
         fail_msg("%s at byte %zu went unseen", what, at);
     assert_null(checkpoint);
@@ -201,7 +195,6 @@ TEST(test_damage)
 {
     size_t size;
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     write_number(path, 7);
     char *good = slurp(path, &size);
@@ -236,7 +229,6 @@ TEST(test_damage)
 static void write_file(const char *format, int version)
 {
     tsr_hdf5_output output;
-    tsr_err err;
 
     OK(tsr_hdf5_output_start(path, NULL, &output, &err));
     OK(tsr_hdf5_texts(output.file, &err, "format", format, "tessera_version",
@@ -249,7 +241,6 @@ static void write_file(const char *format, int version)
 static void expect_refused(const char *why)
 {
     tsr_checkpoint *checkpoint;
-    tsr_err err;
     FAILS(tsr_checkpoint_open(path, &checkpoint, &err), TSR_E_DATA, why);
 }
 
@@ -275,7 +266,6 @@ static void expect_newest(int64_t number, const char *message)
 {
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    tsr_err err;
     OK(tsr_checkpoint_open_newest(folder, &checkpoint, text, &err));
     assert_int_equal(number_in(checkpoint), number);
     if (message[0] == '\0')
@@ -289,7 +279,6 @@ TEST(test_newest)
 {
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    tsr_err err;
 
     FAILS(tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
           TSR_E_NOINPUT, folder);
@@ -323,7 +312,6 @@ TEST(test_newest)
 TEST(test_unwritable)
 {
     tsr_checkpoint_writer *writer;
-    tsr_err err;
 
     FAILS(tsr_checkpoint_new("/proc/checkpoint.h5", "", &writer, &err),
           TSR_E_IO, "/proc/checkpoint.h5");
@@ -345,7 +333,6 @@ TEST(test_speed)
     enum { N_CHAIN = 512, N_LARGE = 4 << 20 };
     struct timespec begin, end;
     tsr_checkpoint_writer *writer;
-    tsr_err err;
     thing large = {.many = calloc(N_LARGE, sizeof(double)), .n_many = N_LARGE};
 
     assert_non_null(large.many);

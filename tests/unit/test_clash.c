@@ -125,9 +125,8 @@ static void scatter(fixture *f, double box_ang, int walk)
 
 static void open_fixture(fixture *f, const clash_case *k)
 {
-    tsr_err err = {0};
     sample_prior_table(&f->table);
-    OK(sample_topology(&f->table, &k->m, &f->t, &f->first, NULL, &err));
+    OK(sample_topology(&f->table, &k->m, &f->t, &f->first, NULL));
     f->n = f->t->n_body;
     f->clash = (tsr_clash){.topology = f->t,
                            .inverse_softness = 1.0 / k->softness,
@@ -394,7 +393,6 @@ TEST(distance_limit)
     tsr_topology *t;
     tsr_conformation *x, *y;
     tsr_prior *prior;
-    tsr_err err = {0};
     tsr_prior_options options = {
         .clash = TSR_CLASH_NONE, .softness = 0.5, .clash_limit = 10.0};
     sample_prior_table(&table);

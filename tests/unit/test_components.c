@@ -40,9 +40,7 @@ TEST(exposure_outside)
         {-3, 0, 0}, {0, 0, 0}, {3, 0, 0}, {90, 0, 0}, {0, 1, 0}};
     double e[5] = {2.0, 0.0, 2.0, 1.5, 7.0}, sum = 0.0, square = 0.0;
     const int dry[5] = {0, 0, 0, 0, 1};
-    assert_int_equal(
-        tsr_exposure_carry(&m, 5, (const double(*)[3])xyz, dry, e, NULL),
-        TSR_OK);
+    OK(tsr_exposure_carry(&m, 5, (const double(*)[3])xyz, dry, e, &err));
     assert_true(e[3] == 1.5 && e[4] == 7.0);
     for (int i = 0; i < 3; i++) {
         sum += e[i];
@@ -54,9 +52,7 @@ TEST(exposure_outside)
     assert_true(fabs(square - 9.0 * (4.0 - e[1])) < 1e-12);
     m.carry = 0.0;
     e[0] = 2.0;
-    assert_int_equal(
-        tsr_exposure_carry(&m, 1, (const double(*)[3])xyz, NULL, e, NULL),
-        TSR_OK);
+    OK(tsr_exposure_carry(&m, 1, (const double(*)[3])xyz, NULL, e, &err));
     assert_true(e[0] == 2.0);
 }
 
@@ -72,14 +68,14 @@ TEST(exposure_fit)
         bin[1] += many * e;
     }
     tsr_exposure_type found;
-    assert_int_equal(tsr_exposure_fit(bins, &found, NULL), TSR_OK);
+    OK(tsr_exposure_fit(bins, &found, &err));
     assert_true(fabs(found.largest - made.largest) < 1e-4);
     assert_true(fabs(found.middle - made.middle) < 1e-3);
     assert_true(fabs(found.width - made.width) < 1e-3);
     assert_true(tsr_exposure_bin(bins, 1e9) ==
                 bins + 2 * (TSR_EXPOSURE_N_BIN - 1));
     double none[2 * TSR_EXPOSURE_N_BIN] = {3.0};
-    assert_int_equal(tsr_exposure_fit(none, &found, NULL), TSR_OK);
+    OK(tsr_exposure_fit(none, &found, &err));
     assert_true(tsr_exposure_at(&found, 0.0) == 0.0);
 }
 
@@ -137,9 +133,9 @@ TEST(folding)
 {
     tsr_form_factor_table *t = example();
     tsr_form_factor_table *f;
-    assert_int_equal(tsr_form_factor_fold(t, &f, NULL), TSR_OK);
+    OK(tsr_form_factor_fold(t, &f, &err));
     double e[TSR_MAX_TYPE * 21];
-    assert_int_equal(tsr_form_factor_at(f, 21, 0.05, NULL, e, NULL), TSR_OK);
+    OK(tsr_form_factor_at(f, 21, 0.05, NULL, e, &err));
     size_t n = 441;
     for (size_t i = 0; i < n; i++) {
         assert_true(fabs(f->amplitude[i] -
@@ -151,7 +147,7 @@ TEST(folding)
         t->amplitude[i] = t->excess[i] = 0.0;
     tsr_form_factor_unfold(f, t);
     tsr_form_factor_table *again;
-    assert_int_equal(tsr_form_factor_fold(t, &again, NULL), TSR_OK);
+    OK(tsr_form_factor_fold(t, &again, &err));
     for (size_t i = 0; i < n; i++) {
         assert_true(fabs(again->amplitude[i] - f->amplitude[i]) < 1e-12);
         assert_true(fabs(again->excess[i] - f->excess[i]) < 1e-10);
@@ -175,8 +171,8 @@ TEST(round_trip)
     char name[64];
     file_name(name);
     tsr_form_factor_table *t = example(), *u;
-    assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
-    assert_int_equal(tsr_form_factor_read(name, &u, NULL), TSR_OK);
+    OK(tsr_form_factor_write(t, name, &err));
+    OK(tsr_form_factor_read(name, &u, &err));
     assert_int_equal(u->model, t->model);
     assert_int_equal(u->n_comp, TSR_N_COMP);
     assert_int_equal(u->n_q, 21);
@@ -200,7 +196,7 @@ TEST(round_trip)
 
     double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
     double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
-    assert_int_equal(tsr_form_factor_at(t, 11, 0.1, a, e, NULL), TSR_OK);
+    OK(tsr_form_factor_at(t, 11, 0.1, a, e, &err));
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
         assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
@@ -233,11 +229,11 @@ TEST(bad_files)
     char name[64], place[128];
     file_name(name);
     tsr_form_factor_table *t = example();
-    assert_int_equal(tsr_form_factor_write(t, name, NULL), TSR_OK);
+    OK(tsr_form_factor_write(t, name, &err));
     tsr_form_factor_free(t);
     char *text = text_of(name);
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
-        tsr_err err = {0};
+        err = (tsr_err){0};
         int line = write_spoilt(name, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         if (line == 0)

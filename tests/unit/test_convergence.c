@@ -8,7 +8,6 @@
 static tsr_convergence of(int n_chain, int n_draw, const double *value)
 {
     tsr_convergence out;
-    tsr_err err;
     OK(tsr_convergence_make(0, n_chain, n_draw, value, &out, &err));
     return out;
 }
@@ -187,7 +186,6 @@ TEST(test_nothing_to_say)
     assert_true(isinf(c.rhat) && c.rhat > 0.0);
     free(value);
 
-    tsr_err err;
     assert_int_equal(tsr_convergence_make(0, 0, 5, NULL, &c, &err),
                      TSR_E_INTERNAL);
 }
@@ -203,7 +201,6 @@ TEST(test_groups)
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
     double *value = malloc(MANY * SHORT * sizeof *value), sum = 0.0;
     tsr_convergence c;
-    tsr_err err;
     assert_non_null(random);
     assert_non_null(value);
     for (int repeat = 0; repeat < 20; repeat++) {

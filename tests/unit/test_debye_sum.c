@@ -55,7 +55,6 @@ TEST(reference_is_debye)
 {
     sample *s = calloc(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
-    tsr_err err;
     make(s, 3, 1);
     s->spec.n = 40;
     memcpy(s->xyz[3], s->xyz[5], sizeof s->xyz[3]); /* one place for two */
@@ -113,7 +112,6 @@ static void compute(const tsr_device *device, const tsr_debye_spec *spec,
                     const way *w, const tsr_debye_progress *progress,
                     double *profile)
 {
-    tsr_err err;
     tsr_debye_sum *sum;
     OK(tsr_debye_sum_new(device, spec->n_q, spec->dq_inv_ang,
                          spec->weight != NULL, w->d_bound, &w->options, &sum,
@@ -132,7 +130,6 @@ TEST(device_meets_reference)
         skip();
     sample *s = calloc(1, sizeof *s);
     double exact[MAX_PAIR * N_Q], profile[MAX_PAIR * N_Q];
-    tsr_err err;
     for (int n_comp = 1; n_comp <= 3; n_comp += 2)
         for (int w = 0; w < N_WAY; w++) {
             const tsr_debye_sum_options *o = &ways[w].options;
@@ -191,7 +188,6 @@ TEST(progress_tells_and_stops)
         skip();
     sample *s = calloc(1, sizeof *s);
     double profile[MAX_PAIR * N_Q];
-    tsr_err err;
     told t = {0};
     tsr_debye_progress progress = {tell, &t};
     tsr_debye_sum_options options = {.units_a_launch = 5};
@@ -220,7 +216,6 @@ TEST(self_test_finds_a_wrong_kernel)
 {
     tsr_device *device = *state;
     tsr_debye_sum *sum;
-    tsr_err err;
     char dir[] = "/tmp/tsr-kernel-XXXXXX", command[256];
     if (device == NULL)
         skip();

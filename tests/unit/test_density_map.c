@@ -51,26 +51,24 @@ static file good(void)
     return f;
 }
 
-static tsr_status try_read(const file *f, tsr_map_origin origin, tsr_map **map,
-                           tsr_err *err)
+static tsr_status try_read(const file *f, tsr_map_origin origin, tsr_map **map)
 {
     const char *path = io_write("map.mrc", f->byte, f->size);
-    return tsr_map_read(path, origin, NULL, &of_maps, map, err);
+    return tsr_map_read(path, origin, NULL, &of_maps, map, &err);
 }
 
 static tsr_map *read_map(const file *f)
 {
     tsr_map *map;
-    tsr_err err = {.message = ""};
-    OK(try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err));
+    OK(try_read(f, TSR_MAP_ORIGIN_AUTO, &map));
     return map;
 }
 
 static void refused(const file *f, const char *says)
 {
     tsr_map *map;
-    tsr_err err = {.message = ""};
-    assert_int_equal(try_read(f, TSR_MAP_ORIGIN_AUTO, &map, &err), TSR_E_DATA);
+    err = (tsr_err){0};
+    assert_int_equal(try_read(f, TSR_MAP_ORIGIN_AUTO, &map), TSR_E_DATA);
     assert_null(map);
     assert_has(err.message, says);
 }
@@ -199,15 +197,15 @@ TEST(two_origins)
     tsr_map *map;
     for (int c = 0; c < 3; c++)
         put_int(&f, 5 + c, 3);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map));
     assert_near(map->grid.origin[2], 30.0, 1e-5);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map));
     assert_near(map->grid.origin[2], 12.0, 1e-5);
     for (int c = 0; c < 3; c++)
         put_float(&f, 50 + c, 0.0f);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_AUTO, &map));
     assert_near(map->grid.origin[1], 6.0, 1e-5);
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_FIELD, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_FIELD, &map));
     assert_near(map->grid.origin[1], 0.0, 1e-5);
 }
 
@@ -256,7 +254,6 @@ TEST(what_is_refused)
         put_int(&f, 1 + c, 16000);
     refused(&f, "ends within its voxels, after 1264 bytes");
     tsr_map *map;
-    tsr_err err;
     const char *path = io_write("map.mrc", f.byte, f.size);
     if (truncate(path, HEADER + 4 * (off_t)16000 * 16000 * 16000) == 0) {
         FAILS(
@@ -278,7 +275,7 @@ TEST(places_that_cannot_be)
     tsr_map *map;
     put_float(&f, 51, NAN);
     refused(&f, "from (10, nan, 30) on: the origin is wrong (of MRC ORIGIN");
-    assert_int_equal(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map, NULL), TSR_OK);
+    OK(try_read(&f, TSR_MAP_ORIGIN_NSTART, &map));
     assert_near(map->grid.origin[1], 0.0, 1e-9);
     put_float(&f, 51, 1e30f);
     refused(&f, "the origin is wrong");
@@ -315,7 +312,7 @@ TEST(what_cannot_be_compared)
             memcpy(f.byte + HEADER + 4 * i,
                    i == 0 ? &cases[k].first : &cases[k].others, 4);
         tsr_map *map = read_map(&f);
-        tsr_err err = {.message = ""};
+        err = (tsr_err){0};
         const tsr_status status =
             tsr_map_check(map, cases[k].resolution, NULL, &err);
         assert_int_equal(status, cases[k].says == NULL ? TSR_OK : TSR_E_DATA);
@@ -330,16 +327,14 @@ TEST(written_and_read)
     tsr_map *map = read_map(&f), *back;
     map->value[7] = NAN;
     const char *path = io_path("out.mrc");
-    assert_int_equal(tsr_map_write(map, path, "a test", NULL), TSR_OK);
+    OK(tsr_map_write(map, path, "a test", &err));
     size_t size;
     char *bytes = io_read(path, &size);
     assert_int_equal(size, HEADER + 4 * N);
     assert_memory_equal(bytes + 208, "MAP DA\0\0", 8);
     assert_memory_equal(bytes + 224, TSR_MAP_MARK "a test  ", 17);
     free(bytes);
-    assert_int_equal(
-        tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, NULL),
-        TSR_OK);
+    OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &back, &err));
     assert_true(isnan(back->value[7]));
     back->value[7] = 7.0f;
     is_good(back);
@@ -358,7 +353,6 @@ TEST(opendx)
                                "attribute \"dep\" string \"positions\"\n";
     char text[1024];
     tsr_map *map;
-    tsr_err err;
     snprintf(text, sizeof text, "%s%s%s", head, array, data);
     const char *path = io_text("map.dx", text);
     OK(tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err));
@@ -415,7 +409,6 @@ TEST(damage)
             size = f.size;
         }
         tsr_map *map;
-        tsr_err err;
         const char *path = io_write("bad.mrc", out, size);
         tsr_status status =
             tsr_map_read(path, TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map, &err);
@@ -428,17 +421,13 @@ TEST(real_files)
     if (!io_have_shared())
         skip();
     tsr_map *map;
-    assert_int_equal(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz",
-                                  TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map,
-                                  NULL),
-                     TSR_OK);
+    OK(tsr_map_read(SHARED "maps/1f7dA00_8.mrc.gz", TSR_MAP_ORIGIN_AUTO, NULL,
+                    &of_maps, &map, &err));
     assert_int_equal(map->grid.n[1], 78);
     assert_near(map->grid.step[0], 1.5, 1e-6);
     assert_near(map->grid.origin[0], -46.737, 1e-4);
-    assert_int_equal(tsr_map_read(SHARED "maps/Ubi-4.5.mrc.gz",
-                                  TSR_MAP_ORIGIN_AUTO, NULL, &of_maps, &map,
-                                  NULL),
-                     TSR_OK);
+    OK(tsr_map_read(SHARED "maps/Ubi-4.5.mrc.gz", TSR_MAP_ORIGIN_AUTO, NULL,
+                    &of_maps, &map, &err));
     assert_near(map->grid.step[0], 1.2156, 1e-6);
 }
 

@@ -46,7 +46,7 @@ TEST(lists_that_are_right)
                  {"all", 5, {0, 1, 2, 3, 4}}};
     for (size_t k = 0; k < COUNT_OF(known); k++) {
         int chosen[N], n;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         if (tsr_device_choose_many(known[k].choice, N, list, chosen, &n,
                                    &err) != TSR_OK)
             fail_msg("%s: %s", known[k].choice, err.message);
@@ -80,7 +80,7 @@ TEST(lists_that_are_wrong)
     };
     for (size_t k = 0; k < COUNT_OF(known); k++) {
         int chosen[N], n;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         tsr_status status =
             tsr_device_choose_many(known[k].choice, N, list, chosen, &n, &err);
         if (status != known[k].status ||
@@ -93,7 +93,6 @@ TEST(lists_that_are_wrong)
 TEST(no_gpu_is_said)
 {
     int chosen[1], n;
-    tsr_err err = {0};
     FAILS(tsr_device_choose_many("all-gpu", 1, list, chosen, &n, &err),
           TSR_E_DEVICE, "'all-gpu'");
 }

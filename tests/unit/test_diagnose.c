@@ -90,7 +90,6 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
     tsr_trace *trace;
     tsr_trace_reader *reader;
     tsr_diagnosis *made;
-    tsr_err err;
     unlink(path);
     OK(tsr_trace_create(path, r->n_chain, N_VARIABLE, variable, 0, NULL, &trace,
                         &err));
@@ -322,19 +321,17 @@ TEST(test_halves)
     for (int i = 0; i < 60; i++)
         value[i] = i + 0.25 * (i * 7 % 5);
     for (int n_chain = 1; n_chain <= 3; n_chain += 2) {
-        assert_int_equal(
-            tsr_half_compare_make(n_chain, 60 / n_chain, value, &half, NULL),
-            TSR_OK);
+        OK(tsr_half_compare_make(n_chain, 60 / n_chain, value, &half, &err));
         assert_near(half.distance, 1.0, 1e-15);
         assert_true(half.p < 0.2);
     }
     /* chains that stand still: two draws against two */
     for (int i = 0; i < 40; i++)
         value[i] = i < 20 ? 1.0 : 2.0;
-    assert_int_equal(tsr_half_compare_make(4, 10, value, &half, NULL), TSR_OK);
+    OK(tsr_half_compare_make(4, 10, value, &half, &err));
     assert_near(half.distance, 1.0, 1e-15);
     assert_true(half.p > 0.05 && half.p < 0.2);
-    assert_int_equal(tsr_half_compare_make(1, 1, value, &half, NULL), TSR_OK);
+    OK(tsr_half_compare_make(1, 1, value, &half, &err));
     assert_true(isnan(half.distance));
 }
 
@@ -349,8 +346,7 @@ TEST(test_halves_calibrated)
         tsr_half_compare half;
         for (int i = 0; i < N; i++)
             value[i] = gsl_ran_gaussian(random, 1.0);
-        assert_int_equal(tsr_half_compare_make(4, 100, value, &half, NULL),
-                         TSR_OK);
+        OK(tsr_half_compare_make(4, 100, value, &half, &err));
         n_rare += half.p < 0.05;
         n_half += half.p < 0.5;
     }

@@ -41,7 +41,6 @@ static const tsr_trace_variable declared[N_VARIABLE] = {
 };
 
 static char folder[64], path[128], log_path[128];
-static tsr_err err;
 
 static int enter(void **state)
 {

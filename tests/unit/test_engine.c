@@ -19,7 +19,6 @@ typedef struct {
 static open_engine start(const tsr_engine_spec *spec)
 {
     open_engine e;
-    tsr_err err;
     OK(tsr_engine_reference_new(spec, &e.engine, &err));
     OK(tsr_batch_new(e.engine, 2, &e.batch, &err));
     return e;
@@ -53,9 +52,7 @@ TEST(two_bodies)
     }
     tsr_engine_spec spec = spec_of(2, type, 2, ff);
     open_engine e = start(&spec);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++) {
         double f = ff[k], g = ff[N_Q + k];
         double exact = f * f + g * g + 2 * f * g * sinc(k * dq * 5.0);
@@ -76,9 +73,7 @@ TEST(line_and_coincident)
     open_engine e = start(&spec);
     for (int i = 0; i < N; i++)
         xyz[i][2] = 3.8 * i - 20.0;
-    assert_int_equal(
-        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++) {
         double sum = N;
         for (int m = 1; m < N; m++)
@@ -86,9 +81,7 @@ TEST(line_and_coincident)
         assert_true(fabs(profile[k] / (2.25 * sum) - 1.0) < 1e-12);
     }
     memset(xyz, 0, sizeof xyz);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, profile, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++)
         assert_true(fabs(profile[k] / (2.25 * N * N) - 1.0) < 1e-13);
     stop(&e);
@@ -109,9 +102,7 @@ TEST(update_equals_set)
         ff[k] = 1.0 + uniform(&random);
     tsr_engine_spec spec = spec_of(N, type, 2, ff);
     open_engine e = start(&spec);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, before, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 0, (const double(*)[3])xyz, before, &err));
     double sum = 0.0;
     for (int i = 0; i < N; i++)
         sum += ff[type[i] * N_Q];
@@ -121,18 +112,16 @@ TEST(update_equals_set)
         moved[i / 3][i % 3] = 40.0 * uniform(&random);
     tsr_body_range range = {14, 5, 0, (const double(*)[3])moved};
     tsr_body_proposal proposal = {0, 1, &range};
-    assert_int_equal(tsr_batch_submit(e.batch, 1, &proposal, NULL), TSR_OK);
-    assert_int_equal(tsr_batch_wait(e.batch, after, NULL), TSR_OK);
+    OK(tsr_batch_submit(e.batch, 1, &proposal, &err));
+    OK(tsr_batch_wait(e.batch, after, &err));
     tsr_batch_reject(e.batch, 0);
-    assert_int_equal(tsr_batch_profile(e.batch, 0, fresh, NULL), TSR_OK);
+    OK(tsr_batch_profile(e.batch, 0, fresh, &err));
     assert_memory_equal(fresh, before, sizeof before);
-    assert_int_equal(tsr_batch_submit(e.batch, 1, &proposal, NULL), TSR_OK);
-    assert_int_equal(tsr_batch_wait(e.batch, after, NULL), TSR_OK);
+    OK(tsr_batch_submit(e.batch, 1, &proposal, &err));
+    OK(tsr_batch_wait(e.batch, after, &err));
     tsr_batch_accept(e.batch, 0);
     memcpy(xyz + 14, moved, sizeof moved);
-    assert_int_equal(
-        tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, fresh, NULL),
-        TSR_OK);
+    OK(tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, fresh, &err));
     assert_memory_equal(after, fresh, sizeof fresh);
     stop(&e);
 }
@@ -180,7 +169,6 @@ TEST(joined)
     int type[N];
     double ff[4 * N_Q], xyz[N][3], own[2][3 * N_Q], both[2 * ROW], was[ROW];
     uint64_t random = 3;
-    tsr_err err;
     for (int i = 0; i < N; i++) {
         type[i] = i % 2;
         for (int c = 0; c < 3; c++)
@@ -236,7 +224,6 @@ TEST(refusals)
 {
     int type[2] = {0, 3};
     double ff[N_Q] = {1.0};
-    tsr_err err;
     tsr_engine *engine;
     tsr_engine_spec spec = spec_of(2, type, 1, ff);
     FAILS(tsr_engine_reference_new(&spec, &engine, &err), TSR_E_INTERNAL,
@@ -296,7 +283,7 @@ TEST(dirty_rule)
     uint32_t select[5] = {0};
     assert_int_equal(shape.n_tile, 15);
     tsr_tile_dirt_make(&dirt, &shape, &pool);
-    assert_int_equal(tsr_pool_check(&pool, NULL), TSR_OK);
+    OK(tsr_pool_check(&pool, &err));
     tsr_body_range one = {12, 1, 0, NULL};
     tsr_tile_dirt_mark(&dirt, &shape, 1, &one);
     assert_int_equal(count_dirty(&dirt, &shape), 5);

@@ -100,7 +100,6 @@ static void put_draw(const void *context, int chain, int state, int draw,
 
 static void make(fixture *f)
 {
-    tsr_err err;
     const char *input = io_text("input.pdb", input_text);
     OK(tsr_structure_read(input, &f->input, &err));
     assert_int_equal(f->input->n_atom, 15);
@@ -126,7 +125,7 @@ TEST(test_frames)
         const int at = order[i];
         assert_int_equal(frame[at].chain, at / N_FRAME);
         assert_int_equal(frame[at].draw, 10 * (at % N_FRAME));
-        assert_int_equal(tsr_frames_read(f.frames, at, &xyz, NULL), TSR_OK);
+        OK(tsr_frames_read(f.frames, at, &xyz, &err));
         for (int k = 0; k < N_MODEL_ATOM; k++) {
             double x[3] = {f.model[k][0], f.model[k][1], f.model[k][2]};
             turn(x, 0.3 * (at % N_FRAME) + at / N_FRAME);
@@ -141,7 +140,6 @@ TEST(test_frames)
 TEST(test_damaged_frames)
 {
     fixture f;
-    tsr_err err;
     const tsr_drawn_frame *frame;
     tsr_frames *frames;
     char *told = NULL;
@@ -171,7 +169,6 @@ TEST(test_all_atoms)
 {
     fixture f;
     tsr_all_atoms *all;
-    tsr_err err;
     double xyz[15][3], drawn[N_MODEL_ATOM][3];
     make(&f);
     OK(tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err));
@@ -233,7 +230,6 @@ TEST(test_proline)
     enum { N, CA, C, O, CB, CG, CD, N_ATOM };
     static const int ring[][2] = {
         {N, CA}, {CA, CB}, {CB, CG}, {CG, CD}, {CD, N}};
-    tsr_err err;
     tsr_structure *input;
     tsr_model_atoms *model;
     tsr_all_atoms *all;
@@ -271,7 +267,6 @@ TEST(test_proline)
 TEST(test_models)
 {
     fixture f;
-    tsr_err err;
     tsr_all_atoms *all;
     make(&f);
     OK(tsr_all_atoms_new(tsr_frames_atoms(f.frames), f.input, &all, &err));
@@ -372,7 +367,6 @@ TEST(test_choice)
     double lp[N];
     char is_chosen[N];
     tsr_draw_choice choice;
-    tsr_err err;
     for (int i = 0; i < N; i++) {
         chain[i] = i / 10;
         draw[i] = i % 10;

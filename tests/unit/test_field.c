@@ -66,7 +66,7 @@ TEST(test_double_bits)
             continue;
         char text[64], less[64];
         tsr_field_format(&field, &x, text, sizeof text);
-        assert_int_equal(tsr_field_parse(&field, &y, text, NULL), TSR_OK);
+        OK(tsr_field_parse(&field, &y, text, &err));
         assert_memory_equal(&x, &y, sizeof x);
         int digits = 0, leading = 1;
         for (const char *s = text; *s != '\0' && *s != 'e'; s++) {
@@ -91,7 +91,7 @@ static void check_rows(const tsr_field *field, const parse_row *rows, size_t n,
                        const char *expected)
 {
     for (size_t i = 0; i < n; i++) {
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         double raw[4] = {7.0, 7.0, 7.0, 7.0}, before[4];
         char message[200];
         memcpy(before, raw, sizeof raw);
@@ -174,8 +174,7 @@ TEST(test_parse_others)
                                         "yes",   "off",  "On"};
     for (int i = 0; i < 6; i++) {
         int value = -1;
-        assert_int_equal(tsr_field_parse(&bool_field, &value, words[i], NULL),
-                         TSR_OK);
+        OK(tsr_field_parse(&bool_field, &value, words[i], &err));
         assert_int_equal(value, i % 2);
     }
     static const parse_row bools[] = {{"1", "is neither true nor false"},
@@ -199,9 +198,9 @@ TEST(test_parse_others)
                                     .max = 5.0,
                                     .words = infer};
     tsr_number_or_word n;
-    assert_int_equal(tsr_field_parse(&mixed, &n, "none", NULL), TSR_OK);
+    OK(tsr_field_parse(&mixed, &n, "none", &err));
     assert_int_equal(n.word, 1);
-    assert_int_equal(tsr_field_parse(&mixed, &n, "2.5", NULL), TSR_OK);
+    OK(tsr_field_parse(&mixed, &n, "2.5", &err));
     assert_int_equal(n.word, -1);
     assert_true(n.number == 2.5);
     static const parse_row mixeds[] = {
@@ -215,7 +214,7 @@ TEST(test_parse_others)
                                    .max = 10.0,
                                    .unit = "1/A"};
     double p[2];
-    assert_int_equal(tsr_field_parse(&pair, p, "[0.01,0.3]", NULL), TSR_OK);
+    OK(tsr_field_parse(&pair, p, "[0.01,0.3]", &err));
     assert_true(p[0] == 0.01 && p[1] == 0.3);
     static const parse_row pairs[] = {{"[ 0 , 10 ]", NULL},
                                       {"[1, 1]", "is not ascending"},
@@ -240,11 +239,11 @@ TEST(test_unset)
     double p[2] = {1.0, 2.0};
     long n = 5;
     char *s = NULL, shown[20];
-    assert_int_equal(tsr_field_parse(&text, &s, "abc", NULL), TSR_OK);
+    OK(tsr_field_parse(&text, &s, "abc", &err));
     assert_string_equal(s, "abc");
-    assert_int_equal(tsr_field_parse(&pair, p, "null", NULL), TSR_OK);
-    assert_int_equal(tsr_field_parse(&count, &n, "null", NULL), TSR_OK);
-    assert_int_equal(tsr_field_parse(&text, &s, "null", NULL), TSR_OK);
+    OK(tsr_field_parse(&pair, p, "null", &err));
+    OK(tsr_field_parse(&count, &n, "null", &err));
+    OK(tsr_field_parse(&text, &s, "null", &err));
     assert_true(p[0] == 0.0 && p[1] == 0.0 && n == 0 && s == NULL);
     tsr_field_format(&pair, p, shown, sizeof shown);
     assert_string_equal(shown, "null");
@@ -258,7 +257,6 @@ TEST(test_defaults)
 {
     config c;
     memset(&c, 0xa5, sizeof c); /* raw memory */
-    tsr_err err;
     OK(tsr_fields_init(config_fields, &c, &err));
     assert_string_equal(c.name, "run");
     assert_int_equal(c.seed, 1);
@@ -297,7 +295,6 @@ TEST(test_bad_default)
         char *s;
         long n;
     } object;
-    tsr_err err;
     assert_int_equal(tsr_fields_init(fields, &object, &err), TSR_E_INTERNAL);
     assert_null(object.s);
     assert_string_equal(err.message,
@@ -384,7 +381,6 @@ TEST(test_help_topic)
                 {"ile", NULL},
                 {"", NULL}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        tsr_err err = {.status = TSR_OK};
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
@@ -402,10 +398,8 @@ TEST(test_help_topic)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(tsr_fields_help(kinds_fields, "many.crate", 0, out, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_fields_help(kinds_fields, "many.radius", 0, out, NULL),
-                     TSR_OK);
+    OK(tsr_fields_help(kinds_fields, "many.crate", 0, out, &err));
+    OK(tsr_fields_help(kinds_fields, "many.radius", 0, out, &err));
     fclose(out);
     assert_memory_equal(text, "many.crate ", 11);
     assert_null(strstr(text, "ball (default)"));
@@ -455,7 +449,6 @@ TEST(test_kinds_choose)
 {
     kinds k;
     void *element;
-    tsr_err err;
     const tsr_field *one = &kinds_fields[0], *many = &kinds_fields[1];
     memset(&k, 0xa5, sizeof k); /* raw memory */
     OK(tsr_fields_init(kinds_fields, &k, &err));

@@ -9,7 +9,6 @@
 static void draw(int is_log, int n, const double *x, const double *y,
                  const char *label, char **svg, tsr_panel *panel)
 {
-    tsr_err err;
     tsr_figure f = tsr_figure_new("figure", "A <title> & \"more\"", "x", 400);
     tsr_figure_panel(&f, "y's \"name\"", is_log, 200);
     tsr_figure_layer(&f, TSR_LAYER_LINE, label, "#123456", n, x, y, NULL);
@@ -79,7 +78,6 @@ TEST(test_ticks_and_colours)
     static const char *const text[] = {">28.97604<", ">4e+06<", ">-200<"};
     char *svg;
     tsr_panel panel;
-    tsr_err err;
     for (int i = 0; i < 3; i++) {
         draw(0, 3, ranges[i], ranges[i], NULL, &svg, &panel);
         assert_has(svg, text[i]);
@@ -114,7 +112,6 @@ TEST(test_csv)
     const double x[2] = {0.0, 1.0 / 3.0}, y[2] = {(double)NAN, 2e-7};
     const double z[2] = {5.0, 6.0};
     size_t size;
-    tsr_err err;
     const char *path = io_path("figure.csv");
     tsr_figure f = tsr_figure_new("figure", "title", "x", 400);
     tsr_figure_panel(&f, "I(q), \"a.u.\"", 0, 200);

@@ -20,7 +20,7 @@ static void assert_content(const char *name, const char *text)
 {
     char *data;
     size_t size;
-    assert_int_equal(tsr_file_read(name, &data, &size, NULL), TSR_OK);
+    OK(tsr_file_read(name, &data, &size, &err));
     assert_string_equal(data, text);
     free(data);
 }
@@ -62,7 +62,7 @@ static void assert_link_is_not_followed(void)
 TEST(test_replace_and_links)
 {
     assert_int_equal(symlink(victim, beside), 0);
-    assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
+    OK(tsr_file_replace(path, "new", 3, &err));
     assert_link_is_not_followed();
 }
 
@@ -70,7 +70,7 @@ TEST(test_create_and_links)
 {
     int is_taken;
     assert_int_equal(symlink(victim, beside), 0);
-    assert_int_equal(tsr_file_create(path, "new", 3, &is_taken, NULL), TSR_OK);
+    OK(tsr_file_create(path, "new", 3, &is_taken, &err));
     assert_link_is_not_followed();
 }
 
@@ -78,9 +78,9 @@ TEST(test_writer_and_links)
 {
     tsr_file_writer w;
     assert_int_equal(symlink(victim, beside), 0);
-    assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
+    OK(tsr_file_begin(&w, path, &err));
     fputs("new", w.out);
-    assert_int_equal(tsr_file_end(&w, TSR_OK, NULL), TSR_OK);
+    OK(tsr_file_end(&w, TSR_OK, &err));
     assert_link_is_not_followed();
 }
 
@@ -89,7 +89,7 @@ TEST(test_writer_fails)
     struct stat info;
     tsr_file_writer w;
     put(path, "old");
-    assert_int_equal(tsr_file_begin(&w, path, NULL), TSR_OK);
+    OK(tsr_file_begin(&w, path, &err));
     fputs("new", w.out);
     assert_int_equal(tsr_file_end(&w, TSR_E_DATA, NULL), TSR_E_DATA);
     assert_content(path, "old");
@@ -100,9 +100,9 @@ TEST(test_writer_writes_devices_in_place)
 {
     struct stat info;
     tsr_file_writer w;
-    assert_int_equal(tsr_file_begin(&w, "/dev/null", NULL), TSR_OK);
+    OK(tsr_file_begin(&w, "/dev/null", &err));
     assert_null(w.beside);
-    assert_int_equal(tsr_file_end(&w, TSR_OK, NULL), TSR_OK);
+    OK(tsr_file_end(&w, TSR_OK, &err));
     assert_int_equal(stat("/dev/null", &info), 0);
     assert_false(S_ISREG(info.st_mode));
 }
@@ -111,32 +111,30 @@ TEST(test_writer_writes_devices_in_place)
 TEST(test_stale_file_beside)
 {
     put(beside, "left by a process that was killed");
-    assert_int_equal(tsr_file_replace(path, "new", 3, NULL), TSR_OK);
+    OK(tsr_file_replace(path, "new", 3, &err));
     assert_link_is_not_followed();
 }
 
-static tsr_status check_target(const tsr_file_target *target, const char *name,
-                               tsr_err *err)
+static tsr_status check_target(const tsr_file_target *target, const char *name)
 {
-    return tsr_file_check_target(target, name, "# tessera ", " test:", err);
+    return tsr_file_check_target(target, name, "# tessera ", " test:", &err);
 }
 
 TEST(test_target)
 {
     const char *const input[] = {NULL, victim};
-    tsr_err err;
     tsr_file_target target = {.maker = "test", .n_input = 2, .input = input};
-    OK(check_target(&target, path, &err));
+    OK(check_target(&target, path));
     put(path, "");
-    OK(check_target(&target, path, &err));
+    OK(check_target(&target, path));
     put(path, "# tessera 1 test: x\n1 2\n");
-    OK(check_target(&target, path, &err));
+    OK(check_target(&target, path));
     put(path, "# tessera 1 other: x\n1 2\n");
-    FAILS(check_target(&target, path, &err), TSR_E_USAGE, path);
+    FAILS(check_target(&target, path), TSR_E_USAGE, path);
     assert_has(err.message, "--force");
     target.is_forced = 1;
-    OK(check_target(&target, path, &err));
-    assert_int_equal(check_target(&target, victim, &err), TSR_E_USAGE);
+    OK(check_target(&target, path));
+    assert_int_equal(check_target(&target, victim), TSR_E_USAGE);
     assert_null(strstr(err.message, "--force"));
 }
 

@@ -71,7 +71,6 @@ static tsr_form_factor_table *train(const files *f, int n, tsr_body_model model)
 {
     const char *path[2] = {f->pdb[0], f->pdb[1]};
     tsr_form_factor_table *table = tsr_form_factor_new(model, 1, 101, 0.01);
-    tsr_err err;
     tsr_status s = tsr_form_factor_train(table, n, path, 2, NULL, &err);
     if (s != TSR_OK)
         print_message("%s\n", err.message);
@@ -143,7 +142,7 @@ TEST(small_bodies)
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
     tsr_structure *s;
-    assert_int_equal(tsr_structure_read(f->pdb[0], &s, NULL), TSR_OK);
+    OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_atom *cg = tsr_residue_atom(s, &s->residue[TSR_PRO], "CG");
     const tsr_atom *cd = tsr_residue_atom(s, &s->residue[TSR_PRO], "CD");
     double r2 = 0.0;
@@ -181,9 +180,7 @@ TEST(threads_change_nothing)
     tsr_form_factor_table *t[2];
     for (int i = 0; i < 2; i++) {
         t[i] = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
-        assert_int_equal(
-            tsr_form_factor_train(t[i], N, path, i == 0 ? 1 : 7, NULL, NULL),
-            TSR_OK);
+        OK(tsr_form_factor_train(t[i], N, path, i == 0 ? 1 : 7, NULL, &err));
     }
     size_t size = TSR_MAX_TYPE * 11 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
@@ -198,7 +195,6 @@ TEST(incomplete_residues)
 {
     const files *f = *state;
     tsr_form_factor_table *t = tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1);
-    tsr_err err;
     const char *path[2] = {f->pdb[0], f->table};
     write_pdb(f->table, 3, "CG", -1); /* 13 have a CG */
     OK(tsr_form_factor_train(t, 2, path, 1, NULL, &err));
@@ -225,12 +221,12 @@ TEST(targets)
 {
     const files *f = *state;
     tsr_structure *s;
-    assert_int_equal(tsr_structure_read(f->pdb[0], &s, NULL), TSR_OK);
+    OK(tsr_structure_read(f->pdb[0], &s, &err));
     const tsr_target_grid grid = {TSR_BODIES_TWO, 1,   TSR_MAX_TYPE, 101,
                                   0.01,           NULL};
     const tsr_target_layout l = tsr_target_layout_of(&grid);
     double *target = malloc(l.length * sizeof *target);
-    assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
+    OK(tsr_target_fill(&grid, s, target, &err));
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
         for (int r = 0; r < TSR_N_AMINO; r++)
@@ -286,8 +282,8 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     double *target = malloc(l.length * sizeof *target);
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
-        assert_int_equal(tsr_structure_read(f->pdb[m], &s, NULL), TSR_OK);
-        assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
+        OK(tsr_structure_read(f->pdb[m], &s, &err));
+        OK(tsr_target_fill(&grid, s, target, &err));
         tsr_structure_free(s);
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
@@ -314,9 +310,7 @@ TEST(refinement)
     tsr_form_factor_table *t[2];
     for (int i = 0; i < 2; i++) {
         t[i] = train(f, 2, TSR_BODIES_TWO);
-        assert_int_equal(
-            tsr_form_factor_refine(t[i], 2, path, 1 + 2 * i, NULL, NULL),
-            TSR_OK);
+        OK(tsr_form_factor_refine(t[i], 2, path, 1 + 2 * i, NULL, &err));
     }
     size_t size = TSR_MAX_TYPE * 101 * sizeof(double);
     assert_memory_equal(t[0]->amplitude, t[1]->amplitude, size);
@@ -345,8 +339,8 @@ TEST(round_trip)
     const files *f = *state;
     tsr_form_factor_table *t = train(f, 2, TSR_BODIES_TWO), *u = NULL;
     assert_has(t->source, "structures: 2\n  a b");
-    assert_int_equal(tsr_form_factor_write(t, f->table, NULL), TSR_OK);
-    assert_int_equal(tsr_form_factor_read(f->table, &u, NULL), TSR_OK);
+    OK(tsr_form_factor_write(t, f->table, &err));
+    OK(tsr_form_factor_read(f->table, &u, &err));
     assert_int_equal(u->model, t->model);
     assert_int_equal(u->n_type, 21);
     assert_int_equal(u->n_q, 101);
@@ -362,7 +356,6 @@ TEST(round_trip)
         assert_true(fabs(u->rg2[i] - t->rg2[i]) <= 5e-9 * t->rg2[i]);
     }
     tsr_form_factor_free(u);
-    tsr_err err;
     assert_int_equal(tsr_form_factor_write(t, "/dev/null/t.dat", &err),
                      TSR_E_IO);
     tsr_form_factor_free(t);
@@ -390,11 +383,11 @@ TEST(bad_files)
         {"# TYR side chain\n", "0.01 ", "0.01 4 -4 #", "follows"},
         {"# TYR side chain\n", "0.5 ", "0.5 1 -1\n#", "negative"}};
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
-    assert_int_equal(tsr_form_factor_write(t, f->table, NULL), TSR_OK);
+    OK(tsr_form_factor_write(t, f->table, &err));
     tsr_form_factor_free(t);
     char *text = text_of(f->table), place[128];
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
-        tsr_err err = {0};
+        err = (tsr_err){0};
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         assert_int_not_equal(line, 0);
@@ -436,7 +429,7 @@ TEST(at_grid)
     enum { N = 334 };
     double *a = calloc(20 * N, sizeof *a), *e = calloc(20 * N, sizeof *e);
     double dq = 1.0 / (N - 1);
-    assert_int_equal(tsr_form_factor_at(t, N, dq, a, e, NULL), TSR_OK);
+    OK(tsr_form_factor_at(t, N, dq, a, e, &err));
     for (int i = 0; i < 20 * N; i++) {
         double q = dq * (i % N), f = (1 + i / N) * exp(-2.0 * q * q);
         /* h^4 / 384 F''''; at the last few knots F'' h^2 of the natural end */
@@ -445,13 +438,12 @@ TEST(at_grid)
         assert_true(fabs(e[i] - 5.0 * pow(q, 4)) < (q < 0.9 ? 2e-7 : 1e-3));
     }
     /* On the knots, the table itself. */
-    assert_int_equal(tsr_form_factor_at(t, 51, 0.02, a, NULL, NULL), TSR_OK);
+    OK(tsr_form_factor_at(t, 51, 0.02, a, NULL, &err));
     for (int i = 0; i < 20 * 51; i++)
         assert_true(fabs(a[i] - t->amplitude[i / 51 * 101 + 2 * (i % 51)]) <
                     1e-12);
-    assert_int_equal(tsr_form_factor_at(t, 51, 0.02, NULL, e, NULL), TSR_OK);
+    OK(tsr_form_factor_at(t, 51, 0.02, NULL, e, &err));
 
-    tsr_err err;
     FAILS(tsr_form_factor_at(t, 52, 0.02, a, e, &err), TSR_E_RANGE, "1.02");
     assert_int_equal(tsr_form_factor_at(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
     assert_int_equal(tsr_form_factor_at(t, 9, (double)NAN, a, e, NULL),

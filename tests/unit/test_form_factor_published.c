@@ -52,7 +52,7 @@ static void write_files(const files *f, int n_row, int n_column, const char *q)
 static void refused(const files *f, tsr_status status, const char *message)
 {
     tsr_form_factor_table *table;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     assert_int_equal(tsr_form_factor_read(f->table, &table, &err), status);
     assert_null(table);
     assert_has(err.message, message);
@@ -63,7 +63,7 @@ TEST(lists)
     const files *f = *state;
     tsr_form_factor_table *table;
     write_files(f, 3, 20, "[0, 0.2,\n 0.4]");
-    assert_int_equal(tsr_form_factor_read(f->table, &table, NULL), TSR_OK);
+    OK(tsr_form_factor_read(f->table, &table, &err));
     assert_int_equal(table->model, TSR_BODIES_ONE);
     assert_true(fabs(table->dq_inv_ang - 0.2) < 1e-15);
     assert_true(table->amplitude[TSR_ARG * 3 + 2] ==
@@ -145,8 +145,7 @@ TEST(summary)
     for (int k = 0; k < TSR_ERROR_N_Q; k++)
         error[1][k] = 3.0 * error[0][k];
     tsr_error_summary s;
-    assert_int_equal(
-        tsr_error_summarise(2, error[0], TSR_ERROR_N_Q + 3, &s, NULL), TSR_OK);
+    OK(tsr_error_summarise(2, error[0], TSR_ERROR_N_Q + 3, &s, &err));
     static const double expect[TSR_ERROR_N_BAND] = {0.0, 0.2, 0.4, 0.6};
     for (int b = 0; b < TSR_ERROR_N_BAND; b++)
         assert_true(fabs(s.band[b] - expect[b]) < 1e-12);

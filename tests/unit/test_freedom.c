@@ -11,12 +11,11 @@ typedef struct {
 
 static void open_fixture(fixture *f, const sample_molecule *m)
 {
-    tsr_err err = {0};
     size_t size;
     sample_prior_table(&f->table);
     FILE *stream = open_memstream(&f->said, &size);
     tsr_log *log = tsr_log_new(stream, TSR_LOG_INFO);
-    OK(sample_topology(&f->table, m, &f->t, &f->c, log, &err));
+    OK(sample_topology(&f->table, m, &f->t, &f->c, log));
     tsr_log_free(log);
     fclose(stream);
 }
@@ -168,7 +167,6 @@ TEST(nothing_may)
     sample_prior_table(&table);
     tsr_topology *t;
     tsr_conformation *c;
-    tsr_err err = {0};
     tsr_flexibility still = {.is_frozen = 1};
     OK(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still, &table, &t, &c,
                                   &err));
@@ -352,10 +350,9 @@ TEST(refused)
         tsr_prior_table table;
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         sample_prior_table(&table);
-        tsr_status status =
-            sample_topology(&table, &cases[k].m, &t, &c, NULL, &err);
+        tsr_status status = sample_topology(&table, &cases[k].m, &t, &c, NULL);
         if (status != TSR_E_CONFIG ||
             strstr(err.message, cases[k].message) == NULL)
             fail_msg("%zu: status %d, %s", k, (int)status, err.message);
@@ -397,7 +394,6 @@ TEST(place_matters)
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_err err = {0};
         OK(tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
                                       &table, &t, &c, &err));
         assert_int_equal(t->mobile[0], cases[k].mobile);

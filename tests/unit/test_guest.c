@@ -14,7 +14,6 @@ enum { N_RESIDUE = 24, N_Q = 61 };
 #define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
 static const double dq = 0.01;
 static char folder[64];
-static tsr_err err;
 
 typedef struct {
     char path[128];

@@ -31,7 +31,6 @@ TEST(test_two)
     tsr_lock *lock, *second;
     tsr_lock_holder holder;
     char pid[32];
-    tsr_err err;
 
     OK(tsr_lock_query(folder, &holder, &err));
     assert_false(holder.is_held);
@@ -68,7 +67,6 @@ TEST(test_killed)
 {
     tsr_lock *lock;
     tsr_lock_holder holder;
-    tsr_err err;
     int ready[2];
     char byte = 0;
 
@@ -101,7 +99,6 @@ TEST(test_odd_files)
 {
     tsr_lock *lock;
     tsr_lock_holder holder;
-    tsr_err err;
 
     assert_int_equal(tsr_lock_acquire("/dev/null", &lock, &err), TSR_E_IO);
     assert_int_equal(tsr_lock_acquire("/proc", &lock, &err), TSR_E_IO);

@@ -18,7 +18,7 @@ static tsr_map *new_map(void)
                             .step = {2.0, 2.0, 2.0},
                             .origin = {-5.0, 3.0, 0.0}};
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
     return map;
 }
 
@@ -48,7 +48,7 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
                 if (s < from || s >= to)
                     f.f[at][0] = f.f[at][1] = 0.0f;
             }
-    assert_int_equal(tsr_fourier_back(&f, value, NULL), TSR_OK);
+    OK(tsr_fourier_back(&f, value, &err));
     tsr_fourier_clear(&f);
     for (size_t k = 0; k < n_voxel(map); k++)
         map->value[k] += value[k];
@@ -145,8 +145,7 @@ TEST(phases_are_random)
     add_noise(map, 3, 1.0, 0.0, 9.9);
     memcpy(other->value, map->value, n_voxel(map) * sizeof *mask);
     add_noise(other, 4, 1.0, 0.1, 9.9); /* FSC 0.7 beyond 1/10 Angstrom */
-    assert_int_equal(tsr_fsc_halves_make(map, other, mask, &pool, &h, NULL),
-                     TSR_OK);
+    OK(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err));
     assert_true(fabs(mean_beyond(&h.masked, 0.12) - sqrt(0.5)) < 0.03);
     assert_true(fabs(mean_beyond(&h.random, 0.12)) < 0.03);
     for (int k = 0; h.plain.s_inv_ang[k] < 0.08; k++) {
@@ -163,7 +162,6 @@ TEST(other_grids_are_refused)
     float *mask = calloc(n_voxel(map), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    tsr_err err = {.message = ""};
     FAILS(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err), TSR_E_DATA,
           "leaves no voxel");
     other->grid.origin[1] += 1.0;
@@ -217,7 +215,6 @@ TEST(around_what_is_dense)
     double(*xyz)[3] = calloc(n_voxel(map), sizeof *xyz);
     float *value = malloc(n_voxel(map) * sizeof *value);
     float *want = malloc(n_voxel(map) * sizeof *want);
-    tsr_err err = {.message = ""};
     int n = 0;
     for (int z = 10; z < 20; z++)
         for (int y = 0; y < 6; y++)
@@ -243,7 +240,6 @@ TEST(what_users_write)
 {
     tsr_mask kind;
     double x;
-    tsr_err err = {.message = ""};
     OK(tsr_mask_parse("model", &kind, &x, &err));
     assert_int_equal(kind, TSR_MASK_MODEL);
     OK(tsr_mask_parse("model.mrc", &kind, &x, &err));

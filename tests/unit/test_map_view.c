@@ -53,13 +53,12 @@ static void write_map(const fixture *f, double share, const char *name)
     tsr_density_engine *engine;
     tsr_blur_table blur;
     tsr_density_sums sums;
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
-    assert_int_equal(tsr_map_new(&g, &of_maps, &one, NULL), TSR_OK);
-    assert_int_equal(tsr_density_reference_new(map, &engine, NULL), TSR_OK);
-    assert_int_equal(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r,
-                                   N_ATOM, f->z, &blur, NULL),
-                     TSR_OK);
-    assert_int_equal(engine->set_blur(engine, &blur, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
+    OK(tsr_map_new(&g, &of_maps, &one, &err));
+    OK(tsr_density_reference_new(map, &engine, &err));
+    OK(tsr_blur_make(TSR_BLUR_GAUSSIAN, resolution, sigma_over_r, N_ATOM, f->z,
+                     &blur, &err));
+    OK(engine->set_blur(engine, &blur, &err));
     for (int k = 0; k < 2; k++) {
         const tsr_density_batch batch = {1, first, f->place[k], f->z};
         const tsr_density_options o = {.density = one->value};
@@ -68,7 +67,7 @@ static void write_map(const fixture *f, double share, const char *name)
             map->value[v] +=
                 (float)((k == 0 ? 1.0 - share : share) * (double)one->value[v]);
     }
-    assert_int_equal(tsr_map_write(map, io_path(name), "", NULL), TSR_OK);
+    OK(tsr_map_write(map, io_path(name), "", &err));
     tsr_density_free(engine);
 }
 
@@ -91,11 +90,11 @@ static void view(fixture *f, const char *entry, int n, int *draw,
                                    .weight = weight};
     char text[300];
     tsr_list data;
-    tsr_err err = {.message = ""};
+    err = (tsr_err){0};
     const int length = snprintf(
         text, sizeof text, "data: [{kind: map, resolution: 5, %s}]", entry);
     const char *path = io_write("view.yaml", text, (size_t)length);
-    assert_int_equal(tsr_fields_init(fields, &data, NULL), TSR_OK);
+    OK(tsr_fields_init(fields, &data, &err));
     if (tsr_yaml_read_marked(path, fields, &data, 0, NULL, NULL, &err) !=
             TSR_OK ||
         tsr_map_view_make(data.item, &models, sigma_over_r, out, &err) !=
@@ -157,9 +156,8 @@ TEST(slices)
     int n_above = 0;
     write_map(f, 0.0, "map.mrc");
     view(f, "file: map.mrc", 1, draw, one, &v);
-    assert_int_equal(tsr_map_read(io_path("map.mrc"), TSR_MAP_ORIGIN_AUTO, NULL,
-                                  &of_maps, &map, NULL),
-                     TSR_OK);
+    OK(tsr_map_read(io_path("map.mrc"), TSR_MAP_ORIGIN_AUTO, NULL, &of_maps,
+                    &map, &err));
     const tsr_map_grid *g = &map->grid;
     for (int axis = 0; axis < 3; axis++) {
         const tsr_map_slice *s = &v.slice[axis];

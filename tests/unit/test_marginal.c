@@ -44,9 +44,9 @@ static tsr_saxs_term *term_of(const tsr_data_set *set)
     assert_non_null(same);
     for (int k = 0; k < N; k++)
         same[k * N + k] = 1.0;
-    assert_int_equal(tsr_saxs_term_new(set, 0, &term, NULL), TSR_OK);
+    OK(tsr_saxs_term_new(set, 0, &term, &err));
     tsr_saxs_term *t = (tsr_saxs_term *)term;
-    assert_int_equal(tsr_saxs_term_prepare(t, N, same, NULL), TSR_OK);
+    OK(tsr_saxs_term_prepare(t, N, same, &err));
     return t;
 }
 

@@ -51,8 +51,8 @@ static double loss(const tsr_mixture_type *type, const void *truth,
     static double a[N], b[N];
     double sum = 0.0;
     x += N * type->dim;
-    assert_int_equal(type->evaluate(truth, N, x, a, NULL), TSR_OK);
-    assert_int_equal(type->evaluate(mixture, N, x, b, NULL), TSR_OK);
+    OK(type->evaluate(truth, N, x, a, &err));
+    OK(type->evaluate(mixture, N, x, b, &err));
     for (int i = 0; i < N; i++)
         sum += (a[i] - b[i]) / N;
     return sum;
@@ -71,7 +71,7 @@ static void train(tsr_torsion_mixture *t, tsr_side_mixture *s, int n_thread)
         {"sides", &side_type, &of[1], s, 0, 0, {0}}};
     memset(t, 0, sizeof *t);
     memset(s, 0, sizeof *s);
-    assert_int_equal(tsr_mixture_train(2, task, n_thread, NULL, NULL), TSR_OK);
+    OK(tsr_mixture_train(2, task, n_thread, NULL, &err));
     assert_int_equal(task[0].n_held_out, N / 6);
     assert_int_equal(task[0].n_part, t->n);
     assert_int_equal(task[1].n_part, s->n);
@@ -95,8 +95,7 @@ TEST(trained)
     assert_true(s.n >= 4 && s.n <= 6); /* as the few held out have it */
     assert_true(s.part[s.n - 1].weight >= TSR_BROAD_WEIGHT);
     tsr_side_mixture four;
-    assert_int_equal(tsr_mixture_side.fit(N, side[0], 4, 2, &four, NULL),
-                     TSR_OK);
+    OK(tsr_mixture_side.fit(N, side[0], 4, 2, &four, &err));
     assert_true(fabs(four.part[0].weight - 0.5) < 0.03);
     assert_true(fabs(four.part[0].mean[0] - -2.0) < 0.05);
     assert_true(fabs(four.part[0].cov[0][1] - 0.05) < 0.015);
@@ -124,9 +123,8 @@ TEST(degenerate)
     for (int n = 2; n <= 5; n++) {
         tsr_torsion_mixture t = {0};
         tsr_side_mixture s = {0};
-        assert_int_equal(tsr_mixture_torsion.fit(M, x[0], n, 2, &t, NULL),
-                         TSR_OK);
-        assert_int_equal(tsr_mixture_side.fit(M, y[0], n, 2, &s, NULL), TSR_OK);
+        OK(tsr_mixture_torsion.fit(M, x[0], n, 2, &t, &err));
+        OK(tsr_mixture_side.fit(M, y[0], n, 2, &s, &err));
         double sum = 0.0;
         for (int k = 0; k < n; k++) {
             const tsr_von_mises *p = &t.part[k];
@@ -136,11 +134,9 @@ TEST(degenerate)
         }
         assert_true(fabs(sum - 1.0) < 1e-12);
         assert_true(t.part[n - 1].weight >= TSR_UNIFORM_WEIGHT);
-        assert_int_equal(tsr_mixture_torsion.evaluate(&t, M, x[0], value, NULL),
-                         TSR_OK);
+        OK(tsr_mixture_torsion.evaluate(&t, M, x[0], value, &err));
         assert_true(isfinite(value[0]) && value[0] > 2.0);
-        assert_int_equal(tsr_mixture_side.evaluate(&s, M, y[0], value, NULL),
-                         TSR_OK);
+        OK(tsr_mixture_side.evaluate(&s, M, y[0], value, &err));
         /* half of them, 0.05 A wide: log(0.5 / (0.05 sqrt(2 pi))^3) */
         assert_true(isfinite(value[0]) && value[0] < 5.54);
     }
@@ -152,7 +148,7 @@ TEST(few)
     tsr_torsion_mixture t = {0};
     const tsr_sample of = {.n = 50, .x = torsion[0], .file = file_of};
     tsr_mixture_task task = {"few", &tsr_mixture_torsion, &of, &t, 0, 0, {0}};
-    assert_int_equal(tsr_mixture_train(1, &task, 2, NULL, NULL), TSR_OK);
+    OK(tsr_mixture_train(1, &task, 2, NULL, &err));
     assert_int_equal(task.n_part, 2);
     assert_int_equal(t.n, 2);
     assert_true(isnan(task.held_out[2]));

@@ -13,7 +13,7 @@ static double match;
 
 static tsr_atom_model *model_of(const char *path, const tsr_neutron *n)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_atom_model *m = NULL;
     if (tsr_atoms_read(path, &atoms, &err) != TSR_OK ||
         tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
@@ -224,7 +224,6 @@ TEST(solvents)
 
 TEST(refusals)
 {
-    tsr_err err = {0};
     tsr_atom_model *m = NULL;
     tsr_neutron n = {
         .exchange = 0.9, .n_deuterated = 1, .deuterated = {{"B", 0.5}}};

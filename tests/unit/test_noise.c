@@ -388,7 +388,7 @@ TEST(priors_are_normalised)
 
 static void refused(const tsr_data_set *set, const char *why)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_likelihood *l;
     const tsr_topology nothing = {0};
     tsr_form_factor_table *table =
@@ -426,7 +426,7 @@ TEST(bad_input)
  * has. */
 TEST(a_model_is_chosen_by_name)
 {
-    tsr_err err = {0};
+    err = (tsr_err){0};
     tsr_parameter parameter[TSR_NOISE_PARAMETERS];
     tsr_noise_options o = noise_of("student");
     noise_set(&o, "nu", "7");

@@ -106,7 +106,7 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                                  .linear = &p->linear,
                                  .n_error = N_ERROR_CURVE,
                                  .error = error};
-    assert_int_equal(tsr_noise_new(&spec, &p->pool, &p->state, NULL), TSR_OK);
+    OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
 }
 
 /* The integral over the model's own error is that of the dense covariance: with

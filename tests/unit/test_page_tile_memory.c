@@ -9,7 +9,6 @@ TEST(limit)
     int type[N_BODY] = {0};
     double factor[N_Q];
     tsr_engine *engine;
-    tsr_err err;
     tsr_device *device = open_device();
     if (device == NULL)
         skip();

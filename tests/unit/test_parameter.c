@@ -9,7 +9,6 @@
 
 static tsr_contrast_options defaults(void)
 {
-    tsr_err err = {0};
     tsr_contrast_options o;
     OK(tsr_fields_init(tsr_contrast_fields, &o, &err));
     return o;
@@ -123,12 +122,12 @@ TEST(prior_of_contrast)
 {
     tsr_contrast_options o = defaults();
     tsr_parameter p[TSR_N_CONTRAST];
-    assert_int_equal(tsr_contrast_priors(&o, p, NULL), TSR_OK);
+    OK(tsr_contrast_priors(&o, p, &err));
     assert_true(tsr_contrast_is_plain(p));
     assert_true(tsr_parameter_log_prior(&p[TSR_C2], 77.0) == 0.0);
     o.c1.word = o.c2.word = 0;
     o.c2_mean = 3.5; /* most of it is cut off */
-    assert_int_equal(tsr_contrast_priors(&o, p, NULL), TSR_OK);
+    OK(tsr_contrast_priors(&o, p, &err));
     assert_false(tsr_contrast_is_plain(p));
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         check_prior(&p[k], p[k].low, p[k].high);
@@ -198,7 +197,6 @@ TEST(fixed_ones_stay)
 TEST(senseless_priors_are_refused)
 {
     tsr_parameter p[TSR_N_CONTRAST];
-    tsr_err err;
     tsr_contrast_options o = defaults();
     o.c1_range[0] = o.c1_range[1] = 1.0;
     OK(tsr_contrast_priors(&o, p, &err)); /* not used */
@@ -223,10 +221,9 @@ static void partials_of(const tsr_coarse_spec *spec, double *partial)
 {
     tsr_engine *engine;
     tsr_batch *batch;
-    assert_int_equal(tsr_engine_reference_new(&spec->spec, &engine, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_batch_new(engine, 1, &batch, NULL), TSR_OK);
-    assert_int_equal(tsr_batch_set(batch, 0, xyz, partial, NULL), TSR_OK);
+    OK(tsr_engine_reference_new(&spec->spec, &engine, &err));
+    OK(tsr_batch_new(engine, 1, &batch, &err));
+    OK(tsr_batch_set(batch, 0, xyz, partial, &err));
     int n_comp = spec->spec.n_comp;
     for (int i = 0; i < n_comp * (n_comp + 1) / 2 * N_Q; i++)
         partial[i] += spec->self[i];
@@ -243,21 +240,17 @@ TEST(folding_changes_nothing)
     tsr_form_factor_table *table;
     tsr_coarse_spec spec;
     tsr_pool pool = {0};
-    assert_int_equal(
-        tsr_form_factor_read("data/components_two_body.dat", &table, NULL),
-        TSR_OK);
-    assert_int_equal(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq,
-                                        &pool, &spec, NULL),
-                     TSR_OK);
+    OK(tsr_form_factor_read("data/components_two_body.dat", &table, &err));
+    OK(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &pool, &spec,
+                          &err));
     double radius = spec.radius_ang;
     partials_of(&spec, three);
     for (int which = 0; which < 4; which++) {
         tsr_parameter prior[TSR_N_CONTRAST] = {
             {.infer = which & 1, .start = at[0]},
             {.infer = which >> 1, .start = at[1]}};
-        assert_int_equal(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q,
-                                            dq, &pool, &spec, NULL),
-                         TSR_OK);
+        OK(tsr_coarse_spec_of(table, N_BODY, type, exposure, N_Q, dq, &pool,
+                              &spec, &err));
         spec.spec.n_comp = tsr_factors_fold(prior, radius, spec.spec.n_type,
                                             N_Q, dq, spec.form_factor);
         assert_int_equal(tsr_partials_fold(prior, radius, N_Q, dq, spec.self),

@@ -9,7 +9,6 @@
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
 static const tsr_parts_wish no_wish = {.rigid = NULL};
-static tsr_err err;
 
 static tsr_structure *read_demo(void)
 {

@@ -4,8 +4,6 @@
 
 #include "molecule/structure.h"
 
-static tsr_err err;
-
 typedef enum { COPIES, MODELS, OTHER_NAMES, N_KIND } file_kind;
 
 /* An atom at (x, 0, 0). */

@@ -6,7 +6,6 @@
 TEST(test_arrays)
 {
     tsr_pool pool = {0};
-    tsr_err err;
     double *first, *second;
     tsr_pool_array(&pool, first, 1000);
     tsr_pool_array(&pool, second, 10);
@@ -29,7 +28,6 @@ TEST(test_arrays)
 TEST(test_refused)
 {
     tsr_pool pool = {0};
-    tsr_err err;
     char *text = tsr_pool_text(&pool, "kept");
     assert_null(tsr_pool_new(&pool, SIZE_MAX / 4, 8));
     assert_null(tsr_pool_resize(&pool, text, SIZE_MAX - 8, 1));

@@ -50,7 +50,6 @@ static void visit_file(tsr_prior_sample *sample, const chain_residue *r)
 {
     char path[] = "/tmp/tessera-sample-XXXXXX";
     tsr_structure *structure = NULL;
-    tsr_err err = {0};
     int fd = mkstemp(path);
     assert_int_not_equal(fd, -1);
     FILE *file = fdopen(fd, "w");
@@ -141,7 +140,7 @@ TEST(angles)
     for (int i = 0; i < 1000; i++)
         x[i] = 1.94 + 0.05 * sin(2.4 * i); /* sd 0.05 / sqrt(2) */
     x[1000] = 0.5, x[1001] = 2.6, x[1002] = 3.0;
-    assert_int_equal(tsr_angle_gaussian_of(&sample, &g, NULL), TSR_OK);
+    OK(tsr_angle_gaussian_of(&sample, &g, &err));
     assert_int_equal(g.count, 1000);
     assert_true(fabs(g.mean - 1.94) < 1e-3);
     assert_true(fabs(g.sd - 0.05 / sqrt(2.0)) < 1e-3);

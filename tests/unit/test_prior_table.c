@@ -124,7 +124,6 @@ static int set_up(void **state)
         write_contacts(file, size);
         fclose(file);
     }
-    tsr_err err;
     if (tsr_prior_table_train(N_FILE, path, 2, NULL, &f->trained, &err) !=
         TSR_OK) {
         print_message("%s\n", err.message);
@@ -201,7 +200,6 @@ TEST(too_few)
     tsr_prior_table *t = NULL;
     /* thrice the same chain: enough residues, which touch nothing */
     const char *path[] = {f->table, f->table, f->table};
-    tsr_err err;
     FILE *file = fopen(f->table, "w");
     write_random_chain(file, large.n_link, 0);
     fclose(file);
@@ -251,8 +249,8 @@ TEST(round_trip)
     const files *f = *state;
     const tsr_prior_table *t = f->trained;
     tsr_prior_table *u = NULL;
-    assert_int_equal(tsr_prior_table_write(t, f->table, NULL), TSR_OK);
-    assert_int_equal(tsr_prior_table_read(f->table, &u, NULL), TSR_OK);
+    OK(tsr_prior_table_write(t, f->table, &err));
+    OK(tsr_prior_table_read(f->table, &u, &err));
     assert_string_equal(u->source, t->source);
     for (int c = 0; c < TSR_N_RAMA; c++) {
         const tsr_torsion_mixture *a = &t->torsion[c], *b = &u->torsion[c];
@@ -331,11 +329,11 @@ TEST(bad_files)
     known.torsion[0].n = 2;
     known.torsion[0].part[0] = (tsr_von_mises){0.9, -1, 1, 10, 5, 2};
     known.torsion[0].part[1] = (tsr_von_mises){.weight = 0.1};
-    assert_int_equal(tsr_prior_table_write(&known, f->table, NULL), TSR_OK);
+    OK(tsr_prior_table_write(&known, f->table, &err));
     char *text = text_of(f->table), place[128];
     tsr_prior_table *t = NULL;
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
-        tsr_err err = {0};
+        err = (tsr_err){0};
         int line = write_spoilt(f->table, text, spoil[i].after, spoil[i].old,
                                 spoil[i].new);
         assert_int_not_equal(line, 0);

@@ -5,7 +5,6 @@
 #include "tests/test.h"
 
 enum { N_ATOM = 200, N_DATA = 150 };
-static tsr_err err;
 
 static double uniform(uint64_t *state)
 {

@@ -14,7 +14,6 @@ static double sinc(double x)
 static double worst_error(double d, double flat, double q_max, uint64_t seed)
 {
     enum { N = 250, M = 60 };
-    tsr_err err = {0};
     gsl_rng *rng = tsr_rng_new(seed, 0);
     double(*x)[3] = calloc(N, sizeof *x), q[M], *matrix;
     for (int i = 0; i < N;) {
@@ -81,7 +80,6 @@ TEST(operator_error)
 
 TEST(beyond_the_grid)
 {
-    tsr_err err = {0};
     double q[1] = {0.9}, *matrix;
     tsr_q_grid grid = tsr_q_grid_make(100.0, 0.3);
     assert_int_equal(tsr_q_operator_new(&grid, 1, q, &matrix, &err),

@@ -19,9 +19,8 @@ typedef struct {
 
 static void open_fixture(fixture *f, const sample_molecule *m)
 {
-    tsr_err err = {0};
     sample_prior_table(&f->table);
-    OK(sample_topology(&f->table, m, &f->t, &f->c, NULL, &err));
+    OK(sample_topology(&f->table, m, &f->t, &f->c, NULL));
 }
 
 static void close_fixture(fixture *f)
@@ -72,7 +71,7 @@ TEST(where_it_is_measured)
 }
 
 static tsr_status make(const fixture *f, const char *between,
-                       tsr_restraint *restraint, tsr_err *err)
+                       tsr_restraint *restraint)
 {
     const char *const ranges[4] = {between, NULL, NULL, NULL};
     sample_ranges text;
@@ -81,21 +80,20 @@ static tsr_status make(const fixture *f, const char *between,
                                            .at = AT_SIDE_CHAIN,
                                            .distance = {3.0, 9.0},
                                            .width = 4.0};
-    return tsr_restraint_make(f->t, &options, restraint, err);
+    return tsr_restraint_make(f->t, &options, restraint, &err);
 }
 
 TEST(found_residues)
 {
     fixture f;
-    tsr_err err = {0};
     tsr_restraint r;
     open_fixture(&f, &(sample_molecule){.sequence = "GAKL/GAW"});
-    OK(make(&f, "A:2 B:3", &r, &err));
+    OK(make(&f, "A:2 B:3", &r));
     assert_int_equal(r.residue[0], 1);
     assert_int_equal(r.residue[1], 6);
     assert_int_equal(r.at, AT_SIDE_CHAIN);
     assert_true(r.lower == 3.0 && r.upper == 9.0 && r.inverse_width == 0.25);
-    OK(make(&f, "B:1-1 A:4", &r, &err));
+    OK(make(&f, "B:1-1 A:4", &r));
     assert_int_equal(r.residue[0], 4);
     close_fixture(&f);
 }
@@ -125,9 +123,9 @@ TEST(refused)
     open_fixture(&f, &(sample_molecule){.sequence = "GAKLGAWKLA/GAWKLAGA",
                                         .ranges = {"A:5-7 B:2-3"}});
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
-        tsr_err err = {0};
+        err = (tsr_err){0};
         tsr_restraint r;
-        tsr_status status = make(&f, cases[k].between, &r, &err);
+        tsr_status status = make(&f, cases[k].between, &r);
         if (status != TSR_E_CONFIG || strncmp(err.message, cases[k].message,
                                               strlen(cases[k].message)) != 0)
             fail_msg("%s: status %d, %s", cases[k].between, (int)status,
@@ -138,7 +136,7 @@ TEST(refused)
 
 /* ---- in a configuration ---- */
 
-static tsr_status read_text(const char *text, tsr_config *config, tsr_err *err)
+static tsr_status read_text(const char *text, tsr_config *config)
 {
     char path[] = "/tmp/tsr-restraint-XXXXXX";
     int fd = mkstemp(path);
@@ -147,7 +145,7 @@ static tsr_status read_text(const char *text, tsr_config *config, tsr_err *err)
     fputs("structure: {sequence: MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE}\n", file);
     fputs(text, file);
     fclose(file);
-    tsr_status status = tsr_config_read(path, 0, NULL, config, err);
+    tsr_status status = tsr_config_read(path, 0, NULL, config, &err);
     unlink(path);
     return status;
 }
@@ -155,14 +153,13 @@ static tsr_status read_text(const char *text, tsr_config *config, tsr_err *err)
 TEST(in_a_config)
 {
     tsr_config config;
-    tsr_err err = {0};
     OK(read_text("prior:\n"
                  "  restraints:\n"
                  "    - {between: [\"A:2\", \"A:24\"], distance: [10, 30]}\n"
                  "    - between: [\"3\", \"9\"]\n"
                  "      at: side_chain\n"
                  "      width: 0.5\n",
-                 &config, &err));
+                 &config));
     assert_int_equal(config.prior.restraints.n, 2);
     const tsr_restraint_options *r = config.prior.restraints.item;
     assert_int_equal(r[0].between.n, 2);
@@ -196,8 +193,8 @@ TEST(refused_in_a_config)
          "prior.restraints.0.distance"}};
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         tsr_config config;
-        tsr_err err = {0};
-        tsr_status status = read_text(cases[k].text, &config, &err);
+        err = (tsr_err){0};
+        tsr_status status = read_text(cases[k].text, &config);
         if (status != TSR_E_CONFIG ||
             strstr(err.message, cases[k].message) == NULL)
             fail_msg("%zu: status %d, %s", k, (int)status, err.message);
@@ -216,7 +213,6 @@ TEST(running_value)
                                               {"A:12", "A:20"}, {"A:2", "A:31"},
                                               {"A:16", "A:18"}, {"A:1", "A:2"}};
     fixture f;
-    tsr_err err = {0};
     tsr_prior *prior, *without;
     char text[N][2][8];
     char *item[N][2];
@@ -301,7 +297,7 @@ TEST(running_value)
 TEST(part_of_the_prior)
 {
     fixture f;
-    tsr_err err = {0};
+    err = (tsr_err){0};
     char text[2][8] = {"A:1", "A:9"};
     char *item[2] = {text[0], text[1]};
     open_fixture(&f, &(sample_molecule){.sequence = "GAKLGAWKLA"});

@@ -44,7 +44,7 @@ TEST(test_psis)
         tsr_psis psis;
         for (int i = 0; i < SIZE; i++)
             x[i] = -want[c].power * log1p(-((i * 7919) % SIZE + 0.5) / SIZE);
-        assert_int_equal(tsr_psis_smooth(SIZE, x, &psis, NULL), TSR_OK);
+        OK(tsr_psis_smooth(SIZE, x, &psis, &err));
         for (int i = 0; i < SIZE; i++) {
             top = fmax(top, x[i]);
             sum += exp(x[i]);
@@ -59,7 +59,7 @@ TEST(test_psis)
     tsr_psis psis;
     assert_int_equal(tsr_psis_smooth(3, none, &psis, NULL), TSR_E_NUMERIC);
     assert_int_equal(tsr_psis_smooth(3, bad, &psis, NULL), TSR_E_NUMERIC);
-    assert_int_equal(tsr_psis_smooth(3, same, &psis, NULL), TSR_OK);
+    OK(tsr_psis_smooth(3, same, &psis, &err));
     assert_close(psis.ess, 3.0, 1e-12);
     assert_true(psis.pareto_k < 0.0);
 }
@@ -74,12 +74,12 @@ TEST(test_worth)
     double worth;
     for (int i = 0; i < N_ALL; i++)
         x[i] = i % N_EACH == 0 ? gsl_ran_gaussian(rng, 0.5) : x[i - 1];
-    assert_int_equal(tsr_psis_smooth(N_ALL, x, &psis, NULL), TSR_OK);
-    assert_int_equal(tsr_psis_worth(2, N_ALL / 2, x, &worth, NULL), TSR_OK);
+    OK(tsr_psis_smooth(N_ALL, x, &psis, &err));
+    OK(tsr_psis_worth(2, N_ALL / 2, x, &worth, &err));
     assert_close(worth, psis.ess / N_EACH, 0.1 * psis.ess / N_EACH);
     /* few: one a chain */
-    assert_int_equal(tsr_psis_smooth(6, x, &psis, NULL), TSR_OK);
-    assert_int_equal(tsr_psis_worth(2, 3, x, &worth, NULL), TSR_OK);
+    OK(tsr_psis_smooth(6, x, &psis, &err));
+    OK(tsr_psis_worth(2, 3, x, &worth, &err));
     assert_close(worth, psis.ess / 3.0, 1e-12);
     gsl_rng_free(rng);
 }
@@ -89,14 +89,14 @@ TEST(test_weighted)
     const double value[4] = {3.0, 1.0, (double)NAN, 2.0};
     const double weight[4] = {log(0.25), log(0.5), -HUGE_VAL, log(0.25)};
     tsr_weighted w;
-    assert_int_equal(tsr_weighted_make(4, value, weight, &w, NULL), TSR_OK);
+    OK(tsr_weighted_make(4, value, weight, &w, &err));
     assert_close(w.mean, 1.75, 1e-12);
     assert_close(w.sd, sqrt(0.6875), 1e-12);
     /* middles of the shares: 1 at 0.25, 2 at 0.625, 3 at 0.875 */
     assert_close(w.median, 1.0 + 0.25 / 0.375, 1e-12);
     assert_close(w.q5, 1.0, 1e-12);
     assert_close(w.q95, 3.0, 1e-12);
-    assert_int_equal(tsr_weighted_make(4, value, NULL, &w, NULL), TSR_OK);
+    OK(tsr_weighted_make(4, value, NULL, &w, &err));
     assert_true(isnan(w.mean));
 }
 
@@ -252,17 +252,14 @@ static tsr_trace_reader *make_trace(points *p, double widen)
             curve[i][k] = value[V_C][i] * sphere(p->q[k], r) + value[V_B][i];
     }
     remove(path);
-    assert_int_equal(
-        tsr_trace_create(path, N_CHAIN, N_V, v, 0, NULL, &trace, NULL), TSR_OK);
+    OK(tsr_trace_create(path, N_CHAIN, N_V, v, 0, NULL, &trace, &err));
     for (int k = 0; k < V_DATA; k++)
-        assert_int_equal(
-            tsr_trace_append(trace, k, N_DRAW,
-                             k == V_CURVE ? &curve[0][0] : value[k], NULL),
-            TSR_OK);
-    assert_int_equal(tsr_trace_put(trace, V_DATA, p->intensity, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_put(trace, V_SIGMA, p->sigma, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_close(trace, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_open(path, &reader, NULL), TSR_OK);
+        OK(tsr_trace_append(trace, k, N_DRAW,
+                            k == V_CURVE ? &curve[0][0] : value[k], &err));
+    OK(tsr_trace_put(trace, V_DATA, p->intensity, &err));
+    OK(tsr_trace_put(trace, V_SIGMA, p->sigma, &err));
+    OK(tsr_trace_close(trace, &err));
+    OK(tsr_trace_open(path, &reader, &err));
     gsl_rng_free(rng);
     return reader;
 }
@@ -287,14 +284,13 @@ static void check_against(const tsr_stored_curve *stored, const tsr_saxs *to,
     static double share[N_R];
     double mean, sd;
     tsr_reweight *made = NULL;
-    tsr_err err = {.status = TSR_OK};
     tsr_psis psis;
     tsr_weighted now, s;
     const tsr_reweight_options o = {stored, set_of(NULL), set_of(to), 1, 3};
     OK(tsr_reweight_make(&o, &made, &err));
     assert_true(made->recovered < 0.01);
     posterior(to, share, &mean, &sd);
-    assert_int_equal(tsr_psis_smooth(N, made->log_weight, &psis, NULL), TSR_OK);
+    OK(tsr_psis_smooth(N, made->log_weight, &psis, &err));
     tsr_weighted_make(N, radius, made->log_weight, &now, NULL);
     tsr_weighted_make(N, made->noise[0], made->log_weight, &s, NULL);
     if (!(psis.ess > least_share * N))
@@ -317,9 +313,7 @@ TEST(test_spheres)
     gsl_rng *rng = tsr_rng_new(11, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     tsr_trace_reader *reader = make_trace(&p, 1.0);
-    assert_int_equal(
-        tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
-        TSR_OK);
+    OK(tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, &err));
     check_against(&stored, &stored.saxs, 0.999999, &ess); /* nothing changed */
     tsr_saxs part = stored.saxs;
     part.n = N_Q - N_Q / 10; /* without the smallest q */
@@ -333,7 +327,6 @@ TEST(test_spheres)
 
     measure(&far, 40, 0.02, 0.3, 25.0, rng); /* beyond the run's q */
     tsr_reweight *made;
-    tsr_err err;
     const tsr_reweight_options o = {&stored, set_of(NULL), set_of(&far.saxs), 1,
                                     3};
     FAILS(tsr_reweight_make(&o, &made, &err), TSR_E_DATA,
@@ -354,14 +347,11 @@ TEST(test_maxent)
     const double theta = 5.0;
     tsr_stored_curve stored;
     tsr_maxent *m = NULL;
-    tsr_err err = {.status = TSR_OK};
     gsl_rng *rng = tsr_rng_new(12, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     measure(&q, N_Q, 0.01, 0.25, 25.4, rng);
     tsr_trace_reader *reader = make_trace(&p, 4.0);
-    assert_int_equal(
-        tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, NULL),
-        TSR_OK);
+    OK(tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, &err));
     OK(tsr_maxent_make(&stored, &q.saxs, &both, theta, &m, &err));
     static double mean[N_Q], slope[N];
     for (int k = 0; k < N_Q; k++) {
@@ -390,8 +380,7 @@ TEST(test_maxent)
     assert_true(now.mean > 25.1); /* towards the new data */
     tsr_maxent_free(m);
 
-    assert_int_equal(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &m, NULL),
-                     TSR_OK);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &m, &err));
     assert_int_equal(m->n_point, TSR_MAXENT_POINTS);
     for (int i = 1; i < m->n_point; i++) {
         assert_true(m->point[i].chi2 <= m->point[i - 1].chi2 + 1e-6);
@@ -404,9 +393,7 @@ TEST(test_maxent)
     assert_true(e->kl < 0.5 * last->kl);
     /* and the last theta alone is found, too, and is the same */
     tsr_maxent *alone;
-    assert_int_equal(
-        tsr_maxent_make(&stored, &q.saxs, &both, last->theta, &alone, NULL),
-        TSR_OK);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, last->theta, &alone, &err));
     assert_close(alone->point[0].kl, last->kl, 1e-3);
     assert_close(alone->point[0].chi2, last->chi2, 1e-6);
     assert_close(alone->point[0].scale, last->scale, 1e-5 * last->scale);
@@ -414,8 +401,7 @@ TEST(test_maxent)
     /* errors a hundredth: the curve begins where weights are equal, too */
     for (int k = 0; k < N_Q; k++)
         q.sigma[k] *= 0.01;
-    assert_int_equal(
-        tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &alone, NULL), TSR_OK);
+    OK(tsr_maxent_make(&stored, &q.saxs, &both, 0.0, &alone, &err));
     assert_true(alone->point[0].kl < 0.01);
     assert_true(alone->chosen > 0);
     tsr_maxent_free(alone);
@@ -472,9 +458,8 @@ TEST(test_ensemble)
     for (int k = 0; k < N_Q; k++) /* 0.3 of the third, 0.7 of the seventh */
         p.intensity[k] =
             2.0 + 1e-4 * (0.3 * curve[2 * N_Q + k] + 0.7 * curve[6 * N_Q + k]);
-    assert_int_equal(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &both,
-                                                weight, &few, NULL),
-                     TSR_OK);
+    OK(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &both, weight, &few,
+                                  &err));
     for (int i = 0; i < MODELS; i++)
         assert_close(weight[i], i == 2 ? 0.3 : i == 6 ? 0.7 : 0.0, 1e-6);
     assert_close(few.scale, 1e-4, 1e-9);
@@ -483,14 +468,11 @@ TEST(test_ensemble)
         p.intensity[k] += gsl_ran_gaussian(rng, p.sigma[k]);
     for (int b = 0; b < 2; b++) { /* background inferred, or known */
         const tsr_linear linear = {1, b == 0, 1.0, 2.0};
-        assert_int_equal(tsr_ensemble_least_squares(MODELS, curve, &p.saxs,
-                                                    &linear, weight, &few,
-                                                    NULL),
-                         TSR_OK);
+        OK(tsr_ensemble_least_squares(MODELS, curve, &p.saxs, &linear, weight,
+                                      &few, &err));
         check_slopes(&p.saxs, MODELS, curve, weight, &few);
-        assert_int_equal(tsr_ensemble_maxent(MODELS, curve, &p.saxs, &linear,
-                                             5.0, weight, &even, NULL),
-                         TSR_OK);
+        OK(tsr_ensemble_maxent(MODELS, curve, &p.saxs, &linear, 5.0, weight,
+                               &even, &err));
         check_slopes(&p.saxs, MODELS, curve, weight, &even);
         assert_true(even.chi2 >= few.chi2 - 1e-9 && even.kl < few.kl);
         sum = 0.0;

@@ -5,8 +5,6 @@
 #include "scattering/guinier.h"
 #include "scattering/saxs.h"
 
-static tsr_err err;
-
 static tsr_saxs *read_ok(const char *path)
 {
     tsr_saxs *saxs = NULL;

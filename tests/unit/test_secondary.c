@@ -35,7 +35,7 @@ static void build(double phi, double psi, tsr_backbone r[N])
 static void check_kind(const tsr_backbone *r, const char *want)
 {
     char kind[N + 1] = "";
-    assert_int_equal(tsr_secondary_find(N, r, kind, NULL), TSR_OK);
+    OK(tsr_secondary_find(N, r, kind, &err));
     assert_string_equal(kind, want);
 }
 

@@ -32,8 +32,7 @@ TEST(settles)
                                  .t_max = word,
                                  .thin = word,
                                  .draws = {-1, 7.0}};
-        assert_int_equal(tsr_sampler_settle(&o, &expected[k].place, NULL),
-                         TSR_OK);
+        OK(tsr_sampler_settle(&o, &expected[k].place, &err));
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
         assert_true(tsr_sampler_thin(&o) == 10);
@@ -46,18 +45,18 @@ TEST(settles)
                              .temperatures = {-1, 5.0},
                              .t_max = word,
                              .draws = {-1, 7.0}};
-    assert_int_equal(tsr_sampler_settle(&o, &expected[3].place, NULL), TSR_OK);
+    OK(tsr_sampler_settle(&o, &expected[3].place, &err));
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
     assert_null(o.until); /* nor is an end put to draws that are numbered */
     o.draws = word;
-    assert_int_equal(tsr_sampler_settle(&o, &expected[3].place, NULL), TSR_OK);
+    OK(tsr_sampler_settle(&o, &expected[3].place, &err));
     assert_true(o.draws.number == 66666.0); /* config.yaml shows it */
     assert_string_equal(o.until, tsr_sampler_until);
     free(o.until);
     o = (tsr_sampler_options){
         .chains = {-1, 500.0}, .draws = word, .until = strdup("ess>90")};
-    assert_int_equal(tsr_sampler_settle(&o, &expected[3].place, NULL), TSR_OK);
+    OK(tsr_sampler_settle(&o, &expected[3].place, &err));
     assert_int_equal(tsr_sampler_draws(&o), 2000);
     assert_string_equal(o.until, "ess>90");
     free(o.until);
@@ -66,7 +65,7 @@ TEST(settles)
                               .temperatures = {-1, 5.0},
                               .t_max = word,
                               .draws = {-1, 7.0}};
-    assert_int_equal(tsr_sampler_settle(&o, &expected[0].place, NULL), TSR_OK);
+    OK(tsr_sampler_settle(&o, &expected[0].place, &err));
     assert_int_equal(o.start, TSR_START_FILE);
 }
 
@@ -96,7 +95,6 @@ TEST(never_beyond_the_bound)
 {
     enum { STEPS = 300000 };
     sample f;
-    tsr_err err = {0};
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_body_proposal ask;
@@ -123,7 +121,6 @@ TEST(never_beyond_the_bound)
 TEST(largest_number)
 {
     sample f;
-    tsr_err err = {0};
     tsr_chain *chain;
     read_sample(&f, 0, 0, NULL, "structure: {sequence: WGGPGGY, states: 2}\n");
     OK(tsr_chain_new(&f.s.target, INT_MAX, &chain, &err));

@@ -61,7 +61,6 @@ static tsr_frames *frames_of(int n_chain, const double *share)
 static tsr_shape *shape_of(tsr_frames *frames)
 {
     tsr_shape *shape;
-    tsr_err err;
     OK(tsr_shape_make(frames, NULL, 2000, &shape, &err));
     return shape;
 }
@@ -136,7 +135,6 @@ TEST(test_weighted)
     const int n = tsr_frames_list(frames, &frame);
     double *weight = malloc((size_t)n * sizeof *weight);
     tsr_shape *s, *one[2];
-    tsr_err err;
     assert_int_equal(n, 4 * N_FRAME);
     for (int i = 0; i < n; i++)
         weight[i] = frame[i].state == 1 ? first[frame[i].chain]
@@ -188,7 +186,7 @@ TEST(test_one_frame)
     const double share[] = {0.0};
     tsr_frames *frames = frames_of(1, share);
     tsr_shape *s;
-    assert_int_equal(tsr_shape_make(frames, NULL, 1, &s, NULL), TSR_OK);
+    OK(tsr_shape_make(frames, NULL, 1, &s, &err));
     assert_int_equal(s->n, 1);
     assert_true(s->rmsf[3] < 1e-6 && s->distance_sd[5] == 0.0);
     tsr_shape_free(s);

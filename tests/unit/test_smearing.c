@@ -37,7 +37,6 @@ static void points(double *q)
 static void smear(const tsr_resolution *r, curve of, double size, double d,
                   double *out)
 {
-    tsr_err err = {0};
     double q[N], *matrix;
     points(q);
     const tsr_q_grid grid = tsr_q_grid_make(d, tsr_resolution_q_max(r, N, q));
@@ -151,7 +150,6 @@ TEST(beam_profile_of_guinier)
  * changes nothing. */
 TEST(rows_add_up)
 {
-    tsr_err err = {0};
     double q[N], sigma[N], u[3] = {-0.02, 0.0, 0.05}, beam[3] = {0, 2, 0};
     points(q);
     for (int k = 0; k < N; k++)
@@ -187,21 +185,20 @@ TEST(rows_add_up)
 
 static tsr_saxs *read_curve(const char *text)
 {
-    tsr_err err = {0};
     tsr_saxs *saxs;
     const char *path = io_text("r.dat", text);
     OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
     return saxs;
 }
 
-static tsr_status resolve(tsr_saxs *saxs, const char *dq, tsr_err *err)
+static tsr_status resolve(tsr_saxs *saxs, const char *dq)
 {
     tsr_resolution_options o = {.slit_length = 0.0};
-    assert_int_equal(tsr_fields_init(tsr_resolution_fields, &o, err), TSR_OK);
+    assert_int_equal(tsr_fields_init(tsr_resolution_fields, &o, &err), TSR_OK);
     if (dq != NULL)
-        assert_int_equal(tsr_field_parse(tsr_resolution_fields, &o, dq, err),
+        assert_int_equal(tsr_field_parse(tsr_resolution_fields, &o, dq, &err),
                          TSR_OK);
-    tsr_status status = tsr_saxs_resolve(saxs, &o, NULL, err);
+    tsr_status status = tsr_saxs_resolve(saxs, &o, NULL, &err);
     tsr_fields_clear(tsr_resolution_fields, &o);
     return status;
 }
@@ -213,31 +210,29 @@ static const char four[] = "# q (1/nm) I sigma dq\n"
 /* The fourth column is used where it is asked for, in the unit of q. */
 TEST(fourth_column)
 {
-    tsr_err err = {0};
     tsr_saxs *saxs = read_curve(four);
-    OK(resolve(saxs, NULL, &err));
+    OK(resolve(saxs, NULL));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
     assert_float_equal(tsr_saxs_q_max(saxs), 0.05, 1e-12);
-    OK(resolve(saxs, "column", &err));
+    OK(resolve(saxs, "column"));
     assert_float_equal(saxs->resolution.sigma[2], 0.003, 1e-12);
     assert_float_equal(tsr_saxs_q_max(saxs), 0.07, 1e-12);
-    OK(resolve(saxs, "0.002", &err));
+    OK(resolve(saxs, "0.002"));
     assert_float_equal(saxs->resolution.sigma[2], 0.002, 1e-12);
     tsr_saxs_free(saxs);
 }
 
 TEST(no_fourth_column)
 {
-    tsr_err err = {0};
     tsr_saxs *saxs = read_curve("0.01 10 1\n0.02 9 1\n0.03 8 1\n0.04 7 1\n"
                                 "0.05 6 1\n");
-    OK(resolve(saxs, "auto", &err));
+    OK(resolve(saxs, "auto"));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
-    FAILS(resolve(saxs, "column", &err), TSR_E_DATA, "no fourth column");
+    FAILS(resolve(saxs, "column"), TSR_E_DATA, "no fourth column");
     tsr_saxs_free(saxs);
     saxs = read_curve("0.01 10 1 -0.1\n0.02 9 1 -0.1\n0.03 8 1 -0.1\n"
                       "0.04 7 1 -0.1\n0.05 6 1 -0.1\n");
-    FAILS(resolve(saxs, "column", &err), TSR_E_DATA, "slit_length");
+    FAILS(resolve(saxs, "column"), TSR_E_DATA, "slit_length");
     tsr_saxs_free(saxs);
 }
 

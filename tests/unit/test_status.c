@@ -5,7 +5,7 @@
 
 TEST(fail_records)
 {
-    tsr_err err = {TSR_OK, ""};
+    err = (tsr_err){0};
     assert_int_equal(tsr_fail(&err, TSR_E_IO, "cannot open '%s'", "f"),
                      TSR_E_IO);
     assert_int_equal(err.status, TSR_E_IO);
@@ -16,7 +16,6 @@ TEST(fail_records)
 
 TEST(wrap_puts_context_first)
 {
-    tsr_err err;
     tsr_fail(&err, TSR_E_DATA, "line %d", 7);
     assert_int_equal(tsr_wrap(&err, TSR_E_CONFIG, "data[%d]", 0), TSR_E_CONFIG);
     assert_int_equal(err.status, TSR_E_CONFIG);
@@ -26,7 +25,6 @@ TEST(wrap_puts_context_first)
 
 TEST(long_messages_are_cut)
 {
-    tsr_err err;
     static char text[3 * TSR_ERR_SIZE];
     memset(text, 'a', sizeof text - 1);
     tsr_fail(&err, TSR_E_IO, "%s", text);

@@ -6,7 +6,6 @@
 #include "tests/unit/folder.h"
 
 static char folder[64];
-static tsr_err err;
 
 /* A protein of one alanine where `protein` is not NULL, strand S of 8, and,
  * `apart` Angstrom along z, its copy T, unless that is 0. */

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-static tsr_err err;
-
 static tsr_structure *read_ok(const char *path)
 {
     tsr_structure *structure = NULL;

@@ -57,7 +57,6 @@ static void make(const char *path, const recipe *r)
                     .n = N_STATE},
         [LP] = {.group = TSR_TRACE_SAMPLE_STATS, .name = "lp", .n = 1}};
     tsr_trace *trace;
-    tsr_err err;
     OK(tsr_trace_create(path, N_CHAIN, N_VARIABLE, variable, 0, NULL, &trace,
                         &err));
     for (int v = 0; v < N_VARIABLE; v++) {
@@ -80,7 +79,6 @@ static tsr_summary *summarise(const char *path)
 {
     tsr_trace_reader *reader;
     tsr_summary *summary;
-    tsr_err err;
     if (tsr_trace_open(path, &reader, &err) != TSR_OK ||
         tsr_summary_make(reader, &summary, &err) != TSR_OK)
         fail_msg("%s", err.message);
@@ -108,7 +106,7 @@ static char *printed(const tsr_summary *summary,
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_int_equal(print(summary, out, NULL), TSR_OK);
+    OK(print(summary, out, &err));
     fclose(out);
     return text;
 }
@@ -164,10 +162,8 @@ TEST(test_turned)
             b[i] = a[i] + 0.45 * whole;
             b[i] -= b[i] > 0.5 * whole ? whole : 0.0;
         }
-        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
-                         TSR_OK);
-        assert_int_equal(
-            tsr_circular_make(0, 4, N / 4, whole, b, &second, NULL), TSR_OK);
+        OK(tsr_circular_make(0, 4, N / 4, whole, a, &first, &err));
+        OK(tsr_circular_make(0, 4, N / 4, whole, b, &second, &err));
         assert_near(remainder(second.mean - first.mean, whole), 0.45 * whole,
                     1e-12 * whole);
         assert_near(second.median - second.mean, first.median - first.mean,
@@ -181,10 +177,8 @@ TEST(test_turned)
             a[i] = 0.4 * whole + 1e-9 * noise(i);
             b[i] = a[i] - 0.4 * whole;
         }
-        assert_int_equal(tsr_circular_make(0, 4, N / 4, whole, a, &first, NULL),
-                         TSR_OK);
-        assert_int_equal(tsr_convergence_make(0, 4, N / 4, b, &second, NULL),
-                         TSR_OK);
+        OK(tsr_circular_make(0, 4, N / 4, whole, a, &first, &err));
+        OK(tsr_convergence_make(0, 4, N / 4, b, &second, &err));
         assert_near(first.sd, second.sd, 0.01 * second.sd);
     }
     assert_true(tsr_circular_turn("degree") == 360.0);
@@ -301,7 +295,6 @@ TEST(test_damaged)
     make(path, &r);
     damage(path);
     tsr_trace_reader *reader;
-    tsr_err err;
     FAILS(tsr_trace_open(path, &reader, &err), TSR_E_DATA, "damaged.h5");
     cut_seal(path);
     tsr_summary *s = summarise(path);
@@ -325,9 +318,8 @@ TEST(test_prior)
     make(io_path("a.h5"), &posterior);
     make(io_path("prior.h5"), &prior);
     tsr_summary *s = summarise(io_path("a.h5"));
-    assert_int_equal(tsr_trace_open(io_path("prior.h5"), &reader, NULL),
-                     TSR_OK);
-    assert_int_equal(tsr_summary_add_prior(s, reader, NULL), TSR_OK);
+    OK(tsr_trace_open(io_path("prior.h5"), &reader, &err));
+    OK(tsr_summary_add_prior(s, reader, &err));
     tsr_trace_reader_free(reader);
     assert_true(s->has_prior);
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");

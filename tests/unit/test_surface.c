@@ -11,8 +11,6 @@
 #include "scattering/form_factor.h"
 #include "scattering/surface.h"
 
-static tsr_err err;
-
 static void expose(int n, const double (*xyz)[3], const double *radius,
                    double probe, double *fraction, double (*vector)[3])
 {

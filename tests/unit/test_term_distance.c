@@ -37,8 +37,8 @@ static int close_fixture(void **state)
 static tsr_term *term_of(const fixture *f, const char *entry)
 {
     tsr_term *term;
-    tsr_err err = {0};
-    if (read_term(f->t, "distance", entry, &term, &err) != TSR_OK)
+    err = (tsr_err){0};
+    if (read_term(f->t, "distance", entry, &term) != TSR_OK)
         fail_msg("%s: %s", entry, err.message);
     return term;
 }
@@ -49,7 +49,6 @@ static tsr_term *term_of(const fixture *f, const char *entry)
 static double log_lik(fixture *f, const tsr_term *term, int n, const double *r,
                       const double *weight, double log_s, double *chi2)
 {
-    tsr_err err = {0};
     tsr_pool pool = {0};
     void *fit = tsr_term_fit_new(term, &pool);
     const tsr_prediction prediction = {
@@ -193,8 +192,8 @@ static void refused(const fixture *f, const char *entry, tsr_status want,
                     const char *why)
 {
     tsr_term *term;
-    tsr_err err = {0};
-    tsr_status status = read_term(f->t, "distance", entry, &term, &err);
+    err = (tsr_err){0};
+    tsr_status status = read_term(f->t, "distance", entry, &term);
     assert_null(term);
     if (status != want || strstr(err.message, why) == NULL)
         fail_msg("%s: '%s' does not say '%s'", entry, err.message, why);

@@ -32,7 +32,7 @@ static tsr_map *density(const fixture *f)
         g.n[c] = (int)(high - low + 2.0 * margin) + 1;
     }
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
     size_t at = 0;
     for (int z = 0; z < g.n[2]; z++)
         for (int y = 0; y < g.n[1]; y++)
@@ -80,9 +80,8 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
              "independent_voxels: 60",
              sigma_over_r);
     tsr_term *term;
-    tsr_err err = {0};
-    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    OK(read_term(f->t, "map", entry, &term, &err));
+    OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
+    OK(read_term(f->t, "map", entry, &term));
     return term;
 }
 
@@ -101,8 +100,7 @@ static double log_lik_at(const fixture *f, const tsr_term *term, int n,
     tsr_pool pool = {0};
     void *fit = tsr_term_fit_new(term, &pool);
     assert_non_null(fit);
-    assert_int_equal(
-        term->type->fit(term, NULL, &prediction, &theta, fit, NULL), TSR_OK);
+    OK(term->type->fit(term, NULL, &prediction, &theta, fit, &err));
     const double value = term->type->log_lik(term, fit, &theta);
     if (cc != NULL)
         term->type->predict(term, &prediction, fit, &theta, cc);
@@ -120,8 +118,7 @@ static double log_lik(const fixture *f, const tsr_term *term, int n,
 static tsr_map *spoilt(const fixture *f)
 {
     tsr_map *map;
-    assert_int_equal(tsr_map_new(&f->model->grid, &of_maps, &map, NULL),
-                     TSR_OK);
+    OK(tsr_map_new(&f->model->grid, &of_maps, &map, &err));
     const int *n = map->grid.n;
     const size_t nx = (size_t)n[0], ny = (size_t)n[1];
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++) {
@@ -364,11 +361,9 @@ TEST(independent_voxels)
         for (size_t k = 0; k < n; k++)
             map->value[k] = flat ? f->model->value[k]
                                  : (float)gsl_ran_gaussian_ziggurat(rng, 1.0);
-        assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL),
-                         TSR_OK);
+        OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
         tsr_term *term;
-        tsr_err err = {0};
-        OK(read_term(f->t, "map", "file: map.mrc, resolution: 5", &term, &err));
+        OK(read_term(f->t, "map", "file: map.mrc, resolution: 5", &term));
         count[flat] = pow(term->sigma[0], -2.0); /* of one of n voxels */
         tsr_term_free(term);
     }
@@ -418,7 +413,7 @@ TEST(box_too_small)
         g.origin[c] += g.step[c] * (g.n[c] / 2 - 5);
         g.n[c] = 10;
     }
-    assert_int_equal(tsr_map_new(&g, &of_maps, &map, NULL), TSR_OK);
+    OK(tsr_map_new(&g, &of_maps, &map, &err));
     for (size_t k = 0; k < 1000; k++)
         map->value[k] = (float)(k % 7);
     tsr_term *term = term_with(f, map, "infer");
@@ -430,15 +425,14 @@ static void refused(const fixture *f, const char *entry, tsr_status status,
                     const char *says)
 {
     tsr_term *term;
-    tsr_err err = {0};
-    assert_int_equal(read_term(f->t, "map", entry, &term, &err), status);
+    err = (tsr_err){0};
+    assert_int_equal(read_term(f->t, "map", entry, &term), status);
     assert_has(err.message, says);
 }
 
 static void write_flat(const fixture *f)
 {
     tsr_map *flat;
-    tsr_err err;
     OK(tsr_map_new(&f->model->grid, &of_maps, &flat, &err));
     OK(tsr_map_write(flat, io_path("flat.mrc"), "", &err));
 }
@@ -451,11 +445,10 @@ TEST(what_does_not_match)
     tsr_map_grid grid = map->grid;
     grid.n[1]--;
     write_flat(f);
-    assert_int_equal(tsr_map_new(&grid, &of_maps, &small, NULL), TSR_OK);
+    OK(tsr_map_new(&grid, &of_maps, &small, &err));
     small->value[0] = 1.0f;
-    assert_int_equal(tsr_map_write(map, io_path("map.mrc"), "", NULL), TSR_OK);
-    assert_int_equal(tsr_map_write(small, io_path("small.mrc"), "", NULL),
-                     TSR_OK);
+    OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
+    OK(tsr_map_write(small, io_path("small.mrc"), "", &err));
     refused(f, "file: map.mrc, resolution: 5, half_map_1: map.mrc",
             TSR_E_CONFIG, "data.0: half_map_1 and half_map_2 come together");
     refused(f,
@@ -492,8 +485,7 @@ TEST(what_is_refused)
     refused(f, "file: flat.mrc, resolution: 5", TSR_E_DATA,
             "all voxels of the map have one value");
     refused(f, "file: none.mrc, resolution: 5", TSR_E_NOINPUT, "cannot open");
-    assert_int_equal(tsr_map_write(f->model, io_path("map.mrc"), "", NULL),
-                     TSR_OK);
+    OK(tsr_map_write(f->model, io_path("map.mrc"), "", &err));
     refused(f, "file: map.mrc, resolution: 90", TSR_E_DATA,
             "independent voxels, too few");
     refused(f, "file: map.mrc, resolution: 0.5", TSR_E_DATA,

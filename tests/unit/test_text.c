@@ -48,7 +48,7 @@ TEST(paragraphs)
     tsr_words w;
     tsr_words_begin(&w);
     tsr_words_say(&w, "\none\n\ntwo of it\n");
-    assert_int_equal(tsr_words_print(&w, out, 2, "- ", NULL), TSR_OK);
+    OK(tsr_words_print(&w, out, 2, "- ", &err));
     fclose(out);
     assert_string_equal(text, "-   one\n-   two of it\n");
     free(text);

@@ -219,7 +219,7 @@ TEST(range_texts)
                  {"A:99999999999", 0, "expected"}};
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         int mark[6] = {0}, n = 0;
-        tsr_err err = {0};
+        err = (tsr_err){0};
         tsr_status status =
             tsr_range_mark(cases[k].text, 6, residue, mark, &err);
         for (int i = 0; i < 6; i++)
@@ -266,7 +266,6 @@ TEST(refused_sequences)
     for (size_t k = 0; k < COUNT_OF(bad); k++) {
         tsr_topology *t;
         tsr_conformation *c;
-        tsr_err err = {0};
         tsr_flexibility all = {.flexible = NULL};
         FAILS(tsr_topology_from_sequence(bad[k], TSR_BODIES_TWO, all, &table,
                                          &t, &c, &err),

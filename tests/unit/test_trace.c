@@ -70,7 +70,6 @@ static double *draws(int v, int from, int count)
 
 static void append(tsr_trace *trace, int v, int from, int count)
 {
-    tsr_err err;
     double *value = draws(v, from, count);
     OK(tsr_trace_append(trace, v, count, value, &err));
     free(value);
@@ -86,7 +85,6 @@ static tsr_trace *create(const char *file)
 {
     static const tsr_trace_attribute attribute[] = {{"seed", "17"}};
     tsr_trace *trace;
-    tsr_err err;
     OK(tsr_trace_create(file, N_CHAIN, N_VARIABLE, variable, 1, attribute,
                         &trace, &err));
     return trace;
@@ -94,14 +92,12 @@ static tsr_trace *create(const char *file)
 
 static void finish(tsr_trace *trace)
 {
-    tsr_err err;
     OK(tsr_trace_close(trace, &err));
 }
 
 static tsr_trace_reader *reader_of(const char *file)
 {
     tsr_trace_reader *reader;
-    tsr_err err;
     OK(tsr_trace_open(file, &reader, &err));
     return reader;
 }
@@ -114,7 +110,6 @@ static void check_draws(const char *file, int count)
     for (int v = 0; v < OBSERVED; v++) {
         int n_chain, n_draw, n;
         double *value;
-        tsr_err err;
         OK(tsr_trace_get(reader, variable[v].group, variable[v].name, &n_chain,
                          &n_draw, &n, &value, &err));
         assert_int_equal(n_chain, N_CHAIN);
@@ -159,7 +154,6 @@ TEST(test_read_back)
 {
     enum { N_LONG = 200000 };
     char *config = malloc(N_LONG + 1);
-    tsr_err err;
 
     assert_non_null(config);
     memset(config, 'x', N_LONG);
@@ -261,7 +255,7 @@ TEST(test_no_draws)
 {
     finish(create(path));
     check_draws(path, 0);
-    assert_int_equal(tsr_trace_close(NULL, NULL), TSR_OK);
+    OK(tsr_trace_close(NULL, &err));
 }
 
 /* A file is there when it is whole, and stays until another is. */
@@ -286,7 +280,6 @@ TEST(test_in_one_go)
 TEST(test_uneven)
 {
     const double one = 1.0;
-    tsr_err err;
     tsr_trace *trace = create(path);
 
     append_all(trace, 0, 4);
@@ -305,7 +298,6 @@ static void expect_refused(const tsr_trace_variable *list, int n,
                            const char *why)
 {
     tsr_trace *trace;
-    tsr_err err;
 
     assert_int_equal(tsr_trace_create(path, 2, n, list, 0, NULL, &trace, &err),
                      TSR_E_INTERNAL);
@@ -336,8 +328,6 @@ TEST(test_declarations)
 
 TEST(test_no_trace)
 {
-    tsr_err err;
-
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs("precious", file);
@@ -364,7 +354,6 @@ TEST(test_no_trace)
 TEST(test_unwritable)
 {
     tsr_trace *trace;
-    tsr_err err;
     /* root may write in any directory but those of /proc */
     const char *where[] = {"/dev/null/trace.h5", "/proc/trace.h5"};
 
@@ -388,7 +377,6 @@ static int run_out_of_disk(rlim_t limit)
 {
     const struct rlimit size = {limit, limit};
     tsr_trace *trace;
-    tsr_err err;
 
     signal(SIGXFSZ, SIG_IGN);
     if (setrlimit(RLIMIT_FSIZE, &size) != 0)
@@ -454,7 +442,6 @@ TEST(test_speed)
     char name[N][8];
     struct timespec begin, end;
     tsr_trace *trace;
-    tsr_err err;
     for (int v = 0; v < N; v++) {
         snprintf(name[v], sizeof name[v], "v%d", v);
         scalar[v] = (tsr_trace_variable){

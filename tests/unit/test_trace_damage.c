@@ -38,7 +38,6 @@ static long write_trace(void)
     const tsr_trace_attribute seed = {"seed", "17"};
     struct stat info;
     tsr_trace *trace;
-    tsr_err err;
 
     OK(tsr_trace_create(path, 1, N_VARIABLE, variable, 1, &seed, &trace, &err));
     for (int d = 0; d < DRAWS; d++) {
@@ -75,7 +74,6 @@ static tsr_status look(int *n_draw, int *is_right)
     int n_chain, n;
     double *value;
     tsr_trace_reader *reader;
-    tsr_err err;
     tsr_status status = tsr_trace_open(path, &reader, &err);
 
     if (status == TSR_OK) {
@@ -105,7 +103,6 @@ static tsr_status reopen(int n_keep)
 {
     const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_KEPT] = n_keep};
     const tsr_draw_records none = {.fd = -1};
-    tsr_err err;
     const tsr_status status = tsr_trace_update(path, &none, keep, &err);
     if (status != TSR_OK)
         assert_has(err.message, path);

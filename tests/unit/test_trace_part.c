@@ -25,7 +25,7 @@ static void append(tsr_trace *trace, int v, int n, int from, int count)
         for (int d = 0; d < count; d++)
             for (int k = 0; k < n; k++)
                 *to++ = value_at(c, from + d, k);
-    assert_int_equal(tsr_trace_append(trace, v, count, value, NULL), TSR_OK);
+    OK(tsr_trace_append(trace, v, count, value, &err));
     free(value);
 }
 
@@ -34,7 +34,6 @@ static tsr_trace_reader *make(const char *path)
     double q[N_Q];
     tsr_trace *trace;
     tsr_trace_reader *reader;
-    tsr_err err;
     for (int k = 0; k < N_Q; k++)
         q[k] = 0.01 * (k + 1);
     const tsr_trace_variable variable[N_VARIABLE] = {
@@ -62,9 +61,9 @@ static tsr_trace_reader *make(const char *path)
     append(trace, MOVES, N_MOVE, 0, 300);
     append(trace, RG, 1, 300, N_DRAW - 300);
     append(trace, CURVE, N_Q, 300, N_DRAW - 300);
-    assert_int_equal(tsr_trace_put(trace, OBSERVED, q, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_close(trace, NULL), TSR_OK);
-    assert_int_equal(tsr_trace_open(path, &reader, NULL), TSR_OK);
+    OK(tsr_trace_put(trace, OBSERVED, q, &err));
+    OK(tsr_trace_close(trace, &err));
+    OK(tsr_trace_open(path, &reader, &err));
     return reader;
 }
 
@@ -74,7 +73,6 @@ static void check(tsr_trace_reader *reader, tsr_trace_group group,
     size_t count = (size_t)N_CHAIN * (size_t)part->n_draw * (size_t)part->n + 1;
     double *value = calloc(count, sizeof *value);
     const double *at = value;
-    tsr_err err;
     assert_non_null(value);
     value[count - 1] = -1.0;
     OK(tsr_trace_get_part(reader, group, name, part, value, &err));
@@ -111,7 +109,6 @@ TEST(test_outside)
     };
     double value[N_CHAIN * (N_Q + 1)];
     tsr_trace_reader *reader = make(io_path("trace.h5"));
-    tsr_err err;
     for (size_t i = 0; i < COUNT_OF(part); i++) {
         FAILS(tsr_trace_get_part(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
                                  "intensity_mean", &part[i], value, &err),
@@ -131,10 +128,8 @@ TEST(test_shape_and_coordinates)
     int n_chain, n_draw, n;
     double *coord;
     tsr_trace_reader *reader = make(io_path("trace.h5"));
-    assert_int_equal(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
-                                     "intensity_mean", &n_chain, &n_draw, &n,
-                                     NULL),
-                     TSR_OK);
+    OK(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean",
+                       &n_chain, &n_draw, &n, &err));
     assert_int_equal(n_chain, N_CHAIN);
     assert_int_equal(n_draw, N_DRAW);
     assert_int_equal(n, N_Q);
@@ -144,19 +139,16 @@ TEST(test_shape_and_coordinates)
     } with_q[] = {{TSR_TRACE_POSTERIOR_PREDICTIVE, "intensity_mean"},
                   {TSR_TRACE_OBSERVED_DATA, "intensity"}};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tsr_trace_coordinates(reader, with_q[i].group,
-                                               with_q[i].name, &n, &coord,
-                                               NULL),
-                         TSR_OK);
+        OK(tsr_trace_coordinates(reader, with_q[i].group, with_q[i].name, &n,
+                                 &coord, &err));
         assert_int_equal(n, N_Q);
         for (int k = 0; k < n; k++)
             assert_true(coord[k] == 0.01 * (k + 1));
         free(coord);
     }
     /* texts are no numbers */
-    assert_int_equal(tsr_trace_coordinates(reader, TSR_TRACE_SAMPLE_STATS,
-                                           "acceptance", &n, &coord, NULL),
-                     TSR_OK);
+    OK(tsr_trace_coordinates(reader, TSR_TRACE_SAMPLE_STATS, "acceptance", &n,
+                             &coord, &err));
     assert_null(coord);
     assert_int_equal(n, N_MOVE);
     assert_int_equal(tsr_trace_shape(reader, TSR_TRACE_POSTERIOR, "none",

@@ -90,7 +90,6 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
     const int n = to - from;
     double *observable = calloc(N_OBSERVABLE * (size_t)n, sizeof *observable);
     int64_t *step = calloc((size_t)n, sizeof *step);
-    tsr_err err;
 
     assert_non_null(observable);
     assert_non_null(step);
@@ -119,7 +118,6 @@ static void log_frames(tsr_draw_log *log, int from, int to)
                                  .size = size};
     double *observable = calloc(n * N_OBSERVABLE, sizeof *observable);
     float *empty = calloc(size, 1);
-    tsr_err err;
 
     assert_non_null(observable);
     assert_non_null(empty);
@@ -136,7 +134,6 @@ static void log_frames(tsr_draw_log *log, int from, int to)
 static tsr_trajectory *create(const char *file)
 {
     tsr_trajectory *t;
-    tsr_err err;
     OK(tsr_trajectory_create(file, &spec, &t, &err));
     return t;
 }
@@ -179,7 +176,6 @@ static void check_frames(const char *file, int n)
     tsr_trajectory_reader *reader;
     int64_t step[2];
     double value[2];
-    tsr_err err;
 
     OK(tsr_trajectory_open(file, &reader, &err));
     assert_int_equal(tsr_trajectory_info_get(reader)->n_frame, n);
@@ -217,7 +213,6 @@ static void check_frames(const char *file, int n)
 
 TEST(test_read_back)
 {
-    tsr_err err;
     tsr_trajectory *t = create(path);
 
     append(t, &spec, 0, 5);
@@ -240,7 +235,6 @@ TEST(test_resumed)
     enum { FRAMES = 500 };
     unsigned random = 7;
     tsr_draw_log *log;
-    tsr_err err;
     int kept = 0;
 
     OK(tsr_trajectory_close(create(path), &err));
@@ -273,7 +267,6 @@ TEST(test_refused)
     tsr_trajectory_spec s = {.stride = 1};
     tsr_trajectory *t;
     tsr_draw_log *log;
-    tsr_err err;
 
     assert_int_equal(tsr_trajectory_create(other, &s, &t, &err),
                      TSR_E_INTERNAL);
@@ -299,7 +292,6 @@ TEST(test_bodies_only)
     tsr_trajectory *t;
     int64_t step = 17;
     float read[12];
-    tsr_err err;
 
     OK(tsr_trajectory_create(path, &s, &t, &err));
     OK(tsr_trajectory_append(t, 1, &step, NULL, xyz, NULL, &err));
@@ -328,7 +320,6 @@ TEST(test_size)
     tsr_trajectory_spec s = spec;
     tsr_trajectory *t;
     struct stat info;
-    tsr_err err;
 
     s.n_atom = 1800;
     s.n_body = 700;

@@ -23,7 +23,6 @@ static void expect(tsr_device_type type, const char *name, int n_body,
 {
     tsr_device_info info = device(type, name);
     tsr_page_tile_options o = {0};
-    tsr_err err;
     int got;
     OK(tsr_tuning_find_in(table, "t", &info, n_body, &o, &got, &err));
     assert_int_equal(got, found);
@@ -49,8 +48,7 @@ TEST(what_is_asked_stays)
     tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
-    assert_int_equal(tsr_tuning_find_in(table, "t", &info, 0, &o, &found, NULL),
-                     TSR_OK);
+    OK(tsr_tuning_find_in(table, "t", &info, 0, &o, &found, &err));
     assert_int_equal(o.tile, 16);
     assert_int_equal(o.split, 3);
     assert_int_equal(o.parts, 2);
@@ -70,7 +68,6 @@ TEST(errors)
     tsr_device_info info = device(TSR_DEVICE_GPU, "NVIDIA H200");
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         tsr_page_tile_options o = {0};
-        tsr_err err;
         int found;
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
@@ -91,7 +88,6 @@ TEST(files)
                                   .difference = 7},
                           got = {0};
     char path[] = "/tmp/tessera-tuning-XXXXXX", line[512];
-    tsr_err err;
     unsetenv("TESSERA_TUNING");
     OK(tsr_tuning_find(&gpu, 0, &o, &err));
     assert_true(o.tile > 0 && o.split > 0 && o.parts > 0);

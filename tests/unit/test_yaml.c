@@ -11,26 +11,24 @@
 /* Every test writes a file of this name; messages name it. */
 static const char name[] = "run.yaml";
 
-static tsr_status read_file(const char *path, config *c, tsr_err *err)
+static tsr_status read_file(const char *path, config *c)
 {
-    return tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, err);
+    return tsr_yaml_read_marked(path, config_fields, c, 0, NULL, NULL, &err);
 }
 
 /* Reads `text`, then `set` (NULL: none); the caller clears `c`. */
-static tsr_status read_text(const char *text, config *c, tsr_err *err,
-                            const char *set)
+static tsr_status read_text(const char *text, config *c, const char *set)
 {
     const char *path = io_text(name, text);
-    assert_int_equal(tsr_fields_init(config_fields, c, NULL), TSR_OK);
+    OK(tsr_fields_init(config_fields, c, &err));
     return tsr_yaml_read_marked(path, config_fields, c, set != NULL, &set, NULL,
-                                err);
+                                &err);
 }
 
 static config *read_well(const char *text, const char *set)
 {
     static config c;
-    tsr_err err;
-    tsr_status status = read_text(text, &c, &err, set);
+    tsr_status status = read_text(text, &c, set);
     if (status != TSR_OK)
         fail_msg("%s%s%s\nrefused: %s", text, set != NULL ? "\n--set " : "",
                  set != NULL ? set : "", err.message);
@@ -260,14 +258,17 @@ TEST(test_messages)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
         char want[TSR_ERR_SIZE];
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         snprintf(want, sizeof want, "%s%s", io_path(name), rows[i].message);
-        assert_int_equal(read_text(rows[i].text, &c, &err, NULL), TSR_E_CONFIG);
+        assert_int_equal(read_text(rows[i].text, &c, NULL), TSR_E_CONFIG);
         assert_int_equal(err.status, TSR_E_CONFIG);
         assert_string_equal(err.message, want);
         tsr_fields_clear(config_fields, &c);
         /* and a caller who wants no text gets the same status */
-        assert_int_equal(read_text(rows[i].text, &c, NULL, NULL), TSR_E_CONFIG);
+        OK(tsr_fields_init(config_fields, &c, &err));
+        assert_int_equal(tsr_yaml_read_marked(io_path(name), config_fields, &c,
+                                              0, NULL, NULL, NULL),
+                         TSR_E_CONFIG);
         tsr_fields_clear(config_fields, &c);
     }
 }
@@ -275,12 +276,11 @@ TEST(test_messages)
 TEST(test_files)
 {
     config c;
-    tsr_err err;
-    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    assert_int_equal(read_file("/nonexistent/x.yaml", &c, &err), TSR_E_NOINPUT);
+    OK(tsr_fields_init(config_fields, &c, &err));
+    assert_int_equal(read_file("/nonexistent/x.yaml", &c), TSR_E_NOINPUT);
     assert_string_equal(err.message, "cannot open '/nonexistent/x.yaml': No "
                                      "such file or directory");
-    assert_int_equal(read_file("/tmp", &c, &err), TSR_E_NOINPUT);
+    assert_int_equal(read_file("/tmp", &c), TSR_E_NOINPUT);
     assert_string_equal(err.message,
                         "'/tmp' is a directory; name a file in it");
     size_t n = (16u << 20) + 1;
@@ -289,12 +289,12 @@ TEST(test_files)
     memset(big, '#', n);
     const char *path = io_write(name, big, n);
     free(big);
-    FAILS(read_file(path, &c, &err), TSR_E_CONFIG, "has more than 16 MiB");
+    FAILS(read_file(path, &c), TSR_E_CONFIG, "has more than 16 MiB");
     if (geteuid() == 0) {
         print_message("unreadable file not tried: root reads everything\n");
     } else {
         assert_int_equal(chmod(path, 0), 0);
-        FAILS(read_file(path, &c, &err), TSR_E_NOINPUT, "Permission denied");
+        FAILS(read_file(path, &c), TSR_E_NOINPUT, "Permission denied");
         assert_int_equal(chmod(path, 0600), 0);
     }
     tsr_fields_clear(config_fields, &c);
@@ -390,10 +390,9 @@ TEST(test_set_messages)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         config c;
         char want[400];
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         snprintf(want, sizeof want, "--set %s%s", rows[i].set, rows[i].message);
-        assert_int_equal(read_text(example, &c, &err, rows[i].set),
-                         rows[i].status);
+        assert_int_equal(read_text(example, &c, rows[i].set), rows[i].status);
         assert_string_equal(err.message, want);
         tsr_fields_clear(config_fields, &c);
     }
@@ -405,16 +404,15 @@ TEST(test_write_path)
 {
     char here[512], want[600];
     config before, after;
-    tsr_err err;
-    assert_int_equal(tsr_fields_init(config_fields, &before, NULL), TSR_OK);
-    assert_int_equal(tsr_fields_init(config_fields, &after, NULL), TSR_OK);
+    OK(tsr_fields_init(config_fields, &before, &err));
+    OK(tsr_fields_init(config_fields, &after, &err));
     before.structure.file = strdup("x.pdb");
     const char *path = io_path(name);
     FILE *out = fopen(path, "w");
     assert_non_null(out);
     OK(tsr_yaml_write(out, config_fields, &before, &err));
     fclose(out);
-    OK(read_file(path, &after, &err));
+    OK(read_file(path, &after));
     assert_non_null(getcwd(here, sizeof here));
     snprintf(want, sizeof want, "%s/x.pdb", here);
     assert_string_equal(after.structure.file, want);
@@ -456,8 +454,7 @@ TEST(test_aliases_counted)
     fprintf(out, "]}\nstructure: {flexible: *r}\n");
     fclose(out);
     config c;
-    tsr_err err;
-    OK(read_text(text, &c, &err, NULL));
+    OK(read_text(text, &c, NULL));
     assert_int_equal(c.structure.flexible.n, 3000);
     tsr_fields_clear(config_fields, &c);
     free(text);
@@ -471,7 +468,7 @@ TEST(test_aliases_counted)
         fprintf(out, ",*d");
     fprintf(out, "]\n");
     fclose(out);
-    FAILS(read_text(text, &c, &err, NULL), TSR_E_CONFIG,
+    FAILS(read_text(text, &c, NULL), TSR_E_CONFIG,
           "more than 100000 values once aliases "
           "are followed");
     tsr_fields_clear(config_fields, &c);
@@ -488,7 +485,6 @@ TEST(test_depth_and_length)
     const clock_t most = 30 * CLOCKS_PER_SEC;
     config c;
     tsr_yaml_marks marks = {0};
-    tsr_err err;
     for (size_t i = 0; i < COUNT_OF(open); i++) {
         char *text = NULL;
         size_t size = 0;
@@ -497,7 +493,7 @@ TEST(test_depth_and_length)
             fputs(open[i], out);
         fclose(out);
         clock_t before = clock();
-        assert_int_equal(read_text(text, &c, &err, NULL), TSR_E_CONFIG);
+        assert_int_equal(read_text(text, &c, NULL), TSR_E_CONFIG);
         assert_true(clock() - before < most);
         assert_has(err.message, "nested more than 64 deep");
         tsr_fields_clear(config_fields, &c);
@@ -511,7 +507,7 @@ TEST(test_depth_and_length)
     fputs("]}\n", out);
     fclose(out);
     clock_t before = clock();
-    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
+    OK(tsr_fields_init(config_fields, &c, &err));
     OK(tsr_yaml_read_marked(path, config_fields, &c, 0, NULL, &marks, &err));
     assert_true(clock() - before < most);
     assert_int_equal(c.structure.flexible.n, length);
@@ -524,10 +520,10 @@ TEST(test_depth_and_length)
 static void check_damaged(const char *text, size_t n)
 {
     config c;
-    tsr_err err = {.status = TSR_OK};
+    err = (tsr_err){0};
     const char *path = io_write(name, text, n);
-    assert_int_equal(tsr_fields_init(config_fields, &c, NULL), TSR_OK);
-    tsr_status status = read_file(path, &c, &err);
+    OK(tsr_fields_init(config_fields, &c, &err));
+    tsr_status status = read_file(path, &c);
     if (status != TSR_OK) {
         assert_int_equal(status, TSR_E_CONFIG);
         assert_memory_equal(err.message, path, strlen(path));

@@ -7,20 +7,18 @@
 
 static const char *path; /* of the file that was read last */
 
-static tsr_status read_kinds(const char *text, const char *set, kinds *k,
-                             tsr_err *err)
+static tsr_status read_kinds(const char *text, const char *set, kinds *k)
 {
     path = io_write("run.yaml", text, strlen(text));
-    assert_int_equal(tsr_fields_init(kinds_fields, k, NULL), TSR_OK);
+    OK(tsr_fields_init(kinds_fields, k, &err));
     return tsr_yaml_read_marked(path, kinds_fields, k, set != NULL, &set, NULL,
-                                err);
+                                &err);
 }
 
 static kinds *kinds_well(const char *text, const char *set)
 {
     static kinds k;
-    tsr_err err;
-    if (read_kinds(text, set, &k, &err) != TSR_OK)
+    if (read_kinds(text, set, &k) != TSR_OK)
         fail_msg("%s refused: %s", text, err.message);
     return &k;
 }
@@ -109,11 +107,11 @@ TEST(test_kinds_messages)
          "box; it belongs to shape: ball"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         kinds k;
-        tsr_err err = {.status = TSR_OK};
+        err = (tsr_err){0};
         char want[TSR_ERR_SIZE];
         snprintf(want, sizeof want, "%s%s", rows[i].set != NULL ? "" : path,
                  rows[i].message);
-        assert_int_equal(read_kinds(rows[i].text, rows[i].set, &k, &err),
+        assert_int_equal(read_kinds(rows[i].text, rows[i].set, &k),
                          TSR_E_CONFIG);
         assert_string_equal(err.message, want);
         tsr_fields_clear(kinds_fields, &k);
@@ -123,7 +121,6 @@ TEST(test_kinds_messages)
 /* What is written reads back as the same. */
 TEST(test_kinds_written)
 {
-    tsr_err err;
     char *first = NULL, *second = NULL;
     size_t n, n_second;
     kinds *k = kinds_well("one: {shape: crate, size: [3, 4]}\n"

@@ -24,7 +24,6 @@ TEST(where_keys_were_given)
     };
     tsr_yaml_marks marks = {0};
     config c = {0};
-    tsr_err err = {0};
     static const char text[] =
         "seed: 3\nstructure:\n  file: a\n  flexible: [A:1-2, B:1]\n"
         "data: [{file: b}]\n";
