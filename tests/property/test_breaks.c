@@ -84,7 +84,7 @@ TEST(parts_keep_their_relation)
             if (type->learn != NULL) {
                 propose_many(type, option, t, prior, c, after, is);
                 for (int d = 0; d < 9; d++)
-                    assert_true(fabs(is[d] - was[d]) < 1e-6);
+                    assert_near(is[d], was[d], 1e-6);
                 continue;
             }
             const tsr_target target = {.topology = t,

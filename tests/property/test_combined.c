@@ -292,11 +292,11 @@ TEST(replicas_are_as_if_afresh)
             memcpy(profile, was.point->profile, bytes);
             OK(tsr_chain_refresh(chain, batch, &err));
             tsr_chain_view_get(chain, &is);
-            assert_true(fabs(is.log_prior - was.log_prior) < 1e-7);
-            assert_true(fabs(is.log_lik - was.log_lik) < 1e-7);
-            assert_true(fabs(is.lp - was.lp) < 1e-7);
+            assert_near(is.log_prior, was.log_prior, 1e-7);
+            assert_near(is.log_lik, was.log_lik, 1e-7);
+            assert_near(is.lp, was.lp, 1e-7);
             for (int q = 0; q < m.s.likelihood->grid.n_q; q++)
-                assert_true(fabs(profile[q] - is.point->profile[q]) <
+                assert_near(profile[q], is.point->profile[q],
                             1e-9 * fabs(is.point->profile[0]));
         }
     }

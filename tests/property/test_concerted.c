@@ -407,7 +407,7 @@ TEST(density_of_turns)
         double turns = log_normal(at, f.other, d, 0.3, 1.0) -
                        log_normal(at, f.c, d, 0.3, 1.0);
         double less = move->log_ratio(loose, f.c, f.other, &p);
-        assert_true(fabs(p.log_ratio - less - turns) < 1e-6);
+        assert_near(p.log_ratio - less, turns, 1e-6);
         largest = fmax(largest, fabs(turns));
     }
     assert_true(largest > 0.5);

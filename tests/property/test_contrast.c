@@ -76,7 +76,7 @@ TEST(prior_in_prior_out)
             if (i >= 0)
                 u[k][i] = prior_cdf(&s.contrast[k], value[k]);
         }
-        assert_true(fabs(view.lp - log_prior) < 1e-9);
+        assert_near(view.lp, log_prior, 1e-9);
     }
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         double p = ks_even(N, u[k]);
@@ -241,7 +241,7 @@ TEST(state_stays_right)
                         k * s.likelihood->grid.dq_inv_ang, &one, &err));
                     mean += view.state_weight[a] * one;
                 }
-                assert_true(fabs(view.point->profile[k] - mean) <
+                assert_near(view.point->profile[k], mean,
                             1e-9 * view.point->profile[0]);
             }
         }
@@ -387,7 +387,7 @@ static void structures_move(int n_state, int infer_c1, double beta)
             const double total = hypot(error[v], sqrt(square / (n - 1.0)));
             print_message("    %-8s %9.4f, weighted %9.4f, error %.4f\n",
                           by_name[v], sum, mean[v], total);
-            assert_true(fabs(sum - mean[v]) < 4.5 * total + 1e-12);
+            assert_near(sum, mean[v], 4.5 * total + 1e-12);
         }
     }
     posterior_run_free(run);
@@ -441,7 +441,7 @@ TEST(truth_is_found)
         double sd = sqrt(square[k] - mean[k] * mean[k]);
         print_message("  %s %.4f, found %.4f +- %.4f\n", s.contrast[k].name,
                       at[k], mean[k], sd);
-        assert_true(fabs(mean[k] - at[k]) < 3.0 * sd);
+        assert_near(mean[k], at[k], 3.0 * sd);
     }
     assert_true(sqrt(square[1] - mean[1] * mean[1]) <
                 0.5 * s.contrast[1].width);

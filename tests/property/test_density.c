@@ -118,7 +118,7 @@ static void near_sums(const tsr_map_sums *a, const tsr_map_sums *b)
         if (!(fabs(got[k] - want[k]) <= 1e-6 * fabs(want[k])))
             fail_msg("sum %d is %.12g, not %.12g", k, got[k], want[k]);
     if (a->n > 0.0 && !isnan(tsr_map_cc(b)))
-        assert_true(fabs(tsr_map_cc(a) - tsr_map_cc(b)) < 1e-6);
+        assert_near(tsr_map_cc(a), tsr_map_cc(b), 1e-6);
 }
 
 /* ---- the reference ---- */
@@ -144,7 +144,7 @@ TEST(reference_is_the_formula)
                 for (int c = 0; c < 3; c++)
                     want = fabs(d[c]) > 9.0 ? 0.0 : want;
                 double got = (double)density[(k * n[1] + j) * n[0] + i];
-                assert_true(fabs(got - want) < 1e-6);
+                assert_near(got, want, 1e-6);
             }
     free(density);
 }
@@ -162,7 +162,7 @@ TEST(electron_form_factor_has_its_integral)
                pow(2.0 * 3.14159265358979 * table.gaussian[k].sigma_ang *
                        table.gaussian[k].sigma_ang,
                    1.5);
-    assert_true(fabs(sum - 2.509) < 0.002); /* carbon, International Tables */
+    assert_near(sum, 2.509, 0.002); /* carbon, International Tables */
 }
 
 /* A map that is the model's own density has correlation 1, however scaled; with
@@ -188,8 +188,8 @@ TEST(a_map_with_itself_is_one)
     engine->set_blur(engine, &s->reference->blur, &err);
     o.density = NULL;
     tsr_density_sums sums = run(engine, s->xyz, s->z, N_ATOM, &o);
-    assert_true(fabs(tsr_map_cc(&sums.box) - 1.0) < 1e-6);
-    assert_true(fabs(tsr_map_cc(&sums.mask) - 1.0) < 1e-6);
+    assert_near(tsr_map_cc(&sums.box), 1.0, 1e-6);
+    assert_near(tsr_map_cc(&sums.mask), 1.0, 1e-6);
     tsr_map_line(&sums.box, &slope, &offset);
     assert_true(fabs(slope - 0.25) < 1e-6 && fabs(offset - 3.0) < 1e-5);
     OK(tsr_fsc_make(own, density, &pool, &fsc, &err));
@@ -261,7 +261,7 @@ static void compare(sample *s, tsr_blur kind, double resolution)
         if (tb[k].n > 0.0) {
             reached++;
             assert_true(ta[k].n == tb[k].n);
-            assert_true(fabs(ta[k].es - tb[k].es) <= 1e-6 * want.box.es);
+            assert_near(ta[k].es, tb[k].es, 1e-6 * want.box.es);
         } else {
             assert_true(ta[k].s == 0.0);
         }
@@ -370,7 +370,7 @@ TEST(pieces_change_no_bit)
         same_bits(&out[k], &alone);
     const tsr_map_sums whole = run(s->fast, xyz, z, N, &o).box;
     assert_true(whole.s == N_COPY * alone.box.s);
-    assert_true(fabs(whole.es / (N_COPY * alone.box.es) - 1.0) < 1e-9);
+    assert_near(whole.es / (N_COPY * alone.box.es), 1.0, 1e-9);
     free(xyz), free(z);
 }
 

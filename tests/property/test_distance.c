@@ -198,7 +198,7 @@ static void compare_both(int n_state, int n_temp)
                       seen_name[v], mean[1][v], error[1][v], mean[0][v],
                       error[0][v], plain[v]);
         farthest = fmax(farthest, fabs(plain[v] - mean[0][v]) / total);
-        assert_true(fabs(mean[0][v] - mean[1][v]) < 4.5 * total);
+        assert_near(mean[0][v], mean[1][v], 4.5 * total);
     }
     assert_true(farthest > 8.0); /* the data matter */
     posterior_close(&s);
@@ -246,14 +246,14 @@ TEST(evidence_of_an_ensemble)
     print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f; barrier %.2f\n",
                   e.log, e.error, log_z[0], log_z[1], e.barrier);
     assert_string_equal(e.why_not, "");
-    assert_true(fabs(e.log - log_z[0]) < 4.5 * hypot(e.error, log_z[1]));
+    assert_near(e.log, log_z[0], 4.5 * hypot(e.error, log_z[1]));
     assert_true(e.error < 0.1 && log_z[1] > 0.0 && log_z[1] < 0.1);
     double refused = 0.0; /* the trace keeps single precision */
     for (int c = 0; c < N_CHAIN; c++)
         for (int k = 0; k + 1 < s.target.n_temp; k++)
             refused +=
                 1.0 - tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), k);
-    assert_true(fabs(e.barrier - refused / N_CHAIN) < 1e-5);
+    assert_near(e.barrier, refused / N_CHAIN, 1e-5);
     posterior_run_free(run);
     posterior_close(&s);
 }
@@ -319,7 +319,7 @@ TEST(populations_are_of_the_posterior)
                       "%.4f\n",
                       seen_name[v], mean[1][v], error[1][v], mean[0][v],
                       error[0][v], plain[v]);
-        assert_true(fabs(mean[0][v] - mean[1][v]) < 5.0 * total);
+        assert_near(mean[0][v], mean[1][v], 5.0 * total);
     }
     assert_true(fabs(plain[DISTANCE] - mean[1][DISTANCE]) >
                 8.0 * hypot(error[0][DISTANCE], error[1][DISTANCE]));
@@ -329,7 +329,7 @@ TEST(populations_are_of_the_posterior)
                   tsr_sampler_population(run.sampler).n_level);
     assert_true(tsr_sampler_population(run.sampler).n_level > 2);
     assert_true(sd > 0.0 && sd < 0.3);
-    assert_true(fabs(made - exact[0]) < 4.5 * hypot(sd, exact[1]));
+    assert_near(made, exact[0], 4.5 * hypot(sd, exact[1]));
     posterior_run_free(run);
     posterior_close(&s);
 }
@@ -377,7 +377,7 @@ TEST(populations_found_ladders)
     print_message("  exchanged %.2f %.2f %.2f %.2f\n", rate[0], rate[1],
                   rate[2], rate[3]);
     for (int k = 1; k + 1 < N_TEMP; k++)
-        assert_true(fabs(rate[k] - rate[0]) < 0.15);
+        assert_near(rate[k], rate[0], 0.15);
     const tsr_population before = tsr_sampler_population(run[0].sampler);
     populate(run[0], 100);
     assert_true(tsr_sampler_population(run[0].sampler).n_step == before.n_step);
@@ -423,7 +423,7 @@ TEST(steps_are_shared)
         for (size_t i = 0; i < n; i++) {
             const double mean =
                 (before[0][i] + before[1][i] + before[2][i]) / 3.0;
-            assert_true(fabs(after[i] - mean) < 1e-12);
+            assert_near(after[i], mean, 1e-12);
         }
     }
     const double beta = tsr_ladder_beta(tsr_sampler_ladder(run.sampler, 0), 1);

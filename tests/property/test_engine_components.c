@@ -181,7 +181,7 @@ TEST(coefficients)
                 sum += term;
                 size += fabs(term);
             }
-        assert_true(fabs(sum - whole[k]) < 1e-12 * size);
+        assert_near(sum, whole[k], 1e-12 * size);
     }
     tsr_batch_free(a);
     tsr_batch_free(b);

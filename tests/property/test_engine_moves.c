@@ -34,7 +34,6 @@ static void for_each_variant(void **state, law *check)
 {
     const bench *b = *state;
     walker *w = calloc(N_SYSTEM, sizeof *w);
-    assert_non_null(w);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_batch *batch;
         if (b->engine[v] == NULL)

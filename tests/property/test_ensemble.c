@@ -40,9 +40,9 @@ static void check_sums(const posterior_sample *s, tsr_batch *fresh,
         d_max = fmax(d_max, tsr_largest_distance(s->t->n_body,
                                                  (const double(*)[3])c->body));
     }
-    assert_true(fabs(sum - 1.0) < 1e-12);
-    assert_true(fabs(view->log_prior - log_prior) < 1e-8);
-    assert_true(fabs(view->rg_ang - sqrt(square)) < 1e-12 * view->rg_ang);
+    assert_near(sum, 1.0, 1e-12);
+    assert_near(view->log_prior, log_prior, 1e-8);
+    assert_near(view->rg_ang, sqrt(square), 1e-12 * view->rg_ang);
     assert_true(view->d_max_ang == d_max);
     for (int q = 0; q < n_q; q++)
         if (fabs(view->point->profile[q] - mean[q]) > 1e-10 * mean[0])
@@ -95,8 +95,8 @@ TEST(sums_stay_right)
                                        &view);
                     assert_int_equal(view.n_state, n);
                     check_sums(&other, fresh, &view, one, mean);
-                    assert_true(fabs(fresh_log_lik(&other, mean, rng) -
-                                     view.log_lik) < 1e-6);
+                    assert_near(fresh_log_lik(&other, mean, rng), view.log_lik,
+                                1e-6);
                 }
             }
         tsr_batch_free(fresh);
@@ -199,7 +199,7 @@ TEST(prior_is_flat_and_independent)
         assert_true(fabs(with) < 4.5 / sqrt(N));
         double expected = gsl_stats_correlation(exact[0], 1, exact[1], 1, N);
         double between = gsl_stats_correlation(rg[0], 1, rg[1], 1, N);
-        assert_true(fabs(between - expected) < 6.5 / sqrt(N));
+        assert_near(between, expected, 6.5 / sqrt(N));
         for (int k = 0; k < n; k++) {
             double p = ks_beta(weight[k], N, 1.0, n - 1.0);
             double p_rg = ks_two(rg[k], N, exact[k], N);

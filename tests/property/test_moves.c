@@ -190,10 +190,10 @@ TEST(geometry_keeps)
     tsr_chain_view_get(chain, &view);
     measure_geometry(f.t, view.conformation, g);
     for (int i = 0; i < n; i++) {
-        assert_true(fabs(g[i].n_ca - was[i].n_ca) < most);
-        assert_true(fabs(g[i].ca_c - was[i].ca_c) < most);
-        assert_true(fabs(g[i].c_o - was[i].c_o) < most);
-        assert_true(fabs(g[i].ca_c_o - was[i].ca_c_o) < most);
+        assert_near(g[i].n_ca, was[i].n_ca, most);
+        assert_near(g[i].ca_c, was[i].ca_c, most);
+        assert_near(g[i].c_o, was[i].c_o, most);
+        assert_near(g[i].ca_c_o, was[i].ca_c_o, most);
         assert_true(i == 0 || fabs(g[i].c_n - was[i].c_n) < most);
         assert_true(i == 0 || fabs(g[i].ca_c_n - was[i].ca_c_n) < most);
         assert_true(i == 0 || fabs(g[i].c_n_ca - was[i].c_n_ca) < most);
@@ -462,7 +462,7 @@ TEST(pose_density)
     }
     for (int i = 0; i < N_TURN; i++)
         for (int k = 0; k < N_TURN; k++) /* five standard errors */
-            assert_true(fabs(sum[i][k] - (i == k)) <
+            assert_near(sum[i][k], (i == k),
                         5.0 * sqrt((i == k ? 2.0 : 1.0) / N));
     assert_true(largest > 1.0); /* it matters */
     gsl_matrix_free(here);

@@ -77,7 +77,7 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
     assert_true(n_accepted > N * STEPS / 4);
     for (int k = 0; k < N_VALUE; k++) {
         if (k == DELTA) {
-            assert_true(fabs(value[1][k][0] - value[0][k][N - 1]) < 1e-9);
+            assert_near(value[1][k][0], value[0][k][N - 1], 1e-9);
             continue;
         }
         const double p = ks_p(N, value[0][k], value[1][k]);
@@ -110,14 +110,14 @@ TEST(densities)
         assert_true(mixture.n <= TSR_MAX_VON_MISES);
         for (int i = 0; i < mixture.n; i++)
             weight += mixture.part[i].weight;
-        assert_true(fabs(weight - 1.0) < 1e-12);
+        assert_near(weight, 1.0, 1e-12);
         tsr_torsion_density *density = tsr_torsion_density_new(&mixture);
         const double h = 2.0 * 3.14159265358979323846 / GRID;
         for (int i = 0; i < GRID; i++)
             for (int j = 0; j < GRID; j++)
                 sum +=
                     h * h * exp(tsr_torsion_density_log(density, i * h, j * h));
-        assert_true(fabs(sum - 1.0) < 1e-9);
+        assert_near(sum, 1.0, 1e-9);
         free(density);
     }
     tsr_torsion_mixture mixture;
@@ -249,7 +249,7 @@ TEST(read_again)
     curve_of(&f, c, N_Q, moved);
     curve_of(&g, g.c, N_Q, again);
     for (int k = 0; k < N_Q; k++) {
-        assert_true(fabs(again[k] / moved[k] - 1.0) < 2e-3);
+        assert_near(again[k] / moved[k], 1.0, 2e-3);
         most = fmax(most, fabs(first[k] / moved[k] - 1.0));
     }
     assert_true(most > 0.05);

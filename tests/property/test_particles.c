@@ -120,9 +120,9 @@ static int check_residue(const sample *x, int r, const tsr_atoms *atoms,
         const int bends = strlen(atoms->atom[owner].name) == 1 &&
                           atoms->atom[owner].name[0] != 'O';
         for (int k = 0; k < 2; k++)
-            assert_true(
-                fabs(tsr_vec3_distance(start->xyz[bead], start->xyz[stays[k]]) -
-                     tsr_vec3_distance(xyz[n], now[stays[k]])) <
+            assert_near(
+                tsr_vec3_distance(start->xyz[bead], start->xyz[stays[k]]),
+                tsr_vec3_distance(xyz[n], now[stays[k]]),
                 (k == 0 && bends ? 0.7 : 1e-6));
     }
     assert_int_equal(n, x->s.atoms.particles->first[r + 1] -
@@ -183,7 +183,7 @@ static void check_profile(const tsr_likelihood *l, const double *got,
             at = first;
             for (int a = 0; a < n_comp; a++)
                 for (int b = a; b < n_comp; b++, at++)
-                    assert_true(fabs(got[at * n_q + k] - right[at * n_q + k]) <=
+                    assert_near(got[at * n_q + k], right[at * n_q + k],
                                 most * sqrt(own[a] * own[b]));
         }
     }
@@ -206,7 +206,7 @@ static void check_profiles(sample *x)
     OK(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err));
     OK(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
                           right, &radius, &err));
-    assert_true(fabs(radius - p->radius_ang) < 1e-9);
+    assert_near(radius, p->radius_ang, 1e-9);
     check_profile(l, got, right, 1e-5);
     for (int i = 0; i < 4; i++) {
         const tsr_conformation *c = next();

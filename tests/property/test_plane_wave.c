@@ -164,7 +164,6 @@ TEST(table_reads)
     double *exact = calloc(N_BODY * 8 * N_COMP * 2, sizeof *exact);
     double(*n)[3] = calloc(N_BODY, sizeof *n);
     uint64_t random = 3;
-    assert_non_null(exact);
     assert_non_null(n);
     make_problem(&p);
     const tsr_debye_spec spec = {.n = N_UNIT,
@@ -488,7 +487,6 @@ TEST(choices)
                                  gpu = {.type = TSR_DEVICE_GPU};
     enum { MANY = 10000 };
     int *unit = calloc(MANY, sizeof *unit);
-    assert_non_null(unit);
     tsr_engine_spec spec = {.n_body = MANY,
                             .n_q = 25,
                             .dq_inv_ang = 0.0145,

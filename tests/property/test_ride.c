@@ -25,9 +25,8 @@ static void check_spans(const tsr_topology *t, const tsr_conformation *now,
             assert_memory_equal(now->body[a], to->body[a], sizeof to->body[a]);
         for (int b = 0; b < a && group[a] > 0; b++)
             if (group[a] == group[b])
-                assert_true(fabs(tsr_vec3_distance(now->body[a], now->body[b]) -
-                                 tsr_vec3_distance(to->body[a], to->body[b])) <
-                            1e-9);
+                assert_near(tsr_vec3_distance(now->body[a], now->body[b]),
+                            tsr_vec3_distance(to->body[a], to->body[b]), 1e-9);
     }
     for (int q = 1; q < p->n_span; q++)
         assert_true(p->span[q].first >=
@@ -71,7 +70,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         if (p.n_span > 0 && isinf(change))
             assert_true(isinf(whole));
         else if (p.n_span > 0)
-            assert_true(fabs(change - whole) < 1e-6);
+            assert_near(change, whole, 1e-6);
         n_soft += !isinf(change);
         if (!isinf(change) && gsl_rng_uniform(rng) < exp(change)) {
             tsr_prior_accept(s, to, &p);
@@ -81,8 +80,8 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
         }
     }
     assert_true(n_soft > n / 5);
-    assert_true(fabs(tsr_prior_state_log(s) -
-                     tsr_prior_log_reference(f->prior, now)) < 1e-6);
+    assert_near(tsr_prior_state_log(s), tsr_prior_log_reference(f->prior, now),
+                1e-6);
     tsr_pool_clear(&pool);
     tsr_prior_state_free(s);
     tsr_conformation_free(to);
@@ -199,9 +198,9 @@ TEST(chains_ride)
     propose_many(&f, now, 4000);
     assert_memory_equal(now->backbone[0], f.c->backbone[0],
                         sizeof now->backbone[0]);
-    assert_true(fabs(apart(now, 20, 30) - apart(f.c, 20, 30)) < 1e-6);
-    assert_true(fabs(apart(now, 24, 50) - apart(f.c, 24, 50)) < 1e-6);
-    assert_true(fabs(apart(now, 24, 29) - apart(f.c, 24, 29)) < 1e-6);
+    assert_near(apart(now, 20, 30), apart(f.c, 20, 30), 1e-6);
+    assert_near(apart(now, 24, 50), apart(f.c, 24, 50), 1e-6);
+    assert_near(apart(now, 24, 29), apart(f.c, 24, 29), 1e-6);
     assert_true(fabs(apart(now, 0, 30) - apart(f.c, 0, 30)) > 0.1);
     assert_true(fabs(apart(now, 30, 24) - apart(f.c, 30, 24)) > 0.1);
     tsr_conformation_free(now);

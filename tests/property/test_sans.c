@@ -145,13 +145,13 @@ static void check_walk(const char *device, double close)
                 &s, x.s.molecule.topology, view.conformation,
                 tsr_parameters_contrast(view.parameters, view.point->theta),
                 k * l->grid.dq_inv_ang, &exact, &err));
-            assert_true(fabs(profile[k] - exact) < close * fabs(exact));
+            assert_near(profile[k], exact, close * fabs(exact));
         }
         tsr_neutron_bodies_free(bodies);
     }
     OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_view_get(chain, &view);
-    assert_true(fabs(view.log_lik - before) < 20.0 * close * fabs(before));
+    assert_near(view.log_lik, before, 20.0 * close * fabs(before));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     tsr_atom_curves_free(curves);
@@ -275,7 +275,7 @@ TEST(bodies_are_their_atoms)
                     sum += f[a] * f[b] * (y > 1e-8 ? sin(y) / y : 1.0);
                 }
             /* OXT is put opposite O, not where the file has it */
-            assert_true(fabs(profile[k] - sum) < 2e-3 * fabs(sum));
+            assert_near(profile[k], sum, 2e-3 * fabs(sum));
         }
     }
     tsr_batch_free(batch);
@@ -359,7 +359,7 @@ TEST(what_stays_is_exact)
         for (int k = 0; k < l->grid.n_q; k++) {
             const double exact =
                 tsr_coarse_sum(3, c, six + k, (size_t)l->grid.n_q);
-            assert_true(fabs(profile[k] - exact) < 1e-9 * six[0]);
+            assert_near(profile[k], exact, 1e-9 * six[0]);
         }
     }
     tsr_atom_curves_free(curves);
@@ -439,7 +439,7 @@ TEST(no_information_leaves_the_prior)
         print_message("  %.4f +- %.4f, prior %.4f +- %.4f\n", mean[0], error[0],
                       mean[1], error[1]);
         assert_true(error[0] > 0.0 && error[0] < 0.05 * fabs(mean[0]));
-        assert_true(fabs(mean[0] - mean[1]) < 4.5 * hypot(error[0], error[1]));
+        assert_near(mean[0], mean[1], 4.5 * hypot(error[0], error[1]));
     }
     close_sample(&x);
 }

@@ -193,7 +193,7 @@ TEST(example_is_of_all_states)
     for (int k = 0; k < n; k++) {
         const double mean = weight[0] * own->state[0].profile[k] +
                             weight[1] * own->state[1].profile[k];
-        assert_true(fabs(e.coarse[k] / mean - 1.0) < 1e-9);
+        assert_near(e.coarse[k] / mean, 1.0, 1e-9);
         assert_true(fabs(own->state[0].profile[k] / mean - 1.0) > 1e-9 ||
                     k == 0);
     }

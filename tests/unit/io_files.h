@@ -61,7 +61,6 @@ static inline char *io_read(const char *path, size_t *size)
     assert_true(n >= 0);
     rewind(file);
     char *data = malloc((size_t)n + 1);
-    assert_non_null(data);
     *size = fread(data, 1, (size_t)n, file);
     data[*size] = '\0';
     fclose(file);

@@ -85,7 +85,7 @@ TEST(geometry_is_kept)
                                tsr_vec3_angle(x[1], x[2], x[3]),
                                tsr_vec3_angle(x[4], q.ca_c, q.c_c)};
             for (int a = 0; a < 3; a++)
-                assert_true(fabs(angle[a] - q.angle[a]) < 1e-9);
+                assert_near(angle[a], q.angle[a], 1e-9);
             assert_same_pair(one[0], one[3], q.piece1[0], q.piece1[3], size);
             /* hands too: a mirror image keeps distances */
             double turn = tsr_vec3_torsion(one[0], one[1], one[2], one[3]);
@@ -272,7 +272,7 @@ TEST(jacobian)
         for (int d = 0; d < 3; d++)
             point[d] = flat(rng, -9.0, 9.0);
         double exact = tsr_closure_log_det(axis);
-        assert_true(fabs(exact - numeric_log_det(axis, point)) < 1e-5);
+        assert_near(exact, numeric_log_det(axis, point), 1e-5);
     }
     double axis[6][2][3] = {{{0}}}; /* all meet in one point */
     for (int k = 0; k < 6; k++)
@@ -350,7 +350,7 @@ TEST(roots)
         b[k] = (double)k / TSR_ROOT_DEGREE - 0.3;
     assert_int_equal(tsr_root_isolate(b, 1e-15, root), 1);
     assert_true(root[0].single);
-    assert_true(fabs(tsr_root_refine(&root[0]) - 0.3) < 1e-12);
+    assert_near(tsr_root_refine(&root[0]), 0.3, 1e-12);
     gsl_rng *rng = tsr_rng_new(38, 0);
     for (int i = 0; i < 1000; i++) { /* 1e-16 noise: it comes to an end */
         for (int k = 0; k <= TSR_ROOT_DEGREE; k++)

@@ -16,9 +16,9 @@ TEST(neighbours)
     double count[4], e[4];
     tsr_exposure_count(&m, 4, (const double(*)[3])xyz, count);
     double u58 = 0.5 * (1.0 + cos(pi * (sqrt(58.0) - 4.0) / 6.0));
-    assert_true(fabs(count[0] - 1.5) < 1e-6); /* 1 + half-way + nothing */
-    assert_true(fabs(count[1] - (1.0 + u58)) < 1e-12);
-    assert_true(fabs(count[2] - (0.5 + u58)) < 1e-12);
+    assert_near(count[0], 1.5, 1e-6); /* 1 + half-way + nothing */
+    assert_near(count[1], (1.0 + u58), 1e-12);
+    assert_near(count[2], (0.5 + u58), 1e-12);
     assert_true(count[3] > 0.0 && count[3] < 1e-6);
 
     m.type[0] = (tsr_exposure_type){0.0, 1.0, 1.0};
@@ -26,8 +26,8 @@ TEST(neighbours)
     for (int i = 0; i < 4; i++)
         e[i] = tsr_exposure_at(&m.type[i == 1 || i == 2], count[i]);
     assert_true(e[0] == 0.0 && e[3] == 0.0);
-    assert_true(fabs(e[1] - 1.0) < 1e-12); /* the middle: half */
-    assert_true(fabs(e[2] - 2.0 / (1.0 + exp(-0.5 / 0.3))) < 1e-12);
+    assert_near(e[1], 1.0, 1e-12); /* the middle: half */
+    assert_near(e[2], 2.0 / (1.0 + exp(-0.5 / 0.3)), 1e-12);
 }
 
 /* Hydration of the ends of a row of three goes outside: the sum stays, the
@@ -49,7 +49,7 @@ TEST(exposure_outside)
     assert_true(fabs(sum - 4.0) < 1e-12 && e[1] < 0.0);
     double u = 0.5 * (1.0 + cos(pi / 3.0)); /* of the ends for each other */
     assert_true(fabs(e[1] + 2.0 * 0.4 * 2.0 / (1.0 + u)) < 1e-12);
-    assert_true(fabs(square - 9.0 * (4.0 - e[1])) < 1e-12);
+    assert_near(square, 9.0 * (4.0 - e[1]), 1e-12);
     m.carry = 0.0;
     e[0] = 2.0;
     OK(tsr_exposure_carry(&m, 1, (const double(*)[3])xyz, NULL, e, &err));
@@ -69,9 +69,9 @@ TEST(exposure_fit)
     }
     tsr_exposure_type found;
     OK(tsr_exposure_fit(bins, &found, &err));
-    assert_true(fabs(found.largest - made.largest) < 1e-4);
-    assert_true(fabs(found.middle - made.middle) < 1e-3);
-    assert_true(fabs(found.width - made.width) < 1e-3);
+    assert_near(found.largest, made.largest, 1e-4);
+    assert_near(found.middle, made.middle, 1e-3);
+    assert_near(found.width, made.width, 1e-3);
     assert_true(tsr_exposure_bin(bins, 1e9) ==
                 bins + 2 * (TSR_EXPOSURE_N_BIN - 1));
     double none[2 * TSR_EXPOSURE_N_BIN] = {3.0};
@@ -89,7 +89,7 @@ TEST(scale)
             double before = v * exp(-q * q * cbrt(v * v) / (4.0 * pi));
             double after = w * exp(-q * q * cbrt(w * w) / (4.0 * pi));
             double g = tsr_component_scale(c1, r, q);
-            assert_true(fabs(g * before / after - 1.0) < 1e-12);
+            assert_near(g * before / after, 1.0, 1e-12);
         }
 }
 
@@ -102,8 +102,7 @@ TEST(algebra)
             partial[2 * tsr_component_pair(a, b)] = amplitude[a] * amplitude[b];
     double g = 1.07, c2 = -1.5;
     double sum = amplitude[0] - g * amplitude[1] + c2 * amplitude[2];
-    assert_true(fabs(tsr_component_intensity(partial, 2, g, c2) - sum * sum) <
-                1e-10);
+    assert_near(tsr_component_intensity(partial, 2, g, c2), sum * sum, 1e-10);
     static const int pair[6][2] = {{0, 0}, {0, 1}, {0, 2},
                                    {1, 1}, {1, 2}, {2, 2}};
     for (int i = 0; i < 6; i++)
@@ -138,10 +137,10 @@ TEST(folding)
     OK(tsr_form_factor_at(f, 21, 0.05, NULL, e, &err));
     size_t n = 441;
     for (size_t i = 0; i < n; i++) {
-        assert_true(fabs(f->amplitude[i] -
-                         (t->amplitude[i] - t->amplitude[n + i])) < 1e-12);
+        assert_near(f->amplitude[i], (t->amplitude[i] - t->amplitude[n + i]),
+                    1e-12);
         double x = t->excess[i] - 2.0 * t->excess[n + i] + t->excess[3 * n + i];
-        assert_true(fabs(e[i] - x) < 1e-10);
+        assert_near(e[i], x, 1e-10);
     }
     for (size_t i = 0; i < n; i++) /* unfolding makes the solute anew */
         t->amplitude[i] = t->excess[i] = 0.0;
@@ -149,13 +148,13 @@ TEST(folding)
     tsr_form_factor_table *again;
     OK(tsr_form_factor_fold(t, &again, &err));
     for (size_t i = 0; i < n; i++) {
-        assert_true(fabs(again->amplitude[i] - f->amplitude[i]) < 1e-12);
-        assert_true(fabs(again->excess[i] - f->excess[i]) < 1e-10);
+        assert_near(again->amplitude[i], f->amplitude[i], 1e-12);
+        assert_near(again->excess[i], f->excess[i], 1e-10);
     }
     tsr_form_factor_free(again);
     int type[3] = {0, 2, 2};
     double r = (1.5 + 2.0 * 3.0 * 1.52) / 7.0;
-    assert_true(fabs(tsr_component_radius(t, 3, type) - r) < 1e-12);
+    assert_near(tsr_component_radius(t, 3, type), r, 1e-12);
     tsr_form_factor_free(f);
     tsr_form_factor_free(t);
     tsr_form_factor_free(NULL);
@@ -182,12 +181,12 @@ TEST(round_trip)
     assert_true(u->exposure.far_ang == t->exposure.far_ang);
     assert_true(u->exposure.carry == t->exposure.carry);
     for (int i = 0; i < TSR_N_COMP * 441; i++)
-        assert_true(fabs(u->amplitude[i] - t->amplitude[i]) < 1e-7 * 40.0);
+        assert_near(u->amplitude[i], t->amplitude[i], 1e-7 * 40.0);
     for (int i = 0; i < TSR_N_COMP_PAIR * 441; i++)
-        assert_true(fabs(u->excess[i] - t->excess[i]) < 1e-5 * 6.0);
+        assert_near(u->excess[i], t->excess[i], 1e-5 * 6.0);
     for (int i = 0; i < 21; i++) {
-        assert_true(fabs(u->atoms[i] - t->atoms[i]) < 1e-4);
-        assert_true(fabs(u->radius[i] - t->radius[i]) < 1e-5);
+        assert_near(u->atoms[i], t->atoms[i], 1e-4);
+        assert_near(u->radius[i], t->radius[i], 1e-5);
         assert_true(u->exposure.type[i].largest == 0.5 + i);
         assert_true(u->exposure.type[i].middle == 7.0 + i);
         assert_true(u->exposure.type[i].width == 2.0 + i);
@@ -198,9 +197,9 @@ TEST(round_trip)
     double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
     OK(tsr_form_factor_at(t, 11, 0.1, a, e, &err));
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
-        assert_true(fabs(e[i * 11 + 7] - t->excess[i * 21 + 14]) < 1e-12);
+        assert_near(e[i * 11 + 7], t->excess[i * 21 + 14], 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
-        assert_true(fabs(a[i * 11 + 7] - t->amplitude[i * 21 + 14]) < 1e-12);
+        assert_near(a[i * 11 + 7], t->amplitude[i * 21 + 14], 1e-12);
     assert_int_equal(tsr_form_factor_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
     free(a);
     free(e);

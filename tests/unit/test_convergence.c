@@ -21,7 +21,6 @@ static double *ar1(double phi, double shift, unsigned long seed)
     double *value = malloc(N * sizeof *value);
 
     assert_non_null(random);
-    assert_non_null(value);
     gsl_rng_set(random, seed);
     for (int c = 0; c < CHAINS; c++) {
         double x = gsl_ran_gaussian(random, 1.0);
@@ -202,7 +201,6 @@ TEST(test_groups)
     double *value = malloc(MANY * SHORT * sizeof *value), sum = 0.0;
     tsr_convergence c;
     assert_non_null(random);
-    assert_non_null(value);
     for (int repeat = 0; repeat < 20; repeat++) {
         for (int i = 0; i < MANY; i++) {
             const double own = gsl_ran_gaussian(random, 2.0);

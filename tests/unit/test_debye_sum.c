@@ -79,8 +79,7 @@ TEST(reference_is_debye)
                         sum += fi * fj * (x > 0.0 ? sin(x) / x : 1.0);
                         scale += fabs(fi * fj);
                     }
-                assert_true(fabs(profile[pair * N_Q + k] - sum) <
-                            1e-12 * scale);
+                assert_near(profile[pair * N_Q + k], sum, 1e-12 * scale);
             }
     free(s);
 }

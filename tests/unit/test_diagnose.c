@@ -26,7 +26,6 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
     const int n = v == CURVE ? N_Q : 1;
     double *value =
         malloc((size_t)(r->n_chain * r->n_draw * n) * sizeof *value);
-    assert_non_null(value);
     for (int c = 0; c < r->n_chain; c++)
         for (int k = 0; k < n; k++) {
             double x = gsl_ran_gaussian(random, 1.0), rest = 0.0;

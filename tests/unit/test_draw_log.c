@@ -81,7 +81,6 @@ static void append(tsr_draw_log *log, tsr_drawn kind, long from, long to,
     char *value =
         calloc((size_t)(to - from) * N_CHAIN * 45 + 1, sizeof(double));
     char *at = value;
-    assert_non_null(value);
     for (int i = 0; i < n_v; i++)
         for (int c = 0; c < N_CHAIN; c++)
             for (long d = from; d < to; d++)

@@ -70,7 +70,7 @@ TEST(test_in_proportion)
         times[pick[k]]++;
     }
     for (int i = 0; i < N; i++) {
-        assert_true(fabs(times[i] - COUNT * weight[i] / sum) < 1.0);
+        assert_near(times[i], COUNT * weight[i] / sum, 1.0);
         assert_true(weight[i] > 0.0 || times[i] == 0);
     }
 }

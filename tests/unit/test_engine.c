@@ -56,7 +56,7 @@ TEST(two_bodies)
     for (int k = 0; k < N_Q; k++) {
         double f = ff[k], g = ff[N_Q + k];
         double exact = f * f + g * g + 2 * f * g * sinc(k * dq * 5.0);
-        assert_true(fabs(profile[k] - exact) < 1e-13 * (f * f + g * g));
+        assert_near(profile[k], exact, 1e-13 * (f * f + g * g));
     }
     stop(&e);
 }
@@ -78,12 +78,12 @@ TEST(line_and_coincident)
         double sum = N;
         for (int m = 1; m < N; m++)
             sum += 2.0 * (N - m) * sinc(k * dq * 3.8 * m);
-        assert_true(fabs(profile[k] / (2.25 * sum) - 1.0) < 1e-12);
+        assert_near(profile[k] / (2.25 * sum), 1.0, 1e-12);
     }
     memset(xyz, 0, sizeof xyz);
     OK(tsr_batch_set(e.batch, 1, (const double(*)[3])xyz, profile, &err));
     for (int k = 0; k < N_Q; k++)
-        assert_true(fabs(profile[k] / (2.25 * N * N) - 1.0) < 1e-13);
+        assert_near(profile[k] / (2.25 * N * N), 1.0, 1e-13);
     stop(&e);
 }
 
@@ -106,7 +106,7 @@ TEST(update_equals_set)
     double sum = 0.0;
     for (int i = 0; i < N; i++)
         sum += ff[type[i] * N_Q];
-    assert_true(fabs(before[0] / (sum * sum) - 1.0) < 1e-13);
+    assert_near(before[0] / (sum * sum), 1.0, 1e-13);
     double moved[5][3];
     for (int i = 0; i < 15; i++)
         moved[i / 3][i % 3] = 40.0 * uniform(&random);
@@ -140,9 +140,8 @@ TEST(rounding)
     tsr_engine_rounding(&spec, unit, 32, 129, bound);
     for (int k = 0; k < N_Q; k++) {
         double size = 2.0 * ff[k] + 2.0, square = 2.0 * ff[k] * ff[k] + 4.0;
-        assert_true(
-            fabs(bound[k] / unit / (8.0 * size * size + places * square) -
-                 1.0) < 1e-12);
+        assert_near(bound[k] / unit / (8.0 * size * size + places * square),
+                    1.0, 1e-12);
     }
     open_engine e = start(&spec);
     memcpy(e.engine->rounding, bound, sizeof bound);
@@ -154,7 +153,7 @@ TEST(rounding)
                      -1);
     profile[7] = right[7] - 1.01 * (bound[7] + 1e-5 * fabs(right[7]));
     assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed), 7);
-    assert_true(fabs(allowed - bound[7] - 13e-5) < 1e-12);
+    assert_near(allowed - bound[7], 13e-5, 1e-12);
     profile[20] = (double)NAN;
     assert_int_equal(tsr_engine_differs(e.engine, profile, right, &allowed),
                      20);
@@ -257,8 +256,8 @@ TEST(largest_distance)
                     d2 += (xyz[i][c] - xyz[j][c]) * (xyz[i][c] - xyz[j][c]);
                 best = d2 > best ? d2 : best;
             }
-        assert_true(fabs(tsr_largest_distance(N, (const double(*)[3])xyz) -
-                         sqrt(best)) < 1e-12 * sqrt(best));
+        assert_near(tsr_largest_distance(N, (const double(*)[3])xyz),
+                    sqrt(best), 1e-12 * sqrt(best));
     }
     assert_true(tsr_largest_distance(1, (const double(*)[3])xyz) < 1e-300);
 }

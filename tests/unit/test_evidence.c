@@ -49,7 +49,6 @@ static void check_answer(double t_max)
     double beta[N_TEMP], sum = 0.0, square = 0.0, told = 0.0;
     double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
     gsl_rng *rng = tsr_rng_new(5, 0);
-    assert_non_null(log_lik);
     set_ladder(beta, t_max);
     for (int r = 0; r < REPEATS; r++) {
         tsr_evidence e = {0};
@@ -87,7 +86,6 @@ TEST(no_prior)
     gsl_rng *rng = tsr_rng_new(5, 1);
     tsr_evidence e = {0};
     char text[TSR_EVIDENCE_TEXT];
-    assert_non_null(log_lik);
     set_ladder(beta, 20.0);
     fill(rng, beta, log_lik);
     tsr_evidence_of(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
@@ -158,7 +156,6 @@ TEST(test_loo)
     double y[N_POINT], difference, error;
     double *log_lik = calloc(N_THETA * N_POINT, sizeof *log_lik);
     tsr_loo loo, other;
-    assert_non_null(log_lik);
     measure_points(0.0, y, log_lik);
     assert_int_equal(tsr_loo_of(N_THETA, N_POINT, log_lik, &loo, NULL), 0);
     for (int k = 0; k < N_POINT; k++)

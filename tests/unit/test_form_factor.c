@@ -95,14 +95,14 @@ TEST(contrast_at_zero)
         for (int h = 0; h < 4; h++) {
             double expect = z[i] + h - 0.334 * (volume[z[i]] + h * 5.15);
             double a = tsr_atom_contrast_amplitude(z[i], h, 0.0);
-            assert_true(fabs(a - expect) < 0.0015 * (z[i] + h));
+            assert_near(a, expect, 0.0015 * (z[i] + h));
         }
     assert_true(isnan(tsr_atom_contrast_amplitude(34, 0, 0.1)));
     /* The solvent's Gaussian: oxygen at q = 0.5. */
     double g =
         0.334 * 9.13 * exp(-0.25 * pow(9.13, 2.0 / 3.0) / (4.0 * acos(-1.0)));
     double f = tsr_atom_form_factor(8, 0.5);
-    assert_true(fabs(tsr_atom_contrast_amplitude(8, 0, 0.5) - (f - g)) < 1e-12);
+    assert_near(tsr_atom_contrast_amplitude(8, 0, 0.5), (f - g), 1e-12);
 }
 
 /* At q = 0 the amplitude is the sum over the body's atoms, in any place. */
@@ -127,7 +127,7 @@ TEST(amplitude_at_zero)
         }
         for (int i = 0; i < t->n_type; i++) {
             assert_int_equal(t->count[i], 2 * (long)n[i]);
-            assert_true(fabs(t->amplitude[i * 101] - sum[i] / n[i]) < 1e-11);
+            assert_near(t->amplitude[i * 101], sum[i] / n[i], 1e-11);
             for (int k = 0; k < 101; k++) /* Cauchy-Schwarz */
                 assert_true(self_of(t, i * 101 + k) + 1e-9 >=
                             pow(t->amplitude[i * 101 + k], 2));
@@ -157,15 +157,14 @@ TEST(small_bodies)
         const double *pro = t->amplitude + (1 + TSR_PRO) * 101;
         double half = k > 0 ? sin(0.5 * q * r) / (0.5 * q * r) : 1.0;
         double full = k > 0 ? sin(q * r) / (q * r) : 1.0;
-        assert_true(fabs(ser[k] - oh) < 1e-12);
-        assert_true(fabs(self_of(t, (1 + TSR_SER) * 101 + k) - oh * oh) <
-                    1e-11);
-        assert_true(fabs(pro[k] - 2.0 * ch2 * half) < 1e-11);
-        assert_true(fabs(self_of(t, (1 + TSR_PRO) * 101 + k) -
-                         2.0 * ch2 * ch2 * (1.0 + full)) < 1e-11);
+        assert_near(ser[k], oh, 1e-12);
+        assert_near(self_of(t, (1 + TSR_SER) * 101 + k), oh * oh, 1e-11);
+        assert_near(pro[k], 2.0 * ch2 * half, 1e-11);
+        assert_near(self_of(t, (1 + TSR_PRO) * 101 + k),
+                    2.0 * ch2 * ch2 * (1.0 + full), 1e-11);
     }
     assert_true(t->rg2[1 + TSR_SER] == 0.0);
-    assert_true(fabs(t->rg2[1 + TSR_PRO] - 0.25 * r2) < 1e-12);
+    assert_near(t->rg2[1 + TSR_PRO], 0.25 * r2, 1e-12);
     tsr_structure_free(s);
     tsr_form_factor_free(t);
 }
@@ -254,7 +253,7 @@ TEST(targets)
             }
         double got = target[l.atoms + (size_t)k];
         /* the bins' (0.05 q)^2 / 24 of what is summed */
-        assert_true(fabs(got - expect) < 1.1e-4 * scale);
+        assert_near(got, expect, 1.1e-4 * scale);
     }
     /* One pair of bodies: serine's hydroxyl and cysteine's thiol. */
     double r =
@@ -266,8 +265,8 @@ TEST(targets)
                 target + l.sum[0] +
                     tsr_target_pair_at(&grid, 1 + TSR_CYS, 1 + TSR_SER));
     for (int k = 1; k < 101; k++)
-        assert_true(fabs(pair[k] - sin(0.01 * k * r) / (0.01 * k * r)) < 1e-4);
-    assert_true(fabs(pair[0] - 1.0) < 1e-12);
+        assert_near(pair[k], sin(0.01 * k * r) / (0.01 * k * r), 1e-4);
+    assert_near(pair[0], 1.0, 1e-12);
     assert_true(target[l.many[0] + (size_t)0] == 18.0);
     free(target);
     tsr_structure_free(s);
@@ -322,8 +321,7 @@ TEST(refinement)
     for (int i = 0; i < TSR_MAX_TYPE; i++) {
         double f0 = start->amplitude[i * 101]; /* q = 0 stays */
         assert_true(t[0]->amplitude[i * 101] == f0);
-        assert_true(fabs(self_of(t[0], i * 101) - self_of(start, i * 101)) <
-                    1e-9);
+        assert_near(self_of(t[0], i * 101), self_of(start, i * 101), 1e-9);
     }
     assert_int_equal(strncmp(t[0]->source, "refined", 7), 0);
     const char *missing[1] = {"/nonexistent/x.pdb"};
@@ -348,12 +346,12 @@ TEST(round_trip)
     assert_string_equal(u->source, t->source);
     for (int i = 0; i < 21 * 101; i++) { /* nine digits */
         double a = t->amplitude[i], p = self_of(t, i);
-        assert_true(fabs(u->amplitude[i] - a) <= 5e-9 * fabs(a));
-        assert_true(fabs(self_of(u, i) - p) <= 5e-9 * fabs(p));
+        assert_near(u->amplitude[i], a, 5e-9 * fabs(a));
+        assert_near(self_of(u, i), p, 5e-9 * fabs(p));
     }
     for (int i = 0; i < 21; i++) {
         assert_int_equal(u->count[i], t->count[i]);
-        assert_true(fabs(u->rg2[i] - t->rg2[i]) <= 5e-9 * t->rg2[i]);
+        assert_near(u->rg2[i], t->rg2[i], 5e-9 * t->rg2[i]);
     }
     tsr_form_factor_free(u);
     assert_int_equal(tsr_form_factor_write(t, "/dev/null/t.dat", &err),
@@ -434,14 +432,13 @@ TEST(at_grid)
         double q = dq * (i % N), f = (1 + i / N) * exp(-2.0 * q * q);
         /* h^4 / 384 F''''; at the last few knots F'' h^2 of the natural end */
         double bound = q < 0.9 ? 2e-8 : 2e-5;
-        assert_true(fabs(a[i] - f) < bound * (1 + i / N));
-        assert_true(fabs(e[i] - 5.0 * pow(q, 4)) < (q < 0.9 ? 2e-7 : 1e-3));
+        assert_near(a[i], f, bound * (1 + i / N));
+        assert_near(e[i], 5.0 * pow(q, 4), (q < 0.9 ? 2e-7 : 1e-3));
     }
     /* On the knots, the table itself. */
     OK(tsr_form_factor_at(t, 51, 0.02, a, NULL, &err));
     for (int i = 0; i < 20 * 51; i++)
-        assert_true(fabs(a[i] - t->amplitude[i / 51 * 101 + 2 * (i % 51)]) <
-                    1e-12);
+        assert_near(a[i], t->amplitude[i / 51 * 101 + 2 * (i % 51)], 1e-12);
     OK(tsr_form_factor_at(t, 51, 0.02, NULL, e, &err));
 
     FAILS(tsr_form_factor_at(t, 52, 0.02, a, e, &err), TSR_E_RANGE, "1.02");

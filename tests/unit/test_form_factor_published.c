@@ -65,7 +65,7 @@ TEST(lists)
     write_files(f, 3, 20, "[0, 0.2,\n 0.4]");
     OK(tsr_form_factor_read(f->table, &table, &err));
     assert_int_equal(table->model, TSR_BODIES_ONE);
-    assert_true(fabs(table->dq_inv_ang - 0.2) < 1e-15);
+    assert_near(table->dq_inv_ang, 0.2, 1e-15);
     assert_true(table->amplitude[TSR_ARG * 3 + 2] ==
                 42.0); /* row 2, column 1 */
     assert_true(table->excess[TSR_ARG * 3 + 2] == 0.0);
@@ -148,15 +148,15 @@ TEST(summary)
     OK(tsr_error_summarise(2, error[0], TSR_ERROR_N_Q + 3, &s, &err));
     static const double expect[TSR_ERROR_N_BAND] = {0.0, 0.2, 0.4, 0.6};
     for (int b = 0; b < TSR_ERROR_N_BAND; b++)
-        assert_true(fabs(s.band[b] - expect[b]) < 1e-12);
-    assert_true(fabs(s.curve[34] - 0.4) < 1e-12);
-    assert_true(fabs(s.curve[50] - 0.6) < 1e-12);
+        assert_near(s.band[b], expect[b], 1e-12);
+    assert_near(s.curve[34], 0.4, 1e-12);
+    assert_near(s.curve[50], 0.6, 1e-12);
     /* The scale is the one that makes the error least, not the mean ratio. */
     for (int k = 0; k < 10; k++)
         model[k] = k < 5 ? atoms[k] : 3.0 * atoms[k];
     tsr_error_relative(model, atoms, error[0]);
-    assert_true(fabs(error[0][0] - (0.4 - 1.0)) < 1e-12);
-    assert_true(fabs(error[0][9] - (1.2 - 1.0)) < 1e-12);
+    assert_near(error[0][0], (0.4 - 1.0), 1e-12);
+    assert_near(error[0][9], (1.2 - 1.0), 1e-12);
 }
 
 static test_fixture around_all = {set_up, tear_down};

@@ -259,7 +259,7 @@ TEST(intensity_of_atoms)
             const double f_c = amplitude(t, c, type, k);
             const double own =
                 f_c * f_c + excess(t, tsr_component_pair(c, c), type, k);
-            assert_true(fabs(own / direct[c] - 1.0) < 1e-12);
+            assert_near(own / direct[c], 1.0, 1e-12);
         }
     }
     tsr_form_factor_free(t);
@@ -296,8 +296,8 @@ TEST(electrons_at_zero)
                              amplitude(t, 0, type, q) +
                              amplitude(t, 1, type, q)) < 1e-12);
         if (t->exposed[type] > 0.0)
-            assert_true(fabs(amplitude(t, TSR_HYDRATION, type, 0) -
-                             tsr_component_water(0.0)) < 1e-12);
+            assert_near(amplitude(t, TSR_HYDRATION, type, 0),
+                        tsr_component_water(0.0), 1e-12);
     }
     assert_true(fabs(solute) < 1e-10 && fabs(displaced) < 1e-10);
     free(n_hydrogen);
@@ -332,7 +332,7 @@ TEST(rod_of_bodies)
                 atoms += z * z *
                          sinc(q * tsr_vec3_distance(g->atoms->atom[i].xyz,
                                                     g->atoms->atom[j].xyz));
-        assert_true(fabs(bodies / atoms - 1.0) < 1e-12 + 0.00005 * k * k);
+        assert_near(bodies / atoms, 1.0, 1e-12 + 0.00005 * k * k);
     }
     tsr_form_factor_free(t);
     close_fixture(&f);
@@ -346,15 +346,14 @@ TEST(turned)
     tsr_form_factor_table *a = factors(&f, 3), *b = factors(&g, 3);
     assert_int_equal(a->n_type, b->n_type);
     for (int type = a->n_trained; type < a->n_type; type++) {
-        assert_true(fabs(a->exposed[type] - b->exposed[type]) < 1e-8);
+        assert_near(a->exposed[type], b->exposed[type], 1e-8);
         for (int k = 0; k < N_Q; k++)
             for (int p = 0; p < TSR_N_COMP_PAIR; p++) {
                 const double e = excess(a, p, type, k);
-                assert_true(fabs(e - excess(b, p, type, k)) <
-                            1e-8 * (1.0 + fabs(e)));
+                assert_near(e, excess(b, p, type, k), 1e-8 * (1.0 + fabs(e)));
                 if (p < TSR_N_COMP)
-                    assert_true(fabs(amplitude(a, p, type, k) -
-                                     amplitude(b, p, type, k)) < 1e-9);
+                    assert_near(amplitude(a, p, type, k),
+                                amplitude(b, p, type, k), 1e-9);
             }
     }
     tsr_form_factor_free(a);
@@ -446,7 +445,7 @@ TEST(extra_atoms)
         f.t, f.t->residue[7].first_body + f.t->residue[7].n_body - 1);
     assert_int_equal(body->host, 7);
     assert_int_equal(body->n_atom, 1);
-    assert_true(fabs(body->mass - tsr_atom_mass(15)) < 1e-9);
+    assert_near(body->mass, tsr_atom_mass(15), 1e-9);
     close_fixture(&f);
 }
 
@@ -480,7 +479,7 @@ TEST(move_with_the_host)
             const double after = tsr_vec3_distance(xyz[n_atom - n + i],
                                                    f.c->backbone[r][TSR_CA]);
             if (is_late ? r >= 14 : r < 10)
-                assert_true(fabs(after - before) < 1e-6);
+                assert_near(after, before, 1e-6);
             most = fmax(most, fabs(after - before));
         }
     }

@@ -154,7 +154,7 @@ TEST(probability_is_exact)
     tsr_ladder *l = tsr_ladder_new(N_TEMP, 16.0, 5, 0);
     double expected[N_TEMP] = {0}, happened[N_TEMP] = {0};
     for (int k = 0; k < N_TEMP; k++)
-        assert_true(fabs(tsr_ladder_beta(l, k) - pow(2.0, -k)) < 1e-15);
+        assert_near(tsr_ladder_beta(l, k), pow(2.0, -k), 1e-15);
     for (int i = 0; i < N; i++) {
         exchanges done = {0};
         int at[N_TEMP];
@@ -179,8 +179,8 @@ TEST(probability_is_exact)
     for (int k = 0; k + 1 < N_TEMP; k++) {
         double offered = N / 2.0, p = expected[k] / offered;
         double sd = sqrt(offered * p * (1.0 - p)) + 1e-9;
-        assert_true(fabs(tsr_ladder_rate(l, k) - p) < 1e-12);
-        assert_true(fabs(happened[k] - expected[k]) < 4.5 * sd);
+        assert_near(tsr_ladder_rate(l, k), p, 1e-12);
+        assert_near(happened[k], expected[k], 4.5 * sd);
     }
     assert_true(isnan(tsr_ladder_rate(l, N_TEMP - 1)));
     tsr_ladder_free(l);

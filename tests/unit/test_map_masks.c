@@ -34,7 +34,6 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
     gsl_rng *rng = tsr_rng_new(5, stream);
     float *value = malloc(n_voxel(map) * sizeof *value);
     tsr_fourier f;
-    assert_non_null(value);
     for (size_t k = 0; k < n_voxel(map); k++)
         value[k] = (float)gsl_ran_gaussian(rng, sd);
     assert_int_equal(tsr_fourier_make(&map->grid, value, 0.0, &f, NULL), 0);
@@ -86,18 +85,18 @@ TEST(signal_and_noise)
     for (int k = 3; k < h.plain.n; k++) {
         const double s = h.plain.s_inv_ang[k];
         if (fabs(s - 0.1) > 0.02)
-            assert_true(fabs(h.plain.fsc[k] - (s < 0.1 ? 0.8 : 0.0)) < 0.12);
+            assert_near(h.plain.fsc[k], (s < 0.1 ? 0.8 : 0.0), 0.12);
     }
     /* both levels between the shells on either side of the step, linear */
     const double width = h.plain.s_inv_ang[0];
-    assert_true(fabs(h.plain.half_inv_ang - 0.1) < width);
+    assert_near(h.plain.half_inv_ang, 0.1, width);
     assert_true(h.plain.low_inv_ang > h.plain.half_inv_ang);
     for (int k = 1; k < h.plain.n; k++)
         if (h.plain.fsc[k - 1] >= 0.5 && h.plain.fsc[k] < 0.5) {
             const double a = h.plain.fsc[k - 1], b = h.plain.fsc[k];
             const double at =
                 h.plain.s_inv_ang[k - 1] + width * (a - 0.5) / (a - b);
-            assert_true(fabs(h.plain.half_inv_ang - at) < 1e-12);
+            assert_near(h.plain.half_inv_ang, at, 1e-12);
             break;
         }
     tsr_pool_clear(&pool);
@@ -112,7 +111,6 @@ TEST(mask_makes_correlation)
     tsr_pool pool = {0};
     tsr_fsc_halves h;
     const double middle[1][3] = {{34.0, 42.0, 39.0}};
-    assert_non_null(mask);
     tsr_mask_around(&half[0]->grid, 1, middle, 14.0, 0.0, mask);
     for (uint64_t k = 0; k < 2; k++) {
         add_noise(half[k], 9, 30.0, 0.0, 0.05);
@@ -125,7 +123,7 @@ TEST(mask_makes_correlation)
     assert_true(mean_beyond(&h.masked, 0.1) > 0.3);
     assert_true(fabs(mean_beyond(&h.corrected, 0.1)) < 0.1);
     /* where phases are their own, nothing is corrected */
-    assert_true(fabs(h.corrected.fsc[1] - h.masked.fsc[1]) < 1e-12);
+    assert_near(h.corrected.fsc[1], h.masked.fsc[1], 1e-12);
     tsr_pool_clear(&pool);
     free(mask);
 }
@@ -139,18 +137,17 @@ TEST(phases_are_random)
     tsr_map *other = new_map();
     tsr_pool pool = {0};
     tsr_fsc_halves h;
-    assert_non_null(mask);
     for (size_t k = 0; k < n_voxel(map); k++)
         mask[k] = 1.0f;
     add_noise(map, 3, 1.0, 0.0, 9.9);
     memcpy(other->value, map->value, n_voxel(map) * sizeof *mask);
     add_noise(other, 4, 1.0, 0.1, 9.9); /* FSC 0.7 beyond 1/10 Angstrom */
     OK(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err));
-    assert_true(fabs(mean_beyond(&h.masked, 0.12) - sqrt(0.5)) < 0.03);
+    assert_near(mean_beyond(&h.masked, 0.12), sqrt(0.5), 0.03);
     assert_true(fabs(mean_beyond(&h.random, 0.12)) < 0.03);
     for (int k = 0; h.plain.s_inv_ang[k] < 0.08; k++) {
-        assert_true(fabs(h.masked.fsc[k] - h.plain.fsc[k]) < 1e-5);
-        assert_true(fabs(h.random.fsc[k] - h.plain.fsc[k]) < 1e-5);
+        assert_near(h.masked.fsc[k], h.plain.fsc[k], 1e-5);
+        assert_near(h.random.fsc[k], h.plain.fsc[k], 1e-5);
     }
     tsr_pool_clear(&pool);
     free(mask);
@@ -202,9 +199,8 @@ TEST(around_places)
     float *value = malloc(n_voxel(map) * sizeof *value);
     tsr_mask_around(&map->grid, 3, xyz, 9.0, 5.0, value);
     for (size_t k = 0; k < n_voxel(map); k++)
-        assert_true(fabs((double)value[k] -
-                         edge_of(nearest(&map->grid, k, 3, xyz), 9.0, 5.0)) <
-                    1e-5);
+        assert_near((double)value[k],
+                    edge_of(nearest(&map->grid, k, 3, xyz), 9.0, 5.0), 1e-5);
     free(value);
 }
 
@@ -246,7 +242,7 @@ TEST(what_users_write)
     assert_int_equal(kind, TSR_MASK_FILE);
     assert_int_equal(tsr_mask_parse("threshold:0.02", &kind, &x, &err), 0);
     assert_int_equal(kind, TSR_MASK_THRESHOLD);
-    assert_true(fabs(x - 0.02) < 1e-15);
+    assert_near(x, 0.02, 1e-15);
     assert_int_equal(tsr_mask_parse("threshold:high", &kind, &x, &err),
                      TSR_E_USAGE);
 }

@@ -174,9 +174,8 @@ TEST(slices)
                         (size_t)g->n[0] +
                     (size_t)at[0];
                 const double value = (double)s->map[y * s->n[0] + x];
-                assert_true(fabs(value - (double)map->value[k]) < 1e-6);
-                assert_true(fabs((double)s->model[y * s->n[0] + x] - value) <
-                            1e-4);
+                assert_near(value, (double)map->value[k], 1e-6);
+                assert_near((double)s->model[y * s->n[0] + x], value, 1e-4);
             }
     }
     for (size_t k = 0; k < tsr_map_n_voxel(g); k++)

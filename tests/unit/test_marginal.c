@@ -41,7 +41,6 @@ static tsr_saxs_term *term_of(const tsr_data_set *set)
 {
     tsr_term *term;
     double *same = calloc((size_t)N * N, sizeof *same);
-    assert_non_null(same);
     for (int k = 0; k < N; k++)
         same[k * N + k] = 1.0;
     OK(tsr_saxs_term_new(set, 0, &term, &err));

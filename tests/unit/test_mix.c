@@ -29,8 +29,8 @@ TEST(changes)
     tsr_proposal half = {.n_span = 1, .span = {{5, 5, 1}}};
     tsr_proposal all = {.n_span = 1, .span = {{0, 10, 1}}};
     assert_true(fabs(tsr_mix_changed(t, &all)) < 1e-12);
-    assert_true(fabs(tsr_mix_changed(t, &half) - 25.0 / 50) < 1e-12);
-    assert_true(fabs(tsr_mix_changed(t, &one) - 9.5 / 50) < 1e-12);
+    assert_near(tsr_mix_changed(t, &half), 25.0 / 50, 1e-12);
+    assert_near(tsr_mix_changed(t, &one), 9.5 / 50, 1e-12);
     tsr_conformation_free(c);
     tsr_topology_free(t);
 }

@@ -87,18 +87,18 @@ TEST(trained)
     /* the uniform part is the last; sides: a broad one comes with them */
     assert_int_equal(t.n, 4);
     assert_true(t.part[3].k_phi == 0.0 && t.part[3].k_psi == 0.0);
-    assert_true(fabs(t.part[3].weight - 0.03) < 0.01);
-    assert_true(fabs(t.part[0].phi - -1.1) < 0.02);
-    assert_true(fabs(t.part[0].psi - -0.7) < 0.02);
-    assert_true(fabs(t.part[0].k_phi / 60.0 - 1.0) < 0.15);
-    assert_true(fabs(t.part[0].lambda / -30.0 - 1.0) < 0.2);
+    assert_near(t.part[3].weight, 0.03, 0.01);
+    assert_near(t.part[0].phi, -1.1, 0.02);
+    assert_near(t.part[0].psi, -0.7, 0.02);
+    assert_near(t.part[0].k_phi / 60.0, 1.0, 0.15);
+    assert_near(t.part[0].lambda / -30.0, 1.0, 0.2);
     assert_true(s.n >= 4 && s.n <= 6); /* as the few held out have it */
     assert_true(s.part[s.n - 1].weight >= TSR_BROAD_WEIGHT);
     tsr_side_mixture four;
     OK(tsr_mixture_side.fit(N, side[0], 4, 2, &four, &err));
-    assert_true(fabs(four.part[0].weight - 0.5) < 0.03);
-    assert_true(fabs(four.part[0].mean[0] - -2.0) < 0.05);
-    assert_true(fabs(four.part[0].cov[0][1] - 0.05) < 0.015);
+    assert_near(four.part[0].weight, 0.5, 0.03);
+    assert_near(four.part[0].mean[0], -2.0, 0.05);
+    assert_near(four.part[0].cov[0][1], 0.05, 0.015);
     assert_int_equal(t.count, N);
     /* 17 and 27 free numbers: half of them over N are lost, 0.005 and 0.008;
      * the broad one, which the truth lacks, takes its weight */
@@ -132,7 +132,7 @@ TEST(degenerate)
                         p->lambda * p->lambda <= p->k_phi * p->k_psi);
             sum += p->weight;
         }
-        assert_true(fabs(sum - 1.0) < 1e-12);
+        assert_near(sum, 1.0, 1e-12);
         assert_true(t.part[n - 1].weight >= TSR_UNIFORM_WEIGHT);
         OK(tsr_mixture_torsion.evaluate(&t, M, x[0], value, &err));
         assert_true(isfinite(value[0]) && value[0] > 2.0);

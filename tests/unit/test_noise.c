@@ -156,7 +156,7 @@ TEST(rotation_changes_nothing)
             pow((p.intensity[k] - p.fit.scale * p.model[k] - p.fit.background) /
                     p.sigma[k],
                 2.0);
-    assert_true(fabs(chi2 - p.fit.chi2) < 1e-9 * chi2);
+    assert_near(chi2, p.fit.chi2, 1e-9 * chi2);
     /* a minimum: any other c and b are worse */
     double best = log_density(&p, p.fit.scale, p.fit.background, theta);
     for (int i = 0; i < 4; i++)
@@ -170,7 +170,7 @@ TEST(rotation_changes_nothing)
         make_problem(&other, 40, 3.0, -2.0, 4);
         open_model(&other, model, infer, infer);
         other.type->fit(other.state, other.profile, theta, &other.fit);
-        assert_true(fabs(chi2 - other.fit.chi2) < 1e-9 * chi2);
+        assert_near(chi2, other.fit.chi2, 1e-9 * chi2);
         close_model(&other);
     }
 }
@@ -193,7 +193,7 @@ TEST(student_finds_its_mode)
         if (i != 4)
             assert_true(log_density(&p, c, b, theta) < best);
     }
-    assert_true(fabs(p.fit.scale - 3.0) < 0.15);
+    assert_near(p.fit.scale, 3.0, 0.15);
     close_model(&p);
 }
 
@@ -243,10 +243,10 @@ TEST(student_becomes_measured)
     open_model(&b, STUDENT, infer, infer);
     a.type->fit(a.state, a.profile, theta, &a.fit);
     b.type->fit(b.state, b.profile, theta, &b.fit);
-    assert_true(fabs(a.fit.scale - b.fit.scale) < 1e-6);
-    assert_true(fabs(a.fit.background - b.fit.background) < 1e-5);
-    assert_true(fabs(a.type->log_lik(a.state, &a.fit, theta, 2.0, 5.0) -
-                     b.type->log_lik(b.state, &b.fit, theta, 2.0, 5.0)) < 1e-4);
+    assert_near(a.fit.scale, b.fit.scale, 1e-6);
+    assert_near(a.fit.background, b.fit.background, 1e-5);
+    assert_near(a.type->log_lik(a.state, &a.fit, theta, 2.0, 5.0),
+                b.type->log_lik(b.state, &b.fit, theta, 2.0, 5.0), 1e-4);
     close_model(&a);
     close_model(&b);
 }
@@ -434,8 +434,8 @@ TEST(a_model_is_chosen_by_name)
     OK(tsr_noise_choose(&o, "student", &err));
     tsr_noise_student.parameters(&o, parameter);
     assert_false(parameter[1].infer);
-    assert_true(fabs(tsr_parameter_value(&parameter[1], parameter[1].start) -
-                     7.0) < 1e-12);
+    assert_near(tsr_parameter_value(&parameter[1], parameter[1].start), 7.0,
+                1e-12);
     OK(tsr_noise_choose(&o, "measured", &err));
     assert_int_equal(o.model, MEASURED);
     tsr_noise_measured.parameters(&o, parameter);

@@ -138,11 +138,10 @@ TEST(model_error_is_a_covariance)
         const double at =
             p.type->log_lik(p.state, &p.fit, theta[0], 1.03 * c, b - 0.5);
         assert_true(whole == again && c == p.fit.scale);
-        assert_true(fabs(whole - dense_log(&p, theta[0], curve, 1, 2.0, 40.0)) <
-                    1e-7);
+        assert_near(whole, dense_log(&p, theta[0], curve, 1, 2.0, 40.0), 1e-7);
         if (which == 0)
-            assert_true(fabs(at - dense_log(&p, theta[0], curve, 0, 1.03 * c,
-                                            b - 0.5)) < 1e-7);
+            assert_near(
+                at, dense_log(&p, theta[0], curve, 0, 1.03 * c, b - 0.5), 1e-7);
         /* c and b are the best there are */
         assert_true(dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
                         dense_log(&p, theta[0], curve, 0, c,

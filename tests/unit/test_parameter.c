@@ -155,7 +155,7 @@ TEST(weights_are_flat_on_the_simplex)
         parameters_draw(p->n, p->table, rng, theta);
         for (int k = 0; k < N_STATE; k++)
             sum += theta[k];
-        assert_true(fabs(sum - 1.0) < 1e-12);
+        assert_near(sum, 1.0, 1e-12);
         draw[i] = theta[i % N_STATE];
     }
     qsort(draw, N, sizeof *draw, ascending);
@@ -164,7 +164,7 @@ TEST(weights_are_flat_on_the_simplex)
                                  (i + 0.5) / N));
     assert_true(worst < 1.95 / sqrt(N));
     density = exp(tsr_parameters_log_prior(p, theta));
-    assert_true(fabs(density / 6.0 - 1.0) < 1e-12); /* 3! */
+    assert_near(density / 6.0, 1.0, 1e-12); /* 3! */
     theta[2] = 0.0;
     assert_true(isinf(tsr_parameters_log_prior(p, theta)));
     tsr_pool_clear(&pool);
@@ -184,13 +184,13 @@ TEST(fixed_ones_stay)
                                    {.infer = 1, .is_log = 1, .low = 1.0}};
     double theta[2];
     parameters_draw(2, table, rng, theta);
-    assert_true(fabs(tsr_parameter_value(&table[0], theta[0]) - 2.5) < 1e-15);
+    assert_near(tsr_parameter_value(&table[0], theta[0]), 2.5, 1e-15);
     assert_true(theta[1] == 7.0);
     for (int i = 0; i < 2; i++)
         assert_true(tsr_parameter_log_prior(&table[i], 3.0) == 0.0);
     assert_true(table[0].step == TSR_STEP_NONE);
-    assert_true(fabs(tsr_parameter_value(&table[2], log(4.0)) - 5.0) < 1e-12);
-    assert_true(fabs(tsr_parameter_theta(&table[2], 5.0) - log(4.0)) < 1e-12);
+    assert_near(tsr_parameter_value(&table[2], log(4.0)), 5.0, 1e-12);
+    assert_near(tsr_parameter_theta(&table[2], 5.0), log(4.0), 1e-12);
     gsl_rng_free(rng);
 }
 
@@ -265,7 +265,7 @@ TEST(folding_changes_nothing)
                 prior, at, tsr_component_power(radius, k * dq), c);
             double got = tsr_coarse_sum(n, c, partial + k, N_Q);
             assert_int_equal(n, spec.spec.n_comp);
-            assert_true(fabs(got - want) < 1e-9 * three[0]);
+            assert_near(got, want, 1e-9 * three[0]);
         }
     }
     tsr_pool_clear(&pool);

@@ -103,10 +103,10 @@ TEST(sees_no_rigid_motion)
     tsr_conformation_move(f.t, f.c, 0, f.t->n_residue - 1, &motion);
     all_values(&f, after);
     for (int i = 0; i < 16; i++)
-        assert_true(fabs(after[i] - before[i]) < 1e-11);
+        assert_near(after[i], before[i], 1e-11);
     for (int k = 0; k < 4; k++) {
         const int at[4] = {1, 4, 9, 13};
-        assert_true(fabs(tsr_vec3_norm(after + at[k]) - 1.0) < 1e-12);
+        assert_near(tsr_vec3_norm(after + at[k]), 1.0, 1e-12);
     }
     close_fixture(&f);
 }
@@ -132,7 +132,7 @@ TEST(sees_six)
     tsr_conformation_move(f.t, moved, pose.first[1], pose.last[1], &motion);
     tsr_pose_measure(moved, &pose, after);
     for (int i = 0; i < 7; i++)
-        assert_true(fabs(after[i] - before[i]) < 1e-11);
+        assert_near(after[i], before[i], 1e-11);
     assert_true(fabs(remainder(after[7] - before[7] - 0.3, 2.0 * PI)) < 1e-10);
     /* along the line: the distance alone */
     tsr_conformation_copy(f.t, moved, f.c, 0, f.t->n_residue);
@@ -141,9 +141,9 @@ TEST(sees_six)
         motion.shift[d] = 0.5 * (centre[1][d] - centre[0][d]);
     tsr_conformation_move(f.t, moved, pose.first[1], pose.last[1], &motion);
     tsr_pose_measure(moved, &pose, after);
-    assert_true(fabs(after[0] - 1.5 * before[0]) < 1e-10);
+    assert_near(after[0], 1.5 * before[0], 1e-10);
     for (int i = 1; i < 8; i++)
-        assert_true(fabs(after[i] - before[i]) < 1e-11);
+        assert_near(after[i], before[i], 1e-11);
     /* turned about its own centre: the second direction, not the first */
     for (int axis = 0; axis < 2; axis++) {
         double change = 0.0, line[3], across[3] = {axis == 0, axis == 1, 0.3};
@@ -156,10 +156,10 @@ TEST(sees_six)
         tsr_conformation_move(f.t, moved, pose.first[1], pose.last[1], &motion);
         tsr_pose_measure(moved, &pose, after);
         for (int i = 0; i < 4; i++)
-            assert_true(fabs(after[i] - before[i]) < 1e-11);
+            assert_near(after[i], before[i], 1e-11);
         for (int i = 4; i < 7; i++)
             change += pow(after[i] - before[i], 2.0);
-        assert_true(fabs(sqrt(change) - 2.0 * sin(0.1)) < 1e-10);
+        assert_near(sqrt(change), 2.0 * sin(0.1), 1e-10);
     }
     tsr_conformation_free(moved);
     close_fixture(&f);

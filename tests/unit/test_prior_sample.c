@@ -75,8 +75,7 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
                 assert_true(side_at[a] < s->n);
                 assert_int_equal(s->file[side_at[a]], c);
                 for (int d = 0; d < 3; d++)
-                    assert_true(fabs(s->x[3 * side_at[a] + d] - r[i].side[d]) <
-                                0.01);
+                    assert_near(s->x[3 * side_at[a] + d], r[i].side[d], 0.01);
                 side_at[a]++;
             }
             if (is_left_out(i))
@@ -89,7 +88,7 @@ static void check(const tsr_prior_sample *sample, const chain_residue r[N],
             assert_true(fabs(remainder(x[1] - r[i].psi, 2 * M_PI)) < 0.005);
             const tsr_sample *g = &sample->angle[a];
             assert_true(angle_at[a] < g->n);
-            assert_true(fabs(g->x[angle_at[a]++] - r[i].angle) < 0.002);
+            assert_near(g->x[angle_at[a]++], r[i].angle, 0.002);
         }
     for (int c = 0; c < TSR_N_RAMA; c++)
         assert_int_equal(sample->torsion[c].n, at[c]);
@@ -142,6 +141,6 @@ TEST(angles)
     x[1000] = 0.5, x[1001] = 2.6, x[1002] = 3.0;
     OK(tsr_angle_gaussian_of(&sample, &g, &err));
     assert_int_equal(g.count, 1000);
-    assert_true(fabs(g.mean - 1.94) < 1e-3);
-    assert_true(fabs(g.sd - 0.05 / sqrt(2.0)) < 1e-3);
+    assert_near(g.mean, 1.94, 1e-3);
+    assert_near(g.sd, 0.05 / sqrt(2.0), 1e-3);
 }

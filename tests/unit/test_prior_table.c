@@ -173,8 +173,8 @@ TEST(mixtures)
     assert_int_equal(count, ALL_LINK / 3);
     for (int a = 0; a < TSR_N_AMINO; a++) {
         /* of some thirty residues: four standard errors */
-        assert_true(fabs(t->angle[a].mean - 1.945) < 0.0105);
-        assert_true(fabs(t->angle[a].sd - 0.05 / sqrt(12.0)) < 0.004);
+        assert_near(t->angle[a].mean, 1.945, 0.0105);
+        assert_near(t->angle[a].sd, 0.05 / sqrt(12.0), 0.004);
         double side[3];
         tsr_prior_table_side(t, (tsr_amino)a, side);
         if (!tsr_amino_has_side_chain((tsr_amino)a)) {
@@ -223,17 +223,16 @@ TEST(contacts)
             if (abs(a - b) == 3 || abs(a - b) == 17)
                 assert_true(d < 8.3);
         }
-    assert_true(fabs(t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY] -
-                     9.0) < 0.02);
-    assert_true(fabs(t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP] - 9.0) <
+    assert_near(t->contact[TSR_BODIES_TWO][1 + TSR_GLY][1 + TSR_GLY], 9.0,
                 0.02);
+    assert_near(t->contact[TSR_BODIES_ONE][TSR_TRP][TSR_TRP], 9.0, 0.02);
     /* Types 5, 6 and 7 apart never meet: the mean of two types' own, which
      * shows as a sum that does not depend on who is paired with whom. */
     double together =
         t->contact[TSR_BODIES_ONE][0][6] + t->contact[TSR_BODIES_ONE][1][7];
     double crossed =
         t->contact[TSR_BODIES_ONE][0][7] + t->contact[TSR_BODIES_ONE][1][6];
-    assert_true(fabs(together - crossed) < 1e-12);
+    assert_near(together, crossed, 1e-12);
     assert_true(together < 2 * 7.7); /* the lowest hundredth: 3 apart */
     assert_has(t->source, "structures: 12");
 }
@@ -264,7 +263,7 @@ TEST(round_trip)
                         same(p->k_psi, q->k_psi) && same(p->lambda, q->lambda));
             sum += q->weight;
         }
-        assert_true(fabs(sum - 1.0) < 1e-15);
+        assert_near(sum, 1.0, 1e-15);
     }
     for (int a = 0; a < TSR_N_AMINO; a++) {
         const tsr_side_mixture *m = &t->side[a], *v = &u->side[a];
@@ -283,13 +282,13 @@ TEST(round_trip)
         assert_true(same(t->angle[a].mean, u->angle[a].mean) &&
                     same(t->angle[a].sd, u->angle[a].sd));
         for (int b = 0; b < TSR_N_AMINO; b++)
-            assert_true(fabs(u->contact[TSR_BODIES_ONE][a][b] -
-                             t->contact[TSR_BODIES_ONE][a][b]) < 1e-8);
+            assert_near(u->contact[TSR_BODIES_ONE][a][b],
+                        t->contact[TSR_BODIES_ONE][a][b], 1e-8);
     }
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         for (int b = 0; b < TSR_MAX_TYPE; b++)
-            assert_true(fabs(u->contact[TSR_BODIES_TWO][a][b] -
-                             t->contact[TSR_BODIES_TWO][a][b]) < 1e-8);
+            assert_near(u->contact[TSR_BODIES_TWO][a][b],
+                        t->contact[TSR_BODIES_TWO][a][b], 1e-8);
     tsr_prior_table_free(u);
     tsr_prior_table_free(NULL);
     assert_int_equal(tsr_prior_table_write(t, "/dev/null/t", NULL), TSR_E_IO);

@@ -127,12 +127,11 @@ TEST(masses)
                        formula[a].s * s;
         double backbone = a == TSR_GLY ? 2 * c + n + o : 3 * c + n + o;
         double side = tsr_amino_side_chain_mass((tsr_amino)a);
-        assert_true(fabs(tsr_body_mass(TSR_BODIES_ONE, a) - whole) < 1e-9);
-        assert_true(fabs(side - (whole - backbone)) < 1e-9);
+        assert_near(tsr_body_mass(TSR_BODIES_ONE, a), whole, 1e-9);
+        assert_near(side, (whole - backbone), 1e-9);
         double body = tsr_body_mass(TSR_BODIES_TWO, 1 + a);
         int is_whole = a == TSR_ALA || a == TSR_GLY;
-        assert_true(fabs(body - (is_whole ? whole : side)) < 1e-9);
+        assert_near(body, (is_whole ? whole : side), 1e-9);
     }
-    assert_true(fabs(tsr_body_mass(TSR_BODIES_TWO, 0) - (3 * c + n + o)) <
-                1e-9);
+    assert_near(tsr_body_mass(TSR_BODIES_TWO, 0), (3 * c + n + o), 1e-9);
 }

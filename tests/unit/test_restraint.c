@@ -37,8 +37,7 @@ TEST(flat_bottom)
         {10.0, 0.0},  {20.0, 0.0},      {30.0, 0.0}, {32.0, -0.5},
         {34.0, -2.0}, {130.0, -1250.0}, {8.0, -0.5}, {0.0, -12.5}};
     for (size_t k = 0; k < COUNT_OF(value); k++)
-        assert_true(fabs(tsr_restraint_log(&r, value[k][0]) - value[k][1]) <
-                    1e-12);
+        assert_near(tsr_restraint_log(&r, value[k][0]), value[k][1], 1e-12);
     /* no flat part: harmonic */
     const tsr_restraint h = {.lower = 5.0, .upper = 5.0, .inverse_width = 1.0};
     for (double d = 0.0; d < 10.0; d += 0.5)
@@ -63,8 +62,8 @@ TEST(where_it_is_measured)
                     s, &s->residue[i], at == AT_CA ? "CA" : atom[i]);
                 const tsr_atom *b = tsr_residue_atom(
                     s, &s->residue[j], at == AT_CA ? "CA" : atom[j]);
-                assert_true(fabs(tsr_restraint_distance(f.t, &r, f.c) -
-                                 tsr_vec3_distance(a->xyz, b->xyz)) < 1e-9);
+                assert_near(tsr_restraint_distance(f.t, &r, f.c),
+                            tsr_vec3_distance(a->xyz, b->xyz), 1e-9);
             }
     tsr_structure_free(s);
     close_fixture(&f);
@@ -278,7 +277,7 @@ TEST(running_value)
         if (accept) {
             tsr_prior_accept(s, y, &p);
             now = then;
-            assert_true(fabs(tsr_prior_state_log(s) - now) < 1e-6);
+            assert_near(tsr_prior_state_log(s), now, 1e-6);
         }
         for (int k = 0; k < p.n_span; k++)
             tsr_conformation_copy(f.t, accept ? f.c : y, accept ? y : f.c,

@@ -56,8 +56,7 @@ TEST(laws)
                 for (int i = 0; i < 3; i++) {
                     assert_true(part[i] >= (total >= 3));
                     if (!helped)
-                        assert_true(fabs(part[i] - total * weight[i] / sum) <
-                                    1.0);
+                        assert_near(part[i], total * weight[i] / sum, 1.0);
                 }
             }
 }

@@ -56,10 +56,10 @@ TEST(values)
                 total += f * h * h * h;
                 if (x == floor(x) && y == floor(y) && z == floor(z)) {
                     double expected = density_at(at);
-                    assert_true(fabs(f - expected) <= 1e-12 * expected);
+                    assert_near(f, expected, 1e-12 * expected);
                 }
             }
-    assert_true(fabs(total - 1.0) < 1e-9);
+    assert_near(total, 1.0, 1e-9);
     /* where the density itself underflows */
     double far = tsr_side_density_log(d, (double[3]){1e6, -1e6, 1e6});
     assert_true(isfinite(far) && far < -1e11);
@@ -96,15 +96,15 @@ TEST(draws)
             q += g->weight *
                  gsl_cdf_ugaussian_P((0.3 - g->mean[a]) / sqrt(g->cov[a][a]));
         }
-        assert_true(fabs(mean[a] - m) < 5.0 * sqrt(square[a][a] / N));
-        assert_true(fabs(below[a] - q) < 4.0 * sqrt(q * (1.0 - q) / N));
+        assert_near(mean[a], m, 5.0 * sqrt(square[a][a] / N));
+        assert_near(below[a], q, 4.0 * sqrt(q * (1.0 - q) / N));
         for (int b = 0; b < 3; b++) {
             double s = 0.0;
             for (int i = 0; i < mixture.n; i++) {
                 const tsr_side_gaussian *g = &mixture.part[i];
                 s += g->weight * (g->cov[a][b] + g->mean[a] * g->mean[b]);
             }
-            assert_true(fabs(square[a][b] - s) < 0.03);
+            assert_near(square[a][b], s, 0.03);
         }
     }
     gsl_rng_free(rng);

@@ -64,7 +64,6 @@ static void make(const char *path, const recipe *r)
         double *value =
             malloc((size_t)(N_CHAIN * r->n_draw * n + 1) * sizeof *value);
         double *to = value;
-        assert_non_null(value);
         for (int c = 0; c < N_CHAIN; c++)
             for (int d = 0; d < r->n_draw; d++)
                 for (int k = 0; k < n; k++)

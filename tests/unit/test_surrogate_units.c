@@ -133,7 +133,7 @@ TEST(what_is_exact_stays)
     assert_true(tsr_unit_fit(&unit));
     for (int k = 0; k < SHAPES; k++)
         for (int b = 0; b < BEADS; b++)
-            assert_true(fabs(m.amount[k][b] - had[k][b]) < 1e-6);
+            assert_near(m.amount[k][b], had[k][b], 1e-6);
 }
 
 TEST(series_is_sinc)
@@ -143,9 +143,8 @@ TEST(series_is_sinc)
         double out[N_Q];
         tsr_sinc_series(N_Q, x[k], out);
         for (int j = 0; j < N_Q; j++)
-            assert_true(
-                fabs(out[j] -
-                     (j * x[k] < 1e-8 ? 1.0 : sin(j * x[k]) / (j * x[k]))) <
-                1e-9);
+            assert_near(out[j],
+                        (j * x[k] < 1e-8 ? 1.0 : sin(j * x[k]) / (j * x[k])),
+                        1e-9);
     }
 }

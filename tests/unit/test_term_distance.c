@@ -83,9 +83,8 @@ TEST(mean_and_sd)
     const tsr_parameter *s = &term->parameter[0];
     for (double log_s = -0.5; log_s < 1.0; log_s += 0.7) {
         double want = log(gsl_ran_gaussian_pdf(3.0, 2.0 * exp(log_s)));
-        assert_true(fabs(log_lik(f, term, 1, &r, &one, log_s, &chi2) - want) <
-                    1e-12);
-        assert_true(fabs(chi2 - 2.25) < 1e-12); /* by sd, whatever s */
+        assert_near(log_lik(f, term, 1, &r, &one, log_s, &chi2), want, 1e-12);
+        assert_near(chi2, 2.25, 1e-12); /* by sd, whatever s */
     }
     assert_int_equal(term->n_parameter, 1);
     assert_true(s->infer && s->shape == TSR_PRIOR_NORMAL && s->mean == 0.0 &&
@@ -93,7 +92,7 @@ TEST(mean_and_sd)
     tsr_term_free(term);
     term = term_of(f, ENDS "mean: 20, sd: 2, scale: 1.5");
     assert_false(term->parameter[0].infer);
-    assert_true(fabs(term->parameter[0].start - log(1.5)) < 1e-15);
+    assert_near(term->parameter[0].start, log(1.5), 1e-15);
     tsr_term_free(term);
 }
 
@@ -139,28 +138,27 @@ TEST(table)
                        row_p[i + 1] * row_r[i + 1] * row_r[i + 1]);
     }
     const double mean = first / sum, sd = sqrt(square / sum - mean * mean);
-    assert_true(fabs(term->observed[0] - mean) < 1e-9);
-    assert_true(fabs(term->sigma[0] - sd) < 1e-9);
-    assert_true(fabs(integral(f, term, 0.0) - 1.0) < 1e-4);
-    assert_true(fabs(integral(f, term, log(1.4)) - 1.0) < 1e-4);
+    assert_near(term->observed[0], mean, 1e-9);
+    assert_near(term->sigma[0], sd, 1e-9);
+    assert_near(integral(f, term, 0.0), 1.0, 1e-4);
+    assert_near(integral(f, term, log(1.4)), 1.0, 1e-4);
     const double norm = density(f, term, row_r[2], 0.0) / row_p[2];
     for (int i = 0; i < N_ROW; i++) {
         double p = fmax(row_p[i], 0.02), had = density(f, term, row_r[i], 0.0);
-        assert_true(fabs(had / (norm * p) - 1.0) < 1e-9);
-        assert_true(fabs(density(f, nm, row_r[i], 0.0) / had - 1.0) < 1e-4);
+        assert_near(had / (norm * p), 1.0, 1e-9);
+        assert_near(density(f, nm, row_r[i], 0.0) / had, 1.0, 1e-4);
     }
     /* linear in the logarithm between rows, normal beyond them */
-    assert_true(fabs(density(f, term, 22.5, 0.0) / norm - 1.0) < 1e-9);
-    assert_true(
-        fabs(density(f, term, 20.0 - sd, 0.0) / (norm * 0.04 * exp(-0.5)) -
-             1.0) < 1e-9);
-    assert_true(fabs(density(f, term, 33.0 + 2.0 * sd, 0.0) /
-                         (norm * 0.02 * exp(-2.0)) -
-                     1.0) < 1e-9);
+    assert_near(density(f, term, 22.5, 0.0) / norm, 1.0, 1e-9);
+    assert_near(density(f, term, 20.0 - sd, 0.0) / (norm * 0.04 * exp(-0.5)),
+                1.0, 1e-9);
+    assert_near(density(f, term, 33.0 + 2.0 * sd, 0.0) /
+                    (norm * 0.02 * exp(-2.0)),
+                1.0, 1e-9);
     /* wider about its mean */
     for (double r = 15.0; r < 40.0; r += 3.7) {
         double wide = density(f, term, mean + 1.6 * (r - mean), log(1.6));
-        assert_true(fabs(1.6 * wide / density(f, term, r, 0.0) - 1.0) < 1e-9);
+        assert_near(1.6 * wide / density(f, term, r, 0.0), 1.0, 1e-9);
     }
     tsr_term_free(term);
     tsr_term_free(nm);
@@ -180,11 +178,11 @@ TEST(ensembles)
     void *fit = tsr_term_fit_new(term, &term->pool);
     term->type->fit(term, NULL, &prediction, &log_s, fit, NULL);
     term->type->predict(term, &prediction, fit, &log_s, &value);
-    assert_true(fabs(value - (0.3 * 17.0 + 0.7 * 24.0)) < 1e-9);
-    assert_true(fabs(chi2 - (0.3 * 2.25 + 0.7 * 4.0)) < 1e-9);
+    assert_near(value, (0.3 * 17.0 + 0.7 * 24.0), 1e-9);
+    assert_near(chi2, (0.3 * 2.25 + 0.7 * 4.0), 1e-9);
     double want = 0.3 * log_lik(f, term, 1, &r[0], &one, 0.2, NULL) +
                   0.7 * log_lik(f, term, 1, &r[1], &one, 0.2, NULL);
-    assert_true(fabs(both - want) < 1e-9);
+    assert_near(both, want, 1e-9);
     tsr_term_free(term);
 }
 

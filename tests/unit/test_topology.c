@@ -45,16 +45,16 @@ TEST(ideal_geometry)
     internal_geometry *g = calloc((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, g);
     for (int i = 0; i < n; i++) {
-        assert_true(fabs(g[i].n_ca - TSR_BOND_N_CA) < 1e-12);
-        assert_true(fabs(g[i].ca_c - TSR_BOND_CA_C) < 1e-12);
-        assert_true(fabs(g[i].n_ca_c - TSR_ANGLE_N_CA_C) < 1e-12);
+        assert_near(g[i].n_ca, TSR_BOND_N_CA, 1e-12);
+        assert_near(g[i].ca_c, TSR_BOND_CA_C, 1e-12);
+        assert_near(g[i].n_ca_c, TSR_ANGLE_N_CA_C, 1e-12);
         if (i == 0)
             continue;
-        assert_true(fabs(g[i].c_n - TSR_BOND_C_N) < 1e-12);
-        assert_true(fabs(fabs(g[i].omega) - PI) < 1e-9);
+        assert_near(g[i].c_n, TSR_BOND_C_N, 1e-12);
+        assert_near(fabs(g[i].omega), PI, 1e-9);
         double ca = tsr_vec3_distance(f.c->backbone[i - 1][TSR_CA],
                                       f.c->backbone[i][TSR_CA]);
-        assert_true(fabs(ca - 3.80) < 0.03); /* trans peptide */
+        assert_near(ca, 3.80, 0.03); /* trans peptide */
     }
     free(g);
     close_fixture(&f);
@@ -68,7 +68,7 @@ TEST(cb_is_left_handed)
     c[0] = 1.525 * cos(1.9373), c[1] = 1.525 * sin(1.9373), c[2] = 0.0;
     tsr_place_cb(cb, n, ca, c);
     tsr_vec3_cross(v, n, c);
-    assert_true(fabs(tsr_vec3_dot(v, cb) - 2.5) < 0.2);
+    assert_near(tsr_vec3_dot(v, cb), 2.5, 0.2);
 }
 
 /* Measured after many turns, the internal coordinates rebuild the same atoms.
@@ -287,10 +287,10 @@ TEST(radius_of_gyration)
     double rg2[TSR_MAX_TYPE] = {0};
     for (int b = 0; b < 3; b++)
         tsr_vec3_copy(c->body[b], place[b]);
-    assert_true(fabs(tsr_conformation_rg(t, c, NULL) - sqrt(150.0)) < 1e-12);
+    assert_near(tsr_conformation_rg(t, c, NULL), sqrt(150.0), 1e-12);
     for (int k = 0; k < TSR_MAX_TYPE; k++)
         rg2[k] = 19.0;
-    assert_true(fabs(tsr_conformation_rg(t, c, rg2) - 13.0) < 1e-12);
+    assert_near(tsr_conformation_rg(t, c, rg2), 13.0, 1e-12);
     tsr_conformation_free(c);
     tsr_topology_free(t);
 }

@@ -63,9 +63,8 @@ TEST(norm)
                        tsr_von_mises_log_i0(a));
         }
         double expected = log(4.0 * M_PI * M_PI * sum / N);
-        assert_true(
-            fabs(tsr_von_mises_moments(p->k_phi, p->k_psi, p->lambda, NULL) -
-                 expected) < 1e-10);
+        assert_near(tsr_von_mises_moments(p->k_phi, p->k_psi, p->lambda, NULL),
+                    expected, 1e-10);
     }
 }
 
@@ -85,7 +84,7 @@ TEST(moments)
             double slope = (log_norm(up[0], up[1], up[2]) -
                             log_norm(down[0], down[1], down[2])) /
                            (2.0 * h);
-            assert_true(fabs(slope - m[d]) < 1e-6);
+            assert_near(slope, m[d], 1e-6);
         }
     }
 }
@@ -109,14 +108,14 @@ TEST(integrals)
                 by_psi[b] += f * h;
             }
             double marginal = exp(tsr_torsion_density_log_phi(d, phi));
-            assert_true(fabs(by_phi - marginal) < 1e-10 * (1.0 + marginal));
+            assert_near(by_phi, marginal, 1e-10 * (1.0 + marginal));
             total += by_phi * h;
         }
-        assert_true(fabs(total - 1.0) < 1e-10);
+        assert_near(total, 1.0, 1e-10);
         for (int b = 0; b < N; b++) {
             double marginal =
                 exp(tsr_torsion_density_log_psi(d, -M_PI + h * b));
-            assert_true(fabs(by_psi[b] - marginal) < 1e-10 * (1.0 + marginal));
+            assert_near(by_psi[b], marginal, 1e-10 * (1.0 + marginal));
         }
         free(by_psi);
         free(d);
@@ -134,7 +133,7 @@ TEST(narrow)
         for (int b = -N; b <= N; b++)
             total +=
                 exp(tsr_torsion_density_log(d, p->phi + a * h, p->psi + b * h));
-    assert_true(fabs(total * h * h - 1.0) < 1e-10);
+    assert_near(total * h * h, 1.0, 1e-10);
     free(d);
 }
 
@@ -159,10 +158,10 @@ TEST(forms)
         double at =
             tsr_torsion_density_log_at(d, (double[2]){cos(phi), sin(phi)},
                                        (double[2]){cos(psi), sin(psi)});
-        assert_true(fabs(value - log(f)) < 1e-11);
-        assert_true(fabs(value - at) < 1e-12);
-        assert_true(fabs(value - tsr_torsion_density_log(d, phi + 2 * M_PI,
-                                                         psi - 2 * M_PI)) <
+        assert_near(value, log(f), 1e-11);
+        assert_near(value, at, 1e-12);
+        assert_near(value,
+                    tsr_torsion_density_log(d, phi + 2 * M_PI, psi - 2 * M_PI),
                     1e-10);
         assert_true(value > log(0.02 / (4.0 * M_PI * M_PI)));
     }
@@ -180,7 +179,7 @@ TEST(far_away)
         double peak = tsr_torsion_density_log(d, p->phi, p->psi);
         double far = tsr_torsion_density_log(d, p->phi + M_PI, p->psi + M_PI);
         double fall = 2.0 * (p->k_phi + p->k_psi);
-        assert_true(fabs(peak - far - fall) < 1e-12 * (1.0 + fall));
+        assert_near(peak - far, fall, 1e-12 * (1.0 + fall));
         assert_true(isfinite(tsr_torsion_density_log_phi(d, p->phi + M_PI)));
         assert_true(isfinite(tsr_torsion_density_log_psi(d, p->psi + M_PI)));
         assert_true(isnan(tsr_torsion_density_log(d, (double)NAN, 0.0)));
@@ -278,13 +277,13 @@ TEST(angles)
             square += cos(x) * cos(x) / N;
         }
         double error = sqrt((square - c1 * c1) / N);
-        assert_true(fabs(c1 - m[0]) < 4.0 * error);
-        assert_true(fabs(c2 - expected) < 4.0 * sqrt(0.5 / N));
+        assert_near(c1, m[0], 4.0 * error);
+        assert_near(c2, expected, 4.0 * sqrt(0.5 / N));
         assert_true(fabs(s1) < 4.0 * sqrt((1.0 - square) / N));
     }
     gsl_rng_free(rng);
     assert_true(tsr_von_mises_wrap(M_PI) == -M_PI);
-    assert_true(fabs(tsr_von_mises_wrap(7.0) - (7.0 - 2.0 * M_PI)) < 1e-15);
+    assert_near(tsr_von_mises_wrap(7.0), (7.0 - 2.0 * M_PI), 1e-15);
 }
 
 /* Blocks of cells are drawn as often as the integral over them says, and no

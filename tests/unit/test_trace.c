@@ -60,7 +60,6 @@ static double *draws(int v, int from, int count)
         malloc((size_t)(N_CHAIN * count * width(v)) * sizeof *value);
     double *to = value;
 
-    assert_non_null(value);
     for (int c = 0; c < N_CHAIN; c++)
         for (int d = 0; d < count; d++)
             for (int k = 0; k < width(v); k++)
@@ -155,7 +154,6 @@ TEST(test_read_back)
     enum { N_LONG = 200000 };
     char *config = malloc(N_LONG + 1);
 
-    assert_non_null(config);
     memset(config, 'x', N_LONG);
     config[N_LONG] = '\0';
     const tsr_trace_attribute attribute[] = {

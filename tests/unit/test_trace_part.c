@@ -20,7 +20,6 @@ static void append(tsr_trace *trace, int v, int n, int from, int count)
     double *value =
         malloc((size_t)N_CHAIN * (size_t)count * (size_t)n * sizeof *value);
     double *to = value;
-    assert_non_null(value);
     for (int c = 0; c < N_CHAIN; c++)
         for (int d = 0; d < count; d++)
             for (int k = 0; k < n; k++)
@@ -73,7 +72,6 @@ static void check(tsr_trace_reader *reader, tsr_trace_group group,
     size_t count = (size_t)N_CHAIN * (size_t)part->n_draw * (size_t)part->n + 1;
     double *value = calloc(count, sizeof *value);
     const double *at = value;
-    assert_non_null(value);
     value[count - 1] = -1.0;
     OK(tsr_trace_get_part(reader, group, name, part, value, &err));
     for (int c = 0; c < N_CHAIN; c++)

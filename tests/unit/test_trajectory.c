@@ -67,8 +67,6 @@ static float *frames(const tsr_trajectory_spec *s, int from, int to,
     double *xyz = malloc(all * sizeof *xyz);
     float *atom = value;
 
-    assert_non_null(value);
-    assert_non_null(xyz);
     float *body = value + n * 3 * (size_t)s->n_atom;
     for (int f = from; f < to; f++) {
         observable[N_OBSERVABLE * (f - from)] = -f / 3.0;
@@ -91,8 +89,6 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
     double *observable = calloc(N_OBSERVABLE * (size_t)n, sizeof *observable);
     int64_t *step = calloc((size_t)n, sizeof *step);
 
-    assert_non_null(observable);
-    assert_non_null(step);
     float *value = frames(s, from, to, observable);
     for (int f = 0; f < n; f++)
         step[f] = (int64_t)(from + f) * STRIDE;
@@ -119,8 +115,6 @@ static void log_frames(tsr_draw_log *log, int from, int to)
     double *observable = calloc(n * N_OBSERVABLE, sizeof *observable);
     float *empty = calloc(size, 1);
 
-    assert_non_null(observable);
-    assert_non_null(empty);
     float *value = frames(&spec, from, to, observable);
     memcpy(value + n_xyz, observable, n * N_OBSERVABLE * sizeof *observable);
     OK(tsr_draw_log_begin(log, &one, &err));
@@ -335,7 +329,7 @@ TEST(test_size)
     print_message("%d frames of 2500 positions: %.0f bytes, %.3f of the "
                   "expected, %.2f ms a frame\n",
                   FRAMES, size, size / expected, 1e3 * spent / FRAMES);
-    assert_true(fabs(size / expected - 1) < 0.1);
+    assert_near(size / expected, 1, 0.1);
 }
 
 static test_fixture around_each = {enter, leave};
