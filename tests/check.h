@@ -16,6 +16,10 @@
 
 #include <cmocka.h>
 
+/* A function to run before or after tests, returning 0 if all is well. */
+#define FIXTURE(name) \
+    static inline int name(__attribute__((unused)) void **state)
+
 #define assert_near(a, b, tolerance)                                      \
     do {                                                                  \
         double got_ = (a), want_ = (b), within_ = (tolerance);            \

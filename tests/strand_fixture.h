@@ -10,11 +10,9 @@
 #include "molecule/topology.h"
 #include "moves/move.h"
 #include "sampler/chain.h"
-#include "tests/unit/folder.h"
+#include "tests/io_files.h"
 
 #include <gsl/gsl_sort.h>
-
-static char folder[64];
 
 typedef struct {
     char path[128], *range[2];
@@ -59,7 +57,7 @@ static inline void open_strand(fixture *f, int n, int is_dna, char *range,
     const double origin[3] = {0.0, 0.0, 0.0};
     const tsr_strings flexible = {.n = range != NULL, .item = f->range};
     *f = (fixture){.range = {range}};
-    snprintf(f->path, sizeof f->path, "%s/strand.pdb", folder);
+    strcpy(f->path, io_path("strand.pdb"));
     FILE *file = fopen(f->path, "w");
     assert_non_null(file);
     strand_write(file, 'S', n, is_dna, origin);

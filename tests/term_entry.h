@@ -2,7 +2,7 @@
 #ifndef TSR_TESTS_TERM_ENTRY_H
 #define TSR_TESTS_TERM_ENTRY_H
 
-#include "tests/unit/io_files.h"
+#include "tests/io_files.h"
 
 #include "files/yaml.h"
 #include "likelihood/term.h"

@@ -1,7 +1,7 @@
 /* A trace of a million draws is summarised and diagnosed in 2 GiB of address
  * space, by the program itself. */
 #include "store/trace.h"
-#include "tests/unit/io_files.h"
+#include "tests/io_files.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>

@@ -240,7 +240,7 @@ TEST(read_again)
     draw(&f, rng, c);
     tsr_model_atoms *model = tsr_topology_model(f.t, c);
     assert_non_null(model);
-    snprintf(g.path, sizeof g.path, "%s/moved.pdb", folder);
+    strcpy(g.path, io_path("moved.pdb"));
     OK(tsr_model_atoms_write(model, g.path, NULL, &err));
     const tsr_strings all = {.n = 0};
     read_file(&g, &all, TSR_CLASH_NONE);
@@ -367,16 +367,4 @@ TEST(parts_of_modified)
         assert_int_equal(part[i], is[i].part);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "nucleic");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-static test_fixture around_all = {make_folder, remove_folder};
+static test_fixture around_all = {io_setup, io_teardown};

@@ -130,7 +130,7 @@ static void write_complex(const char *path)
                                      .psi = 2.4,
                                      .angle = 1.94,
                                      .omega = 3.1};
-    snprintf(plain, sizeof plain, "%s/plain.pdb", folder);
+    strcpy(plain, io_path("plain.pdb"));
     FILE *file = fopen(plain, "w");
     assert_non_null(file);
     write_chain(file, 24, residue);
@@ -177,7 +177,7 @@ TEST(chains_ride)
 {
     fixture f = {.range = {"A:11-14", "S:4-5"}};
     const tsr_strings flexible = {.n = 2, .item = f.range};
-    snprintf(f.path, sizeof f.path, "%s/complex.pdb", folder);
+    strcpy(f.path, io_path("complex.pdb"));
     write_complex(f.path);
     read_file(&f, &flexible, TSR_CLASH_SOFT);
     const tsr_topology *t = f.t;
@@ -211,7 +211,7 @@ static void open_complex(fixture *f)
 {
     *f = (fixture){.range = {"A:11-14", "S:4-5"}};
     const tsr_strings flexible = {.n = 2, .item = f->range};
-    snprintf(f->path, sizeof f->path, "%s/complex.pdb", folder);
+    strcpy(f->path, io_path("complex.pdb"));
     write_complex(f->path);
     read_file(f, &flexible, TSR_CLASH_NONE);
     set_moves(f, (const double[3]){1.0, 0.0, 0.3}, 0.2);
@@ -287,16 +287,4 @@ TEST(complex_keeps_prior)
     close_strand(&f);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "ride");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-static test_fixture around_all = {make_folder, remove_folder};
+static test_fixture around_all = {io_setup, io_teardown};

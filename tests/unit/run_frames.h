@@ -5,9 +5,9 @@
 #include "analysis/frames.h"
 #include "core/random.h"
 #include "core/vec3.h"
-#include "io_files.h"
 #include "store/trajectory.h"
 #include "tests/frame.h"
+#include "tests/io_files.h"
 
 /* model.pdb of one glycine's CA after another. */
 static inline void run_model(int n, const double (*x)[3])

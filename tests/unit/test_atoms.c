@@ -1,6 +1,6 @@
 /* io/atoms, scattering/hydrogen, scattering/atom_model: which atoms of a
  * file scatter, with which hydrogens, volumes and surface. */
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "core/vec3.h"

@@ -2,31 +2,24 @@
 #include "store/checkpoint.h"
 #include "tests/test.h"
 
-#include "folder.h"
 #include "store/hdf5_object.h"
 #include "store/hdf5_store.h"
+#include "tests/io_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static char folder[64], path[128], previous[128];
+static char path[128], previous[128];
 
 static int enter(void **state)
 {
-    (void)state;
-    if (folder_make(folder, "checkpoint") != 0)
+    if (io_setup(state) != 0)
         return -1;
-    snprintf(path, sizeof path, "%s/checkpoint.h5", folder);
-    snprintf(previous, sizeof previous, "%s/checkpoint.h5.previous", folder);
+    strcpy(path, io_path("checkpoint.h5"));
+    strcpy(previous, io_path("checkpoint.h5.previous"));
     return 0;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
 }
 
 static const tsr_checkpoint_field number_fields[] = {
@@ -218,7 +211,7 @@ TEST(test_damage)
     expect_damaged("a byte more", size);
     free(good);
 
-    assert_int_equal(tsr_checkpoint_open(folder, &checkpoint, &err),
+    assert_int_equal(tsr_checkpoint_open(io_dir, &checkpoint, &err),
                      TSR_E_DATA);
     assert_int_equal(tsr_checkpoint_open("/dev/null/x", &checkpoint, &err),
                      TSR_E_NOINPUT);
@@ -265,7 +258,7 @@ static void expect_newest(int64_t number, const char *message)
 {
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
-    OK(tsr_checkpoint_open_newest(folder, &checkpoint, text, &err));
+    OK(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err));
     assert_int_equal(number_in(checkpoint), number);
     if (message[0] == '\0')
         assert_string_equal(text, "");
@@ -279,8 +272,8 @@ TEST(test_newest)
     char text[TSR_ERR_SIZE];
     tsr_checkpoint *checkpoint;
 
-    FAILS(tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
-          TSR_E_NOINPUT, folder);
+    FAILS(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
+          TSR_E_NOINPUT, io_dir);
     write_number(path, 1);
     expect_newest(1, "");
     write_number(path, 2);
@@ -294,7 +287,7 @@ TEST(test_newest)
     expect_newest(4, "");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(
-        tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
+        tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
         TSR_E_DATA);
     assert_null(checkpoint);
     write_number(path, 5);
@@ -303,7 +296,7 @@ TEST(test_newest)
     expect_newest(5, "No such file");
     spill(path, "bad", 3);
     spill(previous, "bad", 3);
-    FAILS(tsr_checkpoint_open_newest(folder, &checkpoint, text, &err),
+    FAILS(tsr_checkpoint_open_newest(io_dir, &checkpoint, text, &err),
           TSR_E_DATA, "checkpoint.h5'");
     assert_has(err.message, "checkpoint.h5.previous'");
 }
@@ -320,9 +313,9 @@ TEST(test_unwritable)
                      TSR_E_NOMEM);
     expect_newest(1, "");
     OK(tsr_checkpoint_new(path, "", &writer, &err));
-    assert_int_equal(folder_remove(folder), 0); /* somebody removed the run */
+    assert_int_equal(io_teardown(NULL), 0); /* somebody removed the run */
     FAILS(tsr_checkpoint_end(writer, TSR_OK, &err), TSR_E_IO, "No such file");
-    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_int_equal(mkdir(io_dir, 0777), 0);
 }
 
 /* 512 chains with arrays of their own, and large arrays. The limits are loose
@@ -359,4 +352,4 @@ TEST(test_speed)
     tsr_checkpoint_free(checkpoint);
 }
 
-static test_fixture around_each = {enter, leave};
+static test_fixture around_each = {enter, io_teardown};

@@ -3,7 +3,7 @@
 #include "maps/density_map.h"
 #include "tests/test.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* The questions of `tessera diagnose`, on traces whose answers are known. */
 #include "analysis/diagnose.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,6 +1,6 @@
 /* Weights of draws: their table, and ensembles in proportion to them. */
 #include "analysis/export.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 static const char head[] = "chain,draw,weight,log_weight\n";

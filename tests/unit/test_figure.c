@@ -1,6 +1,6 @@
 /* Figures: ranges, ticks, and what awkward numbers and names become. */
-#include "io_files.h"
 #include "report/report.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include <gsl/gsl_cdf.h>

@@ -25,9 +25,8 @@ static void assert_content(const char *name, const char *text)
     free(data);
 }
 
-static int enter(void **state)
+FIXTURE(enter)
 {
-    (void)state;
     strcpy(folder, "/tmp/tessera-file-XXXXXX");
     if (mkdtemp(folder) == NULL)
         return -1;
@@ -38,9 +37,8 @@ static int enter(void **state)
     return 0;
 }
 
-static int leave(void **state)
+FIXTURE(leave)
 {
-    (void)state;
     unlink(path);
     unlink(beside);
     unlink(victim);

@@ -7,14 +7,12 @@
 #include "molecule/guest.h"
 #include "molecule/structure.h"
 #include "scattering/atom_model.h"
+#include "tests/io_files.h"
 #include "tests/unit/chain_pdb.h"
-#include "tests/unit/folder.h"
 
 enum { N_RESIDUE = 24, N_Q = 61 };
 #define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
 static const double dq = 0.01;
-static char folder[64];
-
 typedef struct {
     char path[128];
     tsr_prior_table table;
@@ -110,7 +108,7 @@ static void write_file(const char *path, int turn, int with_guests)
                                      .psi = 2.4,
                                      .angle = 1.94,
                                      .omega = 3.1};
-    snprintf(plain, sizeof plain, "%s/plain.pdb", folder);
+    strcpy(plain, io_path("plain.pdb"));
     FILE *file = fopen(plain, "w");
     assert_non_null(file);
     write_chain(file, N_RESIDUE, residue);
@@ -145,7 +143,7 @@ static void open_fixture(fixture *f, int turn, int with_guests,
     const tsr_strings flexible = {.n = 1, .item = range};
     *f = (fixture){.structure = NULL};
     sample_prior_table(&f->table);
-    snprintf(f->path, sizeof f->path, "%s/%d.pdb", folder, turn);
+    snprintf(f->path, sizeof f->path, "%s/%d.pdb", io_dir, turn);
     write_file(f->path, turn, with_guests);
     OK(tsr_structure_read(f->path, &f->structure, &err));
     OK(tsr_atoms_read(f->path, &f->atoms, &err));
@@ -415,7 +413,7 @@ TEST(extra_atoms)
     char line[128], path[128];
     open_fixture(&f, 0, 0, NULL);
     close_fixture(&f);
-    snprintf(path, sizeof path, "%s/sep.pdb", folder);
+    strcpy(path, io_path("sep.pdb"));
     FILE *from = fopen(f.path, "r"), *to = fopen(path, "w");
     assert_true(from != NULL && to != NULL);
     while (fgets(line, sizeof line, from) != NULL) {
@@ -530,7 +528,7 @@ TEST(model_file)
     tsr_model_atoms *m = NULL;
     open_fixture(&f, 0, 1, NULL);
     tsr_model_atoms *s = tsr_topology_model(f.t, f.c);
-    snprintf(path, sizeof path, "%s/model.pdb", folder);
+    strcpy(path, io_path("model.pdb"));
     OK(tsr_model_atoms_write(s, path, NULL, &err));
     OK(tsr_model_atoms_read(path, &m, &err));
     assert_int_equal(m->n_residue, N_RESIDUE);
@@ -553,16 +551,4 @@ TEST(model_file)
     close_fixture(&f);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "guest");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-static test_fixture around_all = {make_folder, remove_folder};
+static test_fixture around_all = {io_setup, io_teardown};

@@ -9,9 +9,8 @@
 
 static char folder[64], file[96];
 
-static int enter(void **state)
+FIXTURE(enter)
 {
-    (void)state;
     strcpy(folder, "/tmp/tessera-lock-XXXXXX");
     if (mkdtemp(folder) == NULL)
         return -1;
@@ -19,9 +18,8 @@ static int enter(void **state)
     return 0;
 }
 
-static int leave(void **state)
+FIXTURE(leave)
 {
-    (void)state;
     unlink(file);
     return rmdir(folder);
 }

@@ -1,7 +1,7 @@
 /* core/log: levels, the file, the progress line, and threads. */
 #define _XOPEN_SOURCE 700 /* posix_openpt */
 
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "core/log.h"

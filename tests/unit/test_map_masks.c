@@ -3,8 +3,8 @@
 #include "maps/density.h"
 #include "maps/fourier.h"
 #include "maps/map_source.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
-#include "tests/unit/io_files.h"
 
 #include <gsl/gsl_randist.h>
 

@@ -2,8 +2,8 @@
 #include "files/yaml.h"
 #include "maps/density.h"
 #include "maps/map_view.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
-#include "tests/unit/io_files.h"
 
 static tsr_pool of_maps;
 

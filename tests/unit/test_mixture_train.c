@@ -27,9 +27,8 @@ static const tsr_side_mixture sides = {
 static int file_of[2 * N];
 static double torsion[2 * N][2], side[2 * N][3]; /* half to test on */
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-    (void)state;
     gsl_rng *rng = tsr_rng_new(4, 0);
     tsr_torsion_density *t = tsr_torsion_density_new(&torsions);
     tsr_side_density *s = tsr_side_density_new(&sides);

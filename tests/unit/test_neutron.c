@@ -6,7 +6,7 @@
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
 static tsr_atoms *atoms;
 static double match;

@@ -3,7 +3,7 @@
 #include "molecule/parts.h"
 #include "tests/test.h"
 
-#include "folder.h"
+#include "tests/io_files.h"
 
 #include <unistd.h>
 
@@ -18,12 +18,10 @@ static tsr_structure *read_demo(void)
     return s;
 }
 
-static char folder[64];
-
 static const char *put(const char *name, const char *text)
 {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", io_dir, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
@@ -108,7 +106,7 @@ TEST(tokens_have_names)
     char chain[N][8];
     int number[N], row[DEMO];
     tsr_pae pae = {.n = N, .chain = chain, .number = number};
-    pae.path = folder;
+    pae.path = io_dir;
     for (int t = 0; t < N; t++) {
         snprintf(chain[t], sizeof chain[t], t < LIGAND ? "L" : "A");
         number[t] = t < LIGAND ? 1 : t - LIGAND + 1;
@@ -135,7 +133,7 @@ TEST(beside)
         {"model.pdb", "model.json"}};
     for (size_t k = 0; k < COUNT_OF(pair); k++) {
         char model[128];
-        snprintf(model, sizeof model, "%s/%s", folder, pair[k][0]);
+        snprintf(model, sizeof model, "%s/%s", io_dir, pair[k][0]);
         assert_null(tsr_pae_beside(model));
         const char *path = put(pair[k][1], "{}");
         char *found = tsr_pae_beside(model);
@@ -154,7 +152,7 @@ TEST(rows)
     static char chain[DEMO][8];
     static int number[DEMO];
     int row[DEMO];
-    tsr_pae pae = {.path = folder, .n = DEMO, .error = error};
+    tsr_pae pae = {.path = io_dir, .n = DEMO, .error = error};
     OK(tsr_pae_rows(&pae, s, row, &err));
     assert_int_equal(row[113], 113);
     s->n_residue = 60;
@@ -177,16 +175,4 @@ TEST(rows)
     tsr_structure_free(s);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return folder_make(folder, "pae");
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {io_setup, io_teardown};

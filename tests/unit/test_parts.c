@@ -4,7 +4,7 @@
 #include "molecule/topology.h"
 #include "tests/test.h"
 
-#include "folder.h"
+#include "tests/io_files.h"
 
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
@@ -263,12 +263,10 @@ TEST(confidence)
 
 /* ---- what the file lacks ---- */
 
-static char folder[64];
-
 static const char *put(const char *name, const char *text)
 {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", io_dir, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
@@ -440,16 +438,4 @@ TEST(compact)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return folder_make(folder, "parts");
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-static test_fixture around_all = {set_up, tear_down};
+static test_fixture around_all = {io_setup, io_teardown};

@@ -1,5 +1,5 @@
 /* Copies of a molecule under one chain id become chains of their own. */
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "molecule/structure.h"

@@ -5,7 +5,7 @@
 #include "analysis/maxent.h"
 #include "analysis/reweight.h"
 #include "core/random.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/saxs_likelihood.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 /* io/saxs: the tables people have, what is refused, and the Guinier fit. */
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "scattering/guinier.h"

@@ -3,7 +3,7 @@
 #include "scattering/q_grid.h"
 #include "tests/test.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
 #include "scattering/saxs.h"
 

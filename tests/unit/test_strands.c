@@ -3,9 +3,7 @@
 #include "tests/test.h"
 
 #include "molecule/parts.h"
-#include "tests/unit/folder.h"
-
-static char folder[64];
+#include "tests/io_files.h"
 
 /* A protein of one alanine where `protein` is not NULL, strand S of 8, and,
  * `apart` Angstrom along z, its copy T, unless that is 0. */
@@ -21,7 +19,7 @@ static tsr_parts *find(const double *protein, double apart)
     char path[128];
     tsr_structure *s = NULL;
     tsr_parts *parts;
-    snprintf(path, sizeof path, "%s/file.pdb", folder);
+    strcpy(path, io_path("file.pdb"));
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (int k = 0; k < 5 && protein != NULL; k++) {
@@ -77,16 +75,4 @@ TEST(beside_a_protein)
     tsr_parts_free(p);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return folder_make(folder, "strands");
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
-}
-
-static test_fixture around_all = {make_folder, remove_folder};
+static test_fixture around_all = {io_setup, io_teardown};

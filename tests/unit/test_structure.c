@@ -1,6 +1,6 @@
 /* io/structure: what is protein in PDB and mmCIF files, what is refused, and
  * PDB output. */
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "molecule/structure.h"

@@ -1,6 +1,6 @@
 /* Summaries of awkward traces: NaN, few draws, angles, damage, a prior. */
 #include "analysis/summary.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include <hdf5.h>

@@ -1,7 +1,7 @@
 /* scattering/surface: what a probe can touch of each sphere, against closed
  * forms and counted points; and that a whole profile, layer and all, does not
  * depend on how the molecule is turned. */
-#include "io_files.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include "core/vec3.h"

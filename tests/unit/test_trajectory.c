@@ -1,6 +1,6 @@
 /* Trajectories written, read back, brought up to date from a log. */
-#include "folder.h"
 #include "store/trajectory.h"
+#include "tests/io_files.h"
 #include "tests/test.h"
 
 #include <hdf5.h>
@@ -20,22 +20,15 @@ static const tsr_trajectory_spec spec = {.n_atom = N_ATOM,
                                          .state = 1,
                                          .stride = STRIDE};
 
-static char folder[64], path[128], other[128];
+static char path[128], other[128];
 
 static int enter(void **state)
 {
-    (void)state;
-    if (folder_make(folder, "trajectory") != 0)
+    if (io_setup(state) != 0)
         return -1;
-    snprintf(path, sizeof path, "%s/trajectory-000.h5", folder);
-    snprintf(other, sizeof other, "%s/trajectory-001.h5", folder);
+    strcpy(path, io_path("trajectory-000.h5"));
+    strcpy(other, io_path("trajectory-001.h5"));
     return 0;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    return folder_remove(folder);
 }
 
 static double noise(int frame, int i)
@@ -232,7 +225,7 @@ TEST(test_resumed)
     int kept = 0;
 
     OK(tsr_trajectory_close(create(path), &err));
-    OK(tsr_draw_log_new(folder, &log, &err));
+    OK(tsr_draw_log_new(io_dir, &log, &err));
     while (kept < FRAMES) {
         random = random * 1103515245u + 12345u;
         const int more = 1 + (int)(random >> 16) % 120;
@@ -269,7 +262,7 @@ TEST(test_refused)
     s.n_body++;
     OK(tsr_trajectory_create(path, &s, &t, &err));
     OK(tsr_trajectory_close(t, &err));
-    OK(tsr_draw_log_new(folder, &log, &err));
+    OK(tsr_draw_log_new(io_dir, &log, &err));
     log_frames(log, 0, 2);
     FAILS(update(-1, &err), TSR_E_DATA, "not of the same run");
     tsr_draw_log_free(log);
@@ -332,4 +325,4 @@ TEST(test_size)
     assert_near(size / expected, 1, 0.1);
 }
 
-static test_fixture around_each = {enter, leave};
+static test_fixture around_each = {enter, io_teardown};

@@ -3,7 +3,7 @@
 #include "tests/test.h"
 
 #include "files/yaml.h"
-#include "io_files.h"
+#include "tests/io_files.h"
 
 static const char *path; /* of the file that was read last */
 

@@ -2,7 +2,7 @@
 #include "../config_table.h"
 #include "tests/test.h"
 
-#include "io_files.h"
+#include "tests/io_files.h"
 
 #include "files/yaml.h"
 

@@ -10,16 +10,14 @@
 
 static char io_dir[64];
 
-static inline int io_setup(void **state)
+FIXTURE(io_setup)
 {
-    (void)state;
     snprintf(io_dir, sizeof io_dir, "/tmp/tsr-io-XXXXXX");
     return mkdtemp(io_dir) == NULL ? -1 : 0;
 }
 
-static inline int io_teardown(void **state)
+FIXTURE(io_teardown)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", io_dir);
     return system(command) == 0 ? 0 : -1;
