@@ -3,6 +3,7 @@
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
+#include "core/random.h"
 #include "core/status.h"
 
 #include <math.h>
@@ -55,5 +56,57 @@ static _Thread_local tsr_err err __attribute__((unused));
     } while (0)
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- what a test makes is freed behind it, the newest first ---- */
+
+typedef struct {
+    void *object;
+    void (*release)(void *);
+} owned_object;
+static owned_object *owned __attribute__((unused));
+static size_t n_owned __attribute__((unused));
+
+static inline void *own(void *object, void (*release)(void *))
+{
+    if ((n_owned & (n_owned - 1)) == 0) /* a power of 2: full */
+        owned = realloc(owned, (2 * n_owned + 1) * sizeof *owned);
+    owned[n_owned++] = (owned_object){object, release};
+    return object;
+}
+
+/* Frees all but the oldest n. */
+static inline void release_owned(size_t n)
+{
+    while (n_owned > n) {
+        n_owned--;
+        owned[n_owned].release(owned[n_owned].object);
+    }
+}
+
+/* own_TYPE(object), for a type that TYPE_free frees. */
+#define OWNED(type)                                 \
+    static inline void release_##type(void *object) \
+    {                                               \
+        type##_free(object);                        \
+    }                                               \
+    static inline type *own_##type(type *object)    \
+    {                                               \
+        return own(object, release_##type);         \
+    }
+
+OWNED(gsl_rng)
+
+/* As tsr_rng_new and calloc. */
+static inline gsl_rng *rng_new(uint64_t seed, uint64_t stream)
+{
+    return own_gsl_rng(tsr_rng_new(seed, stream));
+}
+
+static inline void *array(size_t n, size_t size)
+{
+    void *zeros = calloc(n + 1, size);
+    assert_non_null(zeros);
+    return own(zeros, free);
+}
 
 #endif

@@ -43,7 +43,7 @@ static inline tsr_status draws_log(tsr_draw_log *log, tsr_drawn kind,
     size_t n = more + 1;
     for (int v = first; v <= last; v++)
         n += (size_t)(n_chain * (to - from) * variable[v].n) * sizeof(double);
-    char *value = calloc(n, 1), *at = value;
+    char *value = array(n, 1), *at = value;
     for (int v = first; v <= last; v++)
         for (int c = 0; c < n_chain; c++)
             for (long d = from; d < to; d++)
@@ -57,7 +57,6 @@ static inline tsr_status draws_log(tsr_draw_log *log, tsr_drawn kind,
                 }
     const tsr_status status =
         draws_record(log, kind, from, to, (size_t)(at - value) + more, value);
-    free(value);
     return status;
 }
 

@@ -104,11 +104,10 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
     tsr_conformation *c;
     sample_chain(joined, NULL, table, &t, &c);
     if (m->cis > 0) {
-        internal_geometry *g = calloc((size_t)n, sizeof *g);
+        internal_geometry *g = array((size_t)n, sizeof *g);
         measure_geometry(t, c, g);
         g[m->cis - 1].omega = 0.0;
         build_geometry(t, g, c);
-        free(g);
     }
     tsr_structure *s = sample_read(t, c);
     tsr_conformation_free(c);

@@ -24,6 +24,21 @@ static struct CMUnitTest test_list[MAX_TEST];
     }                                                              \
     static void test(__attribute__((unused)) void **state)
 
+static size_t n_owned_before; /* objects of around_all */
+
+static int begin_test(void **state)
+{
+    n_owned_before = n_owned;
+    return around_each.begin != NULL ? around_each.begin(state) : 0;
+}
+
+static int end_test(void **state)
+{
+    const int status = around_each.end != NULL ? around_each.end(state) : 0;
+    release_owned(n_owned_before);
+    return status;
+}
+
 static inline int run_test_list(void)
 {
     struct CMUnitTest tests[MAX_TEST];
@@ -31,11 +46,14 @@ static inline int run_test_list(void)
     for (int i = 0; i < MAX_TEST; i++)
         if (test_list[i].name != NULL) {
             tests[n] = test_list[i];
-            tests[n].setup_func = around_each.begin;
-            tests[n++].teardown_func = around_each.end;
+            tests[n].setup_func = begin_test;
+            tests[n++].teardown_func = end_test;
         }
-    return _cmocka_run_group_tests("tests", tests, n, around_all.begin,
-                                   around_all.end);
+    const int n_failed = _cmocka_run_group_tests(
+        "tests", tests, n, around_all.begin, around_all.end);
+    release_owned(0);
+    free(owned);
+    return n_failed;
 }
 
 #ifndef OWN_MAIN

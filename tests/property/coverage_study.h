@@ -180,7 +180,7 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
     const double contrast[TSR_N_CONTRAST] = {x->s.tables.contrast[TSR_C1].start,
                                              c2};
     const size_t n_q = (size_t)l->grid.n_q;
-    gsl_rng *rng = tsr_rng_new(79, (uint64_t)truth);
+    gsl_rng *rng = rng_new(79, (uint64_t)truth);
     OK(tsr_likelihood_direct(l, x->s.molecule.topology->n_body, c, NULL,
                              partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, curve);
@@ -193,7 +193,6 @@ static void own_curve(const study *x, const tsr_conformation *c, int truth,
     }
     for (size_t k = 0; k < n_q && error->n > 0; k++)
         curve[k] *= 1.0 + partial[k];
-    gsl_rng_free(rng);
 }
 
 static void *compute_truths(void *context)
@@ -202,7 +201,7 @@ static void *compute_truths(void *context)
     const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n_q = (size_t)l->grid.n_q;
     tsr_atom_curves *curves;
-    double *six = calloc(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
+    double *six = array(TSR_N_COMP_PAIR * n_q, sizeof *six), radius;
     OK(tsr_atom_curves_new(&x->s.molecule, &l->grid, NULL, NULL, &curves,
                            &err));
     for (int t; (t = take_next(x, x->n_truth)) >= 0;) {
@@ -219,7 +218,6 @@ static void *compute_truths(void *context)
                 tsr_component_intensity(six + k, n_q, 1.0, c2);
     }
     tsr_atom_curves_free(curves);
-    free(six);
     return NULL;
 }
 
@@ -242,7 +240,7 @@ static void make_data(const study *x, int t, double error, tsr_saxs *saxs)
     const int n = x->saxs.n, n_q = x->s.data.likelihood->grid.n_q;
     const double *truth = x->atoms + (size_t)t * (size_t)n_q;
     double at_01 = 0.0, at_02 = 0.0;
-    gsl_rng *rng = tsr_rng_new(77, (uint64_t)t);
+    gsl_rng *rng = rng_new(77, (uint64_t)t);
     for (int k = 0; k < n; k++) {
         double sum = 0.0;
         for (int j = 0; j < n_q; j++)
@@ -258,7 +256,6 @@ static void make_data(const study *x, int t, double error, tsr_saxs *saxs)
             sqrt((saxs->intensity[k] + offset) / (scale * saxs->q[k]));
         saxs->intensity[k] += gsl_ran_gaussian(rng, saxs->sigma[k]);
     }
-    gsl_rng_free(rng);
 }
 
 /* A likelihood of these data alone; all else is the run's. */

@@ -42,7 +42,7 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
 {
     int n = tsr_target_n_state(&s->target), n_q = s->likelihood->grid.n_q;
     double weight[TSR_MAX_STATES], square = 0.0;
-    double *one = calloc((size_t)n_q, sizeof *one);
+    double *one = array((size_t)n_q, sizeof *one);
     double *mean = point->partial;
     memset(mean, 0, (size_t)n_q * sizeof *mean);
     for (int k = 0; k < n; k++)
@@ -62,7 +62,6 @@ static inline void weigh_one(const posterior_sample *s, prior_sampler *prior,
     }
     value[BY_RG] = sqrt(square);
     value[BY_LOG_LIK] = saxs_evaluate(s->likelihood, mean, 1.0, rng, point);
-    free(one);
 }
 
 /* At the power beta of the likelihood. The noise scale must be fixed. */
@@ -71,10 +70,10 @@ static inline expectation importance(const posterior_sample *s, double beta,
 {
     expectation e = {.n_effective = 0.0};
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w);
+    double *w = array((size_t)n, sizeof *w);
     double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
-    gsl_rng *rng = tsr_rng_new(seed, 0);
+    gsl_rng *rng = rng_new(seed, 0);
     tsr_conformation *c = tsr_conformation_new(s->t);
     tsr_point point;
     tsr_batch *batch;
@@ -101,9 +100,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     tsr_batch_free(batch);
     tsr_point_clear(&point);
     tsr_conformation_free(c);
-    gsl_rng_free(rng);
     free(value);
-    free(w);
     return e;
 }
 
@@ -157,7 +154,7 @@ static inline expectation tempered(const posterior_sample *s, double beta,
     tsr_batch *batch;
     tsr_chain *chain;
     double(*sum)[N_BY] = calloc((size_t)n_block, sizeof *sum);
-    double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
+    double *profile = array((size_t)s->likelihood->grid.n_q, sizeof *profile);
     OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     OK(tsr_chain_new(&s->target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));
@@ -172,7 +169,6 @@ static inline expectation tempered(const posterior_sample *s, double beta,
     expectation e = of_blocks(n_block, sum);
     tsr_chain_free(chain);
     tsr_batch_free(batch);
-    free(profile);
     free(sum);
     return e;
 }
@@ -213,7 +209,7 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
     int n = tsr_target_n_state(&s->target);
     tsr_conformation *truth[TSR_MAX_STATES];
     double weight[TSR_MAX_STATES];
-    gsl_rng *rng = tsr_rng_new(data_seed, 1);
+    gsl_rng *rng = rng_new(data_seed, 1);
     prior_sampler prior = prior_of(s);
     expectation drawn;
     for (int k = 0; k < n; k++) {
@@ -237,7 +233,6 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
     posterior_stop(s);
     for (int k = 0; k < n; k++)
         tsr_conformation_free(truth[k]);
-    gsl_rng_free(rng);
 }
 
 #endif

@@ -97,7 +97,7 @@ static inline void posterior_open(posterior_sample *s, const char *sequence,
 static inline void posterior_contrast(posterior_sample *s,
                                       const tsr_contrast_options *options)
 {
-    int *type = calloc((size_t)s->t->n_body, sizeof *type);
+    int *type = array((size_t)s->t->n_body, sizeof *type);
     OK(tsr_contrast_priors(options, s->contrast, &err));
     OK(tsr_form_factor_read("data/components_two_body.dat", &s->components,
                             &err));
@@ -110,7 +110,6 @@ static inline void posterior_contrast(posterior_sample *s,
                                      .exposure = s->exposure,
                                      .contrast = s->contrast};
     s->target.contrast = s->contrast;
-    free(type);
 }
 
 /* Both inferred. */

@@ -159,7 +159,7 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     tsr_batch *batch;
     tsr_chain *chain;
     double truth[N_QUANTITY], value[N_QUANTITY];
-    gsl_rng *rng = tsr_rng_new(2024, number);
+    gsl_rng *rng = rng_new(2024, number);
     sample_prior(&f->sampler, rng, f->truth);
     sample_prior(&f->sampler, rng, f->start);
     make_data(f, rng, truth);
@@ -176,7 +176,7 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
                          .likelihood = l,
                          .move_options = f->options,
                          .seed = 9000 + number};
-    double *profile = calloc((size_t)l->grid.n_q, sizeof *profile);
+    double *profile = array((size_t)l->grid.n_q, sizeof *profile);
     OK(tsr_batch_new(engine, 1, &batch, &err));
     OK(tsr_chain_new(&target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));
@@ -197,8 +197,6 @@ static void repetition(fixture *f, uint64_t number, int rank[N_QUANTITY])
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_likelihood_free(l);
-    free(profile);
-    gsl_rng_free(rng);
 }
 
 /* Ranks 0..N_DRAW are N_BIN bins of equal size. Chi-squared for any shape, and

@@ -50,7 +50,7 @@ static void report(const study *x, const char *label,
                    double (*coverage)[N_OBSERVABLE])
 {
     const int n = x->next_truth;
-    gsl_rng *rng = tsr_rng_new(7, 0);
+    gsl_rng *rng = rng_new(7, 0);
     if (n == 0) {
         fprintf(stderr, "%s: the time was up before any truth\n", label);
         exit(1);
@@ -91,7 +91,6 @@ static void report(const study *x, const char *label,
                "%d, %d with 10, 20, 40, 80\n",
                n, draws, count[0], count[1], count[2], count[3]);
     }
-    gsl_rng_free(rng);
     fflush(stdout);
 }
 

@@ -19,7 +19,7 @@ static void partials(const tsr_setup *s, const tsr_conformation *c,
     tsr_pool pool = {0};
     tsr_engine *engine;
     tsr_batch *batch;
-    int *type = calloc((size_t)s->molecule.topology->n_body, sizeof *type);
+    int *type = array((size_t)s->molecule.topology->n_body, sizeof *type);
     for (int b = 0; b < s->molecule.topology->n_body; b++)
         type[b] = s->molecule.topology->body[b].type;
     OK(tsr_coarse_spec_of(s->molecule.components, s->molecule.topology->n_body,
@@ -32,7 +32,6 @@ static void partials(const tsr_setup *s, const tsr_conformation *c,
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_pool_clear(&pool);
-    free(type);
 }
 
 /* rms relative difference in each band of q, %, scales matched below 0.1; c1 =
@@ -83,7 +82,7 @@ TEST(freezing_costs_little)
     OK(tsr_sampler_advance(sampler, record, 1, 6000, 1, NULL, NULL, &done,
                            &err));
     double *exposure =
-        calloc((size_t)s.molecule.topology->n_body, sizeof *exposure);
+        array((size_t)s.molecule.topology->n_body, sizeof *exposure);
     for (int d = 0; d < N_DRAW; d++) {
         OK(tsr_sampler_advance(sampler, record, 1, 2000, 0, NULL, NULL, &done,
                                &err));
@@ -110,7 +109,6 @@ TEST(freezing_costs_little)
             assert_true(cost[i][b] < 1.0 * (i + 1) &&
                         cost[i][b] < 0.2 * dry[i][b]);
     }
-    free(exposure);
     tsr_sampler_free(sampler);
     tsr_record_free(record);
     tsr_setup_clear(&s);

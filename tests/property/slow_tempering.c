@@ -90,7 +90,7 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     int n = tsr_target_n_state(&s->target);
     double truth_value[N_QUANTITY], value[N_QUANTITY], i0, scale;
     int below[N_QUANTITY] = {0}, n_inside = 0;
-    gsl_rng *rng = tsr_rng_new(2025 + (uint64_t)n, number);
+    gsl_rng *rng = rng_new(2025 + (uint64_t)n, number);
     tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
                                   tsr_conformation_new(s->t)};
     /* a coarse model is of use only where it is off by little */
@@ -138,7 +138,6 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     posterior_stop(s);
     tsr_conformation_free(truth[0]);
     tsr_conformation_free(truth[1]);
-    gsl_rng_free(rng);
 }
 
 /* Chi-squared for any shape, the mean rank for a shift. */

@@ -31,7 +31,7 @@ static void propose_many(const tsr_move_type *type, const void *option,
 {
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, option, t, prior);
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     tsr_conformation *now = tsr_conformation_new(t);
     tsr_conformation *to = tsr_conformation_new(t);
     tsr_proposal proposal;
@@ -48,7 +48,6 @@ static void propose_many(const tsr_move_type *type, const void *option,
     relation(now, after, is);
     tsr_conformation_free(now);
     tsr_conformation_free(to);
-    gsl_rng_free(rng);
     tsr_pool_clear(&pool);
 }
 

@@ -30,8 +30,8 @@ TEST(collective_keeps_the_prior)
         const int n = f.t->n_residue;
         const tsr_hessian stiffness = {f.t, springs};
         oracle o = oracle_new(&f, 8 * N);
-        double *after = calloc((size_t)N * MAX_VALUE, sizeof *after);
-        gsl_rng *rng = tsr_rng_new(22, (uint64_t)k);
+        double *after = array((size_t)N * MAX_VALUE, sizeof *after);
+        gsl_rng *rng = rng_new(22, (uint64_t)k);
         tsr_conformation *to = tsr_conformation_new(f.t);
         tsr_pool pool = {0};
         void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
@@ -72,8 +72,6 @@ TEST(collective_keeps_the_prior)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
         tsr_pool_clear(&pool);
         tsr_conformation_free(to);
-        gsl_rng_free(rng);
-        free(after);
         free(o.value);
         close_fixture(&f);
     }
@@ -122,8 +120,8 @@ TEST(opposite_step_leads_back)
         double far = 0.0, off = 0.0;
         for (int i = 0; i < 20; i++) {
             tsr_proposal p;
-            gsl_rng *there = tsr_rng_new(23, (uint64_t)i);
-            gsl_rng *again = tsr_rng_new(23, (uint64_t)i);
+            gsl_rng *there = rng_new(23, (uint64_t)i);
+            gsl_rng *again = rng_new(23, (uint64_t)i);
             memcpy(away->state, &again, sizeof again);
             tsr_conformation_copy(f.t, to, f.c, 0, n);
             type->propose(move, f.c, to, there, &p);
@@ -136,8 +134,6 @@ TEST(opposite_step_leads_back)
                 off = fmax(off,
                            tsr_vec3_distance(from, back->backbone[r][TSR_CA]));
             }
-            gsl_rng_free(there);
-            gsl_rng_free(again);
         }
         if (!(far > 1.0 && off < 1e-6))
             fail_msg("%s: %g Angstrom away and back to %g", cases[k].name, far,

@@ -33,7 +33,7 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     const tsr_contrast_options infer = posterior_infer_contrast();
     const double weight[N_STATE] = {0.4, 0.6};
     posterior_sample *s = &m->s;
-    gsl_rng *rng = tsr_rng_new(31, 0);
+    gsl_rng *rng = rng_new(31, 0);
     posterior_open(s, sequence, NULL, prior);
     posterior_contrast(s, &infer);
     for (int k = 0; k < N_STATE; k++) {
@@ -78,7 +78,6 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     s->target.n_start = N_STATE, s->target.start = m->start;
     s->target.n_temp = N_TEMP, s->target.t_max = 8.0;
     s->target.swap_every = 2, s->target.is_frozen = is_frozen;
-    gsl_rng_free(rng);
 }
 
 static void close_combined(combined *m)
@@ -171,9 +170,9 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
     const tsr_likelihood *l = m->s.likelihood;
     size_t size = (size_t)l->n_pair * (size_t)l->grid.n_q;
     double(*value)[N_VALUE] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w), *mixed = calloc(size, 8);
+    double *w = array((size_t)n, sizeof *w), *mixed = array(size, 8);
     double *partial[N_STATE], top = -1e300, sum = 0.0, sum2 = 0.0;
-    gsl_rng *rng = tsr_rng_new(77, 0);
+    gsl_rng *rng = rng_new(77, 0);
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, l, m->s.contrast, N_STATE, 1);
     tsr_batch *batch;
@@ -204,10 +203,7 @@ static double by_weights(const combined *m, int n, double *mean, double *error)
         free(partial[k]);
     tsr_batch_free(batch);
     tsr_pool_clear(&pool);
-    gsl_rng_free(rng);
     free(value);
-    free(mixed);
-    free(w);
     return sum * sum / sum2;
 }
 
@@ -282,7 +278,7 @@ TEST(replicas_are_as_if_afresh)
     posterior_run run = posterior_run_new(&m.s, N_CHAIN, 2, 1);
     OK(tsr_batch_new(m.s.share.engine, 1, &batch, &err));
     size_t bytes = (size_t)m.s.likelihood->grid.n_q * sizeof(double);
-    double *profile = calloc(1, bytes);
+    double *profile = array(1, bytes);
     for (int round = 0; round < 8; round++) {
         posterior_advance(run, 1, 101, round < 4);
         for (int r = 0; r < N_CHAIN * N_TEMP; r++) {
@@ -303,7 +299,6 @@ TEST(replicas_are_as_if_afresh)
     for (int c = 0; c < N_CHAIN; c++)
         assert_true(tsr_ladder_rate(tsr_sampler_ladder(run.sampler, c), 0) >
                     0.01);
-    free(profile);
     tsr_batch_free(batch);
     posterior_run_free(run);
     close_combined(&m);

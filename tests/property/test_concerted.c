@@ -304,7 +304,7 @@ TEST(geometry_keeps)
     fixture f;
     open_fixture(&f, "MKTAYIAKQRPGISFV", 10, "4", "0.3");
     int n = f.t->n_residue;
-    internal_geometry *was = f.internal, *is = calloc((size_t)n, sizeof *is);
+    internal_geometry *was = f.internal, *is = array((size_t)n, sizeof *is);
     double a, worst = 0.0;
     int n_step = 50000 * LENGTH, accepted = 0;
     draw_chain(&f);
@@ -333,7 +333,6 @@ TEST(geometry_keeps)
                   worst);
     assert_true(accepted > n_step / 100);
     assert_true(worst < 1e-8);
-    free(is);
     close_fixture(&f);
 }
 

@@ -104,7 +104,7 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
     static double log_p[N_GRID][N_GRID];
     const tsr_saxs_term *term = saxs_term(s->likelihood, 0);
     double theta[TSR_TERM_PARAMETERS], top = -(double)INFINITY, sum = 0.0;
-    double *profile = calloc((size_t)s->likelihood->grid.n_q, sizeof *profile);
+    double *profile = array((size_t)s->likelihood->grid.n_q, sizeof *profile);
     memset(c, 0, sizeof *c);
     tsr_term_start(&term->term, theta);
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
@@ -134,7 +134,6 @@ static void make_conditional(const posterior_sample *s, const tsr_chain *chain,
     for (int k = 0; k < TSR_N_CONTRAST; k++)
         for (int i = 0; i < N_GRID; i++)
             c->cdf[k][i + 1] = c->cdf[k][i] + c->cdf[k][i + 1] / sum;
-    free(profile);
 }
 
 static double conditional_cdf(const conditional *c, int k, double x)
@@ -154,7 +153,7 @@ static void conditional_at(int n_state, double beta, int sample)
     tsr_batch *batch;
     tsr_chain *chain;
     conditional exact;
-    gsl_rng *rng = tsr_rng_new(31, (uint64_t)n_state);
+    gsl_rng *rng = rng_new(31, (uint64_t)n_state);
     const double at[] = {1.02, 1.8}, one = 1.0;
     const tsr_contrast_options o = posterior_infer_contrast();
     posterior_open(&s, "GASFPLGKEWRTVAGSDK", NULL, no_clash);
@@ -191,7 +190,6 @@ static void conditional_at(int n_state, double beta, int sample)
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }
 
 TEST(conditional_is_exact)
@@ -212,7 +210,7 @@ TEST(state_stays_right)
     for (int which = 0; which < 4; which++) {
         posterior_sample s;
         tsr_contrast_options o = posterior_infer_contrast();
-        gsl_rng *rng = tsr_rng_new(3, 0);
+        gsl_rng *rng = rng_new(3, 0);
         if (which & 1)
             o.c1 = (tsr_number_or_word){-1, 1.03};
         if (which & 2)
@@ -247,7 +245,6 @@ TEST(state_stays_right)
         }
         posterior_run_free(run);
         posterior_close(&s);
-        gsl_rng_free(rng);
     }
 }
 
@@ -264,10 +261,10 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     const int n_state = tsr_target_n_state(&s->target);
     const int n_profile = tsr_likelihood_n_profile(l);
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w);
-    double *one = calloc((size_t)n_profile, sizeof *one);
+    double *w = array((size_t)n, sizeof *w);
+    double *one = array((size_t)n_profile, sizeof *one);
     double top = -1e300, sum = 0.0, square = 0.0;
-    gsl_rng *rng = tsr_rng_new(77, (uint64_t)n_state);
+    gsl_rng *rng = rng_new(77, (uint64_t)n_state);
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
     tsr_conformation *c = tsr_conformation_new(s->t);
@@ -319,9 +316,6 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     tsr_pool_clear(&pool);
     tsr_batch_free(batch);
     tsr_conformation_free(c);
-    gsl_rng_free(rng);
-    free(one);
-    free(w);
     free(value);
     return sum * sum / square;
 }
@@ -348,7 +342,7 @@ static void structures_move(int n_state, int infer_c1, double beta)
     const double at[] = {1.01, 2.0}, one = 1.0;
     posterior_sample s;
     tsr_contrast_options o = posterior_infer_contrast();
-    gsl_rng *rng = tsr_rng_new(8, 0);
+    gsl_rng *rng = rng_new(8, 0);
     if (!infer_c1)
         o.c1 = (tsr_number_or_word){-1, 1.01};
     posterior_open(&s, "GASFPLGK", NULL, no_clash);
@@ -392,7 +386,6 @@ static void structures_move(int n_state, int infer_c1, double beta)
     }
     posterior_run_free(run);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }
 
 TEST(structures_move_with_it)
@@ -411,7 +404,7 @@ TEST(truth_is_found)
     const double at[] = {1.015, 2.4}, one = 1.0;
     double mean[2] = {0.0}, square[2] = {0.0};
     posterior_sample s;
-    gsl_rng *rng = tsr_rng_new(12, 0);
+    gsl_rng *rng = rng_new(12, 0);
     tsr_contrast_options o = posterior_infer_contrast();
     char linker[] = "A:9-11", *range[] = {linker};
     const tsr_strings flexible = {1, range};
@@ -448,7 +441,6 @@ TEST(truth_is_found)
     posterior_run_free(run);
     tsr_conformation_free(truth);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }
 
 /* Of the steps that ask no engine: a fit that is broken is an error, not a
@@ -459,7 +451,7 @@ TEST(nan_is_an_error)
     posterior_sample s;
     tsr_batch *batch;
     tsr_chain *chain;
-    gsl_rng *rng = tsr_rng_new(13, 0);
+    gsl_rng *rng = rng_new(13, 0);
     posterior_open(&s, "GASFG", NULL, no_clash);
     posterior_data(&s, 1, (const tsr_conformation *const[]){s.extended}, &one,
                    0.01, 1.0, 0.0, 0.0, rng);
@@ -475,5 +467,4 @@ TEST(nan_is_an_error)
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }

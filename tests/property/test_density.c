@@ -129,7 +129,7 @@ TEST(reference_is_the_formula)
     sample *s = *state;
     double x[1][3] = {{1.25, -3.5, 4.0}};
     const unsigned char z[1] = {8};
-    float *density = calloc(tsr_map_n_voxel(&s->map->grid), sizeof *density);
+    float *density = array(tsr_map_n_voxel(&s->map->grid), sizeof *density);
     const tsr_density_options o = {.density = density};
     blur(s, TSR_BLUR_GAUSSIAN, 8.0); /* sigma 1.8 */
     run(s->reference, x, z, 1, &o);
@@ -146,7 +146,6 @@ TEST(reference_is_the_formula)
                 double got = (double)density[(k * n[1] + j) * n[0] + i];
                 assert_near(got, want, 1e-6);
             }
-    free(density);
 }
 
 /* The five Gaussians, summed over space, are f(0) times 4 pi / 8 pi^2 * ...: in
@@ -180,7 +179,7 @@ TEST(a_map_with_itself_is_one)
     const size_t n = tsr_map_n_voxel(&own->grid);
     tsr_density_options o = {.density = own->value, .mask_ang = 3.0};
     run(s->reference, s->xyz, s->z, N_ATOM, &o);
-    float *density = calloc(n, sizeof *density);
+    float *density = array(n, sizeof *density);
     memcpy(density, own->value, n * sizeof *density);
     for (size_t k = 0; k < n; k++)
         own->value[k] = k % 1009 == 3 ? NAN : 0.25f * own->value[k] + 3.0f;
@@ -203,7 +202,6 @@ TEST(a_map_with_itself_is_one)
     sums = run(engine, s->xyz, s->z, N_ATOM, &o);
     assert_true(fabs(tsr_map_cc(&sums.box) + 1.0) < 1e-6);
     tsr_density_free(engine);
-    free(density);
 }
 
 /* Unknown voxels count nowhere: the same as a map where they hold anything. */
@@ -432,14 +430,13 @@ TEST(batches_hold_anything)
     }
     assert_true(isnan(tsr_map_cc(&fast[1].box)));
     assert_true(fast[3].box.s == 0.0);
-    float *density = calloc(tsr_map_n_voxel(&s->map->grid), sizeof *density);
+    float *density = array(tsr_map_n_voxel(&s->map->grid), sizeof *density);
     density[5] = 1.0f;
     const tsr_density_options wanted = {.density = density};
     const tsr_density_sums far =
         run(s->fast, xyz + 30, z + 30, 10, &wanted); /* alone */
     assert_true(far.box.s == 0.0 && far.box.n == slow[3].box.n);
     assert_true(density[5] == 0.0f);
-    free(density);
 }
 
 TEST(coordinates_are_finite)

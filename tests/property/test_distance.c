@@ -87,10 +87,10 @@ static double by_weights(const posterior_sample *s, int n_draw,
 {
     const int n = tsr_target_n_state(&s->target);
     double(*value)[N_SEEN] = calloc((size_t)n_draw, sizeof *value);
-    double *w = calloc((size_t)n_draw, sizeof *w);
+    double *w = array((size_t)n_draw, sizeof *w);
     double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
-    gsl_rng *rng = tsr_rng_new(91, 0);
+    gsl_rng *rng = rng_new(91, 0);
     tsr_conformation *state[TSR_MAX_STATES] = {NULL};
     const tsr_conformation *both[TSR_MAX_STATES];
     for (int k = 0; k < TSR_MAX_STATES; k++)
@@ -133,9 +133,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
     tsr_pool_clear(&pool);
     for (int k = 0; k < n; k++)
         tsr_conformation_free(state[k]);
-    gsl_rng_free(rng);
     free(value);
-    free(w);
     return sum * sum / sum2;
 }
 

@@ -191,7 +191,7 @@ static const int frames[MOST_COMMITS] = {0, 1, 40, 41, 75, 75};
 static tsr_status append_frames(tsr_draw_log *log, int from, int to)
 {
     const size_t n = (size_t)(to - from), n_xyz = n * 3 * FRAME_ATOMS;
-    float *value = malloc((n_xyz + 2 * n) * sizeof *value + 1);
+    float *value = array((n_xyz + 2 * n) * sizeof *value + 1, 1);
     if (value == NULL)
         return TSR_E_NOMEM;
     for (size_t i = 0; i < n_xyz; i++)
@@ -204,7 +204,6 @@ static tsr_status append_frames(tsr_draw_log *log, int from, int to)
     const tsr_status status =
         draws_record(log, TSR_DRAWN_FRAMES, from, to,
                      (n_xyz + 2 * n) * sizeof *value, value);
-    free(value);
     return status;
 }
 

@@ -33,7 +33,7 @@ typedef void law(const composition *c, const engine_variant *v,
 static void for_each_variant(void **state, law *check)
 {
     const bench *b = *state;
-    walker *w = calloc(N_SYSTEM, sizeof *w);
+    walker *w = array(N_SYSTEM, sizeof *w);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_batch *batch;
         if (b->engine[v] == NULL)
@@ -44,7 +44,6 @@ static void for_each_variant(void **state, law *check)
         check(&b->c, &variants[v], b->device, batch, w);
         tsr_batch_free(batch);
     }
-    free(w);
 }
 
 static void evaluate(tsr_batch *batch, const tsr_body_proposal *proposal, int n,

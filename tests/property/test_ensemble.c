@@ -69,7 +69,7 @@ TEST(sums_stay_right)
     for (int n = 2; n <= 3; n++) {
         posterior_sample s;
         const double third[3] = {0.5, 0.3, 0.2};
-        gsl_rng *rng = tsr_rng_new(8, 0);
+        gsl_rng *rng = rng_new(8, 0);
         tsr_batch *fresh;
         posterior_open(&s, "GASFPLGKEW", NULL, soft);
         s.target.n_state = n, s.target.infer_weights = 1;
@@ -78,7 +78,7 @@ TEST(sums_stay_right)
                        third, 0.02, 1.0, 0.0, 0.0, rng);
         posterior_start(&s, 0.0, 2, 0);
         size_t n_q = (size_t)s.likelihood->grid.n_q;
-        double *one = calloc(2 * n_q, sizeof *one), *mean = one + n_q;
+        double *one = array(2 * n_q, sizeof *one), *mean = one + n_q;
         posterior_run run = posterior_run_new(&s, 2, 2, 1);
         posterior_sample other; /* an engine for direct profiles */
         posterior_open(&other, "GASFPLGKEW", NULL, soft);
@@ -103,8 +103,6 @@ TEST(sums_stay_right)
         posterior_run_free(run);
         posterior_close(&other);
         posterior_close(&s);
-        gsl_rng_free(rng);
-        free(one);
     }
 }
 
@@ -166,7 +164,7 @@ TEST(prior_is_flat_and_independent)
         posterior_open(&s, "GAFSLG", NULL, soft);
         s.target.n_state = n, s.target.infer_weights = 1, s.target.seed = 17;
         prior_sampler prior = prior_of(&s);
-        gsl_rng *rng = tsr_rng_new(18, 0);
+        gsl_rng *rng = rng_new(18, 0);
         tsr_conformation *c = tsr_conformation_new(s.t);
         OK(tsr_chain_new(&s.target, 0, &chain, &err));
         for (int k = 0; k < n; k++) {
@@ -214,7 +212,6 @@ TEST(prior_is_flat_and_independent)
         }
         tsr_chain_free(chain);
         tsr_conformation_free(c);
-        gsl_rng_free(rng);
         posterior_close(&s);
     }
 }
@@ -261,7 +258,7 @@ TEST(equal_weights_stay_equal)
 {
     posterior_sample s;
     const double one = 1.0;
-    gsl_rng *rng = tsr_rng_new(9, 0);
+    gsl_rng *rng = rng_new(9, 0);
     posterior_open(&s, "GAFSLG", NULL, no_clash);
     s.target.n_state = 3;
     assert_int_equal(has_variable(&s, "weight_1"), 0);
@@ -285,5 +282,4 @@ TEST(equal_weights_stay_equal)
     }
     posterior_run_free(run);
     posterior_close(&s);
-    gsl_rng_free(rng);
 }

@@ -46,12 +46,11 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
     const tsr_likelihood *l = x->s.data.likelihood;
     tsr_batch *batch;
     double *partial =
-        calloc((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
+        array((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
     OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
     OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
     tsr_batch_free(batch);
-    free(partial);
 }
 
 /* I(q) of the file's atoms, read as `tessera profile` reads them. */
@@ -64,8 +63,8 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
     OK(tsr_atoms_read(FOLDER "model.pdb", &atoms, &err));
     OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &model,
                           &err));
-    double *factor = calloc(3 * (size_t)model->n_type * n_q, sizeof *factor);
-    double *partial = calloc(TSR_N_COMP_PAIR * n_q, sizeof *partial);
+    double *factor = array(3 * (size_t)model->n_type * n_q, sizeof *factor);
+    double *partial = array(TSR_N_COMP_PAIR * n_q, sizeof *partial);
     tsr_atom_model_factors(model, grid->n_q, grid->dq_inv_ang, factor);
     const tsr_debye_spec spec = {.n = model->n,
                                  .n_type = model->n_type,
@@ -84,8 +83,6 @@ static void file_profile(const tsr_q_grid *grid, const double *contrast,
             tsr_component_scale(contrast[TSR_C1], model->power_radius_ang,
                                 (double)k * grid->dq_inv_ang),
             contrast[TSR_C2]);
-    free(factor);
-    free(partial);
     tsr_atom_model_free(model);
     tsr_atoms_free(atoms);
 }
@@ -223,7 +220,7 @@ TEST(impossible_lesson_is_refused)
     const tsr_likelihood *l = x.s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     const size_t n_error = ((size_t)l->view->error.n + 1) * (size_t)l->grid.n_q;
-    double *bodies = malloc((3 * n + n_error) * sizeof *bodies);
+    double *bodies = array((3 * n + n_error) * sizeof *bodies, 1);
     double *atoms = bodies + n, *ratio = atoms + n, *error = ratio + n;
     const double contrast[TSR_N_CONTRAST] = {1.0, 1.0};
     memcpy(ratio, l->view->atoms, n * sizeof *ratio);
@@ -243,6 +240,5 @@ TEST(impossible_lesson_is_refused)
         assert_true((memcmp(l->view->error_curve, error,
                             n_error * sizeof *error) == 0) == !is_possible);
     }
-    free(bodies);
     close_sample(&x);
 }

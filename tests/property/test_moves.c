@@ -56,7 +56,7 @@ TEST(log_ratios_cancel)
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
-        gsl_rng *rng = tsr_rng_new(8, (uint64_t)k);
+        gsl_rng *rng = rng_new(8, (uint64_t)k);
         int n = f.t->n_residue;
         tsr_conformation *other = tsr_conformation_new(f.t);
         for (int m = 0; m < TSR_N_MOVE; m++) {
@@ -92,7 +92,6 @@ TEST(log_ratios_cancel)
             tsr_pool_clear(&pool);
         }
         tsr_conformation_free(other);
-        gsl_rng_free(rng);
         close_fixture(&f);
     }
     for (int m = 0; m < OWN_MOVES; m++)
@@ -109,10 +108,10 @@ TEST(spans_tell_the_truth)
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
         open_case(&f, &cases[k]);
-        gsl_rng *rng = tsr_rng_new(9, (uint64_t)k);
+        gsl_rng *rng = rng_new(9, (uint64_t)k);
         int n = f.t->n_residue;
         tsr_conformation *other = tsr_conformation_new(f.t);
-        int *group = calloc((size_t)n, sizeof *group);
+        int *group = array((size_t)n, sizeof *group);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
             if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
@@ -163,9 +162,7 @@ TEST(spans_tell_the_truth)
             }
             tsr_pool_clear(&pool);
         }
-        free(group);
         tsr_conformation_free(other);
-        gsl_rng_free(rng);
         close_fixture(&f);
     }
 }
@@ -181,8 +178,8 @@ TEST(geometry_keeps)
     tsr_target target = target_of(&f, f.c, 12);
     tsr_chain *chain = chain_of(&target, 0);
     int n = f.t->n_residue;
-    internal_geometry *was = calloc((size_t)n, sizeof *was);
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *was = array((size_t)n, sizeof *was);
+    internal_geometry *g = array((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, was);
     for (int i = 0; i < N_STEP; i++)
         step(chain, i < 10000);
@@ -202,8 +199,6 @@ TEST(geometry_keeps)
             assert_true(fabs(sin(g[i].o_torsion - g[i].psi -
                                  (was[i].o_torsion - was[i].psi))) < most);
     }
-    free(g);
-    free(was);
     tsr_chain_free(chain);
     close_fixture(&f);
 }
@@ -235,8 +230,8 @@ TEST(crankshaft_jacobian)
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *from = tsr_conformation_new(f.t);
     tsr_conformation *to = tsr_conformation_new(f.t);
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
-    gsl_rng *rng = tsr_rng_new(17, 0), *same = tsr_rng_new(17, 0);
+    internal_geometry *g = array((size_t)n, sizeof *g);
+    gsl_rng *rng = rng_new(17, 0), *same = rng_new(17, 0);
     for (int trial = 0; trial < 60; trial++) {
         tsr_proposal p;
         sample_prior(&f.sampler, rng, f.c);
@@ -285,9 +280,6 @@ TEST(crankshaft_jacobian)
         gsl_matrix_free(m);
     }
     assert_true(n_checked > 20);
-    gsl_rng_free(rng);
-    gsl_rng_free(same);
-    free(g);
     tsr_conformation_free(from);
     tsr_conformation_free(to);
     tsr_pool_clear(&pool);
@@ -430,7 +422,7 @@ TEST(pose_density)
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *to = tsr_conformation_new(f.t);
-    gsl_rng *rng = tsr_rng_new(19, 0);
+    gsl_rng *rng = rng_new(19, 0);
     double sum[N_TURN][N_TURN] = {{0}}, d[N_TURN], z[N_TURN], largest = 0.0;
     assert_int_equal(f.t->n_torsion, N_TURN);
     sample_prior(&f.sampler, rng, f.c);
@@ -466,7 +458,6 @@ TEST(pose_density)
                         5.0 * sqrt((i == k ? 2.0 : 1.0) / N));
     assert_true(largest > 1.0); /* it matters */
     gsl_matrix_free(here);
-    gsl_rng_free(rng);
     tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
@@ -487,7 +478,7 @@ TEST(pose_learns)
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
     tsr_conformation *to = tsr_conformation_new(f.t);
-    gsl_rng *rng = tsr_rng_new(20, 0);
+    gsl_rng *rng = rng_new(20, 0);
     double mean = 0.0;
     sample_prior(&f.sampler, rng, f.c);
     for (int i = 0; i < N; i++) {
@@ -506,7 +497,6 @@ TEST(pose_learns)
     }
     if (!(mean > 0.15 && mean < 0.4))
         fail_msg("accepted %.3f, 0.25 are wanted", mean);
-    gsl_rng_free(rng);
     tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
@@ -527,7 +517,7 @@ TEST(parts_take_turns)
     void *move =
         type->state_new(&pool, f.options[TSR_MOVE_rigid_body], f.t, f.prior);
     tsr_conformation *to = tsr_conformation_new(f.t);
-    gsl_rng *rng = tsr_rng_new(21, 0);
+    gsl_rng *rng = rng_new(21, 0);
     int whole = 0, b = f.t->residue[0].chain_last + 1;
     for (int i = 0; i < N; i++) {
         tsr_proposal p = {.n_span = 0};
@@ -538,7 +528,6 @@ TEST(parts_take_turns)
     }
     if (fabs((double)whole / N - 0.5) > 0.04)
         fail_msg("the chain was moved in %d of %d proposals", whole, N);
-    gsl_rng_free(rng);
     tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
@@ -548,7 +537,7 @@ TEST(parts_take_turns)
 TEST(moves_keep_the_prior)
 {
     enum { N = 125 * LENGTH };
-    gsl_rng *rng = tsr_rng_new(31, 0);
+    gsl_rng *rng = rng_new(31, 0);
     const unsigned n_set = 1u << OWN_MOVES;
     for (int k = 0; k < N_CASE; k++) {
         fixture f;
@@ -566,5 +555,4 @@ TEST(moves_keep_the_prior)
         free(o.value);
         close_fixture(&f);
     }
-    gsl_rng_free(rng);
 }

@@ -269,7 +269,7 @@ TEST(sampled_is_integrated)
             problem p;
             double mean[2][N_MEAN], error[2][N_MEAN];
             const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
-            gsl_rng *rng = tsr_rng_new(8, (uint64_t)model);
+            gsl_rng *rng = rng_new(8, (uint64_t)model);
             open_problem(&p, 1, &model);
             p.set[0].background = background[k == 1];
             p.set[0].intensity_scale = scale[k == 2];
@@ -289,7 +289,6 @@ TEST(sampled_is_integrated)
             compare("sampled, integrated", mean[0], error[0], mean[1], error[1],
                     2 + 2 * PER_DATA);
             close_problem(&p);
-            gsl_rng_free(rng);
         }
 }
 
@@ -304,7 +303,7 @@ TEST(tempered_is_wider)
     double value[1][TSR_NOISE_PARAMETERS] = {{8.0}};
     for (int way = 0; way < 2; way++) {
         problem p;
-        gsl_rng *rng = tsr_rng_new(15, 0);
+        gsl_rng *rng = rng_new(15, 0);
         open_problem(&p, 1, &model);
         p.set[0].nuisance = TSR_NUISANCE_SAMPLE;
         noise_put(&p.set[0].noise, "scale", s[way]);
@@ -312,7 +311,6 @@ TEST(tempered_is_wider)
         run_chain(&p, 80 + (uint64_t)way, beta[way], 60000, centre, mean[way],
                   error[way]);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
     /* all but s itself */
     compare("tempered", mean[0], error[0], mean[1], error[1], 6);
@@ -328,7 +326,7 @@ static void student_at(double beta)
     double c = 1.3, b = 200.0, value[1][TSR_NOISE_PARAMETERS] = {{1.0, 3.0}};
     double mean[N_MEAN], error[N_MEAN], sum[N_BY] = {0}, total = 0.0;
     const double centre[N_QUANTITY] = {21.0, 1.3, 200.0};
-    gsl_rng *rng = tsr_rng_new(9, 0);
+    gsl_rng *rng = rng_new(9, 0);
     open_problem(&p, 1, &model);
     noise_set(&p.set[0].noise, "scale", "10");
     noise_set(&p.set[0].noise, "nu", "3");
@@ -340,7 +338,7 @@ static void student_at(double beta)
     tsr_point point;
     saxs_point(p.likelihood, &point);
     const tsr_term *term = p.likelihood->term[0];
-    double *w = calloc(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
+    double *w = array(N, sizeof *w), (*x)[N_BY] = calloc(N, sizeof *x);
     double top = -(double)INFINITY;
     for (int i = 0; i < N; i++) {
         x[i][0] = exp(log_r_mean + gsl_ran_gaussian(rng, log_r_width));
@@ -366,11 +364,9 @@ static void student_at(double beta)
         compare("student", &mean[v], &error[v], &want, &(double){sqrt(square)},
                 1);
     }
-    free(w);
     free(x);
     tsr_point_clear(&point);
     close_problem(&p);
-    gsl_rng_free(rng);
 }
 
 TEST(student_is_right)
@@ -391,7 +387,7 @@ TEST(state_is_consistent)
     for (int m = 0; m < 2; m++) {
         problem p;
         chain run;
-        gsl_rng *rng = tsr_rng_new(11, 0);
+        gsl_rng *rng = rng_new(11, 0);
         double value[2][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}, {0.15, 0.3}};
         double profile[MAX_Q], sum = 0.0;
         open_problem(&p, 2, models[m]);
@@ -421,7 +417,6 @@ TEST(state_is_consistent)
         }
         close_chain(&run);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
 }
 
@@ -433,7 +428,7 @@ TEST(proposals_are_good)
     for (int m = 0; m < 2; m++) {
         problem p;
         chain run;
-        gsl_rng *rng = tsr_rng_new(10, 0);
+        gsl_rng *rng = rng_new(10, 0);
         double value[1][TSR_NOISE_PARAMETERS] = {{1.0, 4.0}};
         open_problem(&p, 1, &models[m]);
         make_data(&p, 21.0, &c, &b, value, rng);
@@ -444,7 +439,6 @@ TEST(proposals_are_good)
         share[m] = (double)run.n_accepted / (double)run.n_step;
         close_chain(&run);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
     assert_true(share[0] > 0.999);
     if (share[1] < 0.85)
@@ -502,7 +496,7 @@ static void calibrate(const char *what, int n_data, const int *model,
         double r, c[MAX_DATA], b[MAX_DATA], truth[N_QUANTITY];
         double value[MAX_DATA][TSR_NOISE_PARAMETERS] = {{0}};
         int rank[N_QUANTITY] = {0};
-        gsl_rng *rng = tsr_rng_new(70, (uint64_t)repeat);
+        gsl_rng *rng = rng_new(70, (uint64_t)repeat);
         open_problem(&p, n_data, model);
         for (int d = 0; d < n_data; d++)
             p.set[d].nuisance = nuisance;
@@ -525,7 +519,6 @@ static void calibrate(const char *what, int n_data, const int *model,
             count[v][rank[v] * N_BIN / (N_DRAW + 1)]++;
         close_chain(&run);
         close_problem(&p);
-        gsl_rng_free(rng);
     }
     for (int v = 0; v < n; v++) {
         double chi2 = 0.0, each = (double)N_REPEAT / N_BIN;

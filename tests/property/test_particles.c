@@ -195,8 +195,8 @@ static void check_profiles(sample *x)
     const tsr_particles *p = l->particles;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
     const int n_body = x->s.molecule.topology->n_body;
-    double *got = calloc(2 * n + TSR_N_COMP_PAIR * (size_t)l->grid.n_q,
-                         sizeof *got),
+    double *got = array(2 * n + TSR_N_COMP_PAIR * (size_t)l->grid.n_q,
+                        sizeof *got),
            *right = got + n, *six = right + n, radius;
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     tsr_atom_curves *curves = open_atoms(x);
@@ -218,7 +218,6 @@ static void check_profiles(sample *x)
     tsr_batch_free(batch);
     tsr_atom_curves_free(curves);
     free(xyz);
-    free(got);
 }
 
 /* Moves of a chain, without data, lead to the profile of where it is. */
@@ -226,7 +225,7 @@ static void check_moves(sample *x)
 {
     const tsr_likelihood *l = x->s.data.likelihood;
     const size_t n = (size_t)tsr_likelihood_n_profile(l);
-    double *got = calloc(2 * n, sizeof *got), *right = got + n;
+    double *got = array(2 * n, sizeof *got), *right = got + n;
     tsr_target target = x->s.target;
     tsr_chain *chain;
     tsr_chain_view view;
@@ -245,7 +244,6 @@ static void check_moves(sample *x)
     OK(tsr_chain_refresh(chain, batch, &err));
     tsr_chain_free(chain);
     tsr_batch_free(batch);
-    free(got);
 }
 
 static void check_all(const char *what, const char *model)

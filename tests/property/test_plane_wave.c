@@ -161,7 +161,7 @@ static double norm(const double *a)
 TEST(table_reads)
 {
     static problem p;
-    double *exact = calloc(N_BODY * 8 * N_COMP * 2, sizeof *exact);
+    double *exact = array(N_BODY * 8 * N_COMP * 2, sizeof *exact);
     double(*n)[3] = calloc(N_BODY, sizeof *n);
     uint64_t random = 3;
     assert_non_null(n);
@@ -212,7 +212,6 @@ TEST(table_reads)
             (double)t.rows * t.columns * 16 * N_COMP);
         tsr_pool_clear(&pool);
     }
-    free(exact);
     free(n);
 }
 
@@ -486,7 +485,7 @@ TEST(choices)
     static const tsr_device_info cpu = {.type = TSR_DEVICE_CPU},
                                  gpu = {.type = TSR_DEVICE_GPU};
     enum { MANY = 10000 };
-    int *unit = calloc(MANY, sizeof *unit);
+    int *unit = array(MANY, sizeof *unit);
     tsr_engine_spec spec = {.n_body = MANY,
                             .n_q = 25,
                             .dq_inv_ang = 0.0145,
@@ -507,5 +506,4 @@ TEST(choices)
         assert_int_equal(tsr_engine_choose(&spec, info, TSR_ENGINE_PLANE_WAVES),
                          TSR_ENGINE_PLANE_WAVES);
     }
-    free(unit);
 }

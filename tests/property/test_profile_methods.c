@@ -49,11 +49,10 @@ TEST(a_grid_knows_its_end)
     molecule m;
     const tsr_method_speed speed = {.n_thread = 2, .host = 1.0};
     molecule_make(&m, BALL, 1, 10.0, 10.0, 3);
-    double *got = calloc((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
+    double *got = array((size_t)(N_PAIR * m.spec.n_q), sizeof *got);
     FAILS(tsr_grid_sum(&m.spec, 1, NULL, got, &err), TSR_E_RANGE, "10");
     assert_true(
         isinf(tsr_method_seconds(TSR_METHOD_FFT, &m.spec, m.d, &speed)));
-    free(got);
     molecule_clear(&m);
 }
 
@@ -63,7 +62,7 @@ TEST(fewer_components)
     molecule m;
     molecule_make(&m, BALL, 300, 40.0, 0.5, 5);
     size_t n = (size_t)(N_PAIR * m.spec.n_q);
-    double *right = calloc(n, sizeof *right), *got = calloc(n, sizeof *got);
+    double *right = array(n, sizeof *right), *got = array(n, sizeof *got);
     m.spec.weight = NULL;
     for (m.spec.n_comp = 1; m.spec.n_comp <= 3; m.spec.n_comp++)
         for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
@@ -73,8 +72,6 @@ TEST(fewer_components)
                               &err));
             assert_true(worst_error(got, right, n_pair * m.spec.n_q) < 1e-5);
         }
-    free(right);
-    free(got);
     molecule_clear(&m);
 }
 
@@ -83,15 +80,13 @@ TEST(threads_change_nothing)
     molecule m;
     molecule_make(&m, COIL, 700, 90.0, 0.5, 11);
     size_t n = (size_t)(N_PAIR * m.spec.n_q);
-    double *one = calloc(n, sizeof *one), *more = calloc(n, sizeof *more);
+    double *one = array(n, sizeof *one), *more = array(n, sizeof *more);
     for (int k = TSR_METHOD_FFT; k < TSR_N_METHOD; k++) {
         tsr_profile_method method = (tsr_profile_method)k;
         OK(tsr_method_run(method, &m.spec, m.d, 1, NULL, one, &err));
         OK(tsr_method_run(method, &m.spec, m.d, 5, NULL, more, &err));
         assert_memory_equal(one, more, n * sizeof *one);
     }
-    free(one);
-    free(more);
     molecule_clear(&m);
 }
 

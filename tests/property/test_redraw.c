@@ -46,7 +46,7 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
     tsr_conformation *to = tsr_conformation_new(w.s.t);
-    double *profile = calloc((size_t)p->n_q, sizeof *profile), farthest = 0.0;
+    double *profile = array((size_t)p->n_q, sizeof *profile), farthest = 0.0;
     int n_moved = 0;
     for (int i = 0; i < TIMES; i++) {
         for (int k = 0; k < 7; k++)
@@ -79,7 +79,6 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    free(profile);
     tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);

@@ -28,7 +28,7 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
     const tsr_prior_options prior = {
         .clash = TSR_CLASH_SOFT, .softness = 0.5, .clash_limit = 10.0};
     const double half[2] = {0.5, 0.5};
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     posterior_open(s, "MKTAYIAKQRPGI", NULL, prior);
     tsr_conformation *turned = tsr_conformation_new(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
@@ -48,7 +48,6 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
         posterior_start(s, 0.5, N_CHAIN, on_device);
     }
     tsr_conformation_free(turned);
-    gsl_rng_free(rng);
 }
 
 static void look_at(const posterior_run *run, int draw, look *seen)

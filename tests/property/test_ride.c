@@ -40,7 +40,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     static const int moves[] = {TSR_MOVE_pivot, TSR_MOVE_side_chain,
                                 TSR_MOVE_crankshaft, TSR_MOVE_regrow};
     enum { N_KIND = COUNT_OF(moves) };
-    gsl_rng *rng = tsr_rng_new(2, 0);
+    gsl_rng *rng = rng_new(2, 0);
     tsr_conformation *to = tsr_conformation_new(f->t);
     tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
     tsr_pool pool = {0};
@@ -85,14 +85,13 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
     tsr_pool_clear(&pool);
     tsr_prior_state_free(s);
     tsr_conformation_free(to);
-    gsl_rng_free(rng);
 }
 
 TEST(proposals_tell_the_truth)
 {
     fixture f;
     open_strand(&f, 9, 0, NULL, TSR_CLASH_SOFT);
-    gsl_rng *rng = tsr_rng_new(2, 0);
+    gsl_rng *rng = rng_new(2, 0);
     tsr_conformation *now = tsr_conformation_new(f.t);
     tsr_conformation *good = tsr_conformation_new(f.t);
     int n_forbidden = 0;
@@ -110,7 +109,6 @@ TEST(proposals_tell_the_truth)
     propose_many(&f, good, 4000);
     tsr_conformation_free(now);
     tsr_conformation_free(good);
-    gsl_rng_free(rng);
     close_strand(&f);
 }
 
@@ -255,7 +253,7 @@ TEST(complex_keeps_prior)
     static double value[2][MOST][N];
     fixture f;
     open_complex(&f);
-    gsl_rng *rng = tsr_rng_new(21, 0);
+    gsl_rng *rng = rng_new(21, 0);
     tsr_conformation *c = tsr_conformation_new(f.t);
     long n_accepted = 0;
     int n_value = 0;
@@ -282,7 +280,6 @@ TEST(complex_keeps_prior)
         if (p < 1e-4)
             fail_msg("value %d of %d: p %.1e", k, n_value, p);
     }
-    gsl_rng_free(rng);
     tsr_conformation_free(c);
     close_strand(&f);
 }

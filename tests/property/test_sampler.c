@@ -62,7 +62,7 @@ static void open_fixture(fixture *f, const char *sequence, double error,
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
     OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
     f->factors = make_factors();
-    gsl_rng *rng = tsr_rng_new(77, 0);
+    gsl_rng *rng = rng_new(77, 0);
     for (int k = 0; k < f->t->n_torsion; k++)
         tsr_conformation_turn(f->t, f->c, &f->t->torsion[k],
                               gsl_ran_gaussian(rng, 0.7));
@@ -74,7 +74,6 @@ static void open_fixture(fixture *f, const char *sequence, double error,
         f->sigma[k] = error * f->intensity[0];
         f->intensity[k] += gsl_ran_gaussian(rng, f->sigma[k]);
     }
-    gsl_rng_free(rng);
     f->saxs = (tsr_saxs){.path = NULL,
                          .n = N_POINT,
                          .q = f->q,
@@ -143,15 +142,15 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
 {
     enum { N = 5000 * LENGTH };
     int type[64];
-    double *w = calloc(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
-    double *profile = calloc((size_t)f->likelihood->grid.n_q, sizeof *profile);
+    double *w = array(N, sizeof *w), (*value)[N_BY] = calloc(N, sizeof *value);
+    double *profile = array((size_t)f->likelihood->grid.n_q, sizeof *profile);
     prior_sampler prior = {
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->c};
     tsr_engine_spec spec = spec_of(f, 1, type);
     tsr_engine *engine;
     tsr_batch *batch;
     tsr_point point;
-    gsl_rng *rng = tsr_rng_new(99, 0);
+    gsl_rng *rng = rng_new(99, 0);
     tsr_conformation *c = tsr_conformation_new(f->t);
     saxs_point(f->likelihood, &point);
     OK(tsr_engine_reference_new(&spec, &engine, &err));
@@ -183,13 +182,10 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     }
     assert_true(sum_w * sum_w / sum_w2 > 100.0); /* effective draws */
     tsr_conformation_free(c);
-    gsl_rng_free(rng);
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_point_clear(&point);
-    free(profile);
     free(value);
-    free(w);
 }
 
 TEST(posterior_is_right)
@@ -209,7 +205,7 @@ TEST(posterior_is_right)
     OK(tsr_batch_new(f.share[0].engine, 1, &batch, &err));
     OK(tsr_chain_new(&f.target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));
-    double *profile = calloc((size_t)f.likelihood->grid.n_q, sizeof *profile);
+    double *profile = array((size_t)f.likelihood->grid.n_q, sizeof *profile);
     for (int block = -4; block < N / BLOCK; block++) {
         double sum[N_BY] = {0};
         for (int i = 0; i < BLOCK * THIN; i++) {
@@ -235,7 +231,6 @@ TEST(posterior_is_right)
                      "%.4f",
                      by_name[k], mean[k], own, expected[k], error[k]);
     }
-    free(profile);
     tsr_chain_free(chain);
     tsr_batch_free(batch);
     close_fixture(&f);

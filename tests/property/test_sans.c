@@ -195,9 +195,9 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
     OK(tsr_atom_model_new(atoms, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m,
                           &err));
     OK(tsr_neutron_apply(neutron, atoms, m, NULL, &match, &err));
-    double *at_two = calloc(3 * 2 * (size_t)m->n_type, sizeof *at_two);
-    double *factor = calloc(3 * (size_t)m->n_type, sizeof *factor);
-    int *body = calloc((size_t)m->n, sizeof *body);
+    double *at_two = array(3 * 2 * (size_t)m->n_type, sizeof *at_two);
+    double *factor = array(3 * (size_t)m->n_type, sizeof *factor);
+    int *body = array((size_t)m->n, sizeof *body);
     tsr_atom_model_factors(m, 2, q, at_two);
     for (int i = 0; i < 3 * m->n_type; i++)
         factor[i] = at_two[2 * i + 1];
@@ -229,9 +229,6 @@ static double bodies_of_file(const tsr_topology *t, const tsr_conformation *c,
     }
     for (int b = 0; b < t->n_body; b++)
         self -= f[b] * f[b];
-    free(at_two);
-    free(factor);
-    free(body);
     tsr_atom_model_free(m);
     tsr_atoms_free(atoms);
     return self;

@@ -37,7 +37,7 @@ TEST(both_posteriors_are_right)
     tsr_batch *batch;
     double(*sum)[N_BY] = calloc(2 * N * N_BLOCK, sizeof *sum);
     double rate = 0.0;
-    gsl_rng *rng = tsr_rng_new(41, 1);
+    gsl_rng *rng = rng_new(41, 1);
     posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(coarse.factors);
@@ -83,7 +83,6 @@ TEST(both_posteriors_are_right)
     posterior_run_free(run);
     tsr_batch_free(batch);
     tsr_conformation_free(truth);
-    gsl_rng_free(rng);
     free(sum);
     posterior_close(&all_atom);
     posterior_close(&coarse);
@@ -98,7 +97,7 @@ typedef struct {
 
 static void open_pair(pair_of_models *m, int n_chain, int n_state)
 {
-    gsl_rng *rng = tsr_rng_new(43, 1);
+    gsl_rng *rng = rng_new(43, 1);
     posterior_open(&m->coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&m->all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(m->coarse.factors);
@@ -114,7 +113,6 @@ static void open_pair(pair_of_models *m, int n_chain, int n_state)
     posterior_start(&m->all_atom, 0.0, 1, 0);
     OK(tsr_batch_new(m->all_atom.share.engine, 1, &m->batch, &err));
     posterior_put_above(&m->coarse, &m->all_atom, m->batch, &m->model);
-    gsl_rng_free(rng);
 }
 
 static void close_pair(pair_of_models *m)
@@ -135,7 +133,7 @@ TEST(lesson_reaches_what_is_held)
     posterior_run run = posterior_run_new(&m.coarse, N, 1, 1);
     posterior_warm_up(run, 600);
     const size_t n = (size_t)tsr_likelihood_n_profile(m.coarse.likelihood);
-    double *atoms = calloc(2 * n, sizeof *atoms), *bodies = atoms + n;
+    double *atoms = array(2 * n, sizeof *atoms), *bodies = atoms + n;
     for (size_t k = 0; k < n; k++)
         atoms[k] = exp(-0.002 * (double)k), bodies[k] = 1.0;
     OK(tsr_likelihood_correct(m.coarse.likelihood, 0, atoms, bodies, 1.0,
@@ -170,7 +168,6 @@ TEST(lesson_reaches_what_is_held)
     }
     tsr_batch_free(batch);
     tsr_chain_free(own);
-    free(atoms);
     posterior_run_free(run);
     close_pair(&m);
 }
@@ -302,7 +299,7 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
                           int contrast)
 {
     const double half[2] = {0.5, 0.5};
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     posterior_open(s, "MKTAYIAKQRPGI", NULL, no_clash);
     if (contrast) {
         const tsr_contrast_options both = posterior_infer_contrast();
@@ -319,7 +316,6 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
                    half, 0.002, 2.0, 0.0, 0.0, rng);
     posterior_start(s, 0.5, n_chain, on_device);
     tsr_conformation_free(turned);
-    gsl_rng_free(rng);
 }
 
 static void sample_into(const split *by, int on_device, int contrast)

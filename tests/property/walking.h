@@ -34,7 +34,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
                              double e, int n_state)
 {
     const double weight[] = {0.6, 0.4}, one = 1.0, at[] = {1.0, 1.8};
-    gsl_rng *rng = tsr_rng_new(12, 0);
+    gsl_rng *rng = rng_new(12, 0);
     posterior_sample *s = &w->s;
     w->kind = kind;
     posterior_open(s, sequence, flexible, soft);
@@ -74,7 +74,6 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
     assert_non_null(launcher);
     launcher->surrogate = w->surrogate;
     s->share.launcher[kind] = launcher;
-    gsl_rng_free(rng);
 }
 
 static inline void open_walking(walking *w, const char *sequence,
@@ -261,13 +260,12 @@ static inline double reference(const walking *w, const walking_chain *c,
     const tsr_surrogate_layout *at = &c->walker->layout;
     const float *job = c->walker->call.job;
     const posterior_sample *s = &w->s;
-    double *profile = calloc((size_t)p->n_q, sizeof *profile);
+    double *profile = array((size_t)p->n_q, sizeof *profile);
     double sum = torsion_density(s, x) + overlaps(s, x);
     sum_beads(p, at, job, x, s->likelihood->grid.dq_inv_ang, c2, profile);
     sum += beta * weigh(p, at, job, profile, c2);
     if (p->has_c2)
         sum -= 0.5 * pow((c2 - (double)job[2]) / (double)job[3], 2.0);
-    free(profile);
     return sum;
 }
 
@@ -316,11 +314,11 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
 {
     const tsr_prediction nothing = {.n_state = 0};
     const tsr_parameter *p = &s->contrast[TSR_C2];
-    double *partial = calloc((size_t)tsr_likelihood_n_profile(s->likelihood),
-                             sizeof *partial);
+    double *partial =
+        array((size_t)tsr_likelihood_n_profile(s->likelihood), sizeof *partial);
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
-    gsl_rng *rng = tsr_rng_new(8, 1);
+    gsl_rng *rng = rng_new(8, 1);
     tsr_conformation *c = tsr_conformation_new(s->t);
     tsr_batch *batch;
     tsr_point point;
@@ -344,15 +342,13 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     tsr_batch_free(batch);
     tsr_point_clear(&point);
     tsr_conformation_free(c);
-    gsl_rng_free(rng);
-    free(partial);
 }
 
 static inline void by_weights(const posterior_sample *s, double beta, int n,
                               double mean[N_BY], double error[N_BY])
 {
     double(*value)[N_BY] = calloc((size_t)n, sizeof *value);
-    double *w = calloc((size_t)n, sizeof *w), top = -1e300, sum = 0, sum2 = 0;
+    double *w = array((size_t)n, sizeof *w), top = -1e300, sum = 0, sum2 = 0;
     draw_weighted(s, beta, n, value, w);
     for (int i = 0; i < n; i++)
         top = fmax(top, w[i]);
@@ -372,7 +368,6 @@ static inline void by_weights(const posterior_sample *s, double beta, int n,
                   sum * sum / sum2);
     assert_true(sum * sum / sum2 > 300.0);
     free(value);
-    free(w);
 }
 
 /* Means of N_BLOCK blocks of a chain. */

@@ -30,7 +30,7 @@ typedef struct {
 static inline void make_problem(problem *p, int n, double scale,
                                 double background, uint64_t seed)
 {
-    gsl_rng *rng = tsr_rng_new(seed, 0);
+    gsl_rng *rng = rng_new(seed, 0);
     memset(p, 0, sizeof *p);
     for (int j = 0; j < N_Q; j++)
         p->profile[j] = 10.0 + 3.0 * j + gsl_ran_gaussian(rng, 1.0);
@@ -46,7 +46,6 @@ static inline void make_problem(problem *p, int n, double scale,
     }
     p->saxs = (tsr_saxs){
         .n = n, .q = p->q, .intensity = p->intensity, .sigma = p->sigma};
-    gsl_rng_free(rng);
 }
 
 static const tsr_number_or_word infer = {0, 0.0};

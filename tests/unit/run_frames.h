@@ -36,7 +36,7 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
         char name[40];
         double x[128][3];
         assert_true(n_atom <= 128);
-        gsl_rng *rng = tsr_rng_new(11, (uint64_t)f);
+        gsl_rng *rng = rng_new(11, (uint64_t)f);
         const tsr_trajectory_spec spec = {.n_atom = n_atom,
                                           .chain = c,
                                           .state = n_state > 1 ? s + 1 : 0,
@@ -51,7 +51,6 @@ run_frames(int n_chain, int n_state, int n_atom, int n_frame, int stride,
             OK(frame_append(t, stride * k, n_atom, x[0], &err));
         }
         OK(tsr_trajectory_close(t, &err));
-        gsl_rng_free(rng);
     }
     OK(tsr_frames_open(io_dir, NULL, &frames, &err));
     return frames;

@@ -160,7 +160,7 @@ static void damage(const char *text, const char *name)
 {
     uint32_t seed = 1;
     size_t size = strlen(text);
-    char *copy = malloc(size + 1);
+    char *copy = array(size + 1, 1);
     for (int round = 0; round < io_rounds(150); round++) {
         size_t n = io_damage(copy, text, size, &seed);
         tsr_atoms *a = NULL;
@@ -177,7 +177,6 @@ static void damage(const char *text, const char *name)
         tsr_atom_model_free(m);
         tsr_atoms_free(a);
     }
-    free(copy);
 }
 
 TEST(damaged_files_do_no_harm)
@@ -208,7 +207,7 @@ static int *hydrogens(const tsr_atoms *a, tsr_hydrogen_count *count)
 static int disagree(const char *path, int *n_atom)
 {
     size_t size;
-    char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
+    char *text = io_read(path, &size), *plain = array(size + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
@@ -234,7 +233,6 @@ static int disagree(const char *path, int *n_atom)
     free(by_name);
     free(by_valence);
     free(text);
-    free(plain);
     return n;
 }
 
@@ -261,7 +259,7 @@ TEST(hydrogens_in_the_file_change_nothing)
     size_t size;
     if (!io_have_shared())
         skip();
-    char *text = io_read(path, &size), *plain = calloc(size + 1, 1);
+    char *text = io_read(path, &size), *plain = array(size + 1, 1);
     for (char *p = text; *p != '\0';) {
         size_t n = strcspn(p, "\n");
         n += p[n] == '\n';
@@ -287,7 +285,6 @@ TEST(hydrogens_in_the_file_change_nothing)
     tsr_atoms_free(full);
     tsr_atoms_free(bare);
     free(text);
-    free(plain);
 }
 
 TEST(polar_hydrogens_and_disulfides)

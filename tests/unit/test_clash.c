@@ -400,7 +400,7 @@ TEST(distance_limit)
     OK(tsr_prior_new(t, &table, &options, 1e4, &prior, &err));
     y = tsr_conformation_new(t);
     tsr_conformation_copy(t, y, x, 0, t->n_residue);
-    gsl_rng *rng = tsr_rng_new(29, 0);
+    gsl_rng *rng = rng_new(29, 0);
     tsr_prior_state *s = tsr_prior_state_new(prior, x);
     const double(*body)[3] = (const double(*)[3])y->body;
     int beyond = 0, within = 0, equal = 0;
@@ -440,5 +440,4 @@ TEST(distance_limit)
     tsr_conformation_free(x);
     tsr_conformation_free(y);
     tsr_topology_free(t);
-    gsl_rng_free(rng);
 }

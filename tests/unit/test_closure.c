@@ -41,7 +41,7 @@ static double nearest(const placed *to, int n, const placed p[])
 
 TEST(own_is_found)
 {
-    gsl_rng *rng = tsr_rng_new(31, 0);
+    gsl_rng *rng = rng_new(31, 0);
     for (int kind = 0; kind < 4; kind++)
         for (int i = 0; i < 10000; i++) {
             tsr_closure q;
@@ -51,7 +51,6 @@ TEST(own_is_found)
             if (!(nearest(&own, n, p) < 1e-7 * size))
                 fail_msg("kind %d, problem %d: not among %d", kind, i, n);
         }
-    gsl_rng_free(rng);
 }
 
 static void assert_same_pair(const double a[3], const double b[3],
@@ -64,7 +63,7 @@ static void assert_same_pair(const double a[3], const double b[3],
 
 TEST(geometry_is_kept)
 {
-    gsl_rng *rng = tsr_rng_new(32, 0);
+    gsl_rng *rng = rng_new(32, 0);
     for (int i = 0; i < 8000; i++) {
         tsr_closure q;
         placed own, p[TSR_MAX_CLOSURE];
@@ -97,7 +96,6 @@ TEST(geometry_is_kept)
             for (int l = 0; l < k; l++)
                 assert_true(apart(&p[k], &p[l]) > 1e-9 * size);
     }
-    gsl_rng_free(rng);
 }
 
 /* The scan sees a pair of solutions only where its steps are fine enough, so
@@ -134,7 +132,7 @@ static int compare_with_scan(const tsr_closure *q, double size)
 
 TEST(same_as_scan)
 {
-    gsl_rng *rng = tsr_rng_new(33, 0);
+    gsl_rng *rng = rng_new(33, 0);
     int n_close = 0, n_many = 0;
     for (int i = 0; i < 350; i++) {
         tsr_closure q;
@@ -148,7 +146,6 @@ TEST(same_as_scan)
     }
     assert_true(n_many > 75);
     assert_true(n_close <= 1);
-    gsl_rng_free(rng);
 }
 
 static void bend(const tsr_closure *q, const double by[3], double f,
@@ -163,7 +160,7 @@ static void bend(const tsr_closure *q, const double by[3], double f,
  * there the two are nearly one. */
 TEST(nearly_double)
 {
-    gsl_rng *rng = tsr_rng_new(34, 0);
+    gsl_rng *rng = rng_new(34, 0);
     int n_pair = 0, n_close = 0;
     for (int i = 0; i < 150; i++) {
         tsr_closure q, at;
@@ -195,12 +192,11 @@ TEST(nearly_double)
     print_message("%d of %d differ\n", n_close, 2 * n_pair);
     assert_true(n_pair > 50);
     assert_true(n_close <= n_pair / 20);
-    gsl_rng_free(rng);
 }
 
 TEST(moves_with_the_input)
 {
-    gsl_rng *rng = tsr_rng_new(35, 0);
+    gsl_rng *rng = rng_new(35, 0);
     for (int i = 0; i < 3000; i++) {
         tsr_closure q;
         tsr_motion m, m1, m2;
@@ -223,7 +219,6 @@ TEST(moves_with_the_input)
             assert_true(nearest(&p[k], n, moved) < 1e-6);
         }
     }
-    gsl_rng_free(rng);
 }
 
 /* d(frame) / d(torsion): displacement of a point and turn of the frame that
@@ -264,7 +259,7 @@ static double numeric_log_det(double axis[6][2][3], const double point[3])
 
 TEST(jacobian)
 {
-    gsl_rng *rng = tsr_rng_new(36, 0);
+    gsl_rng *rng = rng_new(36, 0);
     for (int i = 0; i < 500; i++) {
         double axis[6][2][3], point[3], *x = &axis[0][0][0];
         for (int k = 0; k < 36; k++)
@@ -280,7 +275,6 @@ TEST(jacobian)
     assert_true(isinf(tsr_closure_log_det(axis)));
     memcpy(axis[1], axis[0], sizeof axis[1]);
     assert_true(isinf(tsr_closure_log_det(axis)));
-    gsl_rng_free(rng);
 }
 
 static void assert_sound(const tsr_closure *q)
@@ -298,7 +292,7 @@ static void assert_sound(const tsr_closure *q)
 
 TEST(bad_input)
 {
-    gsl_rng *rng = tsr_rng_new(37, 0);
+    gsl_rng *rng = rng_new(37, 0);
     for (int i = 0; i < 2000; i++) {
         tsr_closure q;
         tsr_closure_solution s[TSR_MAX_CLOSURE];
@@ -337,7 +331,6 @@ TEST(bad_input)
         q.angle[0] = flat(rng, 0.0, PI) * (i % 5 > 0);
         assert_sound(&q);
     }
-    gsl_rng_free(rng);
 }
 
 /* A polynomial that vanishes, and one with known roots. */
@@ -351,7 +344,7 @@ TEST(roots)
     assert_int_equal(tsr_root_isolate(b, 1e-15, root), 1);
     assert_true(root[0].single);
     assert_near(tsr_root_refine(&root[0]), 0.3, 1e-12);
-    gsl_rng *rng = tsr_rng_new(38, 0);
+    gsl_rng *rng = rng_new(38, 0);
     for (int i = 0; i < 1000; i++) { /* 1e-16 noise: it comes to an end */
         for (int k = 0; k <= TSR_ROOT_DEGREE; k++)
             b[k] = flat(rng, -1e-16, 1e-16);
@@ -360,5 +353,4 @@ TEST(roots)
         n = tsr_root_isolate(b, 0.0, root);
         assert_in_range(n, 0, TSR_ROOT_DEGREE);
     }
-    gsl_rng_free(rng);
 }

@@ -193,16 +193,14 @@ TEST(round_trip)
     }
     tsr_form_factor_free(u);
 
-    double *a = malloc(TSR_N_COMP * 441 * sizeof *a);
-    double *e = malloc(TSR_N_COMP_PAIR * 441 * sizeof *e);
+    double *a = array(TSR_N_COMP * 441 * sizeof *a, 1);
+    double *e = array(TSR_N_COMP_PAIR * 441 * sizeof *e, 1);
     OK(tsr_form_factor_at(t, 11, 0.1, a, e, &err));
     for (int i = 0; i < TSR_N_COMP_PAIR * 21; i++)
         assert_near(e[i * 11 + 7], t->excess[i * 21 + 14], 1e-12);
     for (int i = 0; i < TSR_N_COMP * 21; i++)
         assert_near(a[i * 11 + 7], t->amplitude[i * 21 + 14], 1e-12);
     assert_int_equal(tsr_form_factor_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
-    free(a);
-    free(e);
     tsr_form_factor_free(t);
     remove(name);
 }

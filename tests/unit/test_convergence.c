@@ -198,7 +198,7 @@ TEST(test_groups)
 {
     enum { N_GROUP = 8, EACH = 40, MANY = N_GROUP * EACH, SHORT = 20 };
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
-    double *value = malloc(MANY * SHORT * sizeof *value), sum = 0.0;
+    double *value = array(MANY * SHORT * sizeof *value, 1), sum = 0.0;
     tsr_convergence c;
     assert_non_null(random);
     for (int repeat = 0; repeat < 20; repeat++) {
@@ -225,5 +225,4 @@ TEST(test_groups)
     OK(tsr_convergence_make(7, MANY, SHORT, value, &c, &err));
     assert_true(isnan(c.rhat_chains) && c.rhat == of(MANY, SHORT, value).rhat);
     gsl_rng_free(random);
-    free(value);
 }

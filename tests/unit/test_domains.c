@@ -37,7 +37,7 @@ TEST(test_two_domains)
                  aside[2][3] = {{50.0, 0.0, 0.0}, {50.0, 1.0, 0.0}};
     double middle[2][3] = {{0.0}}, want[N_DRAW];
     tsr_domains *d;
-    gsl_rng *rng = tsr_rng_new(2, 0);
+    gsl_rng *rng = rng_new(2, 0);
     for (int r = 0; r < N_RES; r++)
         helix(r, start[r]);
     for (int r = 0; r < N_RES; r++)
@@ -97,7 +97,6 @@ TEST(test_two_domains)
     assert_int_equal(d->n_domain, 1);
     assert_int_equal(d->n_pair, 0);
     tsr_domains_free(d);
-    gsl_rng_free(rng);
 }
 
 /* The second half has moved in one draw of many. */

@@ -47,8 +47,8 @@ static void check_answer(double t_max)
 {
     enum { REPEATS = 40 };
     double beta[N_TEMP], sum = 0.0, square = 0.0, told = 0.0;
-    double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    double *log_lik = array(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
+    gsl_rng *rng = rng_new(5, 0);
     set_ladder(beta, t_max);
     for (int r = 0; r < REPEATS; r++) {
         tsr_evidence e = {0};
@@ -66,8 +66,6 @@ static void check_answer(double t_max)
     assert_true(sd < 0.2);
     assert_true(sd < 1.5 * sqrt(told / REPEATS));
     assert_true(sd > 0.6 * sqrt(told / REPEATS));
-    gsl_rng_free(rng);
-    free(log_lik);
 }
 
 /* At T = 1e6 beta log L is some -7e-4, at T = 1200 -0.5 with a deviation of
@@ -82,8 +80,8 @@ TEST(known_answer)
 TEST(no_prior)
 {
     double beta[N_TEMP];
-    double *log_lik = calloc(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
-    gsl_rng *rng = tsr_rng_new(5, 1);
+    double *log_lik = array(N_GROUP * N_DRAW * N_TEMP, sizeof *log_lik);
+    gsl_rng *rng = rng_new(5, 1);
     tsr_evidence e = {0};
     char text[TSR_EVIDENCE_TEXT];
     set_ladder(beta, 20.0);
@@ -94,8 +92,6 @@ TEST(no_prior)
     /* where evidence is asked for already, that alone is no help */
     assert_has(text, "a higher sampler.t_max");
     assert_has(text, "reach it)");
-    gsl_rng_free(rng);
-    free(log_lik);
 }
 
 /* Likelihoods so far apart that doubles between them are too: the search for
@@ -154,7 +150,7 @@ static double without(const double *y, int k)
 TEST(test_loo)
 {
     double y[N_POINT], difference, error;
-    double *log_lik = calloc(N_THETA * N_POINT, sizeof *log_lik);
+    double *log_lik = array(N_THETA * N_POINT, sizeof *log_lik);
     tsr_loo loo, other;
     measure_points(0.0, y, log_lik);
     assert_int_equal(tsr_loo_of(N_THETA, N_POINT, log_lik, &loo, NULL), 0);
@@ -179,5 +175,4 @@ TEST(test_loo)
     assert_true(isnan(difference) && isnan(error));
     tsr_loo_clear(&loo);
     tsr_loo_clear(&other);
-    free(log_lik);
 }

@@ -224,7 +224,7 @@ TEST(targets)
     const tsr_target_grid grid = {TSR_BODIES_TWO, 1,   TSR_MAX_TYPE, 101,
                                   0.01,           NULL};
     const tsr_target_layout l = tsr_target_layout_of(&grid);
-    double *target = malloc(l.length * sizeof *target);
+    double *target = array(l.length * sizeof *target, 1);
     OK(tsr_target_fill(&grid, s, target, &err));
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
@@ -268,7 +268,6 @@ TEST(targets)
         assert_near(pair[k], sin(0.01 * k * r) / (0.01 * k * r), 1e-4);
     assert_near(pair[0], 1.0, 1e-12);
     assert_true(target[l.many[0] + (size_t)0] == 18.0);
-    free(target);
     tsr_structure_free(s);
 }
 
@@ -278,7 +277,7 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     double sum = 0.0;
     const tsr_target_grid grid = tsr_target_grid_of(t, t->n_q, t->dq_inv_ang);
     const tsr_target_layout l = tsr_target_layout_of(&grid);
-    double *target = malloc(l.length * sizeof *target);
+    double *target = array(l.length * sizeof *target, 1);
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
         OK(tsr_structure_read(f->pdb[m], &s, &err));
@@ -297,7 +296,6 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
             sum += pow(i / target[l.atoms + (size_t)k] - 1.0, 2);
         }
     }
-    free(target);
     return sum;
 }
 
@@ -425,7 +423,7 @@ TEST(at_grid)
         t->excess[i] = 5.0 * pow(q, 4);
     }
     enum { N = 334 };
-    double *a = calloc(20 * N, sizeof *a), *e = calloc(20 * N, sizeof *e);
+    double *a = array(20 * N, sizeof *a), *e = array(20 * N, sizeof *e);
     double dq = 1.0 / (N - 1);
     OK(tsr_form_factor_at(t, N, dq, a, e, &err));
     for (int i = 0; i < 20 * N; i++) {
@@ -445,8 +443,6 @@ TEST(at_grid)
     assert_int_equal(tsr_form_factor_at(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
     assert_int_equal(tsr_form_factor_at(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);
-    free(a);
-    free(e);
     tsr_form_factor_free(t);
     tsr_form_factor_free(NULL);
 }

@@ -271,7 +271,7 @@ TEST(electrons_at_zero)
     open_fixture(&f, 0, 1, NULL);
     tsr_form_factor_table *t = factors(&f, 3), *one = factors(&f, 1);
     const tsr_guests *g = f.t->guests;
-    int *n_hydrogen = calloc((size_t)f.atoms->n_atom, sizeof *n_hydrogen),
+    int *n_hydrogen = array((size_t)f.atoms->n_atom, sizeof *n_hydrogen),
         n_h = 0;
     tsr_hydrogen_count count;
     OK(tsr_hydrogens_assign(f.atoms, n_hydrogen, &count, &err));
@@ -298,7 +298,6 @@ TEST(electrons_at_zero)
                         tsr_component_water(0.0), 1e-12);
     }
     assert_true(fabs(solute) < 1e-10 && fabs(displaced) < 1e-10);
-    free(n_hydrogen);
     tsr_form_factor_free(t);
     tsr_form_factor_free(one);
     close_fixture(&f);
@@ -458,7 +457,7 @@ TEST(move_with_the_host)
     const tsr_guests *g = f.t->guests;
     const int n_atom = tsr_topology_n_atom(f.t), n = g->atoms->n_atom;
     double(*xyz)[3] = calloc((size_t)n_atom, sizeof *xyz);
-    gsl_rng *rng = tsr_rng_new(3, 0);
+    gsl_rng *rng = rng_new(3, 0);
     for (int i = 0; i < 200; i++)
         tsr_conformation_turn(f.t, f.c,
                               &f.t->torsion[gsl_rng_uniform_int(
@@ -488,7 +487,6 @@ TEST(move_with_the_host)
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(again->body[b], f.c->body[b]) < 1e-7);
     tsr_conformation_free(again);
-    gsl_rng_free(rng);
     free(xyz);
     close_fixture(&f);
 }

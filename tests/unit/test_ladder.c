@@ -87,7 +87,7 @@ TEST(exchange_keeps_every_marginal)
     for (int n = 2; n <= MOST; n++)
         for (int annealed = 0; annealed < 2; annealed++) {
             double heat = annealed ? 0.3 : 1.0;
-            gsl_rng *rng = tsr_rng_new(11, (uint64_t)n);
+            gsl_rng *rng = rng_new(11, (uint64_t)n);
             tsr_ladder *l = tsr_ladder_new(n, 40.0, 3, n);
             long n_exchange = 0;
             for (int i = 0; i < N; i++) {
@@ -105,7 +105,6 @@ TEST(exchange_keeps_every_marginal)
                              n, heat, k, p);
             }
             tsr_ladder_free(l);
-            gsl_rng_free(rng);
         }
     for (int k = 0; k < MOST; k++)
         free(kept[k]);
@@ -117,7 +116,7 @@ TEST(chains_with_exchange_keep_every_marginal)
 {
     enum { N_TEMP = 4, WARM = 2000, N = 120000, THIN = 30 };
     double x[N_TEMP] = {0}, *kept[N_TEMP];
-    gsl_rng *rng = tsr_rng_new(12, 0);
+    gsl_rng *rng = rng_new(12, 0);
     tsr_ladder *l = tsr_ladder_new(N_TEMP, 30.0, 4, 0);
     for (int k = 0; k < N_TEMP; k++)
         kept[k] = calloc(N / THIN, sizeof *kept[k]);
@@ -142,7 +141,6 @@ TEST(chains_with_exchange_keep_every_marginal)
         free(kept[k]);
     }
     tsr_ladder_free(l);
-    gsl_rng_free(rng);
 }
 
 /* min(1, exp((1/T_a - 1/T_b) (L_b - L_a))): what is reported, to rounding, and
@@ -192,7 +190,7 @@ TEST(learning_evens_rates)
 {
     enum { N_TEMP = 6, WARM = 20000, N = 20000 };
     const double t_max = 300.0 / 7.0;
-    gsl_rng *rng = tsr_rng_new(13, 0);
+    gsl_rng *rng = rng_new(13, 0);
     double lowest[2], highest[2], x[N_TEMP], beta[N_TEMP];
     for (int learn = 0; learn < 2; learn++) {
         tsr_ladder *l = tsr_ladder_new(N_TEMP, t_max, 6, 0);
@@ -225,7 +223,6 @@ TEST(learning_evens_rates)
         highest[0] - lowest[0] < 3.0 * (highest[1] - lowest[1]))
         fail_msg("rates %.3f to %.3f geometric, %.3f to %.3f learned",
                  lowest[0], highest[0], lowest[1], highest[1]);
-    gsl_rng_free(rng);
 }
 
 /* All exchanges happen: each replica goes up one pair a round and down again,
@@ -289,7 +286,7 @@ TEST(stream_is_the_ladders_own)
     const int number[N_LADDER] = {3, 3, 4, 3};
     int trail[N_LADDER][N][N_TEMP];
     for (int j = 0; j < N_LADDER; j++) {
-        gsl_rng *rng = tsr_rng_new(14, 0);
+        gsl_rng *rng = rng_new(14, 0);
         tsr_ladder *l = tsr_ladder_new(N_TEMP, 20.0, seed[j], number[j]);
         for (int i = 0; i < N; i++) {
             double x[N_TEMP];
@@ -300,7 +297,6 @@ TEST(stream_is_the_ladders_own)
                 trail[j][i][k] = tsr_ladder_replica(l, k);
         }
         tsr_ladder_free(l);
-        gsl_rng_free(rng);
     }
     assert_memory_equal(trail[0], trail[1], sizeof trail[0]);
     assert_memory_not_equal(trail[0], trail[2], sizeof trail[0]);

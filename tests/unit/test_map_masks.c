@@ -31,8 +31,8 @@ static size_t n_voxel(const tsr_map *map)
 static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
                       double to)
 {
-    gsl_rng *rng = tsr_rng_new(5, stream);
-    float *value = malloc(n_voxel(map) * sizeof *value);
+    gsl_rng *rng = rng_new(5, stream);
+    float *value = array(n_voxel(map) * sizeof *value, 1);
     tsr_fourier f;
     for (size_t k = 0; k < n_voxel(map); k++)
         value[k] = (float)gsl_ran_gaussian(rng, sd);
@@ -51,8 +51,6 @@ static void add_noise(tsr_map *map, uint64_t stream, double sd, double from,
     tsr_fourier_clear(&f);
     for (size_t k = 0; k < n_voxel(map); k++)
         map->value[k] += value[k];
-    free(value);
-    gsl_rng_free(rng);
 }
 
 /* Mean of a curve over s >= from. */
@@ -107,7 +105,7 @@ TEST(signal_and_noise)
 TEST(mask_makes_correlation)
 {
     tsr_map *half[2] = {new_map(), new_map()};
-    float *mask = calloc(n_voxel(half[0]), sizeof *mask);
+    float *mask = array(n_voxel(half[0]), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
     const double middle[1][3] = {{34.0, 42.0, 39.0}};
@@ -125,7 +123,6 @@ TEST(mask_makes_correlation)
     /* where phases are their own, nothing is corrected */
     assert_near(h.corrected.fsc[1], h.masked.fsc[1], 1e-12);
     tsr_pool_clear(&pool);
-    free(mask);
 }
 
 /* A map with itself: phases at random are others in each of the two, and a mask
@@ -133,7 +130,7 @@ TEST(mask_makes_correlation)
 TEST(phases_are_random)
 {
     tsr_map *map = new_map();
-    float *mask = malloc(n_voxel(map) * sizeof *mask);
+    float *mask = array(n_voxel(map) * sizeof *mask, 1);
     tsr_map *other = new_map();
     tsr_pool pool = {0};
     tsr_fsc_halves h;
@@ -150,13 +147,12 @@ TEST(phases_are_random)
         assert_near(h.random.fsc[k], h.plain.fsc[k], 1e-5);
     }
     tsr_pool_clear(&pool);
-    free(mask);
 }
 
 TEST(other_grids_are_refused)
 {
     tsr_map *map = new_map(), *other = new_map();
-    float *mask = calloc(n_voxel(map), sizeof *mask);
+    float *mask = array(n_voxel(map), sizeof *mask);
     tsr_pool pool = {0};
     tsr_fsc_halves h;
     FAILS(tsr_fsc_halves_make(map, other, mask, &pool, &h, &err), TSR_E_DATA,
@@ -164,7 +160,6 @@ TEST(other_grids_are_refused)
     other->grid.origin[1] += 1.0;
     FAILS(tsr_fsc_halves_make(map, other, NULL, &pool, &h, &err), TSR_E_DATA,
           "not on the grid of");
-    free(mask);
 }
 
 /* ---- masks ---- */
@@ -196,12 +191,11 @@ TEST(around_places)
     const double xyz[3][3] = {
         {20.0, 30.0, 40.0}, {27.0, 31.0, 44.0}, {-15.0, 3.0, 0.0}};
     tsr_map *map = new_map();
-    float *value = malloc(n_voxel(map) * sizeof *value);
+    float *value = array(n_voxel(map) * sizeof *value, 1);
     tsr_mask_around(&map->grid, 3, xyz, 9.0, 5.0, value);
     for (size_t k = 0; k < n_voxel(map); k++)
         assert_near((double)value[k],
                     edge_of(nearest(&map->grid, k, 3, xyz), 9.0, 5.0), 1e-5);
-    free(value);
 }
 
 /* As around all voxels that are dense, of which inner ones are passed over. */
@@ -209,8 +203,8 @@ TEST(around_what_is_dense)
 {
     tsr_map *map = new_map();
     double(*xyz)[3] = calloc(n_voxel(map), sizeof *xyz);
-    float *value = malloc(n_voxel(map) * sizeof *value);
-    float *want = malloc(n_voxel(map) * sizeof *want);
+    float *value = array(n_voxel(map) * sizeof *value, 1);
+    float *want = array(n_voxel(map) * sizeof *want, 1);
     int n = 0;
     for (int z = 10; z < 20; z++)
         for (int y = 0; y < 6; y++)
@@ -228,8 +222,6 @@ TEST(around_what_is_dense)
     assert_int_equal(tsr_mask_above(map, 2.1, 4.0, 3.0, value, &err),
                      TSR_E_DATA);
     free(xyz);
-    free(value);
-    free(want);
 }
 
 TEST(what_users_write)

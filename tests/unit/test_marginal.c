@@ -23,7 +23,7 @@ static double sphere(double at, double r_ang)
 static void measure(tsr_saxs *saxs, double factor)
 {
     static char name[] = "spheres";
-    gsl_rng *rng = tsr_rng_new(7, 0);
+    gsl_rng *rng = rng_new(7, 0);
     for (int k = 0; k < N; k++) {
         q[k] = 0.01 + 0.24 * k / (N - 1);
         const double i = 1e-4 * sphere(q[k], 25.0) + 2.0;
@@ -31,7 +31,6 @@ static void measure(tsr_saxs *saxs, double factor)
         intensity[k] = i + gsl_ran_gaussian(rng, factor * sigma[k]) +
                        (k % 13 == 5 ? 6.0 * sigma[k] : 0.0);
     }
-    gsl_rng_free(rng);
     *saxs = (tsr_saxs){
         .path = name, .n = N, .q = q, .intensity = intensity, .sigma = sigma};
 }

@@ -29,7 +29,7 @@ static double torsion[2 * N][2], side[2 * N][3]; /* half to test on */
 
 FIXTURE(set_up)
 {
-    gsl_rng *rng = tsr_rng_new(4, 0);
+    gsl_rng *rng = rng_new(4, 0);
     tsr_torsion_density *t = tsr_torsion_density_new(&torsions);
     tsr_side_density *s = tsr_side_density_new(&sides);
     for (int i = 0; i < 2 * N; i++) {
@@ -39,7 +39,6 @@ FIXTURE(set_up)
     }
     free(t);
     free(s);
-    gsl_rng_free(rng);
     return 0;
 }
 

@@ -32,12 +32,11 @@ static void release(tsr_atom_model *m)
 /* Sums at q = 0 of a component over all particles, fm. */
 static double sum_of(const tsr_atom_model *m, int comp)
 {
-    double *f = calloc((size_t)(3 * m->n_type) * 2, sizeof *f), sum = 0.0;
+    double *f = array((size_t)(3 * m->n_type) * 2, sizeof *f), sum = 0.0;
     tsr_atom_model_factors(m, 2, 0.1, f);
     for (int i = 0; i < m->n; i++)
         sum += f[(comp * m->n_type + m->type[i]) * 2] *
                (comp == 2 ? m->surface[i] : 1.0);
-    free(f);
     return sum;
 }
 
@@ -201,7 +200,7 @@ TEST(hydrogens_are_off_their_carriers)
     enum { N_Q = 5 };
     const tsr_neutron n = {.exchange = 0.9};
     tsr_atom_model *m = model_of(io_text("gly.pdb", glycine), &n);
-    double *f = calloc((size_t)(3 * m->n_type * N_Q), sizeof *f);
+    double *f = array((size_t)(3 * m->n_type * N_Q), sizeof *f);
     tsr_atom_model_factors(m, N_Q, 0.1, f);
     const double *ca = f + m->type[1] * N_Q; /* the atoms of the file */
     for (int k = 1; k < N_Q; k++) {
@@ -211,7 +210,6 @@ TEST(hydrogens_are_off_their_carriers)
                         exp(-12.0 * q * q / (16.0 * 9.8696044)),
                     1e-6);
     }
-    free(f);
     release(m);
 }
 

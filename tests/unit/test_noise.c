@@ -211,7 +211,7 @@ TEST(student_proposal_covers)
         open_model(&p, STUDENT, infer, infer);
         p.type->fit(p.state, p.profile, theta, &p.fit);
         double want = integral(&p, theta, 14.0), sum = 0.0, square = 0.0;
-        gsl_rng *rng = tsr_rng_new(3, (uint64_t)k);
+        gsl_rng *rng = rng_new(3, (uint64_t)k);
         tsr_linear_shape shape = p.type->conditional(p.state, theta);
         for (int i = 0; i < N; i++) {
             double c, b;
@@ -227,7 +227,6 @@ TEST(student_proposal_covers)
             even < (scale[k] > 1.0 ? 0.9 : 0.4))
             fail_msg("scale %g: integral off by %g +- %g, even %.2f", scale[k],
                      sum - 1.0, error, even);
-        gsl_rng_free(rng);
         close_model(&p);
     }
 }
@@ -265,8 +264,8 @@ TEST(draws_follow_their_density)
                              .model_norm = 0.49,
                              .model_mean = 3.0,
                              .one_norm = 4.0};
-        double *c = calloc(N, sizeof *c), *u = calloc(N, sizeof *u);
-        gsl_rng *rng = tsr_rng_new(12, (uint64_t)k);
+        double *c = array(N, sizeof *c), *u = array(N, sizeof *u);
+        gsl_rng *rng = rng_new(12, (uint64_t)k);
         for (int i = 0; i < N; i++) {
             double b;
             tsr_linear_draw(&linear, &fit, shape, rng, &c[i], &b);
@@ -299,9 +298,6 @@ TEST(draws_follow_their_density)
             even > 1.95 / sqrt(N))
             fail_msg("case %d: the density sums to %.5f; off by %.3f, %.3f", k,
                      cdf, worst, even);
-        free(c);
-        free(u);
-        gsl_rng_free(rng);
     }
 }
 
@@ -312,7 +308,7 @@ TEST(draws_far_out)
     enum { N = 4000 };
     static const double scale[] = {-30.0, -3e3, -3e8};
     const tsr_linear linear = {1, 1, 0.0, 0.0};
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     for (int k = 0; k < 3; k++) {
         tsr_fit fit = {.scale = scale[k], .model_norm = 1.0, .one_norm = 1.0};
         double sum = 0.0;
@@ -327,7 +323,6 @@ TEST(draws_far_out)
         if (fabs(sum - 1.0) > 2.0 / 900.0 + 5.0 / sqrt(N))
             fail_msg("scale %g: mean %g", scale[k], sum);
     }
-    gsl_rng_free(rng);
 }
 
 /* Replicates of a point against the density of the point. */
@@ -338,7 +333,7 @@ TEST(replicates)
         problem p;
         const double theta[] = {0.2, log(2.0)};
         double r[N], cdf = 0.0, worst = 0.0, dr = 0.02;
-        gsl_rng *rng = tsr_rng_new(14, (uint64_t)model);
+        gsl_rng *rng = rng_new(14, (uint64_t)model);
         make_problem(&p, 20, 2.0, 5.0, 3);
         lift(&p);
         open_model(&p, model, infer, infer);
@@ -357,7 +352,6 @@ TEST(replicates)
         if (fabs(cdf - 1.0) > 1e-3 || worst > 1.95 / sqrt(N))
             fail_msg("%s: the density sums to %.5f; off by %.3f", p.type->name,
                      cdf, worst);
-        gsl_rng_free(rng);
         close_model(&p);
     }
 }

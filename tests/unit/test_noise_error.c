@@ -13,7 +13,7 @@ enum { N_ERROR_CURVE = 3 };
 static void make_errors(const problem *p, double size, double *grid,
                         double (*at_data)[MAX_N])
 {
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     for (int e = 0; e < N_ERROR_CURVE; e++) {
         for (int j = 0; j < N_Q; j++)
             grid[e * N_Q + j] = gsl_ran_gaussian(rng, size);
@@ -23,7 +23,6 @@ static void make_errors(const problem *p, double size, double *grid,
                 at_data[e][k] += p->matrix[k * N_Q + j] * grid[e * N_Q + j];
         }
     }
-    gsl_rng_free(rng);
 }
 
 static double dense_product(const gsl_matrix *inverse, int n, const double *x,

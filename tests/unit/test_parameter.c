@@ -28,7 +28,7 @@ static int ascending(const void *a, const void *b)
 static void check_prior(const tsr_parameter *p, double low, double high)
 {
     static double draw[N_DRAW];
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     const double step = (high - low) / N_CELL;
     double sum = 0.0, worst = 0.0;
     int below = 0;
@@ -43,7 +43,6 @@ static void check_prior(const tsr_parameter *p, double low, double high)
     }
     if (!(fabs(sum - 1.0) < 1e-5) || !(worst < 1.95 / sqrt(N_DRAW)))
         fail_msg("%s: sums to %.7f, draws off by %.4f", p->name, sum, worst);
-    gsl_rng_free(rng);
 }
 
 /* That of the value, too, adds up to 1, and has the mean of the draws. */
@@ -144,7 +143,7 @@ TEST(weights_are_flat_on_the_simplex)
 {
     enum { N_STATE = 4, N = 20000 };
     static double draw[N];
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, NULL, NULL, N_STATE, 1);
     double theta[N_STATE], density = 0.0, worst = 0.0;
@@ -168,14 +167,13 @@ TEST(weights_are_flat_on_the_simplex)
     theta[2] = 0.0;
     assert_true(isinf(tsr_parameters_log_prior(p, theta)));
     tsr_pool_clear(&pool);
-    gsl_rng_free(rng);
 }
 
 /* What is fixed, or has a flat prior, stays where it starts; values and thetas
  * belong together. */
 TEST(fixed_ones_stay)
 {
-    gsl_rng *rng = tsr_rng_new(7, 0);
+    gsl_rng *rng = rng_new(7, 0);
     const tsr_number_or_word number = {-1, 2.5};
     const tsr_parameter table[] = {tsr_parameter_log_normal("fixed", NULL, "",
                                                             number, 0.3, 0.5,
@@ -191,7 +189,6 @@ TEST(fixed_ones_stay)
     assert_true(table[0].step == TSR_STEP_NONE);
     assert_near(tsr_parameter_value(&table[2], log(4.0)), 5.0, 1e-12);
     assert_near(tsr_parameter_theta(&table[2], 5.0), log(4.0), 1e-12);
-    gsl_rng_free(rng);
 }
 
 TEST(senseless_priors_are_refused)

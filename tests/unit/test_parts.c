@@ -21,8 +21,8 @@ static tsr_structure *read_demo(void)
 /* The ranges, as a configuration would read them, are what was found. */
 static void check_ranges(const tsr_structure *s, const tsr_parts *p)
 {
-    tsr_residue *r = calloc((size_t)s->n_residue, sizeof *r);
-    int *mark = calloc((size_t)s->n_residue, sizeof *mark);
+    tsr_residue *r = array((size_t)s->n_residue, sizeof *r);
+    int *mark = array((size_t)s->n_residue, sizeof *mark);
     for (int i = 0; i < s->n_residue; i++) {
         memcpy(r[i].chain, s->residue[i].chain, sizeof r[i].chain);
         r[i].number = s->residue[i].number;
@@ -34,8 +34,6 @@ static void check_ranges(const tsr_structure *s, const tsr_parts *p)
         OK(tsr_range_mark(p->flexible.item[k], s->n_residue, r, mark, &err));
     for (int i = 0; i < s->n_residue; i++)
         assert_int_equal(mark[i], p->part[i] < 0);
-    free(mark);
-    free(r);
 }
 
 /* Finds the parts and compares: flexible and fixed as "A:1-2 A:5". */

@@ -14,7 +14,7 @@ enum { N = 60 };
 
 static void make_chain(chain_residue r[N])
 {
-    gsl_rng *rng = tsr_rng_new(9, 0);
+    gsl_rng *rng = rng_new(9, 0);
     memset(r, 0, N * sizeof *r);
     for (int i = 0; i < N; i++) {
         r[i].amino = i % 5 == 4 ? TSR_PRO : (i * 7) % TSR_N_AMINO;
@@ -25,7 +25,6 @@ static void make_chain(chain_residue r[N])
         for (int d = 0; d < 3; d++)
             r[i].side[d] = -1.0 - gsl_rng_uniform(rng);
     }
-    gsl_rng_free(rng);
     r[12].breaks = 1;
     r[20].is_mirrored = r[20].amino != TSR_GLY;
     r[31].omega = 2.4; /* twisted: 30 and 31 */

@@ -69,7 +69,7 @@ static int pick_amino(gsl_rng *rng, int is_long, int i)
 static void write_random_chain(FILE *file, int n, unsigned long stream)
 {
     static chain_residue r[MOST_LINK];
-    gsl_rng *rng = tsr_rng_new(7, stream);
+    gsl_rng *rng = rng_new(7, stream);
     for (int i = 0; i < n; i++) {
         int helix = gsl_rng_uniform(rng) < 0.6, near = i / 20 % 2;
         int amino = pick_amino(rng, n == large.n_link, i);
@@ -85,7 +85,6 @@ static void write_random_chain(FILE *file, int n, unsigned long stream)
             r[i].side[d] = (near ? -1.0 : -2.0) +
                            0.2 * (gsl_rng_uniform(rng) - 0.5) * (d + 1);
     }
-    gsl_rng_free(rng);
     write_chain(file, n, r);
 }
 

@@ -42,7 +42,7 @@ static tsr_partials *make_ball(void)
     p->grid = tsr_q_grid_make(40.0, 0.4);
     size_t n_q = (size_t)p->grid.n_q;
     p->pair = calloc(6 * n_q, sizeof *p->pair);
-    double *factor = calloc(3 * n_q, sizeof *factor);
+    double *factor = array(3 * n_q, sizeof *factor);
     for (size_t k = 0; k < n_q; k++) {
         double q = (double)k * p->grid.dq_inv_ang;
         factor[k] = 7.0 * exp(-q * q);
@@ -60,7 +60,6 @@ static tsr_partials *make_ball(void)
                            .weighted = 2,
                            .form_factor = factor};
     OK(tsr_debye_reference(&spec, NULL, p->pair, &err));
-    free(factor);
     return p;
 }
 

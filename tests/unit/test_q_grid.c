@@ -14,7 +14,7 @@ static double sinc(double x)
 static double worst_error(double d, double flat, double q_max, uint64_t seed)
 {
     enum { N = 250, M = 60 };
-    gsl_rng *rng = tsr_rng_new(seed, 0);
+    gsl_rng *rng = rng_new(seed, 0);
     double(*x)[3] = calloc(N, sizeof *x), q[M], *matrix;
     for (int i = 0; i < N;) {
         double u[3], norm = 0.0;
@@ -31,7 +31,7 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
     tsr_q_grid grid = tsr_q_grid_make(d, q_max);
     assert_true(grid.dq_inv_ang <= 3.14159265358979324 / (1.18 * d));
     OK(tsr_q_operator_new(&grid, M, q, &matrix, &err));
-    double *on_grid = calloc((size_t)grid.n_q, sizeof *on_grid);
+    double *on_grid = array((size_t)grid.n_q, sizeof *on_grid);
     double exact[M] = {0}, worst = 0.0;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
@@ -50,9 +50,7 @@ static double worst_error(double d, double flat, double q_max, uint64_t seed)
         worst = fmax(worst, fabs(sum / exact[k] - 1.0));
     }
     free(matrix);
-    free(on_grid);
     free(x);
-    gsl_rng_free(rng);
     return worst;
 }
 

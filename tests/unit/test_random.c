@@ -9,19 +9,18 @@ TEST(known_answers)
                                      0x9b00dbd8};
     static const uint32_t ones[4] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6,
                                      0x6d5451fd};
-    gsl_rng *rng = tsr_rng_new(0, 0);
+    gsl_rng *rng = rng_new(0, 0);
     for (int i = 0; i < 4; i++)
         assert_int_equal(gsl_rng_get(rng), zero[i]);
     const uint64_t word[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     tsr_rng_restore(rng, word);
     for (int i = 0; i < 4; i++)
         assert_int_equal(gsl_rng_get(rng), ones[i]);
-    gsl_rng_free(rng);
 }
 
 TEST(saved_streams_go_on)
 {
-    gsl_rng *a = tsr_rng_new(7, 3), *b = tsr_rng_new(1, 1);
+    gsl_rng *a = rng_new(7, 3), *b = rng_new(1, 1);
     for (int skip = 0; skip < 9; skip++) {
         uint64_t word[TSR_RNG_WORDS];
         gsl_rng_get(a);
@@ -32,8 +31,6 @@ TEST(saved_streams_go_on)
             assert_int_equal(gsl_rng_get(c), gsl_rng_get(b));
         gsl_rng_free(c);
     }
-    gsl_rng_free(a);
-    gsl_rng_free(b);
 }
 
 TEST(streams_differ)
@@ -54,7 +51,7 @@ TEST(streams_differ)
 TEST(uniform)
 {
     enum { N = 200000 };
-    gsl_rng *rng = tsr_rng_new(42, 0);
+    gsl_rng *rng = rng_new(42, 0);
     double sum = 0.0, square = 0.0, low = 1.0;
     int all_atom = 0;
     for (int i = 0; i < N; i++) {
@@ -70,5 +67,4 @@ TEST(uniform)
     assert_true(square / N < 0.0833333 + 5 * 0.0745 / 447.2);
     assert_true(low < 1e-4);
     assert_true(all_atom > N - N / 1000);
-    gsl_rng_free(rng);
 }

@@ -233,7 +233,7 @@ TEST(running_value)
     OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &without, &err));
     o.restraints = (tsr_list){N, options};
     OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
-    gsl_rng *rng = tsr_rng_new(3, 0);
+    gsl_rng *rng = rng_new(3, 0);
     tsr_conformation *y = tsr_conformation_new(f.t);
     tsr_conformation_copy(f.t, y, f.c, 0, f.t->n_residue);
     tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
@@ -288,7 +288,6 @@ TEST(running_value)
     tsr_prior_free(prior);
     tsr_prior_free(without);
     tsr_conformation_free(y);
-    gsl_rng_free(rng);
     close_fixture(&f);
 }
 

@@ -69,7 +69,7 @@ TEST(test_worth)
 {
     enum { N_EACH = 5, N_OF = 2000, N_ALL = 2 * N_EACH * N_OF };
     static double x[N_ALL];
-    gsl_rng *rng = tsr_rng_new(8, 0);
+    gsl_rng *rng = rng_new(8, 0);
     tsr_psis psis;
     double worth;
     for (int i = 0; i < N_ALL; i++)
@@ -81,7 +81,6 @@ TEST(test_worth)
     OK(tsr_psis_smooth(6, x, &psis, &err));
     OK(tsr_psis_worth(2, 3, x, &worth, &err));
     assert_close(worth, psis.ess / 3.0, 1e-12);
-    gsl_rng_free(rng);
 }
 
 TEST(test_weighted)
@@ -233,7 +232,7 @@ static tsr_trace_reader *make_trace(points *p, double widen)
     const char *path = io_path("trace.h5");
     tsr_trace *trace = NULL;
     tsr_trace_reader *reader = NULL;
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     posterior(&p->saxs, share, &mean, &sd);
     for (int i = 0; i < N; i++) {
         double u = gsl_rng_uniform(rng);
@@ -260,7 +259,6 @@ static tsr_trace_reader *make_trace(points *p, double widen)
     OK(tsr_trace_put(trace, V_SIGMA, p->sigma, &err));
     OK(tsr_trace_close(trace, &err));
     OK(tsr_trace_open(path, &reader, &err));
-    gsl_rng_free(rng);
     return reader;
 }
 
@@ -310,7 +308,7 @@ TEST(test_spheres)
     points p, other, far;
     double ess;
     tsr_stored_curve stored;
-    gsl_rng *rng = tsr_rng_new(11, 0);
+    gsl_rng *rng = rng_new(11, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     tsr_trace_reader *reader = make_trace(&p, 1.0);
     OK(tsr_stored_curve_open(reader, 0, "spheres", &both, &stored, &err));
@@ -335,7 +333,6 @@ TEST(test_spheres)
     wrong.after = set_of(&part);
     wrong.before.noise = noise_of("student"); /* not that of the trace */
     assert_int_equal(tsr_reweight_make(&wrong, &made, &err), TSR_E_DATA);
-    gsl_rng_free(rng);
     free_stored(&stored, reader);
 }
 
@@ -347,7 +344,7 @@ TEST(test_maxent)
     const double theta = 5.0;
     tsr_stored_curve stored;
     tsr_maxent *m = NULL;
-    gsl_rng *rng = tsr_rng_new(12, 0);
+    gsl_rng *rng = rng_new(12, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     measure(&q, N_Q, 0.01, 0.25, 25.4, rng);
     tsr_trace_reader *reader = make_trace(&p, 4.0);
@@ -406,7 +403,6 @@ TEST(test_maxent)
     assert_true(alone->chosen > 0);
     tsr_maxent_free(alone);
     tsr_maxent_free(m);
-    gsl_rng_free(rng);
     free_stored(&stored, reader);
 }
 
@@ -450,7 +446,7 @@ TEST(test_ensemble)
     points p;
     tsr_maxent_point few, even;
     double curve[MODELS * N_Q], weight[MODELS], sum = 0.0;
-    gsl_rng *rng = tsr_rng_new(13, 0);
+    gsl_rng *rng = rng_new(13, 0);
     measure(&p, N_Q, 0.01, 0.25, 25.0, rng);
     for (int i = 0; i < MODELS; i++)
         for (int k = 0; k < N_Q; k++)
@@ -480,7 +476,6 @@ TEST(test_ensemble)
             sum += weight[i];
         assert_close(sum, 1.0, 1e-9);
     }
-    gsl_rng_free(rng);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

@@ -133,7 +133,7 @@ TEST(test_weighted)
     const tsr_drawn_frame *frame;
     tsr_frames *frames = frames_of_states(2, 2, share[0]);
     const int n = tsr_frames_list(frames, &frame);
-    double *weight = malloc((size_t)n * sizeof *weight);
+    double *weight = array((size_t)n * sizeof *weight, 1);
     tsr_shape *s, *one[2];
     assert_int_equal(n, 4 * N_FRAME);
     for (int i = 0; i < n; i++)
@@ -177,7 +177,6 @@ TEST(test_weighted)
     tsr_shape_free(one[1]);
     tsr_shape_free(s);
     tsr_frames_free(frames);
-    free(weight);
 }
 
 /* One frame is enough for pictures. */

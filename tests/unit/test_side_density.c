@@ -75,7 +75,7 @@ TEST(draws)
 {
     enum { N = 400000 };
     tsr_side_density *d = tsr_side_density_new(&mixture);
-    gsl_rng *rng = tsr_rng_new(1, 0);
+    gsl_rng *rng = rng_new(1, 0);
     double mean[3] = {0}, square[3][3] = {{0}};
     double below[3] = {0};
     for (int k = 0; k < N; k++) {
@@ -107,6 +107,5 @@ TEST(draws)
             assert_near(square[a][b], s, 0.03);
         }
     }
-    gsl_rng_free(rng);
     free(d);
 }

@@ -62,14 +62,13 @@ static void make(const char *path, const recipe *r)
     for (int v = 0; v < N_VARIABLE; v++) {
         const int n = variable[v].n;
         double *value =
-            malloc((size_t)(N_CHAIN * r->n_draw * n + 1) * sizeof *value);
+            array((size_t)(N_CHAIN * r->n_draw * n + 1) * sizeof *value, 1);
         double *to = value;
         for (int c = 0; c < N_CHAIN; c++)
             for (int d = 0; d < r->n_draw; d++)
                 for (int k = 0; k < n; k++)
                     *to++ = value_of(r, v, c, d, k);
         OK(tsr_trace_append(trace, v, r->n_draw, value, &err));
-        free(value);
     }
     OK(tsr_trace_close(trace, &err));
 }

@@ -124,11 +124,10 @@ static void profile_of(const tsr_atoms *a, double *pair)
     enum { N_Q = 12 };
     tsr_atom_model *m;
     OK(tsr_atom_model_new(a, TSR_SOLVENT_LAYER, TSR_WATER_DENSITY, &m, &err));
-    double *factor = calloc(3 * (size_t)m->n_type * N_Q, sizeof *factor);
+    double *factor = array(3 * (size_t)m->n_type * N_Q, sizeof *factor);
     tsr_atom_model_factors(m, N_Q, 0.04, factor);
     const tsr_debye_spec spec = tsr_atom_model_spec(m, N_Q, 0.04, factor);
     OK(tsr_debye_reference(&spec, NULL, pair, &err));
-    free(factor);
     tsr_atom_model_free(m);
 }
 

@@ -316,7 +316,7 @@ TEST(stiffness)
     fixture *f = *state;
     const double one = 1.0, theta = log(0.3), h = 0.03;
     const int rows = 3 * f->t->n_body;
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     tsr_map *map = spoilt(f);
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++)
         map->value[k] =
@@ -344,7 +344,6 @@ TEST(stiffness)
             fail_msg("%d: %g is told, %g seen", k, told, seen);
     }
     free(v), free(y);
-    gsl_rng_free(rng);
     tsr_term_free(term);
 }
 
@@ -353,7 +352,7 @@ TEST(stiffness)
 TEST(independent_voxels)
 {
     fixture *f = *state;
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     double count[2];
     tsr_map *map = spoilt(f);
     const size_t n = tsr_map_n_voxel(&map->grid);
@@ -371,7 +370,6 @@ TEST(independent_voxels)
     assert_near(count[0], all, 0.03 * all);
     if (!(count[1] > 0.02 * all && count[1] < 0.3 * all))
         fail_msg("%g of %g", count[1], all);
-    gsl_rng_free(rng);
 }
 
 /* A map that is the model turned negative, or elsewhere, is finite and worse.

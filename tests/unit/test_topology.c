@@ -42,7 +42,7 @@ TEST(ideal_geometry)
     fixture f;
     open_fixture(&f, NULL);
     int n = f.t->n_residue;
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *g = array((size_t)n, sizeof *g);
     measure_geometry(f.t, f.c, g);
     for (int i = 0; i < n; i++) {
         assert_near(g[i].n_ca, TSR_BOND_N_CA, 1e-12);
@@ -56,7 +56,6 @@ TEST(ideal_geometry)
                                       f.c->backbone[i][TSR_CA]);
         assert_near(ca, 3.80, 0.03); /* trans peptide */
     }
-    free(g);
     close_fixture(&f);
 }
 
@@ -77,10 +76,10 @@ TEST(measure_and_build)
 {
     fixture f;
     open_fixture(&f, NULL);
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     shuffle(&f, rng, 400);
     int n = f.t->n_residue;
-    internal_geometry *g = calloc((size_t)n, sizeof *g);
+    internal_geometry *g = array((size_t)n, sizeof *g);
     tsr_conformation *again = tsr_conformation_new(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, n);
     measure_geometry(f.t, f.c, g);
@@ -92,8 +91,6 @@ TEST(measure_and_build)
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(f.c->body[b], again->body[b]) < 1e-8);
     tsr_conformation_free(again);
-    free(g);
-    gsl_rng_free(rng);
     close_fixture(&f);
 }
 
@@ -108,7 +105,7 @@ TEST(turns)
 {
     fixture f;
     open_fixture(&f, NULL);
-    gsl_rng *rng = tsr_rng_new(6, 0);
+    gsl_rng *rng = rng_new(6, 0);
     shuffle(&f, rng, 100);
     int n = f.t->n_residue;
     tsr_conformation *old = tsr_conformation_new(f.t);
@@ -139,7 +136,6 @@ TEST(turns)
             assert_true(tsr_vec3_distance(old->body[b], f.c->body[b]) < 1e-9);
     }
     tsr_conformation_free(old);
-    gsl_rng_free(rng);
     close_fixture(&f);
 }
 
@@ -154,7 +150,7 @@ TEST(reach)
     for (int k = 0; k < 2; k++) {
         fixture f;
         open_fixture(&f, choice[k]);
-        gsl_rng *rng = tsr_rng_new(11, 0);
+        gsl_rng *rng = rng_new(11, 0);
         double bound = tsr_topology_reach(f.t, f.c), most = 0.0;
         for (int round = 0; round < 300; round++) {
             for (int a = 0; a < f.t->n_body; a++)
@@ -165,7 +161,6 @@ TEST(reach)
         }
         assert_true(most <= bound);
         assert_true(most > 0.8 * bound);
-        gsl_rng_free(rng);
         close_fixture(&f);
     }
 }

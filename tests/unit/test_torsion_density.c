@@ -99,7 +99,7 @@ TEST(integrals)
         tsr_torsion_density *d =
             i < N_SHAPE ? density_of_part(&shape[i]) : density_of(&mixture);
         double h = 2.0 * M_PI / N, total = 0.0;
-        double *by_psi = calloc(N, sizeof *by_psi);
+        double *by_psi = array(N, sizeof *by_psi);
         for (int a = 0; a < N; a++) {
             double phi = -M_PI + h * a, by_phi = 0.0;
             for (int b = 0; b < N; b++) {
@@ -117,7 +117,6 @@ TEST(integrals)
                 exp(tsr_torsion_density_log_psi(d, -M_PI + h * b));
             assert_near(by_psi[b], marginal, 1e-10 * (1.0 + marginal));
         }
-        free(by_psi);
         free(d);
     }
 }
@@ -141,7 +140,7 @@ TEST(narrow)
 TEST(forms)
 {
     tsr_torsion_density *d = density_of(&mixture);
-    gsl_rng *rng = tsr_rng_new(3, 0);
+    gsl_rng *rng = rng_new(3, 0);
     for (int i = 0; i < 1000; i++) {
         double phi = M_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
         double psi = M_PI * (2.0 * gsl_rng_uniform(rng) - 1.0);
@@ -165,7 +164,6 @@ TEST(forms)
                     1e-10);
         assert_true(value > log(0.02 / (4.0 * M_PI * M_PI)));
     }
-    gsl_rng_free(rng);
     free(d);
 }
 
@@ -209,7 +207,7 @@ static void check_draws(const tsr_torsion_density *d, double phi, double psi,
         expected[i] = N_DRAW * sum * h * h;
         seen[i] = 0;
     }
-    gsl_rng *rng = tsr_rng_new(11, stream);
+    gsl_rng *rng = rng_new(11, stream);
     for (int k = 0; k < N_DRAW; k++) {
         double x, y;
         tsr_torsion_density_draw(d, rng, &x, &y);
@@ -219,7 +217,6 @@ static void check_draws(const tsr_torsion_density *d, double phi, double psi,
         if (a >= 0.0 && a < SIDE && b >= 0.0 && b < SIDE)
             seen[(int)a * SIDE + (int)b]++;
     }
-    gsl_rng_free(rng);
     double chi2 = 0.0, rest = N_DRAW;
     long rest_seen = N_DRAW;
     int freedom = 0;
@@ -265,7 +262,7 @@ TEST(draws)
 TEST(angles)
 {
     static const double kappa[] = {0.0, 1e-6, 0.3, 0.5, 3.0, 50.0, 1e4};
-    gsl_rng *rng = tsr_rng_new(5, 0);
+    gsl_rng *rng = rng_new(5, 0);
     for (size_t i = 0; i < COUNT_OF(kappa); i++) {
         enum { N = 200000 };
         double c1 = 0.0, c2 = 0.0, s1 = 0.0, square = 0.0, m[3];
@@ -281,7 +278,6 @@ TEST(angles)
         assert_near(c2, expected, 4.0 * sqrt(0.5 / N));
         assert_true(fabs(s1) < 4.0 * sqrt((1.0 - square) / N));
     }
-    gsl_rng_free(rng);
     assert_true(tsr_von_mises_wrap(M_PI) == -M_PI);
     assert_near(tsr_von_mises_wrap(7.0), (7.0 - 2.0 * M_PI), 1e-15);
 }

@@ -155,7 +155,7 @@ static long size_of(const char *file)
 TEST(test_read_back)
 {
     enum { N_LONG = 200000 };
-    char *config = malloc(N_LONG + 1);
+    char *config = array(N_LONG + 1, 1);
 
     memset(config, 'x', N_LONG);
     config[N_LONG] = '\0';
@@ -219,7 +219,6 @@ TEST(test_read_back)
                                         "units"));
     assert_null(tsr_trace_attribute_text(reader, "absent"));
     tsr_trace_reader_free(reader);
-    free(config);
 }
 
 /* Many draws, with variables out of step with each other. */
@@ -589,7 +588,7 @@ static void check_part(tsr_trace_reader *reader, int v,
                        const tsr_trace_part *part)
 {
     size_t count = (size_t)N_CHAIN * (size_t)part->n_draw * (size_t)part->n + 1;
-    double *value = calloc(count, sizeof *value);
+    double *value = array(count, sizeof *value);
     const double *at = value;
     value[count - 1] = -1.0;
     OK(tsr_trace_get_part(reader, variable[v].group, variable[v].name, part,
@@ -601,7 +600,6 @@ static void check_part(tsr_trace_reader *reader, int v,
                     draw_value(v, c, part->draw_from + d, part->entry_from + k))
                     fail_msg("[%d][%d][%d] is %g", c, d, k, *at);
     assert_true(*at == -1.0); /* nothing beyond */
-    free(value);
 }
 
 TEST(test_parts)

@@ -57,7 +57,7 @@ static float *frames(const tsr_trajectory_spec *s, int from, int to,
     const size_t n = (size_t)(to - from);
     const size_t all = 3 * (size_t)(s->n_atom + s->n_body);
     float *value = malloc((n * all + 2 * n * N_OBSERVABLE + 1) * sizeof *value);
-    double *xyz = malloc(all * sizeof *xyz);
+    double *xyz = array(all * sizeof *xyz, 1);
     float *atom = value;
 
     float *body = value + n * 3 * (size_t)s->n_atom;
@@ -71,7 +71,6 @@ static float *frames(const tsr_trajectory_spec *s, int from, int to,
         for (int i = 0; i < 3 * s->n_body; i++)
             *body++ = (float)xyz[i];
     }
-    free(xyz);
     return value;
 }
 
@@ -79,8 +78,8 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
                    int to)
 {
     const int n = to - from;
-    double *observable = calloc(N_OBSERVABLE * (size_t)n, sizeof *observable);
-    int64_t *step = calloc((size_t)n, sizeof *step);
+    double *observable = array(N_OBSERVABLE * (size_t)n, sizeof *observable);
+    int64_t *step = array((size_t)n, sizeof *step);
 
     float *value = frames(s, from, to, observable);
     for (int f = 0; f < n; f++)
@@ -88,8 +87,6 @@ static void append(tsr_trajectory *t, const tsr_trajectory_spec *s, int from,
     OK(tsr_trajectory_append(t, n, step, value, value + n * 3 * s->n_atom,
                              observable, &err));
     free(value);
-    free(step);
-    free(observable);
 }
 
 /* Frames from..to as a record of the log, of two chains with two states each:
@@ -105,8 +102,8 @@ static void log_frames(tsr_draw_log *log, int from, int to)
                                  .n_chain = 2,
                                  .n_state = 2,
                                  .size = size};
-    double *observable = calloc(n * N_OBSERVABLE, sizeof *observable);
-    float *empty = calloc(size, 1);
+    double *observable = array(n * N_OBSERVABLE, sizeof *observable);
+    float *empty = array(size, 1);
 
     float *value = frames(&spec, from, to, observable);
     memcpy(value + n_xyz, observable, n * N_OBSERVABLE * sizeof *observable);
@@ -114,8 +111,6 @@ static void log_frames(tsr_draw_log *log, int from, int to)
     for (int part = 0; part < 4; part++) /* chain 1, state 1 is the third */
         OK(tsr_draw_log_part(log, part == 2 ? value : empty, &err));
     free(value);
-    free(empty);
-    free(observable);
 }
 
 static tsr_trajectory *create(const char *file)

@@ -284,10 +284,9 @@ TEST(test_files)
     assert_string_equal(err.message,
                         "'/tmp' is a directory; name a file in it");
     size_t n = (16u << 20) + 1;
-    char *big = malloc(n);
+    char *big = array(n, 1);
     memset(big, '#', n);
     const char *path = io_write(name, big, n);
-    free(big);
     FAILS(read_file(path, &c), TSR_E_CONFIG, "has more than 16 MiB");
     if (geteuid() == 0) {
         print_message("unreadable file not tried: root reads everything\n");
