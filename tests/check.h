@@ -83,16 +83,17 @@ static inline void release_owned(size_t n)
     }
 }
 
-/* own_TYPE(object), for a type that TYPE_free frees. */
-#define OWNED(type)                                 \
-    static inline void release_##type(void *object) \
+/* own_NAME(object), for a type that NAME_free frees. */
+#define OWNED_AS(name, type)                        \
+    static inline void release_##name(void *object) \
     {                                               \
-        type##_free(object);                        \
+        name##_free(object);                        \
     }                                               \
-    static inline type *own_##type(type *object)    \
+    static inline type *own_##name(type *object)    \
     {                                               \
-        return own(object, release_##type);         \
+        return own(object, release_##name);         \
     }
+#define OWNED(type) OWNED_AS(type, type)
 
 OWNED(gsl_rng)
 

@@ -6,6 +6,13 @@
 #include "prior/prior.h"
 #include "tests/check.h"
 
+OWNED(tsr_conformation)
+
+static inline tsr_conformation *new_conformation(const tsr_topology *t)
+{
+    return own_tsr_conformation(tsr_conformation_new(t));
+}
+
 /* Helix, strand, left-handed and uniform; each class a little different. */
 static inline void sample_torsions(tsr_prior_table *table)
 {

@@ -32,8 +32,8 @@ static void propose_many(const tsr_move_type *type, const void *option,
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, option, t, prior);
     gsl_rng *rng = rng_new(5, 0);
-    tsr_conformation *now = tsr_conformation_new(t);
-    tsr_conformation *to = tsr_conformation_new(t);
+    tsr_conformation *now = new_conformation(t);
+    tsr_conformation *to = new_conformation(t);
     tsr_proposal proposal;
     tsr_conformation_copy(t, now, from, 0, t->n_residue);
     for (int i = 0; i < 100; i++) {
@@ -46,8 +46,6 @@ static void propose_many(const tsr_move_type *type, const void *option,
                                       from->backbone[t->n_residue - 1][0]) >
                 1.0);
     relation(now, after, is);
-    tsr_conformation_free(now);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
 }
 

@@ -32,7 +32,7 @@ TEST(collective_keeps_the_prior)
         oracle o = oracle_new(&f, 8 * N);
         double *after = array((size_t)N * MAX_VALUE, sizeof *after);
         gsl_rng *rng = rng_new(22, (uint64_t)k);
-        tsr_conformation *to = tsr_conformation_new(f.t);
+        tsr_conformation *to = new_conformation(f.t);
         tsr_pool pool = {0};
         void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
                                      f.prior);
@@ -71,7 +71,6 @@ TEST(collective_keeps_the_prior)
         if (accepted < 3L * N)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
         tsr_pool_clear(&pool);
-        tsr_conformation_free(to);
         free(o.value);
         close_fixture(&f);
     }
@@ -110,8 +109,8 @@ TEST(opposite_step_leads_back)
         open_case(&f, &cases[k]);
         const int n = f.t->n_residue;
         const tsr_hessian stiffness = {f.t, springs};
-        tsr_conformation *to = tsr_conformation_new(f.t);
-        tsr_conformation *back = tsr_conformation_new(f.t);
+        tsr_conformation *to = new_conformation(f.t);
+        tsr_conformation *back = new_conformation(f.t);
         gsl_rng *away = gsl_rng_alloc(&mirror);
         tsr_pool pool = {0};
         void *move = type->state_new(&pool, f.options[TSR_MOVE_collective], f.t,
@@ -140,8 +139,6 @@ TEST(opposite_step_leads_back)
                      off);
         tsr_pool_clear(&pool);
         gsl_rng_free(away);
-        tsr_conformation_free(to);
-        tsr_conformation_free(back);
         close_fixture(&f);
     }
 }

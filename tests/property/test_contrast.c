@@ -267,7 +267,7 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     gsl_rng *rng = rng_new(77, (uint64_t)n_state);
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
-    tsr_conformation *c = tsr_conformation_new(s->t);
+    tsr_conformation *c = new_conformation(s->t);
     tsr_batch *batch;
     tsr_point point;
     tsr_pool pool = {0};
@@ -315,7 +315,6 @@ static double by_weights(const posterior_sample *s, int n, double beta,
     tsr_point_clear(&point);
     tsr_pool_clear(&pool);
     tsr_batch_free(batch);
-    tsr_conformation_free(c);
     free(value);
     return sum * sum / square;
 }
@@ -411,7 +410,7 @@ TEST(truth_is_found)
     posterior_open(&s, "GASFPLGKEWRTVAGSDKLE", &flexible, no_clash);
     posterior_contrast(&s, &o);
     s.target.n_temp = 2, s.target.t_max = 5.0, s.target.swap_every = 5;
-    tsr_conformation *truth = tsr_conformation_new(s.t);
+    tsr_conformation *truth = new_conformation(s.t);
     prior_sampler prior = {
         .t = s.t, .table = &s.table, .prior = s.prior, .first = s.extended};
     sample_prior(&prior, rng, truth);
@@ -439,7 +438,6 @@ TEST(truth_is_found)
     assert_true(sqrt(square[1] - mean[1] * mean[1]) <
                 0.5 * s.contrast[1].width);
     posterior_run_free(run);
-    tsr_conformation_free(truth);
     posterior_close(&s);
 }
 

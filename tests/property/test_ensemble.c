@@ -165,7 +165,7 @@ TEST(prior_is_flat_and_independent)
         s.target.n_state = n, s.target.infer_weights = 1, s.target.seed = 17;
         prior_sampler prior = prior_of(&s);
         gsl_rng *rng = rng_new(18, 0);
-        tsr_conformation *c = tsr_conformation_new(s.t);
+        tsr_conformation *c = new_conformation(s.t);
         OK(tsr_chain_new(&s.target, 0, &chain, &err));
         for (int k = 0; k < n; k++) {
             weight[k] = calloc(N, sizeof(double));
@@ -211,7 +211,6 @@ TEST(prior_is_flat_and_independent)
             free(exact[k]);
         }
         tsr_chain_free(chain);
-        tsr_conformation_free(c);
         posterior_close(&s);
     }
 }

@@ -58,7 +58,7 @@ TEST(log_ratios_cancel)
         open_case(&f, &cases[k]);
         gsl_rng *rng = rng_new(8, (uint64_t)k);
         int n = f.t->n_residue;
-        tsr_conformation *other = tsr_conformation_new(f.t);
+        tsr_conformation *other = new_conformation(f.t);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
             if (type->launch != NULL || type->n_target(f.options[m], f.t) == 0)
@@ -91,7 +91,6 @@ TEST(log_ratios_cancel)
             }
             tsr_pool_clear(&pool);
         }
-        tsr_conformation_free(other);
         close_fixture(&f);
     }
     for (int m = 0; m < OWN_MOVES; m++)
@@ -110,7 +109,7 @@ TEST(spans_tell_the_truth)
         open_case(&f, &cases[k]);
         gsl_rng *rng = rng_new(9, (uint64_t)k);
         int n = f.t->n_residue;
-        tsr_conformation *other = tsr_conformation_new(f.t);
+        tsr_conformation *other = new_conformation(f.t);
         int *group = array((size_t)n, sizeof *group);
         for (int m = 0; m < TSR_N_MOVE; m++) {
             const tsr_move_type *type = tsr_move_registry[m];
@@ -162,7 +161,6 @@ TEST(spans_tell_the_truth)
             }
             tsr_pool_clear(&pool);
         }
-        tsr_conformation_free(other);
         close_fixture(&f);
     }
 }
@@ -228,8 +226,8 @@ TEST(crankshaft_jacobian)
         kind++;
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
-    tsr_conformation *from = tsr_conformation_new(f.t);
-    tsr_conformation *to = tsr_conformation_new(f.t);
+    tsr_conformation *from = new_conformation(f.t);
+    tsr_conformation *to = new_conformation(f.t);
     internal_geometry *g = array((size_t)n, sizeof *g);
     gsl_rng *rng = rng_new(17, 0), *same = rng_new(17, 0);
     for (int trial = 0; trial < 60; trial++) {
@@ -280,8 +278,6 @@ TEST(crankshaft_jacobian)
         gsl_matrix_free(m);
     }
     assert_true(n_checked > 20);
-    tsr_conformation_free(from);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
 }
@@ -366,7 +362,7 @@ static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
     const double h = 1e-5;
     gsl_matrix *p = gsl_matrix_calloc(N_TURN, N_TURN);
     gsl_matrix *j = gsl_matrix_calloc(6, N_TURN);
-    tsr_conformation *moved = tsr_conformation_new(f->t);
+    tsr_conformation *moved = new_conformation(f->t);
     pose_seen at, end[2];
     see(c, &at);
     for (int k = 0; k < N_TURN; k++) {
@@ -387,7 +383,6 @@ static gsl_matrix *precision(const fixture *f, const tsr_conformation *c,
     gsl_blas_dgemm(CblasTrans, CblasNoTrans, 1.0, j, j, 1.0, p);
     gsl_linalg_cholesky_decomp1(p);
     gsl_matrix_free(j);
-    tsr_conformation_free(moved);
     return p;
 }
 
@@ -421,7 +416,7 @@ TEST(pose_density)
     memcpy(f.option[kind], option, sizeof option);
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
-    tsr_conformation *to = tsr_conformation_new(f.t);
+    tsr_conformation *to = new_conformation(f.t);
     gsl_rng *rng = rng_new(19, 0);
     double sum[N_TURN][N_TURN] = {{0}}, d[N_TURN], z[N_TURN], largest = 0.0;
     assert_int_equal(f.t->n_torsion, N_TURN);
@@ -458,7 +453,6 @@ TEST(pose_density)
                         5.0 * sqrt((i == k ? 2.0 : 1.0) / N));
     assert_true(largest > 1.0); /* it matters */
     gsl_matrix_free(here);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
 }
@@ -477,7 +471,7 @@ TEST(pose_learns)
         kind++;
     tsr_pool pool = {0};
     void *move = type->state_new(&pool, f.options[kind], f.t, f.prior);
-    tsr_conformation *to = tsr_conformation_new(f.t);
+    tsr_conformation *to = new_conformation(f.t);
     gsl_rng *rng = rng_new(20, 0);
     double mean = 0.0;
     sample_prior(&f.sampler, rng, f.c);
@@ -497,7 +491,6 @@ TEST(pose_learns)
     }
     if (!(mean > 0.15 && mean < 0.4))
         fail_msg("accepted %.3f, 0.25 are wanted", mean);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
 }
@@ -516,7 +509,7 @@ TEST(parts_take_turns)
     tsr_pool pool = {0};
     void *move =
         type->state_new(&pool, f.options[TSR_MOVE_rigid_body], f.t, f.prior);
-    tsr_conformation *to = tsr_conformation_new(f.t);
+    tsr_conformation *to = new_conformation(f.t);
     gsl_rng *rng = rng_new(21, 0);
     int whole = 0, b = f.t->residue[0].chain_last + 1;
     for (int i = 0; i < N; i++) {
@@ -528,7 +521,6 @@ TEST(parts_take_turns)
     }
     if (fabs((double)whole / N - 0.5) > 0.04)
         fail_msg("the chain was moved in %d of %d proposals", whole, N);
-    tsr_conformation_free(to);
     tsr_pool_clear(&pool);
     close_fixture(&f);
 }

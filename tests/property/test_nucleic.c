@@ -58,7 +58,7 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
     const tsr_guests *g = f.t->guests;
     set_moves(&f, weight, draws);
     gsl_rng *rng = rng_new(11, 0);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    tsr_conformation *c = new_conformation(f.t);
     double(*xyz)[3] = calloc((size_t)tsr_topology_n_atom(f.t), sizeof *xyz);
     long n_accepted = 0;
     for (int i = 0; i < N; i++)
@@ -85,7 +85,6 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
             fail_msg("torsion %d of %s: p %.1e", k, is_dna ? "DNA" : "RNA", p);
     }
     free(xyz);
-    tsr_conformation_free(c);
     close_strand(&f);
 }
 
@@ -235,7 +234,7 @@ TEST(read_again)
     double moved[N_Q], first[N_Q], again[N_Q], most = 0.0;
     open_strand(&f, 8, 0, NULL, TSR_CLASH_NONE);
     gsl_rng *rng = rng_new(4, 0);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    tsr_conformation *c = new_conformation(f.t);
     draw(&f, rng, c);
     tsr_model_atoms *model = tsr_topology_model(f.t, c);
     assert_non_null(model);
@@ -257,7 +256,6 @@ TEST(read_again)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
     tsr_model_atoms_free(model);
-    tsr_conformation_free(c);
     close_strand(&f);
     close_strand(&g);
 }

@@ -45,7 +45,7 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     open_redrawing(&w, sequence, flexible, with_water, 0.05, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
-    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    tsr_conformation *to = new_conformation(w.s.t);
     double *profile = array((size_t)p->n_q, sizeof *profile), farthest = 0.0;
     int n_moved = 0;
     for (int i = 0; i < TIMES; i++) {
@@ -79,7 +79,6 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);
 }

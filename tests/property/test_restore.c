@@ -30,7 +30,7 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
     const double half[2] = {0.5, 0.5};
     gsl_rng *rng = rng_new(6, 0);
     posterior_open(s, "MKTAYIAKQRPGI", NULL, prior);
-    tsr_conformation *turned = tsr_conformation_new(s->t);
+    tsr_conformation *turned = new_conformation(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
     for (int k = 0; k < s->t->n_torsion; k++)
         tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
@@ -47,7 +47,6 @@ static void open_sample(posterior_sample *s, int on_device, kind what)
                        half, 0.002, 2.0, 0.0, 0.0, rng);
         posterior_start(s, 0.5, N_CHAIN, on_device);
     }
-    tsr_conformation_free(turned);
 }
 
 static void look_at(const posterior_run *run, int draw, look *seen)

@@ -41,7 +41,7 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
                                 TSR_MOVE_crankshaft, TSR_MOVE_regrow};
     enum { N_KIND = COUNT_OF(moves) };
     gsl_rng *rng = rng_new(2, 0);
-    tsr_conformation *to = tsr_conformation_new(f->t);
+    tsr_conformation *to = new_conformation(f->t);
     tsr_prior_state *s = tsr_prior_state_new(f->prior, now);
     tsr_pool pool = {0};
     void *move[N_KIND];
@@ -84,7 +84,6 @@ static void propose_many(fixture *f, tsr_conformation *now, int n)
                 1e-6);
     tsr_pool_clear(&pool);
     tsr_prior_state_free(s);
-    tsr_conformation_free(to);
 }
 
 TEST(proposals_tell_the_truth)
@@ -92,8 +91,8 @@ TEST(proposals_tell_the_truth)
     fixture f;
     open_strand(&f, 9, 0, NULL, TSR_CLASH_SOFT);
     gsl_rng *rng = rng_new(2, 0);
-    tsr_conformation *now = tsr_conformation_new(f.t);
-    tsr_conformation *good = tsr_conformation_new(f.t);
+    tsr_conformation *now = new_conformation(f.t);
+    tsr_conformation *good = new_conformation(f.t);
     int n_forbidden = 0;
     for (int k = 0; k < 300; k++) {
         char worst[160];
@@ -107,8 +106,6 @@ TEST(proposals_tell_the_truth)
     }
     assert_true(n_forbidden > 10 && n_forbidden < 300);
     propose_many(&f, good, 4000);
-    tsr_conformation_free(now);
-    tsr_conformation_free(good);
     close_strand(&f);
 }
 
@@ -191,7 +188,7 @@ TEST(chains_ride)
     assert_int_equal(t->residue[24].unit, t->residue[t->ride[1].host].unit);
     assert_true(t->residue[30].unit != t->residue[0].unit &&
                 t->residue[24].unit != t->residue[30].unit);
-    tsr_conformation *now = tsr_conformation_new(t);
+    tsr_conformation *now = new_conformation(t);
     tsr_conformation_copy(t, now, f.c, 0, t->n_residue);
     propose_many(&f, now, 4000);
     assert_memory_equal(now->backbone[0], f.c->backbone[0],
@@ -201,7 +198,6 @@ TEST(chains_ride)
     assert_near(apart(now, 24, 29), apart(f.c, 24, 29), 1e-6);
     assert_true(fabs(apart(now, 0, 30) - apart(f.c, 0, 30)) > 0.1);
     assert_true(fabs(apart(now, 30, 24) - apart(f.c, 30, 24)) > 0.1);
-    tsr_conformation_free(now);
     close_strand(&f);
 }
 
@@ -229,7 +225,7 @@ TEST(reach_of_complex)
     open_complex(&f);
     const double bound = tsr_topology_reach(f.t, f.c);
     double most = widest(f.t, f.c);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    tsr_conformation *c = new_conformation(f.t);
     for (int k = 0; k < ROUND; k++) {
         tsr_conformation_copy(f.t, c, f.c, 0, f.t->n_residue);
         walk(&f, k, STEPS, c);
@@ -241,7 +237,6 @@ TEST(reach_of_complex)
     }
     if (!(most <= bound && most > 0.75 * bound))
         fail_msg("%.1f of %.1f A", most, bound);
-    tsr_conformation_free(c);
     close_strand(&f);
 }
 
@@ -254,7 +249,7 @@ TEST(complex_keeps_prior)
     fixture f;
     open_complex(&f);
     gsl_rng *rng = rng_new(21, 0);
-    tsr_conformation *c = tsr_conformation_new(f.t);
+    tsr_conformation *c = new_conformation(f.t);
     long n_accepted = 0;
     int n_value = 0;
     for (int i = 0; i < N; i++)
@@ -280,7 +275,6 @@ TEST(complex_keeps_prior)
         if (p < 1e-4)
             fail_msg("value %d of %d: p %.1e", k, n_value, p);
     }
-    tsr_conformation_free(c);
     close_strand(&f);
 }
 

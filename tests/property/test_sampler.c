@@ -151,7 +151,7 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
     tsr_batch *batch;
     tsr_point point;
     gsl_rng *rng = rng_new(99, 0);
-    tsr_conformation *c = tsr_conformation_new(f->t);
+    tsr_conformation *c = new_conformation(f->t);
     saxs_point(f->likelihood, &point);
     OK(tsr_engine_reference_new(&spec, &engine, &err));
     OK(tsr_batch_new(engine, 1, &batch, &err));
@@ -181,7 +181,6 @@ static void importance(fixture *f, double mean[N_BY], double error[N_BY],
         error[k] = sqrt(square) / sum_w;
     }
     assert_true(sum_w * sum_w / sum_w2 > 100.0); /* effective draws */
-    tsr_conformation_free(c);
     tsr_batch_free(batch);
     tsr_engine_free(engine);
     tsr_point_clear(&point);

@@ -16,7 +16,7 @@ static void device_agrees(int with_water, int n_state)
     open_walking(&w, two_parts, &loose, with_water, 0.02, n_state);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, beta);
-    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    tsr_conformation *to = new_conformation(w.s.t);
     double farthest = 0.0;
     int n_moved = 0;
     for (int i = 0; i < TIMES; i++) {
@@ -44,7 +44,6 @@ static void device_agrees(int with_water, int n_state)
     }
     assert_true(n_moved > TIMES / 2);
     assert_true(farthest > 0.5);
-    tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);
 }
@@ -68,7 +67,7 @@ TEST(way_back_has_the_same_density)
     open_walking(&w, two_parts, &loose, 1, 0.02, 1);
     const tsr_surrogate_spec *p = tsr_surrogate_spec_of(w.surrogate);
     walking_chain c = start_chain(&w, 1.0);
-    tsr_conformation *to = tsr_conformation_new(w.s.t);
+    tsr_conformation *to = new_conformation(w.s.t);
     tsr_conformation *from = c.chain->state[0].current;
     const tsr_surrogate_state *learnt = c.chain->move[TSR_MOVE_surrogate];
     const int at = c.chain->parameters->contrast;
@@ -101,7 +100,6 @@ TEST(way_back_has_the_same_density)
         farthest = fmax(farthest, fabs(c2 - 3.0 - 0.1 * i));
     }
     assert_true(farthest > 0.01);
-    tsr_conformation_free(to);
     stop_chain(c);
     close_walking(&w);
 }

@@ -41,7 +41,7 @@ TEST(both_posteriors_are_right)
     posterior_open(&coarse, "GAFGSLG", NULL, no_clash);
     posterior_open(&all_atom, "GAFGSLG", NULL, no_clash);
     posterior_sharpen(coarse.factors);
-    tsr_conformation *truth = tsr_conformation_new(all_atom.t);
+    tsr_conformation *truth = new_conformation(all_atom.t);
     prior_sampler prior = prior_of(&all_atom);
     sample_prior(&prior, rng, truth);
     const tsr_conformation *const one[] = {truth};
@@ -82,7 +82,6 @@ TEST(both_posteriors_are_right)
         8.0 * hypot(upper_weighted.error[BY_RG], lower_weighted.error[BY_RG]));
     posterior_run_free(run);
     tsr_batch_free(batch);
-    tsr_conformation_free(truth);
     free(sum);
     posterior_close(&all_atom);
     posterior_close(&coarse);
@@ -305,7 +304,7 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
         const tsr_contrast_options both = posterior_infer_contrast();
         posterior_contrast(s, &both);
     }
-    tsr_conformation *turned = tsr_conformation_new(s->t);
+    tsr_conformation *turned = new_conformation(s->t);
     tsr_conformation_copy(s->t, turned, s->extended, 0, s->t->n_residue);
     for (int k = 0; k < s->t->n_torsion; k++)
         tsr_conformation_turn(s->t, turned, &s->t->torsion[k],
@@ -315,7 +314,6 @@ static void open_tempered(posterior_sample *s, int n_chain, int on_device,
     posterior_data(s, 2, (const tsr_conformation *const[]){s->extended, turned},
                    half, 0.002, 2.0, 0.0, 0.0, rng);
     posterior_start(s, 0.5, n_chain, on_device);
-    tsr_conformation_free(turned);
 }
 
 static void sample_into(const split *by, int on_device, int contrast)

@@ -9,11 +9,13 @@
 #include "scattering/atom_model.h"
 #include "scattering/form_factor.h"
 
+OWNED(tsr_atoms)
+
 static tsr_atoms *read_ok(const char *path)
 {
     tsr_atoms *atoms = NULL;
     OK(tsr_atoms_read(path, &atoms, &err));
-    return atoms;
+    return own_tsr_atoms(atoms);
 }
 
 static void line(char *text, const char *record, const char *name, char alt,
@@ -62,7 +64,6 @@ TEST(all_kinds_are_read)
     assert_string_equal(a->atom[2].name, "C1'");
     assert_string_equal(a->residue[2].parent, "A");
     assert_int_equal(a->residue[6].is_tabulated, 0);
-    tsr_atoms_free(a);
 }
 
 TEST(one_alternate_location)
@@ -79,7 +80,6 @@ TEST(one_alternate_location)
     assert_near(a->atom[1].xyz[0], 1.5, 1e-9);
     assert_int_equal(a->n_altloc_atom, 2);
     assert_string_equal(a->residue[1].name, "VAL");
-    tsr_atoms_free(a);
 }
 
 /* The larger part, whatever comes first; ligands that are there in part are
@@ -98,7 +98,6 @@ TEST(occupancies_choose)
     assert_int_equal(a->n_atom, 3);
     assert_near(a->atom[1].xyz[0], 1.6, 1e-9);
     assert_int_equal(a->n_partial, 1);
-    tsr_atoms_free(a);
 }
 
 TEST(molecules_may_share_a_chain)
@@ -109,7 +108,6 @@ TEST(molecules_may_share_a_chain)
     line(text, "ATOM", " CA ", ' ', "GLY", 1, 40, 0, 0, "C");
     tsr_atoms *a = read_ok(io_text("twice.pdb", text));
     assert_int_equal(a->n_atom, 3);
-    tsr_atoms_free(a);
 }
 
 TEST(refusals)
@@ -151,7 +149,6 @@ TEST(mmcif_is_read_too)
     assert_int_equal(a->n_water, 1);
     assert_int_equal(a->n_kind[TSR_MOLECULE_OTHER], 1);
     assert_int_equal(a->atom[1].z, 26);
-    tsr_atoms_free(a);
 }
 
 /* Whatever is in a file, it is read or refused with a message; what is read can
@@ -228,8 +225,6 @@ static int disagree(const char *path, int *n_atom)
     for (int i = 0; i < known->n_atom; i++)
         n += by_name[i] != by_valence[i];
     *n_atom = known->n_atom;
-    tsr_atoms_free(known);
-    tsr_atoms_free(unknown);
     free(by_name);
     free(by_valence);
     free(text);
@@ -282,8 +277,6 @@ TEST(hydrogens_in_the_file_change_nothing)
     }
     tsr_atom_model_free(one);
     tsr_atom_model_free(other);
-    tsr_atoms_free(full);
-    tsr_atoms_free(bare);
     free(text);
 }
 
@@ -307,7 +300,6 @@ TEST(polar_hydrogens_and_disulfides)
     assert_int_equal(n[5], 1); /* a thiol */
     assert_int_equal(count.n_polar, 1);
     free(n);
-    tsr_atoms_free(a);
 }
 
 /* ---- cells ---- */
@@ -413,7 +405,6 @@ TEST(amplitudes)
                 0.5 * (cbrt(0.75 * v / pi) + cbrt(0.75 * 9.13 / pi)), 1e-9);
     assert_near(m->rg_ang, 9.0 * sqrt(15.035 * 15.999) / 31.034, 1e-3);
     tsr_atom_model_free(m);
-    tsr_atoms_free(a);
     /* No element without a volume. */
     for (int z = 1; z <= 98; z++)
         assert_true(tsr_displaced_volume(z) > 0.0);
@@ -491,7 +482,6 @@ TEST(layer_of_two_atoms)
     assert_near(f[0][1][1] / tsr_atom_form_factor(8, 0.3),
                 exp(-12.0 * 0.09 / (16.0 * 9.8696044)), 1e-8);
     tsr_atom_model_free(m);
-    tsr_atoms_free(a);
 }
 
 /* The other side of a wall: the bead is outside, on the widened sphere. */
@@ -517,7 +507,6 @@ TEST(beads_are_outside)
     assert_true(m->n > m->n_atom);
     assert_int_equal(n_outside, m->n - m->n_atom);
     tsr_atom_model_free(m);
-    tsr_atoms_free(a);
 }
 
 /* What a coordinate's eight columns may hold. */

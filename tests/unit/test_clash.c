@@ -398,7 +398,7 @@ TEST(distance_limit)
     sample_prior_table(&table);
     sample_chain("MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE", NULL, &table, &t, &x);
     OK(tsr_prior_new(t, &table, &options, 1e4, &prior, &err));
-    y = tsr_conformation_new(t);
+    y = new_conformation(t);
     tsr_conformation_copy(t, y, x, 0, t->n_residue);
     gsl_rng *rng = rng_new(29, 0);
     tsr_prior_state *s = tsr_prior_state_new(prior, x);
@@ -438,6 +438,5 @@ TEST(distance_limit)
     tsr_prior_state_free(s);
     tsr_prior_free(prior);
     tsr_conformation_free(x);
-    tsr_conformation_free(y);
     tsr_topology_free(t);
 }

@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+OWNED_AS(tsr_form_factor, tsr_form_factor_table)
+
 static const double pi = 3.14159265358979323846;
 
 TEST(neighbours)
@@ -125,7 +127,7 @@ static tsr_form_factor_table *example(void)
         t->exposure.type[i] = (tsr_exposure_type){0.5 + i, 7.0 + i, 2.0 + i};
     }
     t->source = strdup("structures: 2\n  a b");
-    return t;
+    return own_tsr_form_factor(t);
 }
 
 TEST(folding)
@@ -156,7 +158,6 @@ TEST(folding)
     double r = (1.5 + 2.0 * 3.0 * 1.52) / 7.0;
     assert_near(tsr_component_radius(t, 3, type), r, 1e-12);
     tsr_form_factor_free(f);
-    tsr_form_factor_free(t);
     tsr_form_factor_free(NULL);
 }
 
@@ -201,7 +202,6 @@ TEST(round_trip)
     for (int i = 0; i < TSR_N_COMP * 21; i++)
         assert_near(a[i * 11 + 7], t->amplitude[i * 21 + 14], 1e-12);
     assert_int_equal(tsr_form_factor_at(t, 12, 0.1, a, e, NULL), TSR_E_RANGE);
-    tsr_form_factor_free(t);
     remove(name);
 }
 
@@ -227,7 +227,6 @@ TEST(bad_files)
     file_name(name);
     tsr_form_factor_table *t = example();
     OK(tsr_form_factor_write(t, name, &err));
-    tsr_form_factor_free(t);
     char *text = text_of(name);
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
         err = (tsr_err){0};

@@ -6,6 +6,8 @@
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 
+OWNED(tsr_diagnosis)
+
 enum { N_CHAIN = 4, N_DRAW = 800, N_Q = 6 };
 enum { RG, D_MAX, LP, TRIPS, CURVE, N_VARIABLE };
 
@@ -103,7 +105,7 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
         tsr_diagnose(reader, &options, &made, &err) != TSR_OK)
         fail_msg("%s", err.message);
     tsr_trace_reader_free(reader);
-    return made;
+    return own_tsr_diagnosis(made);
 }
 
 static const tsr_check *check_of(const tsr_diagnosis *d, const char *name)
@@ -143,7 +145,6 @@ TEST(test_good)
     assert_int_equal(d->curve[0]->n, N_Q);
     assert_near(d->curve[0]->q[3], 0.08, 0.0);
     assert_has(check_of(d, "exchange")->found, "160 round trips in all, 40.0");
-    tsr_diagnosis_free(d);
 }
 
 TEST(test_shifted_chain)
@@ -152,7 +153,6 @@ TEST(test_shifted_chain)
     tsr_diagnosis *d = diagnose(&little, 6);
     expect_no(d, "rhat ess ");
     assert_has(check_of(d, "rhat")->found, "1 of 2 variables, largest for rg");
-    tsr_diagnosis_free(d);
     const recipe far = {N_CHAIN, N_DRAW, .shift = 12.0, .n_trips = 40};
     d = diagnose(&far, 6);
     expect_no(d, "rhat ess stuck ");
@@ -161,7 +161,6 @@ TEST(test_shifted_chain)
     assert_near(check_of(d, "halves")->value, 0.5, 0.05);
     assert_has(check_of(d, "stuck")->found,
                "chain 1 has its own rg, above those of the others");
-    tsr_diagnosis_free(d);
 }
 
 /* The halves differ, and each is sure of itself. */
@@ -171,7 +170,6 @@ TEST(test_two_modes)
     tsr_diagnosis *d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "halves")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "halves")->found, "rg D = 0.8");
-    tsr_diagnosis_free(d);
 }
 
 TEST(test_resting_chain)
@@ -181,7 +179,6 @@ TEST(test_resting_chain)
     assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "stuck")->found,
                "rg of chain 2 does not change for 501 of 800 draws");
-    tsr_diagnosis_free(d);
 }
 
 /* Where nothing was to move, only what did count. */
@@ -190,11 +187,9 @@ TEST(test_still)
     const recipe r = {N_CHAIN, N_DRAW, .is_frozen = 1, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "stuck ");
-    tsr_diagnosis_free(d);
     is_frozen = 1;
     d = diagnose(&r, 6);
     expect_no(d, "");
-    tsr_diagnosis_free(d);
     is_frozen = 0;
 }
 
@@ -205,7 +200,6 @@ TEST(test_slow)
     assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_NO);
     assert_has(check_of(d, "ess")->remedy, "sampler.draws=");
     assert_false(d->is_converged);
-    tsr_diagnosis_free(d);
 }
 
 TEST(test_curve)
@@ -215,7 +209,6 @@ TEST(test_curve)
     expect_no(d, "profile ");
     assert_has(check_of(d, "profile")->found,
                "at q = 0.32; above 1.01 at 1 of 6");
-    tsr_diagnosis_free(d);
 }
 
 TEST(test_exchange)
@@ -224,12 +217,10 @@ TEST(test_exchange)
     tsr_diagnosis *d = diagnose(&none, 6);
     expect_no(d, "exchange ");
     assert_has(check_of(d, "exchange")->found, "1 of 4 chains");
-    tsr_diagnosis_free(d);
     const recipe zero = {N_CHAIN, N_DRAW, .n_trips = 0};
     d = diagnose(&zero, 1);
     expect_no(d, "");
     assert_int_equal(check_of(d, "exchange")->answer, TSR_CHECK_NOT_ASKED);
-    tsr_diagnosis_free(d);
 }
 
 /* Arrangements: halves that hold others count, where there are enough draws to
@@ -253,11 +244,9 @@ TEST(test_arrangements)
     assert_has(check_of(d, "arrangements")->found, "state 2: 2 arrangements");
     assert_has(check_of(d, "arrangements")->found,
                "0.90 and 0.20, 0.10 and 0.80");
-    tsr_diagnosis_free(d);
     a.n_seen[1] = 10; /* many draws, but of few a conformation was kept */
     d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "arrangements")->answer, TSR_CHECK_UNKNOWN);
-    tsr_diagnosis_free(d);
     r.n_draw = 8; /* a handful, so that it may be chance */
     a.n_seen[1] = 32;
     a.overlap[1] = 0.75;
@@ -265,16 +254,13 @@ TEST(test_arrangements)
     item[2].half[0] = 0.3, item[2].half[1] = 0.55;
     d = diagnose(&r, 6);
     assert_int_equal(check_of(d, "arrangements")->answer, TSR_CHECK_UNKNOWN);
-    tsr_diagnosis_free(d);
     r.n_draw = N_DRAW;
     item[1].half[1] = 0.65, item[2].half[1] = 0.35, a.overlap[1] = 0.95;
     d = diagnose(&r, 6);
     expect_no(d, "");
-    tsr_diagnosis_free(d);
     a.overlap[0] = a.overlap[1] = (double)NAN;
     d = diagnose(&r, 6);
     assert_has(check_of(d, "arrangements")->found, "one chain");
-    tsr_diagnosis_free(d);
     the_arrangements = NULL;
 }
 
@@ -283,7 +269,6 @@ TEST(test_little)
     const recipe one = {1, N_DRAW, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&one, 6);
     expect_no(d, "chains ");
-    tsr_diagnosis_free(d);
     const recipe few = {N_CHAIN, 3, .n_trips = 40};
     d = diagnose(&few, 6);
     assert_int_equal(check_of(d, "ess")->answer, TSR_CHECK_UNKNOWN);
@@ -291,11 +276,9 @@ TEST(test_little)
     assert_int_equal(check_of(d, "rhat")->answer, TSR_CHECK_UNKNOWN);
     assert_int_equal(check_of(d, "stuck")->answer, TSR_CHECK_UNKNOWN);
     assert_int_equal(check_of(d, "profile")->answer, TSR_CHECK_UNKNOWN);
-    tsr_diagnosis_free(d);
     const recipe bad = {N_CHAIN, N_DRAW, .n_nan = 1, .n_trips = 40};
     d = diagnose(&bad, 6);
     expect_no(d, "finite ");
-    tsr_diagnosis_free(d);
 }
 
 /* ---- comparisons ---- */

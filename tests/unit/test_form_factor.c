@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+OWNED_AS(tsr_form_factor, tsr_form_factor_table)
+
 typedef struct {
     char folder[64], pdb[2][96], table[96];
 } files;
@@ -75,7 +77,7 @@ static tsr_form_factor_table *train(const files *f, int n, tsr_body_model model)
     if (s != TSR_OK)
         print_message("%s\n", err.message);
     assert_int_equal(s, TSR_OK);
-    return table;
+    return own_tsr_form_factor(table);
 }
 
 /* The mean self-intensity P of a table of one component. */
@@ -132,7 +134,6 @@ TEST(amplitude_at_zero)
                 assert_true(self_of(t, i * 101 + k) + 1e-9 >=
                             pow(t->amplitude[i * 101 + k], 2));
         }
-        tsr_form_factor_free(t);
     }
 }
 
@@ -166,7 +167,6 @@ TEST(small_bodies)
     assert_true(t->rg2[1 + TSR_SER] == 0.0);
     assert_near(t->rg2[1 + TSR_PRO], 0.25 * r2, 1e-12);
     tsr_structure_free(s);
-    tsr_form_factor_free(t);
 }
 
 TEST(threads_change_nothing)
@@ -193,7 +193,8 @@ TEST(threads_change_nothing)
 TEST(incomplete_residues)
 {
     const files *f = *state;
-    tsr_form_factor_table *t = tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1);
+    tsr_form_factor_table *t =
+        own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_ONE, 1, 11, 0.1));
     const char *path[2] = {f->pdb[0], f->table};
     write_pdb(f->table, 3, "CG", -1); /* 13 have a CG */
     OK(tsr_form_factor_train(t, 2, path, 1, NULL, &err));
@@ -202,17 +203,15 @@ TEST(incomplete_residues)
     assert_int_equal(t->count[TSR_ARG], 1);
     assert_int_equal(t->count[TSR_TRP], 1);
     assert_has(t->source, "13 left out");
-    tsr_form_factor_free(t);
 
     write_pdb(f->table, 3, NULL, TSR_TRP);
-    t = tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1);
+    t = own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_TWO, 1, 11, 0.1));
     FAILS(tsr_form_factor_train(t, 1, path + 1, 1, NULL, &err), TSR_E_DATA,
           "TRP side chain");
 
     path[1] = "/nonexistent/x.pdb";
     FAILS(tsr_form_factor_train(t, 2, path, 2, NULL, &err), TSR_E_NOINPUT,
           path[1]);
-    tsr_form_factor_free(t);
 }
 
 /* Pair sums through bins against every pair with its own sine. */
@@ -325,9 +324,6 @@ TEST(refinement)
     const char *missing[1] = {"/nonexistent/x.pdb"};
     assert_int_equal(tsr_form_factor_refine(t[0], 1, missing, 1, NULL, NULL),
                      TSR_E_NOINPUT);
-    for (int i = 0; i < 2; i++)
-        tsr_form_factor_free(t[i]);
-    tsr_form_factor_free(start);
 }
 
 TEST(round_trip)
@@ -354,7 +350,6 @@ TEST(round_trip)
     tsr_form_factor_free(u);
     assert_int_equal(tsr_form_factor_write(t, "/dev/null/t.dat", &err),
                      TSR_E_IO);
-    tsr_form_factor_free(t);
 }
 
 TEST(bad_files)
@@ -380,7 +375,6 @@ TEST(bad_files)
         {"# TYR side chain\n", "0.5 ", "0.5 1 -1\n#", "negative"}};
     tsr_form_factor_table *t = train(f, 1, TSR_BODIES_TWO);
     OK(tsr_form_factor_write(t, f->table, &err));
-    tsr_form_factor_free(t);
     char *text = text_of(f->table), place[128];
     for (size_t i = 0; i < COUNT_OF(spoil); i++) {
         err = (tsr_err){0};
@@ -416,7 +410,7 @@ TEST(bad_files)
 TEST(at_grid)
 {
     tsr_form_factor_table *t =
-        tsr_form_factor_new(TSR_BODIES_ONE, 1, 101, 0.01);
+        own_tsr_form_factor(tsr_form_factor_new(TSR_BODIES_ONE, 1, 101, 0.01));
     for (int i = 0; i < t->n_type * 101; i++) {
         double q = 0.01 * (i % 101);
         t->amplitude[i] = (1 + i / 101) * exp(-2.0 * q * q);
@@ -443,7 +437,6 @@ TEST(at_grid)
     assert_int_equal(tsr_form_factor_at(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
     assert_int_equal(tsr_form_factor_at(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);
-    tsr_form_factor_free(t);
     tsr_form_factor_free(NULL);
 }
 

@@ -10,6 +10,8 @@
 #include "tests/io_files.h"
 #include "tests/unit/chain_pdb.h"
 
+OWNED_AS(tsr_form_factor, tsr_form_factor_table)
+
 enum { N_RESIDUE = 24, N_Q = 61 };
 #define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
 static const double dq = 0.01;
@@ -174,7 +176,7 @@ static tsr_form_factor_table *factors(const fixture *f, int n_comp)
     OK(tsr_form_factor_of_guests(empty, f->t->guests, f->atoms,
                                  TSR_WATER_DENSITY, &table, &err));
     tsr_form_factor_free(empty);
-    return table;
+    return own_tsr_form_factor(table);
 }
 
 static double amplitude(const tsr_form_factor_table *t, int comp, int type,
@@ -260,7 +262,6 @@ TEST(intensity_of_atoms)
             assert_near(own / direct[c], 1.0, 1e-12);
         }
     }
-    tsr_form_factor_free(t);
     close_fixture(&f);
 }
 
@@ -298,8 +299,6 @@ TEST(electrons_at_zero)
                         tsr_component_water(0.0), 1e-12);
     }
     assert_true(fabs(solute) < 1e-10 && fabs(displaced) < 1e-10);
-    tsr_form_factor_free(t);
-    tsr_form_factor_free(one);
     close_fixture(&f);
 }
 
@@ -331,7 +330,6 @@ TEST(rod_of_bodies)
                                                     g->atoms->atom[j].xyz));
         assert_near(bodies / atoms, 1.0, 1e-12 + 0.00005 * k * k);
     }
-    tsr_form_factor_free(t);
     close_fixture(&f);
 }
 
@@ -353,8 +351,6 @@ TEST(turned)
                                 amplitude(b, p, type, k), 1e-9);
             }
     }
-    tsr_form_factor_free(a);
-    tsr_form_factor_free(b);
     close_fixture(&f);
     close_fixture(&g);
 }
@@ -481,12 +477,11 @@ TEST(move_with_the_host)
         }
     }
     assert_true(most > 5.0);
-    tsr_conformation *again = tsr_conformation_new(f.t);
+    tsr_conformation *again = new_conformation(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, N_RESIDUE);
     tsr_conformation_place_bodies(f.t, again, 0, N_RESIDUE);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(again->body[b], f.c->body[b]) < 1e-7);
-    tsr_conformation_free(again);
     free(xyz);
     close_fixture(&f);
 }

@@ -7,6 +7,8 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 
+OWNED(tsr_ladder)
+
 /* Prior normal(0, 1), log likelihood -A / 2 (x - CENTRE)^2: at 1 / T = beta
  * normal with precision 1 + beta A and mean beta A CENTRE / (1 + beta A). */
 static const double SHARP = 8.0, CENTRE = 1.5;
@@ -88,7 +90,7 @@ TEST(exchange_keeps_every_marginal)
         for (int annealed = 0; annealed < 2; annealed++) {
             double heat = annealed ? 0.3 : 1.0;
             gsl_rng *rng = rng_new(11, (uint64_t)n);
-            tsr_ladder *l = tsr_ladder_new(n, 40.0, 3, n);
+            tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(n, 40.0, 3, n));
             long n_exchange = 0;
             for (int i = 0; i < N; i++) {
                 double x[MOST];
@@ -104,7 +106,6 @@ TEST(exchange_keeps_every_marginal)
                     fail_msg("%d temperatures, heat %g: at number %d p = %.2g",
                              n, heat, k, p);
             }
-            tsr_ladder_free(l);
         }
     for (int k = 0; k < MOST; k++)
         free(kept[k]);
@@ -117,7 +118,7 @@ TEST(chains_with_exchange_keep_every_marginal)
     enum { N_TEMP = 4, WARM = 2000, N = 120000, THIN = 30 };
     double x[N_TEMP] = {0}, *kept[N_TEMP];
     gsl_rng *rng = rng_new(12, 0);
-    tsr_ladder *l = tsr_ladder_new(N_TEMP, 30.0, 4, 0);
+    tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(N_TEMP, 30.0, 4, 0));
     for (int k = 0; k < N_TEMP; k++)
         kept[k] = calloc(N / THIN, sizeof *kept[k]);
     for (int i = -WARM; i < N; i++) {
@@ -140,7 +141,6 @@ TEST(chains_with_exchange_keep_every_marginal)
             fail_msg("at temperature %d p = %.2g", k, p);
         free(kept[k]);
     }
-    tsr_ladder_free(l);
 }
 
 /* min(1, exp((1/T_a - 1/T_b) (L_b - L_a))): what is reported, to rounding, and
@@ -149,7 +149,7 @@ TEST(probability_is_exact)
 {
     enum { N_TEMP = 5, N = 40000 };
     const double log_lik[N_TEMP] = {-3.0, -3.4, -2.9, -6.0, -5.5};
-    tsr_ladder *l = tsr_ladder_new(N_TEMP, 16.0, 5, 0);
+    tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(N_TEMP, 16.0, 5, 0));
     double expected[N_TEMP] = {0}, happened[N_TEMP] = {0};
     for (int k = 0; k < N_TEMP; k++)
         assert_near(tsr_ladder_beta(l, k), pow(2.0, -k), 1e-15);
@@ -181,7 +181,6 @@ TEST(probability_is_exact)
         assert_near(happened[k], expected[k], 4.5 * sd);
     }
     assert_true(isnan(tsr_ladder_rate(l, N_TEMP - 1)));
-    tsr_ladder_free(l);
 }
 
 /* Learning evens what a geometric ladder leaves uneven; the ends stay to the
@@ -193,7 +192,7 @@ TEST(learning_evens_rates)
     gsl_rng *rng = rng_new(13, 0);
     double lowest[2], highest[2], x[N_TEMP], beta[N_TEMP];
     for (int learn = 0; learn < 2; learn++) {
-        tsr_ladder *l = tsr_ladder_new(N_TEMP, t_max, 6, 0);
+        tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(N_TEMP, t_max, 6, 0));
         for (int i = 0; i < WARM && learn; i++) {
             draw_all(l, 1.0, rng, x);
             swap(l, x, 1.0, 1);
@@ -217,7 +216,6 @@ TEST(learning_evens_rates)
                 highest[learn] = fmax(highest[learn], tsr_ladder_rate(l, k));
             }
         }
-        tsr_ladder_free(l);
     }
     if (highest[1] - lowest[1] > 0.025 ||
         highest[0] - lowest[0] < 3.0 * (highest[1] - lowest[1]))
@@ -231,7 +229,7 @@ TEST(round_trips_are_counted)
 {
     const double even[TSR_MAX_TEMPERATURES] = {0};
     for (int n = 2; n <= 7; n++) {
-        tsr_ladder *l = tsr_ladder_new(n, 9.0, 7, n);
+        tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(n, 9.0, 7, n));
         for (int part = 0; part < 2; part++) {
             enum { N = 1000 };
             int been[TSR_MAX_TEMPERATURES] = {0}; /* 1 cold, 2 then hot */
@@ -254,7 +252,6 @@ TEST(round_trips_are_counted)
             tsr_ladder_reset(l);
             assert_int_equal(tsr_ladder_round_trips(l), 0);
         }
-        tsr_ladder_free(l);
     }
 }
 
@@ -267,7 +264,7 @@ static void must_not(void *context, int colder, int hotter)
 TEST(one_temperature_does_nothing)
 {
     const double log_lik = -1.0;
-    tsr_ladder *l = tsr_ladder_new(1, 50.0, 8, 0);
+    tsr_ladder *l = own_tsr_ladder(tsr_ladder_new(1, 50.0, 8, 0));
     for (int i = 0; i < 20; i++)
         tsr_ladder_swap(l, &log_lik, 0.5, 1, must_not, NULL);
     assert_int_equal(tsr_ladder_size(l), 1);
@@ -275,7 +272,6 @@ TEST(one_temperature_does_nothing)
     assert_true(tsr_ladder_beta(l, 0) == 1.0);
     assert_true(isnan(tsr_ladder_rate(l, 0)));
     assert_int_equal(tsr_ladder_round_trips(l), 0);
-    tsr_ladder_free(l);
 }
 
 /* The same seed and number, the same exchanges; another of either, others. */
@@ -287,7 +283,8 @@ TEST(stream_is_the_ladders_own)
     int trail[N_LADDER][N][N_TEMP];
     for (int j = 0; j < N_LADDER; j++) {
         gsl_rng *rng = rng_new(14, 0);
-        tsr_ladder *l = tsr_ladder_new(N_TEMP, 20.0, seed[j], number[j]);
+        tsr_ladder *l =
+            own_tsr_ladder(tsr_ladder_new(N_TEMP, 20.0, seed[j], number[j]));
         for (int i = 0; i < N; i++) {
             double x[N_TEMP];
             for (int r = 0; r < N_TEMP; r++)
@@ -296,7 +293,6 @@ TEST(stream_is_the_ladders_own)
             for (int k = 0; k < N_TEMP; k++)
                 trail[j][i][k] = tsr_ladder_replica(l, k);
         }
-        tsr_ladder_free(l);
     }
     assert_memory_equal(trail[0], trail[1], sizeof trail[0]);
     assert_memory_not_equal(trail[0], trail[2], sizeof trail[0]);

@@ -6,6 +6,10 @@
 
 #include "tests/io_files.h"
 
+OWNED(tsr_structure)
+
+OWNED(tsr_parts)
+
 static const char demo[] = "configs/demo/two_domain.pdb"; /* linker 51 to 64 */
 enum { DEMO = 114 };
 static const tsr_parts_wish no_wish = {.rigid = NULL};
@@ -15,7 +19,7 @@ static tsr_structure *read_demo(void)
     tsr_structure *s;
     OK(tsr_structure_read(demo, &s, &err));
     assert_int_equal(s->n_residue, DEMO);
-    return s;
+    return own_tsr_structure(s);
 }
 
 /* The ranges, as a configuration would read them, are what was found. */
@@ -51,7 +55,7 @@ static tsr_parts *find(const tsr_structure *s, const tsr_pae *pae,
     assert_string_equal(text[0], flexible);
     assert_string_equal(text[1], fixed);
     check_ranges(s, p);
-    return p;
+    return own_tsr_parts(p);
 }
 
 TEST(planted)
@@ -63,17 +67,13 @@ TEST(planted)
     assert_int_equal(p->n_range, 1);
     assert_int_equal(p->range[0].role, TSR_RANGE_LINKER);
     assert_memory_equal(p->kind + 4, "HHHHHHH", 7);
-    tsr_parts_free(p);
 
     s->n_residue = 50; /* one domain alone */
     p = find(s, NULL, "", "");
     assert_int_equal(p->n_part, 1);
-    tsr_parts_free(p);
     s->n_residue = 62; /* and with most of the linker: a tail */
     p = find(s, NULL, "A:51-62", "");
     assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
-    tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Frames and names mean nothing. */
@@ -89,18 +89,18 @@ TEST(laws)
         x[0] = c * y - t * x[1];
         x[1] = t * y + c * x[1];
     }
-    tsr_parts_free(find(s, NULL, "A:51-64", ""));
+    find(s, NULL, "A:51-64", "");
     for (int i = 0; i < DEMO; i++) {
         strcpy(s->residue[i].chain, "BC");
         s->residue[i].number = i - 20;
     }
-    tsr_parts_free(find(s, NULL, "BC:30-43", ""));
+    find(s, NULL, "BC:30-43", "");
     /* Insertions: residues 50 and 51 are both number 50, so both are rigid. */
     for (int i = 0; i < DEMO; i++)
         s->residue[i].number = i + 1;
     s->residue[50].number = 50;
     s->residue[50].insertion = 'A';
-    tsr_parts_free(find(s, NULL, "BC:52-64", ""));
+    find(s, NULL, "BC:52-64", "");
     /* Numbers that begin anew: a range would name residues of both domains. */
     for (int i = 57; i < DEMO; i++)
         s->residue[i].number = i + 400 - 57;
@@ -109,7 +109,6 @@ TEST(laws)
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_true(p->flexible.n > 1);
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Chains: what touches another keeps its place, what hangs from it is free. */
@@ -122,13 +121,11 @@ TEST(chains)
     assert_int_equal(p->range[0].role, TSR_RANGE_TAIL);
     assert_int_equal(p->range[1].role, TSR_RANGE_TAIL);
     assert_true(p->n_note > 0); /* they do not touch */
-    tsr_parts_free(p);
     for (int i = 0; i < DEMO; i++)
         strcpy(s->residue[i].chain, i == 5 ? "B" : "A");
     OK(tsr_parts_find(s, NULL, no_wish, &p, &err));
     assert_true(p->part[5] >= 0); /* a single residue has no torsions */
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Residues first..last once more as chain B, moved along x by `by`. */
@@ -178,11 +175,10 @@ TEST(interface)
     while (nearest(s, by + 0.25) > 5.0)
         by += 0.25;
     add_copy(s, 0, 49, by);
-    tsr_parts_free(find(s, NULL, "A:51-64", "A:1-50"));
+    find(s, NULL, "A:51-64", "A:1-50");
     for (int k = 0; k < s->n_atom; k++) /* far away it holds nothing */
         s->atom[k].xyz[0] -= k >= s->residue[DEMO].first_atom ? 100.0 : 0.0;
-    tsr_parts_free(find(s, NULL, "A:51-64", ""));
-    tsr_structure_free(s);
+    find(s, NULL, "A:51-64", "");
 }
 
 TEST(wished)
@@ -198,7 +194,6 @@ TEST(wished)
     assert_string_equal(p->flexible.item[0], "A:51-54");
     assert_string_equal(p->flexible.item[1], "A:58-64");
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* ---- predictions ---- */
@@ -220,19 +215,16 @@ TEST(predicted)
     make_errors(&pae, error, 20.0F);
     tsr_parts *p = find(s, &pae, "A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_PAE);
-    tsr_parts_free(p);
     /* No contacts, yet the prediction is sure of how the two lie. */
     make_errors(&pae, error, 2.0F);
-    tsr_parts_free(find(s, &pae, "", ""));
+    find(s, &pae, "", "");
     /* And not of what joins them: a loop, between parts that stay. */
     for (int i = 0; i < DEMO; i++)
         s->residue[i].b = i >= 50 && i < 64 ? 35.0 : 92.0;
     p = find(s, &pae, "A:51-64", "A:1-50 A:65-114");
     assert_int_equal(p->range[0].role, TSR_RANGE_LOOP);
-    tsr_parts_free(p);
     pae.n = DEMO - 1;
     assert_int_equal(tsr_parts_find(s, &pae, no_wish, &p, &err), TSR_E_DATA);
-    tsr_structure_free(s);
 }
 
 /* pLDDT is known by where it is high; B factors are low there. */
@@ -243,20 +235,16 @@ TEST(confidence)
         s->residue[i].b = i < 12 || (i >= 50 && i < 64) ? 40.0 : 90.0;
     tsr_parts *p = find(s, NULL, "A:1-11 A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_PLDDT);
-    tsr_parts_free(p);
     for (int i = 0; i < DEMO; i++)
         s->residue[i].b = 100.0 - s->residue[i].b;
     p = find(s, NULL, "A:51-64", "");
     assert_int_equal(p->evidence, TSR_EVIDENCE_CONTACTS);
-    tsr_parts_free(p);
     for (int i = 0; i < DEMO; i++) /* a prediction that is sure of nothing */
         s->residue[i].b = 30.0;
     s->residue[0].b = 51.0;
     s->is_prediction = 1;
     p = find(s, NULL, "A:1-114", "");
     assert_int_equal(p->range[0].role, TSR_RANGE_CHAIN);
-    tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* ---- what the file lacks ---- */
@@ -297,7 +285,6 @@ TEST(missing)
             fputs(line, file);
     fclose(from);
     fclose(file);
-    tsr_structure_free(s);
     OK(tsr_structure_read(path, &s, &err));
     assert_int_equal(s->n_declared, 1);
     tsr_parts *p = find(s, NULL, "A:51-55 A:59-64", "");
@@ -306,7 +293,6 @@ TEST(missing)
     assert_true(has_note(p, "2 residues after A:114 without coordinates (GS)"));
     assert_true(has_note(p, "3 residues between A:55 and A:59"));
     assert_true(has_note(p, "linker is missing"));
-    tsr_parts_free(p);
     tsr_structure_free(s);
     unlink(path);
 }
@@ -348,7 +334,7 @@ static tsr_structure *read_shared(const char *name)
     snprintf(path, sizeof path, "../shared/data/%s", name);
     if (access(path, R_OK) == 0)
         OK(tsr_structure_read(path, &s, &err));
-    return s;
+    return own_tsr_structure(s);
 }
 
 /* Linkers, each end within so many residues of what others gave
@@ -385,7 +371,6 @@ TEST(known_linkers)
             assert_true(abs(b) <= known[k].within);
         }
         tsr_parts_free(p);
-        tsr_structure_free(s);
     }
 }
 
@@ -404,7 +389,6 @@ TEST(secondary)
                         "ECCCCCCCHHHCCCCCCEEEEEECCCCC",
                         76);
     tsr_parts_free(p);
-    tsr_structure_free(s);
 }
 
 /* Compact proteins and complexes have no linkers, whatever their size. */
@@ -432,7 +416,6 @@ TEST(compact)
             assert_true(p->range[r].last - p->range[r].first < 15);
         }
         tsr_parts_free(p);
-        tsr_structure_free(s);
     }
 }
 

@@ -125,7 +125,7 @@ TEST(sees_six)
         for (int i = pose.first[p]; i <= pose.last[p]; i++)
             for (int d = 0; d < 3; d++)
                 centre[p][d] += f.c->backbone[i][TSR_CA][d] / 5.0;
-    tsr_conformation *moved = tsr_conformation_new(f.t);
+    tsr_conformation *moved = new_conformation(f.t);
     tsr_motion motion;
     tsr_conformation_copy(f.t, moved, f.c, 0, f.t->n_residue);
     tsr_motion_about(&motion, centre[0], centre[1], 0.3);
@@ -161,6 +161,5 @@ TEST(sees_six)
             change += pow(after[i] - before[i], 2.0);
         assert_near(sqrt(change), 2.0 * sin(0.1), 1e-10);
     }
-    tsr_conformation_free(moved);
     close_fixture(&f);
 }

@@ -234,7 +234,7 @@ TEST(running_value)
     o.restraints = (tsr_list){N, options};
     OK(tsr_prior_new(f.t, &f.table, &o, 0.0, &prior, &err));
     gsl_rng *rng = rng_new(3, 0);
-    tsr_conformation *y = tsr_conformation_new(f.t);
+    tsr_conformation *y = new_conformation(f.t);
     tsr_conformation_copy(f.t, y, f.c, 0, f.t->n_residue);
     tsr_prior_state *s = tsr_prior_state_new(prior, f.c);
     double now = tsr_prior_log_reference(prior, f.c);
@@ -287,7 +287,6 @@ TEST(running_value)
     tsr_prior_state_free(s);
     tsr_prior_free(prior);
     tsr_prior_free(without);
-    tsr_conformation_free(y);
     close_fixture(&f);
 }
 

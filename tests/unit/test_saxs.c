@@ -5,11 +5,13 @@
 #include "scattering/guinier.h"
 #include "scattering/saxs.h"
 
+OWNED(tsr_saxs)
+
 static tsr_saxs *read_ok(const char *path)
 {
     tsr_saxs *saxs = NULL;
     OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
-    return saxs;
+    return own_tsr_saxs(saxs);
 }
 
 static tsr_saxs *text_ok(const char *text)
@@ -40,7 +42,6 @@ static void check_five(const char *text)
         assert_near(saxs->intensity[i], 9 - i, 1e-12);
         assert_near(saxs->sigma[i], 1, 1e-12);
     }
-    tsr_saxs_free(saxs);
 }
 
 TEST(shapes_of_a_table)
@@ -76,14 +77,11 @@ TEST(gaps_stay)
 {
     tsr_saxs *saxs = text_ok(ROWS "# beam stop\n0.14 4 1\n");
     assert_int_equal(saxs->n, 6);
-    tsr_saxs_free(saxs);
     saxs = text_ok(ROWS "0.4 4 1\n0.41 4 1\n");
     assert_int_equal(saxs->n, 7);
-    tsr_saxs_free(saxs);
     saxs = text_ok(ROWS "# wide angles\n0.5 4 1\n0.6 4 1\n0.7 4 1\n"
                         "0.8 4 1\n0.9 4 1\n");
     assert_int_equal(saxs->n, 10);
-    tsr_saxs_free(saxs);
 }
 
 TEST(columns_and_sigma)
@@ -95,7 +93,6 @@ TEST(columns_and_sigma)
     assert_near(saxs->sigma[4], 0.03 * 5 + 0.003 * 100, 1e-12);
     assert_int_equal(saxs->n_negative, 1);
     assert_near(saxs->q[0], 0, 0);
-    tsr_saxs_free(saxs);
 }
 
 TEST(dropped_and_counted)
@@ -108,7 +105,6 @@ TEST(dropped_and_counted)
     assert_int_equal(saxs->n_negative, 2);
     assert_near(saxs->intensity[1], 8, 0); /* the first of the two */
     assert_int_equal(saxs->sigma_is_modelled, 0);
-    tsr_saxs_free(saxs);
 
     const double range[2] = {0.02, 0.06};
     const char *path = io_text("range.dat", ROWS "0.06 4 1\n0.07 4 1\n");
@@ -132,10 +128,9 @@ TEST(unmeasured)
         tsr_saxs *saxs;
         snprintf(text, sizeof text, "%s%s0.07 1 1\n", ROWS, row[k]);
         const char *path = io_text("nan.dat", text);
-        OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
+        saxs = read_ok(path);
         assert_int_equal(saxs->n, 6);
         assert_int_equal(saxs->n_dropped_sigma, 1);
-        tsr_saxs_free(saxs);
     }
 }
 
@@ -156,12 +151,11 @@ TEST(with_index)
     for (size_t k = 0; k < COUNT_OF(known); k++) {
         tsr_saxs *saxs;
         const char *path = io_text("index.dat", known[k].text);
-        OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
+        saxs = read_ok(path);
         assert_int_equal(saxs->n, 5);
         assert_near(saxs->q[0], known[k].q, 1e-12);
         assert_near(saxs->intensity[0], known[k].intensity, 0);
         assert_int_equal(saxs->sigma_is_modelled, known[k].is_modelled);
-        tsr_saxs_free(saxs);
     }
 }
 
@@ -253,21 +247,18 @@ TEST(unit_of_a_file)
     tsr_saxs *saxs = text_ok(rows);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_ANG);
     assert_string_equal(saxs->unit_reason, "q_max <= 1");
-    tsr_saxs_free(saxs);
 
     snprintf(text, sizeof text, "# 1/A\n# q 1/nm\n%s# A^-1\n", rows);
     saxs = text_ok(text);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_NM);
     assert_string_equal(saxs->unit_reason, "header says 1/nm");
     assert_near(saxs->q[0], 0.01, 1e-15);
-    tsr_saxs_free(saxs);
 
     snprintf(text, sizeof text, "%s1.5 1 1\n", rows);
     saxs = text_ok(text);
     assert_int_equal(saxs->unit_in_file, TSR_Q_INV_NM);
     assert_string_equal(saxs->unit_reason, "q_max > 1");
     assert_near(saxs->q[5], 0.15, 1e-15);
-    tsr_saxs_free(saxs);
 
     /* The config overrides, and what is odd is said. */
     FILE *stream = tmpfile();
@@ -307,7 +298,6 @@ TEST(written_and_read_back)
                     1e-9 * fabs(intensity[i]));
         assert_near(saxs->sigma[i], sigma[i], 1e-9 * sigma[i]);
     }
-    tsr_saxs_free(saxs);
     FAILS(tsr_saxs_write(io_path("no/w.dat"), N, q, intensity, sigma, NULL,
                          NULL, &err),
           TSR_E_IO, "no/w.dat");
@@ -334,7 +324,6 @@ TEST(guinier_of_a_gaussian)
         while (n < N && q[n] * rg < 1.3)
             n++;
         assert_in_range(saxs->n_guinier, n - 1, n + 1);
-        tsr_saxs_free(saxs);
     }
     /* The mass is (Vc^2 / Rg) / 0.1231 with Vc = 2 Rg^2 / 3, the integral of q
      * I being 3 I0 / (2 Rg^2); a constant background does no harm. */
@@ -351,10 +340,8 @@ TEST(guinier_of_a_gaussian)
     tsr_saxs *saxs = text_ok("0.1 1 1\n0.2 2 1\n0.3 3 1\n0.4 4 1\n0.5 5 1\n");
     assert_true(isnan(saxs->rg_guinier) && isnan(saxs->i0_guinier));
     assert_int_equal(saxs->n_guinier, 0);
-    tsr_saxs_free(saxs);
     saxs = text_ok("0.2 9 1\n0.21 8 1\n0.22 7 1\n0.23 6 1\n0.24 5 1\n");
     assert_true(isnan(saxs->rg_guinier));
-    tsr_saxs_free(saxs);
 }
 
 /* N and the Guinier Rg as the README of each case gives them. The Rg is rounded
@@ -414,14 +401,11 @@ TEST(real_curves)
         }
         assert_near(raw->rg_guinier, cases[i].rg, 0.01 * cases[i].rg);
         assert_near(clean->rg_guinier, cases[i].rg, 0.01 * cases[i].rg);
-        tsr_saxs_free(clean);
-        tsr_saxs_free(raw);
     }
     tsr_saxs *two =
         read_ok(SHARED "saxs/rpa_multifoxs_synthetic/weighted_tutorial.dat");
     assert_int_equal(two->n, 501);
     assert_int_equal(two->sigma_is_modelled, 1);
-    tsr_saxs_free(two);
 }
 
 /* ---- the noise by neighbours ---- */
@@ -647,7 +631,6 @@ TEST(noise_of_real_curves)
                 assert_has(said, what == 1 ? "where it is a logarithm"
                                            : "another unit than I");
         }
-        tsr_saxs_free(saxs);
     }
 }
 

@@ -5,6 +5,8 @@
 
 #include <gsl/gsl_randist.h>
 
+OWNED(tsr_frames)
+
 enum { N_RESIDUE = 40, N_FRAME = 60, HALF = N_RESIDUE / 2 };
 
 /* A zigzag of CA; its second half turns about the middle by `angle`. */
@@ -55,7 +57,7 @@ static tsr_frames *frames_of_states(int n_chain, int n_state,
 
 static tsr_frames *frames_of(int n_chain, const double *share)
 {
-    return frames_of_states(n_chain, 1, share);
+    return own_tsr_frames(frames_of_states(n_chain, 1, share));
 }
 
 static tsr_shape *shape_of(tsr_frames *frames)
@@ -96,7 +98,6 @@ TEST(test_two_states)
     }
     assert_near(area, 1.0, 1e-5);
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
 /* Nothing but noise: a mobility of the noise, contacts counted. */
@@ -123,7 +124,6 @@ TEST(test_one_state)
             assert_true(s->change[c * s->n_row + a] < 3.0);
     }
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
 /* An ensemble: P(r) by the weights of its states, draw by draw. */
@@ -189,7 +189,6 @@ TEST(test_one_frame)
     assert_int_equal(s->n, 1);
     assert_true(s->rmsf[3] < 1e-6 && s->distance_sd[5] == 0.0);
     tsr_shape_free(s);
-    tsr_frames_free(frames);
 }
 
 static test_fixture around_each = {io_setup, io_teardown};

@@ -7,6 +7,8 @@
 
 #include "scattering/saxs.h"
 
+OWNED(tsr_saxs)
+
 #define PI 3.14159265358979323846
 
 enum { N = 60 };
@@ -188,7 +190,7 @@ static tsr_saxs *read_curve(const char *text)
     tsr_saxs *saxs;
     const char *path = io_text("r.dat", text);
     OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
-    return saxs;
+    return own_tsr_saxs(saxs);
 }
 
 static tsr_status resolve(tsr_saxs *saxs, const char *dq)
@@ -219,7 +221,6 @@ TEST(fourth_column)
     assert_float_equal(tsr_saxs_q_max(saxs), 0.07, 1e-12);
     OK(resolve(saxs, "0.002"));
     assert_float_equal(saxs->resolution.sigma[2], 0.002, 1e-12);
-    tsr_saxs_free(saxs);
 }
 
 TEST(no_fourth_column)
@@ -229,11 +230,9 @@ TEST(no_fourth_column)
     OK(resolve(saxs, "auto"));
     assert_true(tsr_resolution_is_ideal(&saxs->resolution));
     FAILS(resolve(saxs, "column"), TSR_E_DATA, "no fourth column");
-    tsr_saxs_free(saxs);
     saxs = read_curve("0.01 10 1 -0.1\n0.02 9 1 -0.1\n0.03 8 1 -0.1\n"
                       "0.04 7 1 -0.1\n0.05 6 1 -0.1\n");
     FAILS(resolve(saxs, "column"), TSR_E_DATA, "slit_length");
-    tsr_saxs_free(saxs);
 }
 
 static test_fixture around_all = {io_setup, io_teardown};

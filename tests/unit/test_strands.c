@@ -5,6 +5,8 @@
 #include "molecule/parts.h"
 #include "tests/io_files.h"
 
+OWNED(tsr_parts)
+
 /* A protein of one alanine where `protein` is not NULL, strand S of 8, and,
  * `apart` Angstrom along z, its copy T, unless that is 0. */
 static tsr_parts *find(const double *protein, double apart)
@@ -39,7 +41,7 @@ static tsr_parts *find(const double *protein, double apart)
     OK(tsr_parts_find(s, NULL, (tsr_parts_wish){.no_loops = 0}, &parts, &err));
     assert_int_equal(parts->n_strand, parts->flexible.n);
     tsr_structure_free(s);
-    return parts;
+    return own_tsr_parts(parts);
 }
 
 TEST(alone)
@@ -47,11 +49,9 @@ TEST(alone)
     tsr_parts *p = find(NULL, 0.0);
     assert_int_equal(p->n_strand, 1);
     assert_string_equal(p->flexible.item[0], "S:1-8");
-    tsr_parts_free(p);
     p = find(NULL, 80.0);
     assert_int_equal(p->n_strand, 2);
     assert_string_equal(p->flexible.item[1], "T:1-8");
-    tsr_parts_free(p);
 }
 
 /* N and O of all bases 3 Angstrom from those of the copy. */
@@ -59,7 +59,6 @@ TEST(paired)
 {
     tsr_parts *p = find(NULL, 3.0);
     assert_int_equal(p->n_strand, 0);
-    tsr_parts_free(p);
 }
 
 TEST(beside_a_protein)
@@ -67,12 +66,10 @@ TEST(beside_a_protein)
     const double far[3] = {200.0, 0.0, 0.0}, near[3] = {-3.0, -3.0, 0.0};
     tsr_parts *p = find(far, 0.0); /* it would drift */
     assert_int_equal(p->n_strand, 0);
-    tsr_parts_free(p);
     p = find(near, 0.0); /* beside the first nucleotides */
     assert_int_equal(p->n_strand, 1);
     assert_has(p->flexible.item[0], "-8");
     assert_null(strstr(p->flexible.item[0], "S:1-"));
-    tsr_parts_free(p);
 }
 
 static test_fixture around_all = {io_setup, io_teardown};

@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+OWNED(tsr_structure)
+
 static tsr_structure *read_ok(const char *path)
 {
     tsr_structure *structure = NULL;
     OK(tsr_structure_read(path, &structure, &err));
-    return structure;
+    return own_tsr_structure(structure);
 }
 
 static void refused_path(const char *path, tsr_status status, const char *part)
@@ -120,7 +122,6 @@ TEST(left_out_and_counted)
     atom = tsr_residue_atom(s, &s->residue[3], "CA");
     assert_int_equal(atom->z, 6);
     assert_near(atom->xyz[2], 2 * 6.5, 1e-9);
-    tsr_structure_free(s);
 }
 
 TEST(chains_and_numbers)
@@ -151,7 +152,6 @@ TEST(chains_and_numbers)
     assert_non_null(tsr_residue_atom(s, &s->residue[2], "CD1"));
     assert_non_null(tsr_residue_atom(s, &s->residue[2], "OXT"));
     assert_int_equal(tsr_residue_label(&s->residue[0], label, 3), 4);
-    tsr_structure_free(s);
 
     /* A serine that is a threonine in a part of the molecules: the first. */
     text[0] = '\0';
@@ -162,7 +162,6 @@ TEST(chains_and_numbers)
     assert_int_equal(s->n_residue, 2);
     assert_string_equal(s->residue[1].name, "SER");
     assert_int_equal(s->n_altloc_atom, 1);
-    tsr_structure_free(s);
 }
 
 TEST(refusals)
@@ -192,7 +191,6 @@ TEST(refusals)
     tsr_structure *s = read_ok(io_text("same.pdb", text)); /* the same place */
     assert_int_equal(s->n_extra_atom, 1);
     assert_int_equal(s->n_atom, 4);
-    tsr_structure_free(s);
 
     text[good] = '\0';
     strcat(text, "ATOM      5  N   GLY A   2       1.000   2.000\n");
@@ -242,12 +240,10 @@ TEST(gzipped)
     gzclose(file);
     tsr_structure *s = read_ok(path);
     assert_int_equal(s->n_residue, 19);
-    tsr_structure_free(s);
     size_t size;
     char *packed = io_read(path, &size);
     s = read_ok(io_write("no_suffix", packed, size)); /* by content */
     assert_int_equal(s->n_residue, 19);
-    tsr_structure_free(s);
     refused_path(io_write("cut.pdb.gz", packed, size / 2), TSR_E_DATA,
                  "incomplete gzip");
     packed[size / 2] ^= 0x55;
@@ -256,7 +252,6 @@ TEST(gzipped)
     /* A suffix that lies. */
     s = read_ok(io_text("plain.cif.gz", text));
     assert_int_equal(s->n_residue, 19);
-    tsr_structure_free(s);
 }
 
 static const char cif_full[] =
@@ -299,7 +294,6 @@ TEST(mmcif)
     assert_string_equal(label, "AAA:101B");
     assert_near(tsr_residue_atom(s, &s->residue[1], "CA")->xyz[0], 5, 1e-12);
     assert_int_equal(tsr_residue_atom(s, &s->residue[1], "SD")->z, 16);
-    tsr_structure_free(s);
 
     /* As modelling programs write it: few columns, and a chain to refuse. */
     static const char few[] =
@@ -314,7 +308,6 @@ TEST(mmcif)
     assert_int_equal(s->n_atom, 2);
     assert_int_equal(s->residue[0].number, 7);
     assert_string_equal(s->residue[0].chain, "A");
-    tsr_structure_free(s);
 
     static const struct {
         const char *rows, *part;
@@ -344,10 +337,10 @@ TEST(no_molecule)
     for (int i = 1; i <= 24; i++)
         backbone(text, "ATOM", "GLY", 'A', i);
     size_t good = strlen(text);
-    tsr_structure_free(read_ok(io_text("good.pdb", text)));
+    read_ok(io_text("good.pdb", text));
     for (int i = 1; i <= 9; i++) /* nine in the places of others, and a tenth */
         backbone(text, "ATOM", "GLY", 'B', i);
-    tsr_structure_free(read_ok(io_text("nine.pdb", text)));
+    read_ok(io_text("nine.pdb", text));
     backbone(text, "ATOM", "GLY", 'B', 10);
     refused(text, "residues GLY A:1 and GLY B:1 are in one place, and 9 pairs");
     text[good] = '\0';
@@ -356,7 +349,7 @@ TEST(no_molecule)
     text[good] = '\0';
     for (int k = 0; k < 3; k++)
         strcat(text, atom_line("HETATM", "ZN  ", ' ', " ZN", 'B', k, 0, "ZN"));
-    tsr_structure_free(read_ok(io_text("ions.pdb", text)));
+    read_ok(io_text("ions.pdb", text));
     text[good] = '\0';
     for (int k = 0; k < 3; k++)
         strcat(text, atom_line("HETATM",
@@ -403,7 +396,6 @@ TEST(bare_residues)
         tsr_structure_free(s);
         s = read_ok(path); /* as the file has them */
         assert_int_equal(s->n_residue, 20);
-        tsr_structure_free(s);
         if (n < 3)
             memcpy(strstr(text, gone[n]), " CX ", 4);
     }
@@ -515,7 +507,6 @@ TEST(training_set)
         assert_int_equal(s->n_residue, n_residue);
         assert_int_equal(s->n_atom, n_atom);
         assert_int_equal(s->n_chain, strlen(chains));
-        tsr_structure_free(s);
         n++;
     }
     fclose(index);
@@ -556,17 +547,14 @@ TEST(saxs_models)
         assert_int_equal(s->n_chain, cases[i].n_chain);
         if (cases[i].n_atom > 0)
             assert_int_equal(s->n_atom, cases[i].n_atom);
-        tsr_structure_free(s);
     }
     tsr_structure *s =
         read_ok(SHARED "saxs/rpa_multifoxs_synthetic/model_1jmc.pdb");
     assert_int_equal(s->n_nucleotide, 8);
-    tsr_structure_free(s);
     s = read_ok(SHARED "saxs/glucose_isomerase/model.pdb"); /* one chain id */
     assert_int_equal(s->n_chain, 4);
     assert_int_equal(s->n_residue, 4 * 388);
     assert_string_equal(s->copies, "B C D");
-    tsr_structure_free(s);
     refused_path(SHARED "README.md", TSR_E_DATA, "is not a structure");
     refused_path(SHARED "saxs/bsa/exp.dat", TSR_E_DATA, "is not a structure");
 }

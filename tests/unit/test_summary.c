@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+OWNED(tsr_summary)
+
 enum { N_CHAIN = 3, N_DRAW = 600, N_STATE = 2 };
 enum { RG, PHI, WEIGHT, LP, N_VARIABLE };
 
@@ -81,7 +83,7 @@ static tsr_summary *summarise(const char *path)
         tsr_summary_make(reader, &summary, &err) != TSR_OK)
         fail_msg("%s", err.message);
     tsr_trace_reader_free(reader);
-    return summary;
+    return own_tsr_summary(summary);
 }
 
 /* What a printer says of it; caller frees. */
@@ -126,7 +128,6 @@ TEST(test_usual)
     assert_near(rg->value.mean, 30.0, 0.15);
     assert_near(rg->value.sd, 4.0 / sqrt(12.0), 0.04);
     assert_null(tsr_summary_find(s, "weight"));
-    tsr_summary_free(s);
 }
 
 TEST(test_angle)
@@ -144,7 +145,6 @@ TEST(test_angle)
     char *json = printed(s, print_json);
     assert_has(json, "\"circular\": true");
     free(json);
-    tsr_summary_free(s);
 }
 
 /* A turn of all angles turns the location alone. */
@@ -208,7 +208,6 @@ TEST(test_not_finite)
         assert_has(json, "\"note\": \"6 of 60 draws");
         free(table);
         free(json);
-        tsr_summary_free(s);
     }
 }
 
@@ -226,7 +225,6 @@ TEST(test_few)
     assert_has(json, "\"note\": \"fewer than 4 draws a chain\"");
     free(table);
     free(json);
-    tsr_summary_free(s);
 }
 
 /* JSON has no infinity: what it is for is said. */
@@ -240,7 +238,6 @@ TEST(test_frozen)
     char *json = printed(s, print_json);
     assert_has(json, "\"rhat\": null, \"note\": \"rhat is infinite");
     free(json);
-    tsr_summary_free(s);
 }
 
 TEST(test_constant)
@@ -251,7 +248,6 @@ TEST(test_constant)
     const tsr_summary_item *rg = tsr_summary_find(s, "rg");
     assert_int_equal(rg->flaw, TSR_FLAW_CONSTANT);
     assert_true(rg->value.mean == 30.0 && rg->value.sd == 0.0);
-    tsr_summary_free(s);
 }
 
 /* As tessera 0.1 left its files: without a seal. */
@@ -305,7 +301,6 @@ TEST(test_damaged)
     char *table = printed(s, tsr_summary_print);
     assert_has(table, "damaged");
     free(table);
-    tsr_summary_free(s);
 }
 
 TEST(test_prior)
@@ -332,7 +327,6 @@ TEST(test_prior)
     assert_has(json, "\"prior\": {\"mean\": 2");
     free(table);
     free(json);
-    tsr_summary_free(s);
 }
 
 /* Of poses and tails distances and the slowest are shown, of each kind. */

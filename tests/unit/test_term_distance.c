@@ -6,6 +6,8 @@
 
 #include <gsl/gsl_randist.h>
 
+OWNED(tsr_term)
+
 enum { FIRST, LAST = 7 };
 
 typedef struct {
@@ -40,7 +42,7 @@ static tsr_term *term_of(const fixture *f, const char *entry)
     err = (tsr_err){0};
     if (read_term(f->t, "distance", entry, &term) != TSR_OK)
         fail_msg("%s: %s", entry, err.message);
-    return term;
+    return own_tsr_term(term);
 }
 
 #define ENDS "between: [\"A:1\", \"A:8\"], at: ca, "
@@ -89,11 +91,9 @@ TEST(mean_and_sd)
     assert_int_equal(term->n_parameter, 1);
     assert_true(s->infer && s->shape == TSR_PRIOR_NORMAL && s->mean == 0.0 &&
                 s->width == 0.3);
-    tsr_term_free(term);
     term = term_of(f, ENDS "mean: 20, sd: 2, scale: 1.5");
     assert_false(term->parameter[0].infer);
     assert_near(term->parameter[0].start, log(1.5), 1e-15);
-    tsr_term_free(term);
 }
 
 /* Two peaks; 1e-3 of the top counts as a hundredth of it. */
@@ -160,8 +160,6 @@ TEST(table)
         double wide = density(f, term, mean + 1.6 * (r - mean), log(1.6));
         assert_near(1.6 * wide / density(f, term, r, 0.0), 1.0, 1e-9);
     }
-    tsr_term_free(term);
-    tsr_term_free(nm);
 }
 
 /* Of an ensemble each state's distance counts as its weight says. */
@@ -183,7 +181,6 @@ TEST(ensembles)
     double want = 0.3 * log_lik(f, term, 1, &r[0], &one, 0.2, NULL) +
                   0.7 * log_lik(f, term, 1, &r[1], &one, 0.2, NULL);
     assert_near(both, want, 1e-9);
-    tsr_term_free(term);
 }
 
 static void refused(const fixture *f, const char *entry, tsr_status want,

@@ -7,6 +7,8 @@
 
 #include <gsl/gsl_randist.h>
 
+OWNED(tsr_term)
+
 static tsr_pool of_maps;
 
 typedef struct {
@@ -82,7 +84,7 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
     tsr_term *term;
     OK(tsr_map_write(map, io_path("map.mrc"), "", &err));
     OK(read_term(f->t, "map", entry, &term));
-    return term;
+    return own_tsr_term(term);
 }
 
 static tsr_term *term_of(const fixture *f, const tsr_map *map)
@@ -192,7 +194,6 @@ TEST(sums_and_integral)
     assert_true(want > 0.4 && want < 0.9);
     assert_near(cc, want, 3e-4);
     assert_near(got, integral(&m, 60.0), 0.03);
-    tsr_term_free(term);
 }
 
 /* The same structure several times is the structure once. */
@@ -204,7 +205,6 @@ TEST(ensembles)
     tsr_term *term = term_of(f, map);
     assert_near(log_lik(f, term, 3, three, NULL),
                 log_lik(f, term, 1, &one, NULL), 1e-9);
-    tsr_term_free(term);
 }
 
 /* After a move of a few bodies of one of two states, an update of the fit
@@ -215,7 +215,7 @@ TEST(updates)
     const double weight[2] = {0.3, 0.7}, theta = log(0.3);
     tsr_map *map = spoilt(f);
     tsr_term *term = term_of(f, map);
-    tsr_conformation *two = tsr_conformation_new(f->t);
+    tsr_conformation *two = new_conformation(f->t);
     tsr_conformation_copy(f->t, two, f->c, 0, f->t->n_residue);
     const tsr_conformation *states[2] = {f->c, two};
     const tsr_prediction prediction = {NULL, 2, states, weight};
@@ -235,8 +235,6 @@ TEST(updates)
         now = trial;
         trial = held;
     }
-    tsr_conformation_free(two);
-    tsr_term_free(term);
 }
 
 /* The width where it is inferred: the same likelihood as where it is fixed, the
@@ -251,8 +249,6 @@ TEST(width)
     assert_near(best, log_lik(f, fixed, 1, &one, NULL), 0.05);
     assert_int_equal(fixed->parameter[0].infer, 0);
     assert_int_equal(free_->parameter[0].infer, 1);
-    tsr_term_free(fixed);
-    tsr_term_free(free_);
     free_ = term_with(f, f->model, "infer");
     const double at = log_lik_at(f, free_, 1, &one, 0.3, NULL);
     assert_true(at > log_lik_at(f, free_, 1, &one, 0.27, NULL) + 5.0);
@@ -266,7 +262,6 @@ TEST(width)
     free_->type->fit(free_, NULL, &prediction, &theta[1], a, NULL);
     assert_true(free_->type->log_lik(free_, a, &theta[1]) ==
                 free_->type->log_lik(free_, b, &theta[1]));
-    tsr_term_free(free_);
 }
 
 /* Shifted by d along an axis, the likelihood falls, on both sides alike. */
@@ -288,7 +283,6 @@ TEST(largest_in_place)
         assert_true(at[0] > at[1] + 5.0 && at[0] > at[2] + 5.0);
         assert_near(at[1], at[2], 0.5);
     }
-    tsr_term_free(term);
 }
 
 /* -log L of the bodies at x + h v, less that at x: column k of v
@@ -344,7 +338,6 @@ TEST(stiffness)
             fail_msg("%d: %g is told, %g seen", k, told, seen);
     }
     free(v), free(y);
-    tsr_term_free(term);
 }
 
 /* The count of voxels that are independent: of noise all of the map's, where
@@ -382,7 +375,6 @@ TEST(negative_and_far)
     tsr_map *map = spoilt(f);
     tsr_term *term = term_of(f, map);
     const double good = log_lik(f, term, 1, &one, NULL);
-    tsr_term_free(term);
     for (size_t k = 0; k < tsr_map_n_voxel(&map->grid); k++)
         map->value[k] = -map->value[k];
     term = term_of(f, map);
@@ -396,7 +388,6 @@ TEST(negative_and_far)
     assert_true(isfinite(far) && far < good && far > negative);
     for (int i = 0; i < f->t->n_body; i++)
         f->c->body[i][0] -= 1000.0;
-    tsr_term_free(term);
 }
 
 /* A map that is smaller than the blurred molecule has no likelihood, and no
@@ -416,7 +407,6 @@ TEST(box_too_small)
         map->value[k] = (float)(k % 7);
     tsr_term *term = term_with(f, map, "infer");
     assert_true(log_lik_at(f, term, 1, &one, 0.9, NULL) == -HUGE_VAL);
-    tsr_term_free(term);
 }
 
 static void refused(const fixture *f, const char *entry, tsr_status status,

@@ -80,7 +80,7 @@ TEST(measure_and_build)
     shuffle(&f, rng, 400);
     int n = f.t->n_residue;
     internal_geometry *g = array((size_t)n, sizeof *g);
-    tsr_conformation *again = tsr_conformation_new(f.t);
+    tsr_conformation *again = new_conformation(f.t);
     tsr_conformation_copy(f.t, again, f.c, 0, n);
     measure_geometry(f.t, f.c, g);
     build_geometry(f.t, g, again);
@@ -90,7 +90,6 @@ TEST(measure_and_build)
                                           again->backbone[i][a]) < 1e-8);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(f.c->body[b], again->body[b]) < 1e-8);
-    tsr_conformation_free(again);
     close_fixture(&f);
 }
 
@@ -108,7 +107,7 @@ TEST(turns)
     gsl_rng *rng = rng_new(6, 0);
     shuffle(&f, rng, 100);
     int n = f.t->n_residue;
-    tsr_conformation *old = tsr_conformation_new(f.t);
+    tsr_conformation *old = new_conformation(f.t);
     for (int k = 0; k < f.t->n_torsion; k++) {
         const tsr_torsion *t = &f.t->torsion[k];
         tsr_conformation_copy(f.t, old, f.c, 0, n);
@@ -135,7 +134,6 @@ TEST(turns)
         for (int b = 0; b < f.t->n_body; b++)
             assert_true(tsr_vec3_distance(old->body[b], f.c->body[b]) < 1e-9);
     }
-    tsr_conformation_free(old);
     close_fixture(&f);
 }
 

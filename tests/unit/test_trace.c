@@ -14,6 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+OWNED(tsr_trace_reader)
+
+OWNED(tsr_draw_log)
+
 enum { N_CHAIN = 3, N_Q = 37, N_STATE = 2, N_MOVE = 3, SEAL = 64 };
 /* in the order of the groups; those before OBSERVED have draws */
 enum { RG, WEIGHT, ACCEPTED, LP, CURVE, WARM, OBSERVED, N_POINT, N_VARIABLE };
@@ -123,14 +127,13 @@ static tsr_trace_reader *reader_of(void)
 {
     tsr_trace_reader *reader;
     OK(tsr_trace_open(path, &reader, &err));
-    return reader;
+    return own_tsr_trace_reader(reader);
 }
 
 static void check(int n_warm, int n_kept)
 {
     tsr_trace_reader *reader = reader_of();
     draws_check(reader, OBSERVED, variable, N_CHAIN, n_warm, n_kept);
-    tsr_trace_reader_free(reader);
 }
 
 static void flip(const char *file, long at, int bit)
@@ -218,7 +221,6 @@ TEST(test_read_back)
     assert_null(tsr_trace_variable_text(reader, TSR_TRACE_POSTERIOR, "weight",
                                         "units"));
     assert_null(tsr_trace_attribute_text(reader, "absent"));
-    tsr_trace_reader_free(reader);
 }
 
 /* Many draws, with variables out of step with each other. */
@@ -613,7 +615,6 @@ TEST(test_parts)
         check_part(reader, CURVE, &part[i]);
     const tsr_trace_part scalar = {250, 333, 0, 1};
     check_part(reader, RG, &scalar);
-    tsr_trace_reader_free(reader);
 }
 
 TEST(test_outside)
@@ -635,7 +636,6 @@ TEST(test_outside)
     assert_int_equal(tsr_trace_get_part(reader, TSR_TRACE_OBSERVED_DATA,
                                         "intensity", &part[0], value, &err),
                      TSR_E_DATA); /* it has no draws */
-    tsr_trace_reader_free(reader);
 }
 
 TEST(test_shape_and_coordinates)
@@ -673,7 +673,6 @@ TEST(test_shape_and_coordinates)
                                            &n, &coord, NULL),
                      TSR_E_DATA);
     assert_null(coord);
-    tsr_trace_reader_free(reader);
 }
 
 /* ---- the log ---- */
@@ -682,7 +681,7 @@ static tsr_draw_log *begin(void)
 {
     tsr_draw_log *log;
     OK(tsr_draw_log_new(io_dir, &log, &err));
-    return log;
+    return own_tsr_draw_log(log);
 }
 
 /* Draws from..to as a record of the log, `more` bytes too long. */
@@ -732,7 +731,6 @@ TEST(test_resumed)
           "the checkpoint counts 3001");
     OK(update(WARM_DRAWS, 0));
     check(WARM_DRAWS, 0);
-    tsr_draw_log_free(log);
 }
 
 /* Beside a run the file is left alone; behind it, it is brought up to date, but
@@ -761,7 +759,6 @@ TEST(test_read_beside_writer)
     assert_int_equal(rename(other, path), 0);
     check(10, 500);
     assert_true(size_of(path) > empty);
-    tsr_draw_log_free(log);
     assert_int_equal(unlink(log_path), 0);
     check(10, 500);
 }
@@ -775,7 +772,6 @@ TEST(test_torn)
     const long first = size_of(log_path);
     log_draws(log, TSR_DRAWN_KEPT, 3, 4, 0);
     const long second = size_of(log_path);
-    tsr_draw_log_free(log);
     for (long size = second; size >= 0; size -= 37) {
         assert_int_equal(truncate(log_path, size), 0);
         OK(update(0, 0));
@@ -793,7 +789,6 @@ TEST(test_log_damaged)
     log_draws(log, TSR_DRAWN_KEPT, 3, 4, 0);
     log_draws(log, TSR_DRAWN_KEPT, 4, 6, 0);
     const long second = first + (first - 72) / 3 + 72;
-    tsr_draw_log_free(log);
     for (long at = first; at < second; at += 41) {
         for (int i = 0; i < 2; i++) {
             flip(log_path, at, 3);
@@ -824,6 +819,5 @@ TEST(test_log_refused)
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 0);
     assert_int_equal(unlink(log_path), 0);
     FAILS(tsr_draw_log_sync(log, &err), TSR_E_IO, "No such file");
-    tsr_draw_log_free(log);
     tsr_draw_log_free(NULL);
 }
