@@ -18,7 +18,7 @@ static inline double draw_value(int v, int chain, long draw, int k)
 }
 
 /* One record of a log, from one array. */
-static inline tsr_status draws_record(tsr_draw_log *log, tsr_drawn kind,
+static inline tsr_status draws_record(tsr_draw_log *log, tsr_draw_kind kind,
                                       long from, long to, size_t size,
                                       const void *value)
 {
@@ -35,7 +35,7 @@ static inline tsr_status draws_record(tsr_draw_log *log, tsr_drawn kind,
 
 /* Draws from..to of the variables first..last as a record, `more` bytes too
  * long. */
-static inline tsr_status draws_log(tsr_draw_log *log, tsr_drawn kind,
+static inline tsr_status draws_log(tsr_draw_log *log, tsr_draw_kind kind,
                                    const tsr_trace_variable *variable,
                                    int first, int last, int n_chain, long from,
                                    long to, size_t more)

@@ -31,7 +31,7 @@ static inline void record_end(const char *path, tsr_draw_log *log)
     OK(tsr_draw_records_open(path, &records, &err));
     OK(tsr_trace_update(path, &records, NULL, &err));
     tsr_draw_records_close(&records);
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     tsr_draw_log_free(log);
 }
 

@@ -414,7 +414,8 @@ static tsr_status add_models(ensemble *e, tsr_profile_maker *maker,
     TSR_TRY(tsr_atoms_read_models(path, &atoms, &n, &xyz, err));
     tsr_status status = grow(e, n, err);
     for (int m = 0; m < n && status == TSR_OK; m++) {
-        char *name = n > 1 ? tsr_words_of("%s:%d", path, m + 1) : strdup(path);
+        char *name =
+            n > 1 ? tsr_text_format("%s:%d", path, m + 1) : strdup(path);
         for (int a = 0; a < atoms->n_atom; a++)
             memcpy(atoms->atom[a].xyz,
                    xyz[(size_t)m * (size_t)atoms->n_atom + (size_t)a],

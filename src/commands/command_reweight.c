@@ -488,8 +488,8 @@ static tsr_status by_importance(work *r, tsr_err *err)
     r->log_weight = made->log_weight;
     r->interpolation = made->interpolation;
     TSR_TRY(tsr_psis_smooth(made->n, made->log_weight, &r->psis, err));
-    TSR_TRY(tsr_psis_worth(stored->n_chain, stored->n_draw, made->log_weight,
-                           &r->worth, err));
+    TSR_TRY(tsr_psis_independent_draws(stored->n_chain, stored->n_draw,
+                                       made->log_weight, &r->worth, err));
     TSR_TRY(refuse(r, made->n, err));
     if (!isnan(made->recovered))
         tsr_debug(r->log,

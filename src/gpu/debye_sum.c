@@ -249,7 +249,7 @@ static tsr_status layout_make(const tsr_debye_sum *s,
     fill(s, spec, first, l, packed);
     l->particle = tsr_cl_buffer(&l->cl, CL_MEM_READ_ONLY,
                                 n_slot * 4 * s->real_size, packed);
-    tsr_pool_drop(&l->pool, packed);
+    tsr_pool_free(&l->pool, packed);
     l->n_pair = 0.5 * l->n_tile * (l->n_tile + 1.0);
     const double wanted =
         UNITS_A_COMPUTE_UNIT * fmax(1.0, s->info->compute_units);

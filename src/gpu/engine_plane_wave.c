@@ -308,7 +308,7 @@ static tsr_status find_units(wave_engine *e, const tsr_engine_spec *spec,
         e->n_loose += e->unit[i] < 0;
     }
     find_rim(e, spec, on_rim);
-    tsr_pool_drop(pool, on_rim);
+    tsr_pool_free(pool, on_rim);
     return TSR_OK;
 }
 
@@ -962,7 +962,7 @@ static tsr_status add_band(wave_engine *e, int band, double d_ang, int *n_all,
         for (size_t c = 0; c < 4; c++)
             more[(((size_t)first + i / w) * 4 + c) * w + i % w] =
                 (float)(c < 3 ? turns * at[i][c] : at[i][c]);
-    tsr_pool_drop(&e->base.pool, at);
+    tsr_pool_free(&e->base.pool, at);
     return TSR_OK;
 }
 
@@ -1101,7 +1101,7 @@ static tsr_status add_tables(const wave_engine *e, const tsr_debye_spec *own,
             memcpy(t->place[unit * bands + b], place, sizeof place);
             t->n += n;
         }
-        tsr_pool_drop(&t->pool, table.value);
+        tsr_pool_free(&t->pool, table.value);
         TSR_TRY(tsr_allocated(more, err));
     }
     return TSR_OK;
@@ -1323,7 +1323,7 @@ tsr_status tsr_engine_plane_wave_new(const tsr_engine_spec *spec,
     TSR_THEN(status, make((wave_engine *)*out, spec, direction, &t, err));
     tsr_pool_clear(&t.pool);
     if (status == TSR_OK)
-        tsr_pool_drop(&(*out)->pool, direction);
+        tsr_pool_free(&(*out)->pool, direction);
     return tsr_engine_made(out, status);
 }
 

@@ -680,9 +680,9 @@ tsr_status tsr_likelihood_correct(tsr_likelihood *l, int view,
         set_power(l, radius_ang, v->atom_power);
     TSR_THEN(status, check_correction(l, view, err));
     tsr_view *old = status == TSR_OK ? &before : v;
-    tsr_pool_drop(&l->pool, old->atoms);
-    tsr_pool_drop(&l->pool, old->bodies);
-    tsr_pool_drop(&l->pool, old->atom_power);
+    tsr_pool_free(&l->pool, old->atoms);
+    tsr_pool_free(&l->pool, old->bodies);
+    tsr_pool_free(&l->pool, old->atom_power);
     if (status != TSR_OK)
         *v = before;
     return status;
@@ -725,7 +725,7 @@ tsr_status tsr_likelihood_set_model_error(tsr_likelihood *l, int view,
 {
     tsr_view *v = &l->view[view];
     const size_t n_q = (size_t)l->grid.n_q, n = (size_t)error->n * n_q;
-    tsr_pool_drop(&l->pool, v->error_curve);
+    tsr_pool_free(&l->pool, v->error_curve);
     tsr_pool_array(&l->pool, v->error_curve, n + n_q);
     TSR_TRY(tsr_pool_check(&l->pool, err));
     memcpy(v->error_curve, error->curve, n * sizeof *error->curve);

@@ -408,7 +408,7 @@ tsr_status tsr_noise_choose(tsr_noise_options *options, const char *name,
     if (strcmp(tsr_noise_registry[options->model]->name, name) == 0)
         return TSR_OK;
     TSR_TRY(tsr_fields_init(noise, &fresh, err));
-    TSR_TRY(tsr_field_choose(noise, &fresh, name, err));
+    TSR_TRY(tsr_field_set_kind(noise, &fresh, name, err));
     *options = fresh;
     return TSR_OK;
 }

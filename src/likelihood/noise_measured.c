@@ -115,7 +115,7 @@ static tsr_status measured_make(tsr_noise *noise, const tsr_noise_spec *spec,
     take_rows(s, &a, n > m);
     project_data(s);
     take_errors(s, spec);
-    tsr_pool_drop(pool, rows);
+    tsr_pool_free(pool, rows);
     return TSR_OK;
 }
 

@@ -299,9 +299,9 @@ static char *rename_model(const char *model, size_t n, size_t rule,
     if (at == NULL)
         return NULL;
     const char *rest = at + strlen(rename_rule[rule].model);
-    return tsr_words_of("%.*s%s%.*s%s", (int)(at - model), model,
-                        rename_rule[rule].errors, (int)(model + n - rest), rest,
-                        ending);
+    return tsr_text_format("%.*s%s%.*s%s", (int)(at - model), model,
+                           rename_rule[rule].errors, (int)(model + n - rest),
+                           rest, ending);
 }
 
 char *tsr_pae_beside(const char *model)

@@ -103,7 +103,7 @@ tsr_status tsr_cell_list_of_atoms(tsr_pool *pool, const tsr_atoms *atoms,
         tsr_vec3_copy(xyz[i], atoms->atom[i].xyz);
     const tsr_status status = tsr_cell_list_new(
         pool, atoms->n_atom, (const double(*)[3])xyz, radius, out, err);
-    tsr_pool_drop(pool, xyz);
+    tsr_pool_free(pool, xyz);
     return status;
 }
 

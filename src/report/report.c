@@ -61,7 +61,7 @@ static int text_of(const char *json, const char *list, int k, const char *key,
 char *tsr_report_solved(const char *directory)
 {
     char *path = directory != NULL
-                     ? tsr_words_of("%s/../verdict.json", directory)
+                     ? tsr_text_format("%s/../verdict.json", directory)
                      : NULL;
     char *json = NULL, run[512];
     size_t size;
@@ -72,7 +72,7 @@ char *tsr_report_solved(const char *directory)
          !is_one && text_of(json, "runs", k, "directory", sizeof run, run);
          k++) {
         char *here =
-            tsr_words_of("%s/../%s", directory, tsr_text_file_name(run));
+            tsr_text_format("%s/../%s", directory, tsr_text_file_name(run));
         is_one = here != NULL && tsr_file_is_same(here, directory);
         free(here);
     }
@@ -251,7 +251,7 @@ static tsr_status put_sentences(const tsr_report *r, tsr_err *err)
          text_of(r->options->solved, "verdict", k, "", sizeof text, text); k++)
         tsr_page_paragraph(r->page, "answer", "", text);
     if (r->options->verdict != NULL) {
-        tsr_verdict_say(r->options->verdict, &words);
+        tsr_verdict_write(r->options->verdict, &words);
         said = tsr_words_end(&words);
         TSR_TRY(tsr_allocated(said, err));
     }

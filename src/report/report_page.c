@@ -137,7 +137,7 @@ void tsr_page_row(tsr_page *page, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = tsr_words_list(format, list);
+    char *text = tsr_text_format_list(format, list);
     va_end(list);
     put_cells(page->out, "td", text);
     page->pool.failed |= text == NULL;

@@ -67,7 +67,7 @@ static tsr_status put_motion(tsr_json *j, const tsr_model_atoms *model, int n,
     tsr_pool pool = {0};
     tsr_pool_array(&pool, start, model->n_residue);
     TSR_TRY(tsr_pool_check(&pool, err));
-    tsr_start_of(model, start);
+    tsr_start_ca(model, start);
     tsr_superpose(n, at, (const double(*)[3])start, ca, &motion);
     memcpy(row, motion.rotation, sizeof motion.rotation);
     memcpy(row + 9, motion.shift, sizeof motion.shift);

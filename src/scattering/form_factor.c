@@ -555,7 +555,8 @@ static tsr_status read_published(const char *path, tsr_pool *pool,
     for (int k = 0; k < m.n_row; k++)
         for (int t = 0; t < m.n_column; t++)
             table->amplitude[t * m.n_row + k] = m.value[k * m.n_column + t];
-    table->source = tsr_words_of("as published: %s", tsr_text_file_name(path));
+    table->source =
+        tsr_text_format("as published: %s", tsr_text_file_name(path));
     tsr_status s = tsr_allocated(table->source, err);
     if (s == TSR_OK)
         *out = table;
@@ -571,7 +572,7 @@ tsr_status tsr_form_factor_read(const char *path, tsr_form_factor_table **out,
 {
     static const char components[] = "#: tessera components";
     char line[sizeof components] = "";
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     FILE *file = fopen(path, "r");
     *out = NULL;
     if (file != NULL && fscanf(file, " %1[[]", line) != 1) {

@@ -209,7 +209,7 @@ tsr_status tsr_neutron_apply(const tsr_neutron *neutron, const tsr_atoms *atoms,
     for (int i = m->n_atom; i < m->n; i++) /* beads */
         m->type[i] = n_kind;
     kind[n_kind++] = (tsr_atom_kind){0};
-    tsr_pool_drop(&m->pool, m->kind);
+    tsr_pool_free(&m->pool, m->kind);
     m->kind = kind;
     m->n_type = n_kind;
     m->is_neutron = 1;
@@ -464,6 +464,6 @@ tsr_status tsr_neutron_bodies_spec(const tsr_neutron_bodies *bodies,
         for (int k = 0; k < n_q; k++)
             fill_body(b, i, factor, n_comp, part, k, out);
     }
-    tsr_pool_drop(pool, factor);
+    tsr_pool_free(pool, factor);
     return TSR_OK;
 }

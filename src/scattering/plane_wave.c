@@ -152,7 +152,7 @@ static tsr_status add_band(work *w, int band, double d, tsr_err *err)
     for (int u = 0; u < n_new; u++)
         to[u].band = band;
     w->n_unit += n_new;
-    tsr_pool_drop(&w->pool, at);
+    tsr_pool_free(&w->pool, at);
     return TSR_OK;
 }
 

@@ -73,27 +73,27 @@ int tsr_saxs_noise_say(const tsr_saxs_noise *noise, double residual,
     const int is_high = z->level > 1.5;
     if (isnan(z->next))
         return 0;
-    tsr_words_say(w,
+    tsr_words_add(w,
                   " Points scatter about a smooth line through their "
                   "neighbours by %.3g sigma",
                   z->next);
     if (is_low)
-        tsr_words_say(w, ": %ssigma is too large, and a low chi2 says little",
+        tsr_words_add(w, ": %ssigma is too large, and a low chi2 says little",
                       z->is_shared ? "the curve was smoothed or computed, or "
                                    : "");
     else if (z->is_shared)
-        tsr_words_say(w, ", every second point by %.3g", z->second);
+        tsr_words_add(w, ", every second point by %.3g", z->second);
     if (is_high)
-        tsr_words_say(w, ": sigma is %.3g times too small%s%s", z->next,
+        tsr_words_add(w, ": sigma is %.3g times too small%s%s", z->next,
                       z->is_shared ? " or more" : "",
                       z->next > 30.0 ? " (in another unit than I?)" : "");
-    tsr_words_say(w, "%s.",
+    tsr_words_add(w, "%s.",
                   z->is_shared ? "; neighbours share noise, and CorMap does "
                                  "not apply"
                                : "");
     if (!(is_low && z->is_shared) &&
         residual > (1.2 + 3.0 / sqrt(z->n)) * z->level)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " Residuals of the model are %.3g sigma: what exceeds "
                       "the noise is misfit.",
                       residual);

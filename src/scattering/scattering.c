@@ -25,7 +25,7 @@ static tsr_status plain_spec(const tsr_form_factor_table *table, int n,
     for (int b = 0; b < n; b++)
         for (size_t k = 0; k < row; k++)
             out->self[k] += excess[(size_t)type[b] * row + k];
-    tsr_pool_drop(pool, excess);
+    tsr_pool_free(pool, excess);
     tsr_coarse_spec_set(out, n, table->n_type, 1, n_q, dq_inv_ang);
     return TSR_OK;
 }

@@ -1418,7 +1418,8 @@ static void middle_of(const tsr_surrogate *s, int unit, const double (*body)[3],
                       int32_t *middle, int32_t *edge)
 {
     const tsr_topology *t = s->topology;
-    double centre[3] = {0.0, 0.0, 0.0}, n = 0.0, least = INFINITY, most = -1.0;
+    double centre[3] = {0.0, 0.0, 0.0}, n = 0.0;
+    double least = (double)INFINITY, most = -1.0;
     for (int pass = 0; pass < 2; pass++)
         for (int b = 0; b < t->n_body; b++) {
             const tsr_residue *r = &t->residue[t->body[b].residue];

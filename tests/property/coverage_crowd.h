@@ -196,7 +196,7 @@ static void heat(crowd *c, double beta)
 {
     c->beta = beta;
     for (int k = 0; k < c->n; k++)
-        tsr_chain_heat(c->chain[k], beta);
+        tsr_chain_set_beta(c->chain[k], beta);
     for (long i = 0; i < c->x->n_stage; i++)
         step_all(c, 1);
 }
@@ -464,7 +464,7 @@ static void *infer(void *context)
     study *x = context;
     const int i = take_next(x, x->n_thread);
     tsr_batch *batch;
-    OK(tsr_batch_new(x->s.devices.share[0].engine,
+    OK(tsr_batch_new(x->s.devices.group[0].engine,
                      x->n_particle > 0 ? x->n_particle : 1, &batch, &err));
     for (int t; (t = next_truth(x)) >= 0;) {
         crowd c[N_ERROR];

@@ -319,7 +319,7 @@ static void supplier_open(study *x, int i, supplier *u)
     put_place(x, x->s.molecule.first, u->place);
     u->profile = calloc(BATCH * (size_t)x->n_profile, sizeof *u->profile);
     u->chain = prior_chain(x, 0x7c000000 + i);
-    OK(tsr_batch_new(x->s.devices.share[0].engine, BATCH, &u->batch, &err));
+    OK(tsr_batch_new(x->s.devices.group[0].engine, BATCH, &u->batch, &err));
     for (int k = 0; k < BATCH; k++)
         OK(tsr_batch_set(u->batch, u->first_system + k,
                          (const double(*)[3])u->place, NULL, &err));

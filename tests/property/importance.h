@@ -158,7 +158,7 @@ static inline expectation tempered(const posterior_sample *s, double beta,
     OK(tsr_batch_new(s->share.engine, 1, &batch, &err));
     OK(tsr_chain_new(&s->target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));
-    tsr_chain_heat(chain, beta);
+    tsr_chain_set_beta(chain, beta);
     for (int b = -1; b < n_block; b++)
         for (int i = 0; i < block; i++) {
             for (int j = 0; j < thin; j++)

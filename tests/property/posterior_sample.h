@@ -202,8 +202,8 @@ static inline void posterior_start_with(posterior_sample *s, double width,
     }
     s->share.n_chain = n_chain;
     s->target.likelihood = s->likelihood;
-    s->target.n_share = 1;
-    s->target.share = &s->share;
+    s->target.n_engine = 1;
+    s->target.engines = &s->share;
 }
 
 static inline void posterior_start(posterior_sample *s, double width,
@@ -218,7 +218,7 @@ static inline void posterior_stop(posterior_sample *s)
     tsr_device_free(s->device);
     tsr_likelihood_free(s->likelihood);
     s->share.engine = NULL, s->device = NULL, s->likelihood = NULL;
-    s->target.likelihood = NULL, s->target.n_share = 0;
+    s->target.likelihood = NULL, s->target.n_engine = 0;
 }
 
 static inline void posterior_close(posterior_sample *s)
@@ -276,7 +276,7 @@ static inline void posterior_put_above(posterior_sample *coarse,
     *model = (tsr_all_atom_model){
         .target = coarse->target, .context = batch, .profile = posterior_finer};
     model->target.likelihood = all_atom->likelihood;
-    model->target.n_share = 0;
+    model->target.n_engine = 0;
     model->target.all_atom = model;
     coarse->target.all_atom = model;
 }

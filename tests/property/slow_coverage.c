@@ -148,7 +148,7 @@ static void open_study(study *x, const char *name, const char *learn,
     x->matrix = term->matrix;
     x->prior = x->s.target;
     x->prior.likelihood = NULL;
-    x->prior.n_share = x->prior.n_group = 0;
+    x->prior.n_engine = x->prior.n_group = 0;
     x->prior.n_temp = x->prior.n_state = 1;
     x->n_profile = tsr_likelihood_n_profile(x->s.data.likelihood);
     x->n_thread = x->s.n_thread < MOST_THREAD ? x->s.n_thread : MOST_THREAD;

@@ -72,7 +72,7 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
                                   .form_factor = l->probe->amplitude};
     OK(tsr_engine_reference_new(&spec, &s->share.engine, &err));
     s->share.n_chain = N_CHAIN;
-    s->target.n_share = 1, s->target.share = &s->share;
+    s->target.n_engine = 1, s->target.engines = &s->share;
     s->target.likelihood = s->likelihood;
     s->target.n_state = N_STATE, s->target.infer_weights = 1;
     s->target.n_start = N_STATE, s->target.start = m->start;

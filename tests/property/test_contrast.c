@@ -169,7 +169,7 @@ static void conditional_at(int n_state, double beta, int sample)
         for (int i = 0; i < s.t->n_torsion; i++)
             tsr_conformation_turn(s.t, chain->state[k].current,
                                   &s.t->torsion[i], gsl_ran_gaussian(rng, 0.3));
-    tsr_chain_heat(chain, beta);
+    tsr_chain_set_beta(chain, beta);
     OK(tsr_chain_start(chain, batch, &err));
     make_conditional(&s, chain, beta, &exact);
     for (int i = -200; i < N; i++) {

@@ -90,7 +90,7 @@ static int teardown(void **state)
 static void blur(const sample *s, tsr_blur kind, double resolution)
 {
     tsr_blur_table table;
-    OK(tsr_blur_make(kind, resolution, tsr_blur_usual(kind), N_ATOM,
+    OK(tsr_blur_make(kind, resolution, tsr_blur_default_width(kind), N_ATOM,
                      s->elements, &table, &err));
     OK(s->reference->set_blur(s->reference, &table, &err));
     if (s->fast != NULL)

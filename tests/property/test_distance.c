@@ -37,7 +37,7 @@ static void start_distance(posterior_sample *s, const char *mean,
     const tsr_field *fields = tsr_term_distance.fields;
     const char *const value[][2] = {{"at", "ca"}, {"mean", mean}, {"sd", sd}};
     OK(tsr_field_append(&list, &data, &entry, &err));
-    OK(tsr_field_choose(&list, entry, "distance", &err));
+    OK(tsr_field_set_kind(&list, entry, "distance", &err));
     for (size_t i = 0; i < COUNT_OF(value); i++)
         OK(tsr_field_parse(tsr_field_find(fields, value[i][0]), entry,
                            value[i][1], &err));
@@ -321,7 +321,7 @@ TEST(populations_are_of_the_posterior)
     }
     assert_true(fabs(plain[DISTANCE] - mean[1][DISTANCE]) >
                 8.0 * hypot(error[0][DISTANCE], error[1][DISTANCE]));
-    double made = tsr_evidence_of_groups(N_GROUP, log_z, &sd);
+    double made = tsr_evidence_pool_groups(N_GROUP, log_z, &sd);
     print_message("  log Z %.3f +- %.3f, weighted %.3f +- %.3f, %d levels\n",
                   made, sd, exact[0], exact[1],
                   tsr_sampler_population(run.sampler).n_level);

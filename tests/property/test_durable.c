@@ -87,7 +87,7 @@ static tsr_status put(const char *path, updater *update, tsr_draw_log *log,
     TSR_THEN(status, update(path, &records, draws < 0 ? NULL : keep, NULL));
     tsr_draw_records_close(&records);
     if (status == TSR_OK)
-        tsr_draw_log_drop(log);
+        tsr_draw_log_remove(log);
     return status;
 }
 

@@ -186,7 +186,7 @@ static void make_noise(const fixture *f, double level, float *value)
                 const double s = sqrt(pow(tsr_fourier_s(g, 0, x), 2.0) +
                                       pow(tsr_fourier_s(g, 1, y), 2.0) +
                                       pow(tsr_fourier_s(g, 2, z), 2.0));
-                total += tsr_fourier_times(g, x) * spectrum(s);
+                total += tsr_fourier_multiplicity(g, x) * spectrum(s);
                 for (int c = 0; c < 2; c++)
                     w.f[at][c] *= (float)sqrt(spectrum(s));
             }

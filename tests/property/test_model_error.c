@@ -47,7 +47,7 @@ static void bodies_profile(const sample *x, const tsr_conformation *c,
     tsr_batch *batch;
     double *partial =
         array((size_t)tsr_likelihood_n_profile(l), sizeof *partial);
-    OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
     OK(tsr_batch_set(batch, 0, (const double(*)[3])c->body, partial, &err));
     tsr_likelihood_profile(l, 0, partial, contrast, profile);
     tsr_batch_free(batch);
@@ -137,7 +137,7 @@ TEST(others_are_nearer)
     const size_t n_q = (size_t)l->grid.n_q;
     tsr_target prior = x.s.target;
     prior.likelihood = NULL;
-    prior.n_share = 0;
+    prior.n_engine = 0;
     OK(tsr_chain_new(&prior, 9, &chain, &err));
     OK(tsr_atom_curves_new(&x.s.molecule, &l->grid, NULL, NULL, &curves, &err));
     for (int i = 0; i < N; i++) {
@@ -234,7 +234,7 @@ TEST(impossible_lesson_is_refused)
     for (int is_possible = 0; is_possible < 2; is_possible++) {
         for (size_t k = 0; k < n; k++)
             atoms[k] = (is_possible ? 1.1 : -1.0) * ratio[k];
-        OK(tsr_setup_learn_again(&x.config, N, list, NULL, &x.s, &err));
+        OK(tsr_setup_relearn_model_error(&x.config, N, list, NULL, &x.s, &err));
         assert_true((memcmp(l->view->atoms, ratio, n * sizeof *ratio) == 0) ==
                     !is_possible);
         assert_true((memcmp(l->view->error_curve, error,

@@ -62,7 +62,7 @@ static void open_sample(sample *x, const char *what, const char *model)
     assert_non_null(x->s.atoms.particles);
     of_prior = x->s.target;
     of_prior.likelihood = NULL;
-    of_prior.n_share = 0;
+    of_prior.n_engine = 0;
     OK(tsr_chain_new(&of_prior, 7, &prior, &err));
 }
 
@@ -201,7 +201,7 @@ static void check_profiles(sample *x)
     double(*xyz)[3] = calloc((size_t)p->n, sizeof *xyz);
     tsr_atom_curves *curves = open_atoms(x);
     tsr_batch *batch;
-    OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
     /* in the first conformation the water is its own */
     OK(tsr_likelihood_direct(l, n_body, x->s.molecule.first, NULL, got, &err));
     OK(tsr_data_sum_atoms(&x->s.data, l, curves, x->s.molecule.first, six,
@@ -230,10 +230,10 @@ static void check_moves(sample *x)
     tsr_chain *chain;
     tsr_chain_view view;
     tsr_batch *batch;
-    OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
     OK(tsr_chain_new(&target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));
-    tsr_chain_heat(chain, 0.0);
+    tsr_chain_set_beta(chain, 0.0);
     for (int i = 0; i < 300; i++)
         chain_step(chain, batch, got, 0);
     tsr_chain_view_get(chain, &view);

@@ -54,7 +54,8 @@ static void ends_agree(const char *sequence, const tsr_strings *flexible,
         begin_walks(&c);
         const float *result = c.walker->call.result;
         const float *bare = result + TSR_SURROGATE_HEAD;
-        const tsr_conformation *from = c.chain->state[c.chain->which].current;
+        const tsr_conformation *from =
+            c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         OK(c.walker->engine->walk(c.walker, &err));
         OK(tsr_surrogate_turn(w.surrogate, bare + 2 * p->n_q, to, &err));

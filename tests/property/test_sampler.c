@@ -258,8 +258,8 @@ static void open_engines(fixture *f, int n_share, const int *n_chain)
                                     &f->share[e].engine, &err));
         f->share[e].n_chain = n_chain[e];
     }
-    f->target.n_share = n_share;
-    f->target.share = f->share;
+    f->target.n_engine = n_share;
+    f->target.engines = f->share;
 }
 
 typedef struct {

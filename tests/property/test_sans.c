@@ -113,7 +113,7 @@ static void check_walk(const char *device, double close)
     assert_int_equal(l->n_pair, 3 + 6 + 3);
     assert_true(tsr_likelihood_n_profile(l) <= 4096);
     tsr_atom_curves *curves = curves_of(&x);
-    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
     OK(tsr_chain_new(&x.s.target, 0, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));
     walk(chain, batch, 150, 1);
@@ -252,7 +252,7 @@ TEST(bodies_are_their_atoms)
     const tsr_topology *t = x.s.molecule.topology;
     assert_true(t->n_body <= 512 && l->grid.n_q <= 512);
     assert_int_equal(l->n_pair, 1 + 3 + 1); /* c2 is fixed */
-    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
     OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                      partial, &err));
     for (int d = 0; d < SERIES; d++) {
@@ -312,7 +312,7 @@ TEST(match_point_has_no_forward_scattering)
              match);
     write_data(0.03);
     open_sample(&x, at_match, 3, set);
-    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
     OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                      partial, &err));
     for (int v = 0; v < 2; v++)
@@ -340,7 +340,7 @@ TEST(what_stays_is_exact)
     open_sample(&x, series, 4, set);
     const tsr_likelihood *l = x.s.data.likelihood;
     tsr_atom_curves *curves = curves_of(&x);
-    OK(tsr_batch_new(x.s.devices.share[0].engine, 1, &batch, &err));
+    OK(tsr_batch_new(x.s.devices.group[0].engine, 1, &batch, &err));
     OK(tsr_batch_set(batch, 0, (const double(*)[3])x.s.molecule.first->body,
                      partial, &err));
     for (int d = 0; d < SERIES; d++) {
@@ -391,10 +391,10 @@ static void follow(const sample *x, int with_data, double (*value)[N_LAW])
     tsr_batch *batch = NULL;
     tsr_chain *chain;
     if (with_data) {
-        OK(tsr_batch_new(x->s.devices.share[0].engine, 1, &batch, &err));
+        OK(tsr_batch_new(x->s.devices.group[0].engine, 1, &batch, &err));
     } else {
         target.likelihood = NULL;
-        target.n_share = 0;
+        target.n_engine = 0;
     }
     OK(tsr_chain_new(&target, with_data ? 0 : 9, &chain, &err));
     OK(tsr_chain_start(chain, batch, &err));

@@ -24,7 +24,8 @@ static void device_agrees(int with_water, int n_state)
             walking_step(&c, 1);
         const float *result = c.walker->call.result;
         begin_walks(&c);
-        const tsr_conformation *from = c.chain->state[c.chain->which].current;
+        const tsr_conformation *from =
+            c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         OK(c.walker->engine->walk(c.walker, &err));
         OK(tsr_surrogate_turn(

@@ -55,7 +55,7 @@ static inline void open_kind(walking *w, int kind, const char *sequence,
         o.c1 = (tsr_number_or_word){-1, 1.0};
         o.c2_mean = 0.8, o.c2_width = 0.3; /* the prior shows */
         posterior_contrast(s, &o);
-        s->contrast[TSR_C2].seldom = 1.0; /* walks alone move it */
+        s->contrast[TSR_C2].skip_fraction = 1.0; /* walks alone move it */
     }
     s->target.n_state = n_state;
     posterior_data_at(s, n_state, data, n_state > 1 ? weight : &one,
@@ -109,7 +109,7 @@ static inline walking_chain start_chain(const walking *w, double beta)
     OK(tsr_batch_new(s->share.engine, 1, &c.batch, &err));
     OK(tsr_chain_new(&s->target, 0, &c.chain, &err));
     OK(tsr_chain_start(c.chain, c.batch, &err));
-    tsr_chain_heat(c.chain, beta);
+    tsr_chain_set_beta(c.chain, beta);
     tsr_surrogate_engine *own = s->share.launcher[w->kind];
     OK(own->walker_new(own, 1, &c.walker, &err));
     return c;

@@ -184,15 +184,16 @@ TEST(test_arrangements)
     assert_int_equal(a->item[2].alike, -1);
     /* the third rod is at x = 12 in 7 draws of 10 and at -12 in the others,
      * which makes sqrt(0.21) 24 of its distance from its mean place */
-    assert_near(a->moves[0], 0.0, 1e-3);
-    assert_true(a->moves[2] > sqrt(0.21) * 24.0 && a->moves[2] < 30.0);
+    assert_near(a->displacement[0], 0.0, 1e-3);
+    assert_true(a->displacement[2] > sqrt(0.21) * 24.0 &&
+                a->displacement[2] < 30.0);
     tsr_arrangements_free(a);
 
     /* with a wide threshold there is one, and a domain that is not there */
     OK(tsr_arrangements_make(frames, 1, 1000.0, 0, 0, NULL, &a, &err));
     assert_int_equal(a->n_group[0], 1);
     assert_int_equal(a->fixed, 1);
-    assert_near(a->moves[1], 0.0, 1e-3);
+    assert_near(a->displacement[1], 0.0, 1e-3);
     assert_true(isnan(a->item[0].chi2));
     tsr_arrangements_free(a);
     assert_int_equal(

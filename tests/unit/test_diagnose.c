@@ -286,9 +286,9 @@ TEST(test_little)
 TEST(test_rest_and_gap)
 {
     const double value[2][6] = {{1, 1, 2, 2, 2, 3}, {7, 8, 9, 9, 8, 7}};
-    assert_int_equal(tsr_longest_rest(6, value[0]), 3);
-    assert_int_equal(tsr_longest_rest(6, value[1]), 2);
-    assert_int_equal(tsr_longest_rest(1, value[0]), 1);
+    assert_int_equal(tsr_longest_constant_run(6, value[0]), 3);
+    assert_int_equal(tsr_longest_constant_run(6, value[1]), 2);
+    assert_int_equal(tsr_longest_constant_run(1, value[0]), 1);
     /* from 1..3 to 7..9, both 2 wide */
     assert_near(tsr_chain_gap(2, 6, value[0], 1), 2.0, 1e-15);
     assert_near(tsr_chain_gap(2, 6, value[0], 0), -2.0, 1e-15);

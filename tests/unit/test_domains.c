@@ -73,8 +73,8 @@ TEST(test_two_domains)
                                                   : 0.0));
         }
     }
-    OK(tsr_domains_of(N_DRAW, N_RES, &ca[0][0][0], (const double(*)[3])start,
-                      &d, &err));
+    OK(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
+                           (const double(*)[3])start, &d, &err));
     assert_int_equal(d->n_domain, 2);
     assert_int_equal(d->domain[0].n_residue, LOOSE);
     assert_int_equal(d->domain[0].residue[LOOSE - 1], LOOSE - 1);
@@ -92,8 +92,8 @@ TEST(test_two_domains)
     /* nothing has moved: one part, no pair */
     for (int i = 1; i < N_DRAW; i++)
         memcpy(ca[i], ca[0], sizeof ca[0]);
-    OK(tsr_domains_of(N_DRAW, N_RES, &ca[0][0][0], (const double(*)[3])start,
-                      &d, &err));
+    OK(tsr_domains_from_ca(N_DRAW, N_RES, &ca[0][0][0],
+                           (const double(*)[3])start, &d, &err));
     assert_int_equal(d->n_domain, 1);
     assert_int_equal(d->n_pair, 0);
     tsr_domains_free(d);
@@ -113,8 +113,8 @@ TEST(test_seldom)
             for (int k = 0; k < 3; k++)
                 ca[i][r][k] =
                     (float)(start[r][k] + (i == 501 && r >= HALF ? 7.0 : 0.0));
-    OK(tsr_domains_of(MANY, BOTH, &ca[0][0][0], (const double(*)[3])start, &d,
-                      &err));
+    OK(tsr_domains_from_ca(MANY, BOTH, &ca[0][0][0], (const double(*)[3])start,
+                           &d, &err));
     assert_int_equal(d->n_domain, 2);
     tsr_domains_free(d);
 }

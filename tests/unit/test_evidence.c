@@ -53,7 +53,7 @@ static void check_answer(double t_max)
     for (int r = 0; r < REPEATS; r++) {
         tsr_evidence e = {0};
         fill(rng, beta, log_lik);
-        tsr_evidence_of(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
+        tsr_evidence_estimate(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
         assert_string_equal(e.why_not, "");
         sum += e.log - log_z(1.0);
         square += pow(e.log - log_z(1.0), 2.0);
@@ -86,7 +86,7 @@ TEST(no_prior)
     char text[TSR_EVIDENCE_TEXT];
     set_ladder(beta, 20.0);
     fill(rng, beta, log_lik);
-    tsr_evidence_of(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
+    tsr_evidence_estimate(N_GROUP, N_DRAW, N_TEMP, beta, log_lik, &e);
     assert_true(isnan(e.log));
     assert_non_null(strstr(tsr_evidence_format(&e, text), "is not the prior"));
     /* where evidence is asked for already, that alone is no help */
@@ -107,7 +107,7 @@ TEST(ends_at_any_size)
         log_lik[i][1] = -2e12 - 1e9 * i;
     }
     alarm(20);
-    tsr_evidence_of(2, N, 2, beta, log_lik[0], &e);
+    tsr_evidence_estimate(2, N, 2, beta, log_lik[0], &e);
     alarm(0);
     assert_true(e.log > -2.1e12 && e.log < -1e12);
 }
@@ -153,7 +153,7 @@ TEST(test_loo)
     double *log_lik = array(N_THETA * N_POINT, sizeof *log_lik);
     tsr_loo loo, other;
     measure_points(0.0, y, log_lik);
-    assert_int_equal(tsr_loo_of(N_THETA, N_POINT, log_lik, &loo, NULL), 0);
+    assert_int_equal(tsr_loo_compute(N_THETA, N_POINT, log_lik, &loo, NULL), 0);
     for (int k = 0; k < N_POINT; k++)
         assert_near(loo.point[k], without(y, k), 0.005);
     /* arviz.loo(..., reff=1.0), version 1, whose variance of the points
@@ -165,7 +165,8 @@ TEST(test_loo)
     assert_int_equal(loo.n_bad, 0);
 
     measure_points(0.3, y, log_lik); /* a worse model */
-    assert_int_equal(tsr_loo_of(N_THETA, N_POINT, log_lik, &other, NULL), 0);
+    assert_int_equal(tsr_loo_compute(N_THETA, N_POINT, log_lik, &other, NULL),
+                     0);
     assert_true(tsr_loo_compare(&loo, &other, &difference, &error));
     assert_near(difference, other.elpd - loo.elpd, 1e-12);
     assert_true(difference < -1.0);

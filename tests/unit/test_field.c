@@ -455,32 +455,33 @@ TEST(test_kinds_choose)
     assert_int_equal(k.one.ball.shape, 0);
     assert_string_equal(k.one.ball.name, "round");
     k.one.ball.radius = 3.0;
-    OK(tsr_field_choose(one, &k.one, "ball", &err));
+    OK(tsr_field_set_kind(one, &k.one, "ball", &err));
     assert_true(k.one.ball.radius == 3.0); /* the kind that it was */
 
     /* what both have stays, the rest is as by default, both ways */
-    OK(tsr_field_choose(one, &k.one, "box", &err));
+    OK(tsr_field_set_kind(one, &k.one, "box", &err));
     assert_int_equal(k.one.box.shape, 1);
     assert_string_equal(k.one.box.name, "round");
     assert_true(k.one.box.size[0] == 1.0 && k.one.box.size[1] == 2.0);
     assert_int_equal(k.one.box.lines.n, 0);
     assert_ptr_equal(tsr_field_members(one, &k.one), kinds_box_fields);
     k.one.box.size[0] = 0.5;
-    OK(tsr_field_choose(one, &k.one, "crate", &err));
+    OK(tsr_field_set_kind(one, &k.one, "crate", &err));
     assert_int_equal(k.one.box.shape, 2); /* all of it in common */
     assert_true(k.one.box.size[0] == 0.5);
-    OK(tsr_field_choose(one, &k.one, "ball", &err));
+    OK(tsr_field_set_kind(one, &k.one, "ball", &err));
     assert_int_equal(k.one.ball.shape, 0);
     assert_string_equal(k.one.ball.name, "round");
     assert_true(k.one.ball.radius == 1.0);
 
-    assert_int_equal(tsr_field_choose(one, &k.one, "bal", &err), TSR_E_CONFIG);
+    assert_int_equal(tsr_field_set_kind(one, &k.one, "bal", &err),
+                     TSR_E_CONFIG);
     assert_string_equal(err.message, "value 'bal' is not known: expected one "
                                      "of ball, box, crate");
     assert_int_equal(k.one.ball.shape, 0);
 
     OK(tsr_field_append(many, &k, &element, &err));
-    OK(tsr_field_choose(many, element, "box", &err));
+    OK(tsr_field_set_kind(many, element, "box", &err));
     OK(tsr_field_append(many, &k, &element, &err));
     const kinds_shape *shape = k.many.item;
     assert_int_equal(shape[0].box.shape, 1);
@@ -514,7 +515,7 @@ TEST(test_kinds_text)
         "    lines   []         on it; list of texts\n"
         "    name    square     what it is called\n");
     free(text);
-    tsr_field_expects(&kinds_fields[0], expected, sizeof expected);
+    tsr_field_expected(&kinds_fields[0], expected, sizeof expected);
     assert_string_equal(expected,
                         "mapping with keys among shape, name, radius (shape "
                         "ball); shape, size, lines, name (shape box); shape, "

@@ -36,7 +36,7 @@ TEST(nesting)
     tsr_json_array(&w.json, "rows");
     for (int i = 0; i < 2; i++) {
         tsr_json_object(&w.json, NULL);
-        tsr_json_truth(&w.json, "is", i);
+        tsr_json_boolean(&w.json, "is", i);
         tsr_json_object(&w.json, "in");
         tsr_json_close(&w.json);
         tsr_json_text(&w.json, "no", NULL);
@@ -156,7 +156,7 @@ TEST(too_deep)
     }
     tsr_json_number(&w.json, NULL, 1.5);
     tsr_json_integer(&w.json, NULL, 2);
-    tsr_json_truth(&w.json, NULL, 1);
+    tsr_json_boolean(&w.json, NULL, 1);
     tsr_json_text(&w.json, NULL, "lost");
     for (int i = 0; i < DEEP - 1; i++)
         tsr_json_close(&w.json);

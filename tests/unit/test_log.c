@@ -161,7 +161,7 @@ TEST(held_lines_come_first)
     const char *path = io_path("held.log");
     tsr_log *log = tsr_log_new(NULL, TSR_LOG_ERROR);
     tsr_info(log, "too early");
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "early");
     tsr_log_write(log, TSR_LOG_DEBUG, "not this");
     assert_int_equal(tsr_log_open(log, io_path("no/such/dir"), &err), TSR_E_IO);
@@ -179,10 +179,10 @@ TEST(held_lines_come_first)
     free(text);
 
     log = tsr_log_new(NULL, TSR_LOG_ERROR); /* and without a file */
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "lost");
     tsr_log_free(log);
-    tsr_log_hold(NULL);
+    tsr_log_buffer(NULL);
 }
 
 TEST(closed_log_opens_another)
@@ -192,12 +192,12 @@ TEST(closed_log_opens_another)
     tsr_info(log, "of one");
     tsr_log_close(log);
     tsr_info(log, "of none");
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "of two");
     OK(tsr_log_open(log, io_path("two.log"), &err));
-    tsr_log_hold(log); /* there is a file: nothing to hold */
+    tsr_log_buffer(log); /* there is a file: nothing to hold */
     tsr_log_close(log);
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     tsr_info(log, "lost");
     tsr_log_close(log); /* and what was held for one */
     tsr_log_close(log);

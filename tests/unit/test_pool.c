@@ -17,10 +17,10 @@ TEST(test_arrays)
     first = tsr_pool_resize(&pool, first, 100000, sizeof *first);
     assert_non_null(first);
     assert_true(first[999] == 3.0);
-    tsr_pool_drop(&pool, second);
+    tsr_pool_free(&pool, second);
     assert_string_equal(tsr_pool_print(&pool, "%s-%d", "a", 7), "a-7");
     assert_null(tsr_pool_text(&pool, NULL));
-    tsr_pool_drop(&pool, first);
+    tsr_pool_free(&pool, first);
     tsr_pool_clear(&pool);
     assert_null(pool.last);
 }

@@ -75,11 +75,11 @@ TEST(test_worth)
     for (int i = 0; i < N_ALL; i++)
         x[i] = i % N_EACH == 0 ? gsl_ran_gaussian(rng, 0.5) : x[i - 1];
     OK(tsr_psis_smooth(N_ALL, x, &psis, &err));
-    OK(tsr_psis_worth(2, N_ALL / 2, x, &worth, &err));
+    OK(tsr_psis_independent_draws(2, N_ALL / 2, x, &worth, &err));
     assert_close(worth, psis.ess / N_EACH, 0.1 * psis.ess / N_EACH);
     /* few: one a chain */
     OK(tsr_psis_smooth(6, x, &psis, &err));
-    OK(tsr_psis_worth(2, 3, x, &worth, &err));
+    OK(tsr_psis_independent_draws(2, 3, x, &worth, &err));
     assert_close(worth, psis.ess / 3.0, 1e-12);
 }
 

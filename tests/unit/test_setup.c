@@ -32,7 +32,7 @@ TEST(settles)
                                  .t_max = word,
                                  .thin = word,
                                  .draws = {-1, 7.0}};
-        OK(tsr_sampler_settle(&o, &expected[k].place, &err));
+        OK(tsr_sampler_resolve_auto(&o, &expected[k].place, &err));
         assert_true(o.chains.word < 0 && o.temperatures.word < 0);
         assert_true(o.chains.number == expected[k].chains);
         assert_true(tsr_sampler_thin(&o) == 10);
@@ -45,18 +45,18 @@ TEST(settles)
                              .temperatures = {-1, 5.0},
                              .t_max = word,
                              .draws = {-1, 7.0}};
-    OK(tsr_sampler_settle(&o, &expected[3].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_true(o.chains.number == 3.0 && o.temperatures.number == 5.0);
     assert_true(o.t_max.number == 20.0); /* too few to reach the prior */
     assert_null(o.until); /* nor is an end put to draws that are numbered */
     o.draws = word;
-    OK(tsr_sampler_settle(&o, &expected[3].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_true(o.draws.number == 66666.0); /* config.yaml shows it */
     assert_string_equal(o.until, tsr_sampler_until);
     free(o.until);
     o = (tsr_sampler_options){
         .chains = {-1, 500.0}, .draws = word, .until = strdup("ess>90")};
-    OK(tsr_sampler_settle(&o, &expected[3].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[3].place, &err));
     assert_int_equal(tsr_sampler_draws(&o), 2000);
     assert_string_equal(o.until, "ess>90");
     free(o.until);
@@ -65,7 +65,7 @@ TEST(settles)
                               .temperatures = {-1, 5.0},
                               .t_max = word,
                               .draws = {-1, 7.0}};
-    OK(tsr_sampler_settle(&o, &expected[0].place, &err));
+    OK(tsr_sampler_resolve_auto(&o, &expected[0].place, &err));
     assert_int_equal(o.start, TSR_START_FILE);
 }
 

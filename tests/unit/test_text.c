@@ -47,7 +47,7 @@ TEST(paragraphs)
     FILE *out = open_memstream(&text, &size);
     tsr_words w;
     tsr_words_begin(&w);
-    tsr_words_say(&w, "\none\n\ntwo of it\n");
+    tsr_words_add(&w, "\none\n\ntwo of it\n");
     OK(tsr_words_print(&w, out, 2, "- ", &err));
     fclose(out);
     assert_string_equal(text, "-   one\n-   two of it\n");

@@ -685,7 +685,7 @@ static tsr_draw_log *begin(void)
 }
 
 /* Draws from..to as a record of the log, `more` bytes too long. */
-static void log_draws(tsr_draw_log *log, tsr_drawn kind, long from, long to,
+static void log_draws(tsr_draw_log *log, tsr_draw_kind kind, long from, long to,
                       size_t more)
 {
     const int is_warm = kind == TSR_DRAWN_WARMUP;
@@ -708,7 +708,7 @@ TEST(test_resumed)
     assert_int_equal(update(WARM_DRAWS, 0), TSR_E_DATA); /* no record's end */
     assert_has(err.message, "50 draws of warm-up");
     OK(update(0, -1));
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     check(90, 0);
     OK(update(WARM_DRAWS, 0));
     while (checkpoint < DRAWS) {
@@ -722,7 +722,7 @@ TEST(test_resumed)
         if (random >> 30 == 0) /* somebody looks at it */
             check(WARM_DRAWS, (int)(last + lost));
         OK(update(WARM_DRAWS, last));
-        tsr_draw_log_drop(log);
+        tsr_draw_log_remove(log);
         assert_int_equal(size_of(log_path), -1);
         checkpoint = last;
     }
@@ -804,10 +804,10 @@ TEST(test_log_refused)
     tsr_draw_log *log = begin();
     log_draws(log, TSR_DRAWN_KEPT, 5, 6, 0);
     FAILS(update(0, -1), TSR_E_DATA, "has 0 draws");
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     log_draws(log, TSR_DRAWN_KEPT, 0, 6, 1);
     FAILS(update(0, -1), TSR_E_DATA, "not of the same run");
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     check(0, 0);
 
     const tsr_draw_record one = {.n_chain = 1, .n_state = 1};

@@ -231,7 +231,7 @@ TEST(test_resumed)
         if (random >> 30 == 0) /* somebody looks at it */
             check_frames(path, last + lost);
         OK(update(last, &err));
-        tsr_draw_log_drop(log);
+        tsr_draw_log_remove(log);
         kept = last;
     }
     check_frames(path, FRAMES);
@@ -240,7 +240,7 @@ TEST(test_resumed)
     check_frames(path, 0);
     log_frames(log, 3, 5);
     FAILS(update(-1, &err), TSR_E_DATA, path);
-    tsr_draw_log_drop(log);
+    tsr_draw_log_remove(log);
     tsr_draw_log_free(log);
 }
 

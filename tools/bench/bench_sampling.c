@@ -64,13 +64,13 @@ static tsr_status look(const char *trace, row *r, tsr_err *err)
 static void end_time(int signal_number)
 {
     int none = 0;
-    atomic_compare_exchange_strong(&tsr_stop_asked, &none, signal_number);
+    atomic_compare_exchange_strong(&tsr_stop_requested, &none, signal_number);
 }
 
 /* Was it this that asked to stop? */
 static int is_over(void)
 {
-    return tsr_stop_asked == SIGALRM;
+    return tsr_stop_requested == SIGALRM;
 }
 
 /* The program asks itself to stop after so many seconds, by SIGALRM; 0: not any
@@ -85,7 +85,7 @@ static void stop_after(long seconds)
     sigaction(SIGALRM, &action, NULL);
     alarm((unsigned)seconds);
     if (seconds == 0 && is_over())
-        tsr_stop_asked = 0;
+        tsr_stop_requested = 0;
 }
 
 static tsr_status sample(tsr_session *s, long seconds, row *r, tsr_err *err)
@@ -204,7 +204,7 @@ static tsr_status run_all(const tsr_bench_sampling_options *o, int n,
             return tsr_fail(err, TSR_E_IO, "cannot make %s", folder);
         tsr_status own = run(o, folder, log, &r, &why);
         clean(folder);
-        if (tsr_stop_asked && !is_over())
+        if (tsr_stop_requested && !is_over())
             status = tsr_fail(err, TSR_E_INTERRUPTED, "interrupted");
         else if (own != TSR_OK && n == 1)
             status = tsr_fail(err, own, "%s", why.message);

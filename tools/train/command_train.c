@@ -337,13 +337,13 @@ static char *command_text(const tsr_args *args, const char *bodies)
     char shown[TSR_SHELL_SIZE];
     tsr_words text;
     tsr_words_begin(&text);
-    tsr_words_say(&text, "tessera train %s", args->argument[0]);
+    tsr_words_add(&text, "tessera train %s", args->argument[0]);
     if (bodies[0] != '\0')
-        tsr_words_say(&text, " --bodies %s", bodies);
+        tsr_words_add(&text, " --bodies %s", bodies);
     if (tsr_args_given(args, "hold-out") > 0)
-        tsr_words_say(&text, " --hold-out %ld", o->hold_out);
+        tsr_words_add(&text, " --hold-out %ld", o->hold_out);
     for (int i = 1; i < args->n; i++)
-        tsr_words_say(&text, " %s", tsr_text_shell(args->argument[i], shown));
+        tsr_words_add(&text, " %s", tsr_text_shell(args->argument[i], shown));
     return tsr_words_end(&text);
 }
 

@@ -462,7 +462,7 @@ static tsr_status take_angles(const tsr_prior_sample *sample,
 static void write_tasks(tsr_words *out, const tsr_prior_sample *sample,
                         int n_task, const tsr_mixture_task *task)
 {
-    tsr_words_say(
+    tsr_words_add(
         out,
         "torsions left out: %ld of D residues, %ld of strained ones\n"
         "mean log density (nat) of residues held out, every sixth "
@@ -472,7 +472,7 @@ static void write_tasks(tsr_words *out, const tsr_prior_sample *sample,
         sample->n_mirrored, sample->n_strained, tsr_mixture_torsion.least,
         tsr_mixture_side.least, -log(4.0 * M_PI * M_PI));
     for (int i = 0; i < n_task; i++)
-        tsr_words_say(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
+        tsr_words_add(out, "  %-9s %6ld %2d %8.4f %8.4f\n", task[i].name,
                       task[i].n_held_out, task[i].n_part,
                       task[i].held_out[task[i].n_part],
                       task[i].held_out[task[i].type->least]);
@@ -487,7 +487,7 @@ static tsr_status take_source(const prior_sum *sum, int n_path,
     tsr_words words;
     tsr_words_begin(&words);
     write_tasks(&words, &sum->sample, n_task, task);
-    tsr_words_say(&words,
+    tsr_words_add(&words,
                   "contact pairs seen less than %d times (filled from the "
                   "types): one-body %d of 210, two-body %d of 231\n%s",
                   MIN_PAIRS, n_rare[0], n_rare[1], files != NULL ? files : "");

@@ -352,16 +352,16 @@ char *tsr_structure_names(const char *title, int n_path,
     tsr_words words;
     size_t column = 0;
     tsr_words_begin(&words);
-    tsr_words_say(&words, "%s: %d\n", title, n_path);
+    tsr_words_add(&words, "%s: %d\n", title, n_path);
     for (int i = 0; i < n_path; i++) {
         const char *base = tsr_text_file_name(path[i]);
         size_t n = stem_length(base);
         if (column > 0 && column + 1 + n > WIDTH) {
-            tsr_words_say(&words, "\n");
+            tsr_words_add(&words, "\n");
             column = 0;
         }
         size_t space = column == 0 ? INDENT : 1;
-        tsr_words_say(&words, "%*s%.*s", (int)space, "", (int)n, base);
+        tsr_words_add(&words, "%*s%.*s", (int)space, "", (int)n, base);
         column += space + n;
     }
     return tsr_words_end(&words);
@@ -371,11 +371,12 @@ char *tsr_structure_source(int n_path, const char *const *path, long n_used,
                            long n_skipped)
 {
     char *names = tsr_structure_names("structures", n_path, path);
-    char *text = names == NULL
-                     ? NULL
-                     : tsr_words_of("program: tessera %s\nresidues: %ld used, "
-                                    "%ld left out (atoms missing)\n%s",
-                                    TSR_VERSION, n_used, n_skipped, names);
+    char *text =
+        names == NULL
+            ? NULL
+            : tsr_text_format("program: tessera %s\nresidues: %ld used, "
+                              "%ld left out (atoms missing)\n%s",
+                              TSR_VERSION, n_used, n_skipped, names);
     free(names);
     return text;
 }
@@ -605,7 +606,7 @@ tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    char *text = tsr_words_list(format, args);
+    char *text = tsr_text_format_list(format, args);
     va_end(args);
     TSR_TRY(tsr_allocated(text, err));
     free(*source);
