@@ -3,6 +3,7 @@
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
+#include "core/pool.h"
 #include "core/random.h"
 #include "core/status.h"
 
@@ -83,6 +84,10 @@ static inline void release_owned(size_t n)
     }
 }
 
+/* Of a struct that holds what it owns, a copy is enough to free that. */
+#define own_copy(object, release) \
+    own(memcpy(array(1, sizeof *(object)), (object), sizeof *(object)), release)
+
 /* own_NAME(object), for a type that NAME_free frees. */
 #define OWNED_AS(name, type)                        \
     static inline void release_##name(void *object) \
@@ -108,6 +113,11 @@ static inline void *array(size_t n, size_t size)
     void *zeros = calloc(n + 1, size);
     assert_non_null(zeros);
     return own(zeros, free);
+}
+
+static inline void release_pool(void *pool)
+{
+    tsr_pool_clear(pool);
 }
 
 #endif

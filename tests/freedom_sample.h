@@ -110,8 +110,6 @@ static inline tsr_structure *sample_structure(const tsr_prior_table *table,
         build_geometry(t, g, c);
     }
     tsr_structure *s = sample_read(t, c);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
     s->n_chain = name - 'A' + 1;
     if (m->mirrored > 0)
         sample_mirror(s, m->mirrored - 1);
@@ -142,6 +140,7 @@ static inline tsr_status sample_topology(const tsr_prior_table *table,
     tsr_structure *s = sample_structure(table, m);
     tsr_status status = tsr_topology_from_structure(
         s, TSR_BODIES_TWO, flexibility, table, log, t, c, &err);
+    own_molecule(*t, *c);
     tsr_structure_free(s);
     return status;
 }

@@ -7,6 +7,14 @@
 #include "tests/check.h"
 
 OWNED(tsr_conformation)
+OWNED(tsr_topology)
+OWNED(tsr_prior)
+
+static inline void own_molecule(tsr_topology *t, tsr_conformation *c)
+{
+    own_tsr_topology(t);
+    own_tsr_conformation(c);
+}
 
 static inline tsr_conformation *new_conformation(const tsr_topology *t)
 {
@@ -75,6 +83,7 @@ static inline void sample_chain(const char *sequence,
     tsr_flexibility all = {.flexible = flexible};
     OK(tsr_topology_from_sequence(sequence, TSR_BODIES_TWO, all, table,
                                   topology, first, &err));
+    own_molecule(*topology, *first);
 }
 
 #endif

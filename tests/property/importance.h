@@ -74,7 +74,7 @@ static inline expectation importance(const posterior_sample *s, double beta,
     double top = -1e300, sum = 0.0, sum2 = 0.0;
     prior_sampler prior = prior_of(s);
     gsl_rng *rng = rng_new(seed, 0);
-    tsr_conformation *c = tsr_conformation_new(s->t);
+    tsr_conformation *c = new_conformation(s->t);
     tsr_point point;
     tsr_batch *batch;
     saxs_point(s->likelihood, &point);
@@ -99,7 +99,6 @@ static inline expectation importance(const posterior_sample *s, double beta,
     e.n_effective = sum * sum / sum2;
     tsr_batch_free(batch);
     tsr_point_clear(&point);
-    tsr_conformation_free(c);
     free(value);
     return e;
 }
@@ -213,7 +212,7 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
     prior_sampler prior = prior_of(s);
     expectation drawn;
     for (int k = 0; k < n; k++) {
-        truth[k] = tsr_conformation_new(s->t);
+        truth[k] = new_conformation(s->t);
         sample_prior(&prior, rng, truth[k]);
     }
     draw_weights(rng, n, weight);
@@ -231,8 +230,6 @@ static inline void compare_with_importance(posterior_sample *s, double beta,
     }
     compare(s, &weighted, &drawn);
     posterior_stop(s);
-    for (int k = 0; k < n; k++)
-        tsr_conformation_free(truth[k]);
 }
 
 #endif

@@ -123,8 +123,6 @@ static void make_complex(fixture *f, const char *sequence,
             }
         }
         fprintf(file, "TER\n");
-        tsr_conformation_free(c);
-        tsr_topology_free(t);
     }
     fprintf(file, "END\n");
     fclose(file);
@@ -166,11 +164,12 @@ static void open_case(fixture *f, const test_case *k)
     else
         OK(tsr_topology_from_sequence(k->sequence, TSR_BODIES_TWO, flexibility,
                                       &f->table, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     f->options_prior = (tsr_prior_options){
         .clash = k->clash, .softness = 0.5, .clash_limit = 4.0};
     if (k->between[0] != NULL) {
         for (int b = 0; b < 2; b++) {
-            f->between[b] = calloc(16, 1);
+            f->between[b] = array(16, 1);
             snprintf(f->between[b], 16, "%s", k->between[b]);
         }
         f->restraint = (tsr_restraint_options){.between = {2, f->between},
@@ -181,6 +180,7 @@ static void open_case(fixture *f, const test_case *k)
     }
     OK(tsr_prior_new(f->t, &f->table, &f->options_prior, k->d_limit_ang,
                      &f->prior, &err));
+    own_tsr_prior(f->prior);
     f->sampler = (prior_sampler){.t = f->t,
                                  .table = &f->table,
                                  .prior = f->prior,
@@ -194,15 +194,6 @@ static void open_case(fixture *f, const test_case *k)
         memcpy(f->option[m], &weight, sizeof weight);
         f->options[m] = f->option[m];
     }
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_prior_free(f->prior);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    free(f->between[0]);
-    free(f->between[1]);
 }
 
 static tsr_target target_of(const fixture *f, const tsr_conformation *first,
@@ -319,7 +310,7 @@ static oracle oracle_new(fixture *f, int n)
     assert_true(o.n_value <= MAX_VALUE);
     o.value = calloc((size_t)n * (size_t)o.n_value, sizeof *o.value);
     gsl_rng *rng = tsr_rng_new(40, 0);
-    tsr_conformation *c = tsr_conformation_new(f->t);
+    tsr_conformation *c = new_conformation(f->t);
     for (int i = 0; i < n; i++) {
         sample_prior(&f->sampler, rng, c);
         measure(f, c, one);
@@ -328,7 +319,6 @@ static oracle oracle_new(fixture *f, int n)
     }
     for (int v = 0; v < o.n_value; v++)
         gsl_sort(&o.value[v * n], 1, (size_t)n);
-    tsr_conformation_free(c);
     gsl_rng_free(rng);
     return o;
 }
@@ -387,7 +377,7 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
     if (n_target == 0)
         return;
     gsl_rng *rng = tsr_rng_new(41 + set, 0);
-    tsr_conformation *start = tsr_conformation_new(f->t);
+    tsr_conformation *start = new_conformation(f->t);
     tsr_target target = target_of(f, start, 1000 + set);
     target.move_options = options;
     double *after = calloc((size_t)n * MAX_VALUE, sizeof *after);
@@ -404,7 +394,6 @@ static inline void check_subset(fixture *f, const char *name, const oracle *o,
         fail_msg("%s, moves %x: %ld of %ld accepted, too few to tell anything",
                  name, set, accepted, (long)n * steps);
     free(after);
-    tsr_conformation_free(start);
     gsl_rng_free(rng);
 }
 

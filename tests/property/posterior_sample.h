@@ -228,8 +228,6 @@ static inline void posterior_close(posterior_sample *s)
     tsr_form_factor_free(s->factors);
     tsr_form_factor_free(s->components);
     free(s->exposure);
-    tsr_conformation_free(s->extended);
-    tsr_topology_free(s->t);
 }
 
 /* c1 and c2 of a chain; zeros where it has none. */

@@ -62,8 +62,8 @@ static void open_fixture(fixture *f, const char *noise)
     noise_put(&f->noise, "scale_width", scale_width);
     sample_prior_table(&f->table);
     sample_chain("GASFPLG", NULL, &f->table, &f->t, &f->extended);
-    f->truth = tsr_conformation_new(f->t);
-    f->start = tsr_conformation_new(f->t);
+    f->truth = new_conformation(f->t);
+    f->start = new_conformation(f->t);
     OK(tsr_prior_new(f->t, &f->table, &prior, 0.0, &f->prior, &err));
     f->sampler = (prior_sampler){
         .t = f->t, .table = &f->table, .prior = f->prior, .first = f->extended};
@@ -89,10 +89,6 @@ static void close_fixture(fixture *f)
 {
     tsr_prior_free(f->prior);
     tsr_form_factor_free(f->factors);
-    tsr_conformation_free(f->extended);
-    tsr_conformation_free(f->truth);
-    tsr_conformation_free(f->start);
-    tsr_topology_free(f->t);
 }
 
 static void measure(const fixture *f, const tsr_conformation *c,

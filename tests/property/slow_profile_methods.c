@@ -21,6 +21,5 @@ TEST(large_molecules)
                       21 + (uint64_t)i);
         methods_meet(&m, shape_name[samples[i].kind], samples[i].every, 1e-5,
                      1e-5);
-        molecule_clear(&m);
     }
 }

@@ -91,8 +91,8 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
     double truth_value[N_QUANTITY], value[N_QUANTITY], i0, scale;
     int below[N_QUANTITY] = {0}, n_inside = 0;
     gsl_rng *rng = rng_new(2025 + (uint64_t)n, number);
-    tsr_conformation *truth[2] = {tsr_conformation_new(s->t),
-                                  tsr_conformation_new(s->t)};
+    tsr_conformation *truth[2] = {new_conformation(s->t),
+                                  new_conformation(s->t)};
     /* a coarse model is of use only where it is off by little */
     draw_truth(s, n, coarse != NULL ? 0.05 : 0.01, rng, truth, truth_value,
                &i0);
@@ -136,8 +136,6 @@ static void repetition(posterior_sample *s, posterior_sample *coarse,
         coarse->target.all_atom = NULL;
     }
     posterior_stop(s);
-    tsr_conformation_free(truth[0]);
-    tsr_conformation_free(truth[1]);
 }
 
 /* Chi-squared for any shape, the mean rank for a shift. */

@@ -108,7 +108,5 @@ TEST(parts_keep_their_relation)
             tsr_chain_free(chain);
         }
         tsr_prior_free(prior);
-        tsr_conformation_free(c);
-        tsr_topology_free(t);
     }
 }

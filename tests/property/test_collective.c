@@ -72,7 +72,6 @@ TEST(collective_keeps_the_prior)
             fail_msg("%s: %ld accepted", cases[k].name, accepted);
         tsr_pool_clear(&pool);
         free(o.value);
-        close_fixture(&f);
     }
 }
 
@@ -139,6 +138,5 @@ TEST(opposite_step_leads_back)
                      off);
         tsr_pool_clear(&pool);
         gsl_rng_free(away);
-        close_fixture(&f);
     }
 }

@@ -37,7 +37,7 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
     posterior_open(s, sequence, NULL, prior);
     posterior_contrast(s, &infer);
     for (int k = 0; k < N_STATE; k++) {
-        m->start[k] = tsr_conformation_new(s->t);
+        m->start[k] = new_conformation(s->t);
         tsr_conformation_copy(s->t, m->start[k], s->extended, 0,
                               s->t->n_residue);
     }
@@ -82,8 +82,6 @@ static void open_combined(combined *m, const char *sequence, int is_frozen,
 
 static void close_combined(combined *m)
 {
-    for (int k = 0; k < N_STATE; k++)
-        tsr_conformation_free(m->start[k]);
     posterior_close(&m->s);
 }
 

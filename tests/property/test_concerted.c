@@ -43,7 +43,7 @@ static void open_fixture(fixture *f, const char *sequence, uint64_t seed,
     memset(f, 0, sizeof *f);
     sample_prior_table(&f->table);
     sample_chain(sequence, NULL, &f->table, &f->t, &f->c);
-    f->other = tsr_conformation_new(f->t);
+    f->other = new_conformation(f->t);
     f->internal = calloc((size_t)f->t->n_residue, sizeof *f->internal);
     if (tsr_prior_new(f->t, &f->table, &options, 0.0, &f->prior, &err) !=
             TSR_OK ||
@@ -63,9 +63,6 @@ static void close_fixture(fixture *f)
     gsl_rng_free(f->rng);
     free(f->internal);
     tsr_prior_free(f->prior);
-    tsr_conformation_free(f->other);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
 }
 
 /* An exact draw of all torsions; bond angles somewhat off their means. */

@@ -94,7 +94,7 @@ static double by_weights(const posterior_sample *s, int n_draw,
     tsr_conformation *state[TSR_MAX_STATES] = {NULL};
     const tsr_conformation *both[TSR_MAX_STATES];
     for (int k = 0; k < TSR_MAX_STATES; k++)
-        both[k] = state[k] = k < n ? tsr_conformation_new(s->t) : NULL;
+        both[k] = state[k] = k < n ? new_conformation(s->t) : NULL;
     tsr_pool pool = {0};
     tsr_parameters *p = tsr_parameters_new(&pool, s->likelihood, NULL, n,
                                            s->target.infer_weights);
@@ -131,8 +131,6 @@ static double by_weights(const posterior_sample *s, int n_draw,
     }
     tsr_point_clear(&point);
     tsr_pool_clear(&pool);
-    for (int k = 0; k < n; k++)
-        tsr_conformation_free(state[k]);
     free(value);
     return sum * sum / sum2;
 }

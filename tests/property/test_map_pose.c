@@ -79,13 +79,14 @@ static void make_molecule(fixture *f)
     OK(tsr_topology_from_structure(structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.is_frozen = 1}, &f->table,
                                    NULL, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     tsr_structure_free(structure);
 }
 
 static void see_molecule(fixture *f)
 {
     const int n = f->t->n_body;
-    f->true_place = calloc((size_t)(n > 0 ? n : 1), sizeof *f->true_place);
+    f->true_place = array((size_t)(n > 0 ? n : 1), sizeof *f->true_place);
     for (int i = 0; i < n; i++)
         for (int c = 0; c < 3; c++) {
             f->true_place[i][c] = f->c->body[i][c];
@@ -133,23 +134,13 @@ static int open_fixture(void **state)
 {
     static fixture f;
     void *unused;
-    f.rng = tsr_rng_new(7, 0);
+    f.rng = rng_new(7, 0);
     sample_prior_table(&f.table);
     make_molecule(&f);
     see_molecule(&f);
     make_map(&f);
     *state = &f;
     return io_setup(&unused);
-}
-
-static int close_fixture(void **state)
-{
-    fixture *f = *state;
-    gsl_rng_free(f->rng);
-    free(f->true_place);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    return io_teardown(state);
 }
 
 /* ---- noise ---- */
@@ -429,4 +420,4 @@ TEST(as_if_independent)
                 low - sampling());
 }
 
-static test_fixture around_all = {open_fixture, close_fixture};
+static test_fixture around_all = {open_fixture, io_teardown};

@@ -34,7 +34,6 @@ TEST(running_prior)
                          i, view.log_prior, whole);
         }
         tsr_chain_free(chain);
-        close_fixture(&f);
     }
 }
 
@@ -91,7 +90,6 @@ TEST(log_ratios_cancel)
             }
             tsr_pool_clear(&pool);
         }
-        close_fixture(&f);
     }
     for (int m = 0; m < OWN_MOVES; m++)
         if (made[m] < 200 ||
@@ -161,7 +159,6 @@ TEST(spans_tell_the_truth)
             }
             tsr_pool_clear(&pool);
         }
-        close_fixture(&f);
     }
 }
 
@@ -198,7 +195,6 @@ TEST(geometry_keeps)
                                  (was[i].o_torsion - was[i].psi))) < most);
     }
     tsr_chain_free(chain);
-    close_fixture(&f);
 }
 
 /* The six coordinates that a crankshaft between i and j changes. */
@@ -279,7 +275,6 @@ TEST(crankshaft_jacobian)
     }
     assert_true(n_checked > 20);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* ---- the pose move ---- */
@@ -454,7 +449,6 @@ TEST(pose_density)
     assert_true(largest > 1.0); /* it matters */
     gsl_matrix_free(here);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* A distance that must be kept to 0.01 Angstrom: warm-up finds steps that are
@@ -492,7 +486,6 @@ TEST(pose_learns)
     if (!(mean > 0.15 && mean < 0.4))
         fail_msg("accepted %.3f, 0.25 are wanted", mean);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* A chain as a whole is moved as often as a part of it, which has many choices
@@ -522,7 +515,6 @@ TEST(parts_take_turns)
     if (fabs((double)whole / N - 0.5) > 0.04)
         fail_msg("the chain was moved in %d of %d proposals", whole, N);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* Each move alone, and a set of them that is drawn. */
@@ -545,6 +537,5 @@ TEST(moves_keep_the_prior)
         if (k == 0)
             check_subset(&f, cases[k].name, &o, n_set - 1, N, steps);
         free(o.value);
-        close_fixture(&f);
     }
 }

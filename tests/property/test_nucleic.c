@@ -85,7 +85,6 @@ static void keep_prior(int is_dna, const double weight[3], double draws)
             fail_msg("torsion %d of %s: p %.1e", k, is_dna ? "DNA" : "RNA", p);
     }
     free(xyz);
-    close_strand(&f);
 }
 
 TEST(prior_in_is_prior_out)
@@ -192,7 +191,6 @@ TEST(geometry_keeps)
     }
     tsr_chain_free(chain);
     free(xyz);
-    close_strand(&f);
 }
 
 /* ---- curves ---- */
@@ -256,8 +254,6 @@ TEST(read_again)
             assert_true(fabs(tsr_von_mises_wrap(c->side[i][0] -
                                                 g.c->side[i][0])) < 5e-3);
     tsr_model_atoms_free(model);
-    close_strand(&f);
-    close_strand(&g);
 }
 
 /* ---- what links are made of ---- */
@@ -321,7 +317,6 @@ TEST(links_of_a_strand)
                                 chi - 0.4)) < 1e-9);
     assert_true(fabs(tsr_von_mises_wrap(f.c->side[8][0] - chi - 0.4)) < 1e-9);
     free(xyz);
-    close_strand(&f);
 }
 
 /* What has no prime goes with what it hangs on: a methoxyethyl group on O2', a

@@ -28,7 +28,6 @@ TEST(methods_are_debye)
         molecule m;
         molecule_make(&m, s->kind, s->n, s->d, 0.5, 7 + (uint64_t)i);
         methods_meet(&m, shape_name[s->kind], s->every, 1e-5, 1e-5);
-        molecule_clear(&m);
     }
 }
 
@@ -39,7 +38,6 @@ TEST(other_ends_of_q)
         molecule m;
         molecule_make(&m, BALL, 400, 45.0, q_top[i], 3);
         methods_meet(&m, "ball, another q", i < 3 ? 1 : 3, 1e-5, 1e-5);
-        molecule_clear(&m);
     }
 }
 
@@ -53,7 +51,6 @@ TEST(a_grid_knows_its_end)
     FAILS(tsr_grid_sum(&m.spec, 1, NULL, got, &err), TSR_E_RANGE, "10");
     assert_true(
         isinf(tsr_method_seconds(TSR_METHOD_FFT, &m.spec, m.d, &speed)));
-    molecule_clear(&m);
 }
 
 /* Without weights all components share modes; one component has one row. */
@@ -72,7 +69,6 @@ TEST(fewer_components)
                               &err));
             assert_true(worst_error(got, right, n_pair * m.spec.n_q) < 1e-5);
         }
-    molecule_clear(&m);
 }
 
 TEST(threads_change_nothing)
@@ -87,7 +83,6 @@ TEST(threads_change_nothing)
         OK(tsr_method_run(method, &m.spec, m.d, 5, NULL, more, &err));
         assert_memory_equal(one, more, n * sizeof *one);
     }
-    molecule_clear(&m);
 }
 
 /* The method that is taken follows the size. */
@@ -114,6 +109,5 @@ TEST(costs_order_the_methods)
             best = seconds[k] < seconds[best] ? k : best;
         }
         assert_int_equal(best, want[i].best);
-        molecule_clear(&m);
     }
 }

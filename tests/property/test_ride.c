@@ -106,7 +106,6 @@ TEST(proposals_tell_the_truth)
     }
     assert_true(n_forbidden > 10 && n_forbidden < 300);
     propose_many(&f, good, 4000);
-    close_strand(&f);
 }
 
 /* ---- a complex ---- */
@@ -198,7 +197,6 @@ TEST(chains_ride)
     assert_near(apart(now, 24, 29), apart(f.c, 24, 29), 1e-6);
     assert_true(fabs(apart(now, 0, 30) - apart(f.c, 0, 30)) > 0.1);
     assert_true(fabs(apart(now, 30, 24) - apart(f.c, 30, 24)) > 0.1);
-    close_strand(&f);
 }
 
 static void open_complex(fixture *f)
@@ -237,7 +235,6 @@ TEST(reach_of_complex)
     }
     if (!(most <= bound && most > 0.75 * bound))
         fail_msg("%.1f of %.1f A", most, bound);
-    close_strand(&f);
 }
 
 /* Replicates of exact draws of the complex keep torsions, and how the ends lie,
@@ -275,7 +272,6 @@ TEST(complex_keeps_prior)
         if (p < 1e-4)
             fail_msg("value %d of %d: p %.1e", k, n_value, p);
     }
-    close_strand(&f);
 }
 
 static test_fixture around_all = {io_setup, io_teardown};

@@ -108,8 +108,6 @@ static void close_fixture(fixture *f)
     tsr_likelihood_free(f->likelihood);
     tsr_prior_free(f->prior);
     tsr_form_factor_free(f->factors);
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
 }
 
 static tsr_engine_spec spec_of(const fixture *f, int n_system, int *type)

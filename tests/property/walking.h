@@ -319,7 +319,7 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     prior_sampler prior = {
         .t = s->t, .table = &s->table, .prior = s->prior, .first = s->extended};
     gsl_rng *rng = rng_new(8, 1);
-    tsr_conformation *c = tsr_conformation_new(s->t);
+    tsr_conformation *c = new_conformation(s->t);
     tsr_batch *batch;
     tsr_point point;
     saxs_point(s->likelihood, &point);
@@ -341,7 +341,6 @@ static inline void draw_weighted(const posterior_sample *s, double beta, int n,
     }
     tsr_batch_free(batch);
     tsr_point_clear(&point);
-    tsr_conformation_free(c);
 }
 
 static inline void by_weights(const posterior_sample *s, double beta, int n,

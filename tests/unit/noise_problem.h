@@ -53,6 +53,7 @@ static const tsr_number_or_word infer = {0, 0.0};
 static inline void open_model(problem *p, int model, tsr_number_or_word scale,
                               tsr_number_or_word background)
 {
+    p->pool = (tsr_pool){0};
     p->type = tsr_noise_registry[model];
     p->options = noise_of(p->type->name);
     if (model == RELATIVE) {
@@ -66,12 +67,8 @@ static inline void open_model(problem *p, int model, tsr_number_or_word scale,
                                  .n_q = N_Q,
                                  .linear = &p->linear};
     OK(tsr_noise_new(&spec, &p->pool, &p->state, &err));
+    own_copy(&p->pool, release_pool);
     p->fit.model = p->scratch, p->fit.weight = p->scratch + MAX_N;
-}
-
-static inline void close_model(problem *p)
-{
-    tsr_pool_clear(&p->pool);
 }
 
 /* `relative` needs I > 0. */

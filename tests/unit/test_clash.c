@@ -136,19 +136,10 @@ static void open_fixture(fixture *f, const clash_case *k)
             f->clash.contact[t][u] = k->contact + 0.02 * ((t + u) % 7);
             f->clash.cutoff = fmax(f->clash.cutoff, f->clash.contact[t][u]);
         }
-    f->x = calloc((size_t)f->n, sizeof *f->x);
-    f->y = calloc((size_t)f->n, sizeof *f->y);
-    f->rng = tsr_rng_new(17, 0);
+    f->x = array((size_t)f->n, sizeof *f->x);
+    f->y = array((size_t)f->n, sizeof *f->y);
+    f->rng = rng_new(17, 0);
     scatter(f, k->box_ang, k->limit < 100.0 && !k->closer);
-}
-
-static void close_fixture(fixture *f)
-{
-    gsl_rng_free(f->rng);
-    free(f->x);
-    free(f->y);
-    tsr_conformation_free(f->first);
-    tsr_topology_free(f->t);
 }
 
 static int below(const fixture *f, int n)
@@ -275,7 +266,6 @@ static void check_case(const clash_case *k, tally *sum)
             tsr_vec3_copy(accept ? f.x[b] : f.y[b], accept ? f.y[b] : f.x[b]);
     }
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* A test of nothing must not pass either. */
@@ -329,7 +319,6 @@ TEST(a_proposal_beyond_the_lists)
     tsr_clash_accept(s, x, 1, &all);
     assert_true(tsr_clash_propose(s, x, y, 1, &all) == new - old);
     tsr_pool_clear(&pool);
-    close_fixture(&f);
 }
 
 /* Three apart in a chain, any in two chains, never in one unit. */
@@ -368,7 +357,6 @@ TEST(pairs_that_count)
     assert_true(tsr_clash_pair(&f.clash, 0, here, 3, nearer) ==
                 TSR_CLASH_FORBIDDEN);
     assert_true(tsr_clash_pair(&f.clash, 0, here, 3, far) == 0);
-    close_fixture(&f);
 }
 
 /* ---- d_limit ---- */
@@ -398,6 +386,7 @@ TEST(distance_limit)
     sample_prior_table(&table);
     sample_chain("MKTAYIAKQRPGISFVKSHFWRQLEERLGNDCE", NULL, &table, &t, &x);
     OK(tsr_prior_new(t, &table, &options, 1e4, &prior, &err));
+    own_tsr_prior(prior);
     y = new_conformation(t);
     tsr_conformation_copy(t, y, x, 0, t->n_residue);
     gsl_rng *rng = rng_new(29, 0);
@@ -436,7 +425,4 @@ TEST(distance_limit)
     }
     assert_true(beyond > 1000 && within > 1000 && equal > 100);
     tsr_prior_state_free(s);
-    tsr_prior_free(prior);
-    tsr_conformation_free(x);
-    tsr_topology_free(t);
 }

@@ -18,13 +18,7 @@ static void open_fixture(fixture *f, const sample_molecule *m)
     OK(sample_topology(&f->table, m, &f->t, &f->c, log));
     tsr_log_free(log);
     fclose(stream);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    free(f->said);
+    own(f->said, free);
 }
 
 /* One character a residue, chains separated by '/'. */
@@ -157,7 +151,6 @@ TEST(what_may_move)
             assert_int_equal(f.t->side[n_side++], i);
         }
         assert_int_equal(n_side, f.t->n_side);
-        close_fixture(&f);
     }
 }
 
@@ -170,11 +163,10 @@ TEST(nothing_may)
     tsr_flexibility still = {.is_frozen = 1};
     OK(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still, &table, &t, &c,
                                   &err));
+    own_molecule(t, c);
     expect_flags(t, "still", "rrrr", freedom_of);
     expect_flags(t, "still", "1111", unit_of);
     assert_int_equal(t->n_torsion + t->n_side, 0);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
 }
 
 TEST(complexes_are_told_of)
@@ -207,7 +199,6 @@ TEST(complexes_are_told_of)
             fail_msg("%zu: %s", k, f.said);
         if (cases[k].lacks != NULL && strstr(f.said, cases[k].lacks) != NULL)
             fail_msg("%zu: %s", k, f.said);
-        close_fixture(&f);
     }
 }
 
@@ -252,7 +243,6 @@ TEST(turning_sides)
         }
         if (strcmp(is, turns[k].torsions) != 0)
             fail_msg("molecule %zu: %s, expected %s", k, is, turns[k].torsions);
-        close_fixture(&f);
     }
 }
 
@@ -264,7 +254,6 @@ TEST(loop_between_fixed_parts)
     expect_flags(f.t, "loop", "xxxfffxx", freedom_of);
     assert_int_equal(f.t->n_torsion, 0);
     assert_int_equal(f.t->n_side, 2);
-    close_fixture(&f);
 }
 
 TEST(rama_classes)
@@ -284,7 +273,6 @@ TEST(rama_classes)
         open_fixture(&f, &cases[k].m);
         expect_flags(f.t, cases[k].m.sequence, cases[k].classes, class_of);
         expect_flags(f.t, cases[k].m.sequence, cases[k].torsions, torsions_of);
-        close_fixture(&f);
     }
 }
 
@@ -372,7 +360,6 @@ TEST(d_residues_that_stay)
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         fixture f;
         open_fixture(&f, &cases[k]);
-        close_fixture(&f);
     }
 }
 
@@ -396,9 +383,8 @@ TEST(place_matters)
         tsr_conformation *c;
         OK(tsr_topology_from_sequence("AKGSTVKL", TSR_BODIES_TWO, cases[k].of,
                                       &table, &t, &c, &err));
+        own_molecule(t, c);
         assert_int_equal(t->mobile[0], cases[k].mobile);
         assert_true(isfinite(tsr_topology_reach(t, c)));
-        tsr_conformation_free(c);
-        tsr_topology_free(t);
     }
 }

@@ -11,6 +11,8 @@
 #include "tests/unit/chain_pdb.h"
 
 OWNED_AS(tsr_form_factor, tsr_form_factor_table)
+OWNED(tsr_structure)
+OWNED(tsr_atoms)
 
 enum { N_RESIDUE = 24, N_Q = 61 };
 #define HOST(g, r) ((g)->host[(g)->atoms->residue[r].first_atom])
@@ -149,21 +151,16 @@ static void open_fixture(fixture *f, int turn, int with_guests,
     write_file(f->path, turn, with_guests);
     OK(tsr_structure_read(f->path, &f->structure, &err));
     OK(tsr_atoms_read(f->path, &f->atoms, &err));
+    own_tsr_structure(f->structure);
+    own_tsr_atoms(f->atoms);
     OK(tsr_topology_from_structure(f->structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.flexible = &flexible},
                                    &f->table, NULL, &f->t, &f->c, &err));
+    own_molecule(f->t, f->c);
     const tsr_status status = tsr_guests_attach(f->structure, f->atoms, bound,
                                                 NULL, f->t, f->c, &err);
     if (bound == NULL)
         assert_int_equal(status, TSR_OK);
-}
-
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    tsr_atoms_free(f->atoms);
-    tsr_structure_free(f->structure);
 }
 
 /* The tables that a run has are read from files; zeroes do here. */
@@ -204,7 +201,6 @@ TEST(no_guests)
     assert_null(f.t->guests);
     assert_int_equal(f.t->n_body, N_RESIDUE);
     assert_int_equal(tsr_topology_n_atom(f.t), 12 * 4 + 12 * 5);
-    close_fixture(&f);
 }
 
 TEST(cut_into_bodies)
@@ -225,7 +221,6 @@ TEST(cut_into_bodies)
         const tsr_guest_body *body = &g->part[g->body[i]];
         assert_true(tsr_vec3_distance(g->atoms->atom[i].xyz, body->xyz) < 4.0);
     }
-    close_fixture(&f);
 }
 
 /* The cluster, which is one body and has no hydrogens, against a sum over its
@@ -262,7 +257,6 @@ TEST(intensity_of_atoms)
             assert_near(own / direct[c], 1.0, 1e-12);
         }
     }
-    close_fixture(&f);
 }
 
 /* All electrons, those of implicit hydrogens too, and all displaced volume. */
@@ -299,7 +293,6 @@ TEST(electrons_at_zero)
                         tsr_component_water(0.0), 1e-12);
     }
     assert_true(fabs(solute) < 1e-10 && fabs(displaced) < 1e-10);
-    close_fixture(&f);
 }
 
 /* A rod in several bodies scatters as its atoms do, nearly: bodies have no
@@ -330,7 +323,6 @@ TEST(rod_of_bodies)
                                                     g->atoms->atom[j].xyz));
         assert_near(bodies / atoms, 1.0, 1e-12 + 0.00005 * k * k);
     }
-    close_fixture(&f);
 }
 
 TEST(turned)
@@ -351,8 +343,6 @@ TEST(turned)
                                 amplitude(b, p, type, k), 1e-9);
             }
     }
-    close_fixture(&f);
-    close_fixture(&g);
 }
 
 /* ---- hosts ---- */
@@ -369,7 +359,6 @@ TEST(ride_where_they_touch)
     assert_int_equal(HOST(g, 2), HOST(g, 3)); /* nucleotides that touch */
     for (int k = 1; k < g->n_body; k++)
         assert_true(g->part[k].host >= g->part[k - 1].host);
-    close_fixture(&f);
 }
 
 TEST(ride_where_told)
@@ -381,7 +370,6 @@ TEST(ride_where_told)
     assert_non_null(f.t->guests);
     assert_int_equal(HOST(f.t->guests, 2), 2);
     assert_int_equal(HOST(f.t->guests, 3), 2);
-    close_fixture(&f);
     const struct {
         char *text;
         const char *says;
@@ -396,7 +384,6 @@ TEST(ride_where_told)
         assert_int_equal(err.status, TSR_E_CONFIG);
         assert_has(err.message, bad[k].says);
         assert_null(f.t->guests);
-        close_fixture(&f);
     }
     err = (tsr_err){.status = TSR_OK};
 }
@@ -407,7 +394,6 @@ TEST(extra_atoms)
     fixture f;
     char line[128], path[128];
     open_fixture(&f, 0, 0, NULL);
-    close_fixture(&f);
     strcpy(path, io_path("sep.pdb"));
     FILE *from = fopen(f.path, "r"), *to = fopen(path, "w");
     assert_true(from != NULL && to != NULL);
@@ -427,10 +413,13 @@ TEST(extra_atoms)
     sample_prior_table(&f.table);
     OK(tsr_structure_read(path, &f.structure, &err));
     OK(tsr_atoms_read(path, &f.atoms, &err));
+    own_tsr_structure(f.structure);
+    own_tsr_atoms(f.atoms);
     assert_string_equal(f.structure->residue[7].name, "SER");
     OK(tsr_topology_from_structure(f.structure, TSR_BODIES_TWO,
                                    (tsr_flexibility){.is_frozen = 1}, &f.table,
                                    NULL, &f.t, &f.c, &err));
+    own_molecule(f.t, f.c);
     OK(tsr_guests_attach(f.structure, f.atoms, NULL, NULL, f.t, f.c, &err));
     /* serine has a side chain, alanine none */
     assert_int_equal(f.t->n_body, N_RESIDUE + 2);
@@ -439,7 +428,6 @@ TEST(extra_atoms)
     assert_int_equal(body->host, 7);
     assert_int_equal(body->n_atom, 1);
     assert_near(body->mass, tsr_atom_mass(15), 1e-9);
-    close_fixture(&f);
 }
 
 /* ---- motion ---- */
@@ -483,7 +471,6 @@ TEST(move_with_the_host)
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(again->body[b], f.c->body[b]) < 1e-7);
     free(xyz);
-    close_fixture(&f);
 }
 
 /* Nucleotides told to ride on the other domain are in this one's way. */
@@ -507,7 +494,6 @@ TEST(clash_with_others)
         assert_int_equal(isinf(tsr_prior_log_reference(prior, f.c)) != 0,
                          is_bound);
         tsr_prior_free(prior);
-        close_fixture(&f);
     }
     assert_has(worst, "D:1 DA");
 }
@@ -541,7 +527,6 @@ TEST(model_file)
     }
     tsr_model_atoms_free(m);
     tsr_model_atoms_free(s);
-    close_fixture(&f);
 }
 
 static test_fixture around_all = {io_setup, io_teardown};

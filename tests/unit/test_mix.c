@@ -31,6 +31,4 @@ TEST(changes)
     assert_true(fabs(tsr_mix_changed(t, &all)) < 1e-12);
     assert_near(tsr_mix_changed(t, &half), 25.0 / 50, 1e-12);
     assert_near(tsr_mix_changed(t, &one), 9.5 / 50, 1e-12);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
 }

@@ -92,7 +92,6 @@ TEST(against_quadrature)
                 if (fabs(got - want) > 2e-5)
                     fail_msg("%s, case %zu: %.8f, quadrature %.8f",
                              p.type->name, k, got, want);
-                close_model(&p);
             }
 }
 
@@ -137,7 +136,6 @@ TEST(parts_agree)
             assert_true(p.type->log_lik(p.state, &p.fit, theta, 0.0, 1.0) ==
                             -(double)INFINITY ||
                         (way & 1));
-            close_model(&p);
         }
 }
 
@@ -163,7 +161,6 @@ TEST(rotation_changes_nothing)
         assert_true(log_density(&p, p.fit.scale + (i & 1 ? 1e-3 : -1e-3),
                                 p.fit.background + (i & 2 ? 1e-3 : -1e-3),
                                 theta) < best);
-    close_model(&p);
     /* chi2 is by sigma_exp, whatever the model */
     for (int model = RELATIVE; model < N_MODEL; model++) {
         problem other;
@@ -171,7 +168,6 @@ TEST(rotation_changes_nothing)
         open_model(&other, model, infer, infer);
         other.type->fit(other.state, other.profile, theta, &other.fit);
         assert_near(chi2, other.fit.chi2, 1e-9 * chi2);
-        close_model(&other);
     }
 }
 
@@ -194,7 +190,6 @@ TEST(student_finds_its_mode)
             assert_true(log_density(&p, c, b, theta) < best);
     }
     assert_near(p.fit.scale, 3.0, 0.15);
-    close_model(&p);
 }
 
 /* Weighted draws of the proposal give the integral over c and b, and the
@@ -227,7 +222,6 @@ TEST(student_proposal_covers)
             even < (scale[k] > 1.0 ? 0.9 : 0.4))
             fail_msg("scale %g: integral off by %g +- %g, even %.2f", scale[k],
                      sum - 1.0, error, even);
-        close_model(&p);
     }
 }
 
@@ -246,8 +240,6 @@ TEST(student_becomes_measured)
     assert_near(a.fit.background, b.fit.background, 1e-5);
     assert_near(a.type->log_lik(a.state, &a.fit, theta, 2.0, 5.0),
                 b.type->log_lik(b.state, &b.fit, theta, 2.0, 5.0), 1e-4);
-    close_model(&a);
-    close_model(&b);
 }
 
 /* Draws of c against its density, and of b given c, by Kolmogorov and Smirnov:
@@ -352,7 +344,6 @@ TEST(replicates)
         if (fabs(cdf - 1.0) > 1e-3 || worst > 1.95 / sqrt(N))
             fail_msg("%s: the density sums to %.5f; off by %.3f", p.type->name,
                      cdf, worst);
-        close_model(&p);
     }
 }
 
@@ -374,7 +365,6 @@ TEST(priors_are_normalised)
             if (!parameter[i].infer || fabs(sum - 1.0) > 1e-5)
                 fail_msg("%s, parameter %d: %.7f", p.type->name, i, sum);
         }
-        close_model(&p);
     }
 }
 

@@ -97,7 +97,6 @@ static void open_doubtful(problem *p, int model, tsr_number_or_word scale,
                           tsr_number_or_word background, const double *error)
 {
     open_model(p, model, scale, background);
-    close_model(p);
     const tsr_noise_spec spec = {.options = &p->options,
                                  .saxs = &p->saxs,
                                  .matrix = p->matrix,
@@ -148,6 +147,5 @@ TEST(model_error_is_a_covariance)
                     dense_log(&p, theta[0], curve, 0, c, b) + 1e-9 >
                         dense_log(&p, theta[0], curve, 0,
                                   which & 1 ? c : c * 1.0001, b));
-        close_model(&p);
     }
 }

@@ -25,12 +25,6 @@ static void open_fixture(fixture *f)
     sample_chain(sequence, &flexible, &f->table, &f->t, &f->c);
 }
 
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-}
-
 TEST(finds)
 {
     fixture f;
@@ -50,7 +44,6 @@ TEST(finds)
     assert_int_equal(tail.joint, 26);
     assert_int_equal(tail.end, 29);
     assert_false(tsr_tail_find(f.t, 2, &tail));
-    close_fixture(&f);
 }
 
 /* Tails alone: nothing between two rigid parts, and something that is rigid. */
@@ -73,7 +66,6 @@ TEST(tails_alone)
         sample_prior_table(&f.table);
         sample_chain(sequence, &flexible, &f.table, &f.t, &f.c);
         assert_int_equal(tsr_tails_alone(f.t), known[i].alone);
-        close_fixture(&f);
     }
 }
 
@@ -108,7 +100,6 @@ TEST(sees_no_rigid_motion)
         const int at[4] = {1, 4, 9, 13};
         assert_near(tsr_vec3_norm(after + at[k]), 1.0, 1e-12);
     }
-    close_fixture(&f);
 }
 
 /* Six motions of the second part: each is seen by the numbers that it should
@@ -161,5 +152,4 @@ TEST(sees_six)
             change += pow(after[i] - before[i], 2.0);
         assert_near(sqrt(change), 2.0 * sin(0.1), 1e-10);
     }
-    close_fixture(&f);
 }

@@ -23,12 +23,6 @@ static void open_fixture(fixture *f, const sample_molecule *m)
     OK(sample_topology(&f->table, m, &f->t, &f->c, NULL));
 }
 
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-}
-
 TEST(flat_bottom)
 {
     const tsr_restraint r = {
@@ -66,7 +60,6 @@ TEST(where_it_is_measured)
                             tsr_vec3_distance(a->xyz, b->xyz), 1e-9);
             }
     tsr_structure_free(s);
-    close_fixture(&f);
 }
 
 static tsr_status make(const fixture *f, const char *between,
@@ -94,7 +87,6 @@ TEST(found_residues)
     assert_true(r.lower == 3.0 && r.upper == 9.0 && r.inverse_width == 0.25);
     OK(make(&f, "B:1-1 A:4", &r));
     assert_int_equal(r.residue[0], 4);
-    close_fixture(&f);
 }
 
 TEST(refused)
@@ -130,7 +122,6 @@ TEST(refused)
             fail_msg("%s: status %d, %s", cases[k].between, (int)status,
                      err.message);
     }
-    close_fixture(&f);
 }
 
 /* ---- in a configuration ---- */
@@ -287,7 +278,6 @@ TEST(running_value)
     tsr_prior_state_free(s);
     tsr_prior_free(prior);
     tsr_prior_free(without);
-    close_fixture(&f);
 }
 
 /* The reference adds them up. */
@@ -327,5 +317,4 @@ TEST(part_of_the_prior)
     assert_null(prior);
     assert_has(err.message,
                "prior.restraints.0: between: residue range 'A:11'");
-    close_fixture(&f);
 }

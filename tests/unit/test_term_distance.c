@@ -21,19 +21,10 @@ static int open_fixture(void **state)
     static fixture f;
     sample_prior_table(&f.table);
     sample_chain("GASFPLGK", NULL, &f.table, &f.t, &f.c[0]);
-    f.c[1] = tsr_conformation_new(f.t);
+    f.c[1] = new_conformation(f.t);
     tsr_conformation_copy(f.t, f.c[1], f.c[0], 0, f.t->n_residue);
     *state = &f;
     return io_setup(state) == 0 ? 0 : -1;
-}
-
-static int close_fixture(void **state)
-{
-    fixture *f = *state;
-    tsr_conformation_free(f->c[0]);
-    tsr_conformation_free(f->c[1]);
-    tsr_topology_free(f->t);
-    return io_teardown(state);
 }
 
 static tsr_term *term_of(const fixture *f, const char *entry)
@@ -232,8 +223,6 @@ TEST(bad_input)
     sample_chain("GASFPLGK", &flexible, &f->table, &stiff.t, &stiff.c[0]);
     refused(&stiff, "between: [\"A:1\", \"A:3\"], mean: 20, sd: 2",
             TSR_E_CONFIG, "are in one rigid part");
-    tsr_conformation_free(stiff.c[0]);
-    tsr_topology_free(stiff.t);
 }
 
-static test_fixture around_all = {open_fixture, close_fixture};
+static test_fixture around_all = {open_fixture, io_teardown};

@@ -65,14 +65,6 @@ static int open_fixture(void **state)
     return io_setup(&unused);
 }
 
-static int close_fixture(void **state)
-{
-    fixture *f = *state;
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-    return io_teardown(state);
-}
-
 static tsr_term *term_with(const fixture *f, const tsr_map *map,
                            const char *sigma_over_r)
 {
@@ -480,4 +472,4 @@ TEST(what_is_refused)
             "its voxels are wider than the resolution");
 }
 
-static test_fixture around_all = {open_fixture, close_fixture};
+static test_fixture around_all = {open_fixture, io_teardown};

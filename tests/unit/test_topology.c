@@ -22,12 +22,6 @@ static void open_fixture(fixture *f, const tsr_strings *flexible)
     sample_chain(sequence, flexible, &f->table, &f->t, &f->c);
 }
 
-static void close_fixture(fixture *f)
-{
-    tsr_conformation_free(f->c);
-    tsr_topology_free(f->t);
-}
-
 static void shuffle(const fixture *f, gsl_rng *rng, int n)
 {
     for (int i = 0; i < n; i++)
@@ -56,7 +50,6 @@ TEST(ideal_geometry)
                                       f.c->backbone[i][TSR_CA]);
         assert_near(ca, 3.80, 0.03); /* trans peptide */
     }
-    close_fixture(&f);
 }
 
 /* L residues: N, C, CB seen from H are clockwise; the signed volume is known
@@ -90,7 +83,6 @@ TEST(measure_and_build)
                                           again->backbone[i][a]) < 1e-8);
     for (int b = 0; b < f.t->n_body; b++)
         assert_true(tsr_vec3_distance(f.c->body[b], again->body[b]) < 1e-8);
-    close_fixture(&f);
 }
 
 static double wrap(double angle)
@@ -134,7 +126,6 @@ TEST(turns)
         for (int b = 0; b < f.t->n_body; b++)
             assert_true(tsr_vec3_distance(old->body[b], f.c->body[b]) < 1e-9);
     }
-    close_fixture(&f);
 }
 
 /* No choice of torsions takes two bodies beyond the reach, and an almost
@@ -159,7 +150,6 @@ TEST(reach)
         }
         assert_true(most <= bound);
         assert_true(most > 0.8 * bound);
-        close_fixture(&f);
     }
 }
 
@@ -173,11 +163,9 @@ TEST(flexible_ranges)
     /* R10, P11, G12: phi and psi of each */
     assert_int_equal(f.t->n_torsion, 6);
     assert_int_equal(f.t->n_side, 2);
-    close_fixture(&f);
     open_fixture(&f, NULL);
     /* all but phi of the first and psi of the last */
     assert_int_equal(f.t->n_torsion, 2 * (int)strlen(sequence) - 2);
-    close_fixture(&f);
 }
 
 TEST(range_texts)
@@ -247,8 +235,6 @@ TEST(long_sequences)
         assert_true(tsr_vec3_distance(c->body[b],
                                       c->backbone[t->body[b].residue][TSR_CA]) <
                     6.0);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
 }
 
 TEST(refused_sequences)
@@ -284,6 +270,4 @@ TEST(radius_of_gyration)
     for (int k = 0; k < TSR_MAX_TYPE; k++)
         rg2[k] = 19.0;
     assert_near(tsr_conformation_rg(t, c, rg2), 13.0, 1e-12);
-    tsr_conformation_free(c);
-    tsr_topology_free(t);
 }
