@@ -58,7 +58,7 @@ static int text_of(const char *json, const char *list, int k, const char *key,
     return find(json, list, k, key, &r) && tsr_json_read_text(&r, size, text);
 }
 
-char *tsr_report_solved(const char *directory)
+char *tsr_report_solve_verdict(const char *directory)
 {
     char *path = directory != NULL
                      ? tsr_text_format("%s/../verdict.json", directory)

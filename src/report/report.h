@@ -50,7 +50,7 @@ typedef struct {
     const tsr_verdict *verdict; /* NULL: there was no run, but */
     int n_rigid;
     const tsr_report_rigid_fit *rigid; /* [n_rigid] */
-    const char *solved;                /* as of tsr_report_solved */
+    const char *solved;                /* as of tsr_report_solve_verdict */
     double mass;                       /* Da, of the model; NaN: not known */
     const char *file; /* beside the page: model or fit; NULL: none */
     const tsr_model_atoms *atoms; /* the start; NULL: no view of it */
@@ -73,7 +73,7 @@ typedef struct {
 
 /* What `solve` said, verdict.json, where `directory` is one of its runs; caller
  * frees; NULL: it is none. */
-char *tsr_report_solved(const char *directory);
+char *tsr_report_solve_verdict(const char *directory);
 
 /* Writes `path` (HTML) and the SVG files into `folder`, which is there. trace
  * NULL: there was no run. Figures for which the trace has nothing are left out.
@@ -109,7 +109,7 @@ void tsr_page_free(tsr_page *page);
  * above all else. A page begins with a column; what follows goes into it, or
  * below the first screen where is_first is 0. */
 void tsr_page_column(tsr_page *page);
-void tsr_page_to_first(tsr_page *page, int is_first);
+void tsr_page_use_first_screen(tsr_page *page, int is_first);
 
 /* A heading with its entry in the list at the top. */
 void tsr_page_section(tsr_page *page, const char *id, const char *heading);
@@ -133,14 +133,14 @@ void tsr_page_paragraph(tsr_page *page, const char *class_of, const char *lead,
                         const char *text);
 
 /* A table: its head, rows, its end. Cells are separated by tabs, and HTML: what
- * comes from a file goes through tsr_page_safe. */
+ * comes from a file goes through tsr_page_escape. */
 void tsr_page_table(tsr_page *page, const char *class_of, const char *head);
 void tsr_page_row(tsr_page *page, const char *format, ...) TSR_PRINTF(2, 3);
 void tsr_page_table_end(tsr_page *page);
 
 /* For rows: a text with what means something in HTML escaped; a number, or a
  * dash where it is not finite. */
-const char *tsr_page_safe(tsr_page *page, const char *text);
+const char *tsr_page_escape(tsr_page *page, const char *text);
 const char *tsr_page_number(tsr_page *page, int decimals, double value);
 
 /* Writes the figure as SVG and puts it into the page; takes it, also when it

@@ -383,9 +383,9 @@ static tsr_status show(tsr_report *r, data_set *d, tsr_err *err)
     tsr_status status = TSR_OK;
     if (r->trace != NULL)
         status = get_replicates(r, d, err);
-    tsr_page_to_first(r->page, 1);
+    tsr_page_use_first_screen(r->page, 1);
     TSR_THEN(status, tsr_page_figure(r->page, fit_figure(r, d), err));
-    tsr_page_to_first(r->page, 0);
+    tsr_page_use_first_screen(r->page, 0);
     if (status != TSR_OK)
         return status;
     if (n_set(r) > 1) {
@@ -410,7 +410,7 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "fit", "Fit");
     if (n > 1)
         tsr_page_choice(report->page, "fits", "Data set");
-    tsr_page_to_first(report->page, 0);
+    tsr_page_use_first_screen(report->page, 0);
     tsr_page_section(report->page, "data", "Data");
     for (int i = 0; i < n && status == TSR_OK; i++) {
         data_set d;
@@ -419,7 +419,7 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
         if (status == TSR_OK && is_there)
             status = show(report, &d, err);
     }
-    tsr_page_to_first(report->page, 1);
+    tsr_page_use_first_screen(report->page, 1);
     if (n > 1)
         tsr_page_choice_end(report->page);
     fputs("<details><summary>What is drawn</summary>\n",
@@ -435,6 +435,6 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
             : "Points: the measured curve with its errors. Line: the structure "
               "as it was given. Drag along q to zoom, double click to return.");
     fputs("</details>\n", tsr_page_html(report->page));
-    tsr_page_to_first(report->page, 0);
+    tsr_page_use_first_screen(report->page, 0);
     return status;
 }

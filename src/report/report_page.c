@@ -68,14 +68,14 @@ FILE *tsr_page_script(tsr_page *page)
     return page->words[SCRIPT].out;
 }
 
-void tsr_page_to_first(tsr_page *page, int is_first)
+void tsr_page_use_first_screen(tsr_page *page, int is_first)
 {
     page->out = page->words[is_first ? FIRST : BODY].out;
 }
 
 void tsr_page_column(tsr_page *page)
 {
-    tsr_page_to_first(page, 1);
+    tsr_page_use_first_screen(page, 1);
     fputs(page->n_column++ > 0 ? "</section>\n<section>" : "<section>",
           page->words[FIRST].out);
 }
@@ -149,7 +149,7 @@ void tsr_page_table_end(tsr_page *page)
     fputs("</table>\n", page->out);
 }
 
-const char *tsr_page_safe(tsr_page *page, const char *text)
+const char *tsr_page_escape(tsr_page *page, const char *text)
 {
     tsr_words words;
     char *safe = NULL, *own;

@@ -48,7 +48,7 @@ static const char *cell(tsr_report *r, double x, int decimals,
 {
     char text[TSR_SUMMARY_CELL];
     tsr_summary_number(text, x, decimals);
-    return isfinite(x) ? tsr_page_safe(r->page, text) : missing;
+    return isfinite(x) ? tsr_page_escape(r->page, text) : missing;
 }
 
 static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
@@ -79,9 +79,9 @@ static void row(tsr_report *r, const tsr_summary_item *item, int has_prior)
                  cell(r, prior->sd, n_prior, none), learned);
     tsr_page_row(
         page, "%s <code>%s</code>\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s",
-        tsr_page_safe(page, readable_name(r, item, sizeof title, title)),
-        tsr_page_safe(page, item->name),
-        tsr_page_safe(page, item->unit != NULL ? item->unit : ""),
+        tsr_page_escape(page, readable_name(r, item, sizeof title, title)),
+        tsr_page_escape(page, item->name),
+        tsr_page_escape(page, item->unit != NULL ? item->unit : ""),
         cell(r, v->mean, n, why), cell(r, v->sd, n, why),
         cell(r, v->median, n, why), cell(r, v->q5, n, why),
         cell(r, v->q95, n, why), cell(r, v->mcse, n, why),
@@ -718,7 +718,7 @@ static void table_row(tsr_report *r, const measurement *m)
                           ? snprintf(cells + n, sizeof cells - n, "\t%.4g",
                                      number[i])
                           : snprintf(cells + n, sizeof cells - n, "\t&ndash;"));
-    tsr_page_row(r->page, "%s\t%s%s", tsr_page_safe(r->page, name),
+    tsr_page_row(r->page, "%s\t%s%s", tsr_page_escape(r->page, name),
                  m->type->observable_unit != NULL ? m->type->observable_unit
                                                   : "",
                  cells);

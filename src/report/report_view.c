@@ -302,7 +302,7 @@ tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
         "export</code> writes all atoms.",
         n, n == 1 ? "" : "s");
     fputs("</details>\n", tsr_page_html(page));
-    tsr_page_to_first(page, 0);
+    tsr_page_use_first_screen(page, 0);
     FILE *out = tsr_page_script(page);
     fputs("tesseraMolecule=", out);
     tsr_status status = put_molecule(report, n, list, out, err);

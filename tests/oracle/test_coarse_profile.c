@@ -221,7 +221,8 @@ static void against_plain_sums(int which)
     double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
     assert_int_equal(
         tsr_form_factor_at(table, N_Q, dq, amplitude, excess, NULL), TSR_OK);
-    assert_int_equal(tsr_target_fill(&grid, m.structure, target, NULL), TSR_OK);
+    assert_int_equal(tsr_target_compute(&grid, m.structure, target, NULL),
+                     TSR_OK);
     tsr_target_partials(&grid, target, amplitude, excess, binned);
     assert_int_equal(coarse_partials(table, m.n_body, m.type,
                                      (const double(*)[3])m.body, NULL, N_Q, dq,

@@ -238,7 +238,7 @@ static void targets(void **state)
                                   0.01,           NULL};
     const tsr_target_layout l = tsr_target_layout_of(&grid);
     double *target = malloc(l.length * sizeof *target);
-    assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
+    assert_int_equal(tsr_target_compute(&grid, s, target, NULL), TSR_OK);
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
         for (int r = 0; r < TSR_N_AMINO; r++)
@@ -295,7 +295,7 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
         assert_int_equal(tsr_structure_read(f->pdb[m], &s, NULL), TSR_OK);
-        assert_int_equal(tsr_target_fill(&grid, s, target, NULL), TSR_OK);
+        assert_int_equal(tsr_target_compute(&grid, s, target, NULL), TSR_OK);
         tsr_structure_free(s);
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;

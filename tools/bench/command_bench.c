@@ -145,9 +145,9 @@ static tsr_status bench_pass(bench *b, int n_body, int n_batch,
     tsr_status status =
         tsr_bench_problem_new(n_body, N_Q, n_batch, slack, &problem, err);
     if (b->is_wave)
-        TSR_THEN(status,
-                 tsr_engine_plane_wave_new(tsr_bench_problem_join(problem),
-                                           b->device, 0, &engine, err));
+        TSR_THEN(status, tsr_engine_plane_wave_new(
+                             tsr_bench_problem_make_rigid(problem), b->device,
+                             0, &engine, err));
     else
         TSR_THEN(status,
                  tsr_engine_page_tile_new(tsr_bench_problem_spec(problem),

@@ -82,7 +82,7 @@ const tsr_engine_spec *tsr_bench_problem_spec(const tsr_bench_problem *problem);
 /* The spec with two rigid units, the halves of TSR_BENCH_RIGID_HALF, which is
  * then the only case, in the same place in all systems. Before the first run.
  */
-const tsr_engine_spec *tsr_bench_problem_join(tsr_bench_problem *problem);
+const tsr_engine_spec *tsr_bench_problem_make_rigid(tsr_bench_problem *problem);
 
 typedef struct {
     tsr_bench_case which;

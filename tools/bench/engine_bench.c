@@ -132,7 +132,7 @@ tsr_status tsr_bench_problem_new(int n_body, int n_q, int n_system,
     return TSR_OK;
 }
 
-const tsr_engine_spec *tsr_bench_problem_join(tsr_bench_problem *p)
+const tsr_engine_spec *tsr_bench_problem_make_rigid(tsr_bench_problem *p)
 {
     const size_t n = (size_t)p->spec.n_body;
     for (size_t s = 0; s < (size_t)p->spec.n_system; s++) {

@@ -258,8 +258,8 @@ static tsr_status choose_structures(evaluation *e, const tsr_args *args,
     for (int i = 0; i < e->list.n; i++) {
         int seen = 0;
         for (int t = 0; t < e->n_table && !seen; t++)
-            seen = tsr_structure_listed(e->file[t].table->source, "structures",
-                                        e->list.path[i]);
+            seen = tsr_structure_is_listed(e->file[t].table->source,
+                                           "structures", e->list.path[i]);
         if (!seen)
             e->test[e->n_test++] = e->list.path[i];
     }
@@ -394,7 +394,7 @@ static tsr_status train_tables(const tsr_args *args, int n,
         TSR_THEN(s, tsr_file_check_target(&target, path[i], "#: tessera ", NULL,
                                           err));
     for (int i = 0; i < n && s == TSR_OK; i++) {
-        const tsr_form_factor_order order = {
+        const tsr_form_factor_training order = {
             model[i],         components ? TSR_N_COMP : 1,
             (int)o->hold_out, n_thread,
             command,          path[i]};

@@ -534,9 +534,9 @@ static tsr_status check_intensity(const tsr_target_grid *grid, const char *path,
     return TSR_OK;
 }
 
-tsr_status tsr_target_fill(const tsr_target_grid *grid,
-                           const tsr_structure *structure, double *target,
-                           tsr_err *err)
+tsr_status tsr_target_compute(const tsr_target_grid *grid,
+                              const tsr_structure *structure, double *target,
+                              tsr_err *err)
 {
     const tsr_target_layout l = tsr_target_layout_of(grid);
     double *many[3], *sum[3];
@@ -1140,7 +1140,7 @@ static tsr_status refinement_new(tsr_pool *pool, refinement *r,
 static tsr_status visit_refined(const tsr_structure *structure,
                                 const void *context, void *part, tsr_err *err)
 {
-    return tsr_target_fill(context, structure, part, err);
+    return tsr_target_compute(context, structure, part, err);
 }
 
 /* Changes come in units that make them alike for all types: P of its own, the
@@ -1364,10 +1364,11 @@ tsr_status tsr_form_factor_refine(tsr_form_factor_table *table, int n_path,
         tsr_form_factor_free(contrast);
     }
     TSR_THEN(s, refine(table, n_path, path, n_thread, log, err));
-    TSR_THEN(s, tsr_table_head(&table->source, err,
-                               "refined: on the relative error of I(q) "
-                               "against all atoms\n%s",
-                               table->source != NULL ? table->source : ""));
+    TSR_THEN(s,
+             tsr_table_set_heading(&table->source, err,
+                                   "refined: on the relative error of I(q) "
+                                   "against all atoms\n%s",
+                                   table->source != NULL ? table->source : ""));
     return s;
 }
 
@@ -1491,7 +1492,7 @@ static tsr_status visit_evaluated(const tsr_structure *structure,
             target =
                 malloc(tsr_target_layout_of(&grid).length * sizeof *target);
             s = tsr_allocated(target, err);
-            TSR_THEN(s, tsr_target_fill(&grid, structure, target, err));
+            TSR_THEN(s, tsr_target_compute(&grid, structure, target, err));
         }
         if (s == TSR_OK)
             one_row(p, i, &grid, target, (double *)part + (size_t)i * N_Q);

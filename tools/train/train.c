@@ -188,9 +188,9 @@ static tsr_status put_heading(char **source, const char *title,
 {
     char *names = tsr_structure_names("held out", n_test, test);
     tsr_status s = tsr_allocated(names, err);
-    TSR_THEN(s, tsr_table_head(source, err, "%s\ncommand: %s\n%s%s%s", title,
-                               command, *source, n_test > 0 ? "\n" : "",
-                               n_test > 0 ? names : ""));
+    TSR_THEN(s, tsr_table_set_heading(
+                    source, err, "%s\ncommand: %s\n%s%s%s", title, command,
+                    *source, n_test > 0 ? "\n" : "", n_test > 0 ? names : ""));
     free(names);
     return s;
 }
@@ -216,7 +216,7 @@ static tsr_status split_make(split *s, int n_place, const char *const *place,
 }
 
 tsr_status tsr_train_form_factors(int n_place, const char *const *place,
-                                  const tsr_form_factor_order *order,
+                                  const tsr_form_factor_training *order,
                                   tsr_log *log, tsr_err *err)
 {
     split files;
@@ -381,8 +381,8 @@ char *tsr_structure_source(int n_path, const char *const *path, long n_used,
     return text;
 }
 
-int tsr_structure_listed(const char *source, const char *title,
-                         const char *path)
+int tsr_structure_is_listed(const char *source, const char *title,
+                            const char *path)
 {
     const char *base = tsr_text_file_name(path);
     size_t n = stem_length(base), m = strlen(title);
@@ -602,7 +602,8 @@ tsr_status tsr_prior_table_write(const tsr_prior_table *table, const char *path,
     return tsr_file_end(&w, TSR_OK, err);
 }
 
-tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
+tsr_status tsr_table_set_heading(char **source, tsr_err *err,
+                                 const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -87,8 +87,8 @@ char *tsr_structure_names(const char *title, int n_path,
 
 /* 1 where a heading lists the base name of `path` under "<title>: ". `source`
  * may be NULL. */
-int tsr_structure_listed(const char *source, const char *title,
-                         const char *path);
+int tsr_structure_is_listed(const char *source, const char *title,
+                            const char *path);
 
 /* Its pool owns the paths. */
 typedef struct {
@@ -157,13 +157,13 @@ typedef struct {
     int n_thread;        /* 0: one a processor */
     const char *command; /* goes into the table's heading */
     const char *output;  /* file */
-} tsr_form_factor_order;
+} tsr_form_factor_training;
 
 /* Trains on the files of `place` but those held out, and writes the output,
  * whose heading names both. Errors: those of collecting, training and
  * writing. */
 tsr_status tsr_train_form_factors(int n_place, const char *const *place,
-                                  const tsr_form_factor_order *order,
+                                  const tsr_form_factor_training *order,
                                   tsr_log *log, tsr_err *err);
 
 /* The same for priors, on all files; those that would be held out choose the
@@ -179,8 +179,8 @@ tsr_status tsr_train_priors(int n_place, const char *const *place, int n_thread,
 
 /* Replaces a heading by what the format makes, which may use the one before.
  * Errors: TSR_E_NOMEM. */
-tsr_status tsr_table_head(char **source, tsr_err *err, const char *format, ...)
-    TSR_PRINTF(3, 4);
+tsr_status tsr_table_set_heading(char **source, tsr_err *err,
+                                 const char *format, ...) TSR_PRINTF(3, 4);
 
 /* Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_form_factor_write(const tsr_form_factor_table *table,
@@ -264,9 +264,9 @@ size_t tsr_target_pair_at(const tsr_target_grid *grid, int t, int s);
 /* Fills a target from the complete residues; distances go through bins
  * of 0.05 Angstrom. Errors: TSR_E_NOMEM, TSR_E_NUMERIC, TSR_E_DATA (no
  * complete residue, or, of one component, no intensity at some q). */
-tsr_status tsr_target_fill(const tsr_target_grid *grid,
-                           const tsr_structure *structure, double *target,
-                           tsr_err *err);
+tsr_status tsr_target_compute(const tsr_target_grid *grid,
+                              const tsr_structure *structure, double *target,
+                              tsr_err *err);
 
 /* The partial profiles that a table makes of a target.
  * amplitude [n_comp][n_type][n_q]
