@@ -716,7 +716,7 @@ static void draw_layer(tsr_svg *svg, const placed_panel *p,
         x[i] = x_pixel(p, layer->x[i]);
         y[i] = y_pixel(p, layer->y[i]);
         y2[i] = layer->y2 != NULL ? y_pixel(p, layer->y2[i]) : 0.0;
-        /* an end that is not positive: draw_layer down to the lower edge of the
+        /* an end that is not positive: draw down to the lower edge of the
          * panel */
         if (layer->kind == TSR_LAYER_ERRORS || layer->kind == TSR_LAYER_BAND) {
             y[i] = isnan(y[i]) && !isnan(y2[i]) ? low : y[i];
