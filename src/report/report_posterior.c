@@ -300,7 +300,7 @@ static tsr_status add_scalar(tsr_report *r, const tsr_summary_item *item,
     const int may_have_prior =
         item->has_prior || density_of(r, item->name) != NULL;
     tsr_figure f = tsr_figure_new(name, title, axis, is_big ? 340 : 200);
-    tsr_figure_panel(&f, may_have_prior ? "density / highest" : "density", 0,
+    tsr_figure_panel(&f, may_have_prior ? "relative density" : "density", 0,
                      is_big ? 200 : 100);
     tsr_status status = add_prior(r, item, &f, &has_prior, err);
     TSR_THEN(status, add_outline(r, &f, r->trace, item,
