@@ -129,7 +129,7 @@ static void print_table(const evaluation *e, FILE *out)
     for (int r = 0; r < e->n_row; r++) {
         if (r == 0 || has_one_component(e, r) != has_one_component(e, r - 1)) {
             fputc('\n', out);
-            t.n_row = 0; /* another heading */
+            t.n_row = 0; /* other columns: print their headings */
         }
         add_output_row(&t, e, r, width);
     }
