@@ -221,7 +221,7 @@ static void against_plain_sums(int which)
     assert_int_equal(
         tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, NULL),
         TSR_OK);
-    assert_int_equal(tsr_target_fill(&grid, m.structure, target, NULL), TSR_OK);
+    assert_int_equal(tsr_target_compute(&grid, m.structure, target, NULL), TSR_OK);
     tsr_target_partials(&grid, target, amplitude, excess, binned);
     assert_int_equal(coarse_partials(table, m.n_body, m.type,
                                      (const double(*)[3])m.body, NULL, N_Q, dq,

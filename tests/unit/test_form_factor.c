@@ -224,7 +224,7 @@ TEST(targets)
                                   0.01,           NULL};
     const tsr_target_layout l = tsr_target_layout_of(&grid);
     double *target = array(l.length * sizeof *target, 1);
-    OK(tsr_target_fill(&grid, s, target, &err));
+    OK(tsr_target_compute(&grid, s, target, &err));
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
         for (int r = 0; r < TSR_N_AMINO; r++)
@@ -266,7 +266,7 @@ TEST(targets)
     for (int k = 1; k < 101; k++)
         assert_near(pair[k], sin(0.01 * k * r) / (0.01 * k * r), 1e-4);
     assert_near(pair[0], 1.0, 1e-12);
-    assert_true(target[l.many[0] + (size_t)0] == 18.0);
+    assert_true(target[l.moment[0] + (size_t)0] == 18.0);
     tsr_structure_free(s);
 }
 
@@ -280,12 +280,12 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
         OK(tsr_structure_read(f->pdb[m], &s, &err));
-        OK(tsr_target_fill(&grid, s, target, &err));
+        OK(tsr_target_compute(&grid, s, target, &err));
         tsr_structure_free(s);
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
             for (int a = 0; a < t->n_type; a++) {
-                i += target[l.many[0] + (size_t)a] * self_of(t, a * t->n_q + k);
+                i += target[l.moment[0] + (size_t)a] * self_of(t, a * t->n_q + k);
                 for (int b = 0; b <= a; b++)
                     i += 2.0 * t->amplitude[a * t->n_q + k] *
                          t->amplitude[b * t->n_q + k] *
