@@ -1,5 +1,6 @@
 /* Solves the closure problem: the roots of a polynomial of degree 16 in one
  * angle give starting points for all solutions, which Newton's method refines.
+ *
  * Source: Coutsias et al. 2004; derivation below. */
 #include "moves/closure.h"
 
