@@ -78,9 +78,9 @@ int tsr_is_hydrogen_name(const char *atom);
 /* Number of bodies in a residue with a side chain. */
 typedef enum { TSR_BODIES_ONE = 1, TSR_BODIES_TWO = 2 } tsr_body_model;
 
-/* Number of body types, 20 or 21. Two-body model: type 0 is the backbone, 1 +
- * amino the side chain, or the whole residue for ALA and GLY. One-body model:
- * the type is the amino acid. */
+/* Number of body types, 20 or 21. Two-body model: type 0 is the backbone, and
+ * 1 + amino the side chain, or the whole residue for ALA and GLY. One-body
+ * model: the type is the amino acid. */
 int tsr_body_n_type(tsr_body_model model);
 
 /* Body types of a residue, type [2] out. Returns the number of bodies, 1 or

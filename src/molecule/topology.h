@@ -299,8 +299,8 @@ double tsr_conformation_torsion(const tsr_topology *topology,
                                 const tsr_conformation *conformation,
                                 int residue, tsr_torsion_kind kind);
 
-/* Moves residues first..last rigidly, bodies included. Does nothing if last <
- * first. */
+/* Moves residues first..last rigidly, bodies included. Does nothing if
+ * last < first. */
 void tsr_conformation_move(const tsr_topology *topology,
                            tsr_conformation *conformation, int first, int last,
                            const tsr_motion *motion);

@@ -143,9 +143,9 @@ typedef struct {
     double b[TSR_ROOT_DEGREE + 1];
 } tsr_root;
 
-/* Isolates the roots of a polynomial with coefficients b[k] of binom(16, k) (1
- * - t)^(16 - k) t^k. Coefficients below `noise` in size may be rounding.
- * Returns the number of intervals. */
+/* Isolates the roots of a polynomial with coefficients b[k] of
+ * binom(16, k) (1 - t)^(16 - k) t^k. Coefficients below `noise` in size may be
+ * rounding. Returns the number of intervals. */
 int tsr_root_isolate(const double b[TSR_ROOT_DEGREE + 1], double noise,
                      tsr_root root[TSR_MAX_ROOT]);
 

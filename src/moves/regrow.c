@@ -2,8 +2,9 @@
  * One side of the chain moves.
  *
  * The stretch and its length do not depend on the conformation, and the
- * torsions are drawn from their prior densities f, so that q(old | new) / q(new
- * | old) = product of f(old) / f(new).
+ * torsions are drawn from their prior densities f, so that
+ *
+ *     q(old | new) / q(new | old) = product of f(old) / f(new).
  *
  * Source: Rosenbluth & Rosenbluth 1955, without their weights. */
 #include "moves/move.h"
