@@ -354,7 +354,7 @@ float lanes_sum(VECTOR v)
 /* Computes the pairs' curve at the proposed positions from the present one,
  * had. c NULL: overlaps are not computed. order holds fixed beads at its front
  * and far beads at its back; the class with fewer beads provides the rows.
- * n_fixed < 0: all pairs are summed, without had. */
+ * n_fixed < 0: all pairs are summed, without before. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,

@@ -122,7 +122,7 @@ typedef struct {
  * excludes them. pae: NULL if there are no predicted errors. Errors: TSR_E_DATA
  * (pae does not fit the structure), TSR_E_NOMEM. */
 tsr_status tsr_parts_find(const tsr_structure *structure, const tsr_pae *pae,
-                          tsr_parts_choices wish, tsr_parts **out,
+                          tsr_parts_choices choices, tsr_parts **out,
                           tsr_err *err);
 void tsr_parts_free(tsr_parts *parts);
 
@@ -136,7 +136,7 @@ const char *tsr_evidence_text(tsr_evidence evidence);
  * NULL; the caller frees it. Errors: those of tsr_pae_read and
  * tsr_parts_find. */
 tsr_status tsr_parts_find_with_pae(const tsr_structure *structure,
-                                   const char *pae, tsr_parts_choices wish,
+                                   const char *pae, tsr_parts_choices choices,
                                    tsr_log *log, tsr_parts **out,
                                    char **used_pae, tsr_err *err);
 
