@@ -351,10 +351,11 @@ float lanes_sum(VECTOR v)
     return (v4.x + v4.z) + (v4.y + v4.w);
 }
 
-/* Computes the pairs' curve at the proposed positions from the present one,
- * had. c NULL: overlaps are not computed. order holds fixed beads at its front
- * and far beads at its back; the class with fewer beads provides the rows.
- * n_fixed < 0: all pairs are summed, without before. */
+/* Computes the pairs' curve at the proposed positions, to, from that at the
+ * present positions, before. c NULL: overlaps are not computed. order contains
+ * the fixed beads at its front and the far beads at its back; the class with
+ * fewer beads provides the rows. n_fixed < 0: all pairs are summed, and before
+ * is not used. */
 void sum_pairs(__local vector_workspace *r, contacts *c, int n_fixed, int n_far,
                int n_loose, __local const ushort *order,
                __local const ushort *loose, float dq, float cutoff,
