@@ -33,13 +33,13 @@ sed -n '/^# TABLE$/,/^# END$/s/^#|//p' "$0" | cat -n |
 #|src/moves/rigid_body.c|s/c->log_z - back + /c->log_z - 0.9 * back + /|choice among closures of a rigid part
 #|src/prior/clash.c|s/: s->unmoved\[u\] & ~bits/: s->unmoved[u] | bits/|bodies that move count as resting
 #|src/core/random.c|s/(uint32_t)(s->block >> 32)/0/|random numbers repeat after 2^34
-#|src/gpu/engine_page_tile.c|s/if (dirt->covered\[b\] < tsr_tile_block/if (0 \&\& dirt->covered[b] < tsr_tile_block/|a block moved in part counts as moved whole
+#|src/gpu/engine_page_tile.c|s/if (dirty->covered\[b\] < tsr_tile_block/if (0 \&\& dirty->covered[b] < tsr_tile_block/|a block moved in part counts as moved whole
 #|src/gpu/engine_page_tile.c|s/s->age\[block\]++;/s->age[block] += 0;/|differences without end
 #|src/gpu/engine_page_tile.c|s/s->extent = s->proposed_extent;/(void)0;/|extent of accepted positions
-#|src/gpu/engine_page_tile.c|s/tsr_tile_dirt_flip(&s->dirt, &e->shape, s->select);/(void)0;/|selectors that do not flip
+#|src/gpu/engine_page_tile.c|s/tsr_dirty_tiles_flip(&s->dirty, &e->shape, s->select);/(void)0;/|selectors that do not flip
 #|kernels/page_tile_simd.cl|s/lane\[l\] = l == i - j ? 0 : 1/lane[l] = 1/|bodies scatter with themselves twice
 #|kernels/page_tile_simd.cl|s/before, f, i, -1)/before, f, i, -1 + (REAL)1e-4)/|differences leave a rest
-#|src/engine/engine_reference.c|s/over\[j\] \* s \* over_k : p->times/over[j] * s * over_k : 0.999 * p->times/|exact engine at q = 0
+#|src/engine/engine_reference.c|s/times_over_x\[j\] \* s \* over_k : p->multiplicity/times_over_x[j] * s * over_k : 0.999 * p->multiplicity/|exact engine at q = 0
 #|src/store/draw_log.c|s/checksum == tsr_checksum(0, to, r->size)/1/|checksums of draws not compared
 #|src/store/draw_log.c|s/head.checksum != checksum_of(head)/0/|checksums of records' heads not compared
 #|src/store/draw_log.c|s/if (fsync(log->fd) != 0 ||/if (0 ||/|log not brought to the disk

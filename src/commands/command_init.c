@@ -601,7 +601,7 @@ tsr_status tsr_deuterated_read(const tsr_strings *chains, tsr_neutron *out,
                                tsr_err *err)
 {
     for (int k = 0; k < chains->n; k++)
-        if (!tsr_neutron_deuterate(out, chains->item[k]))
+        if (!tsr_neutron_add_deuterated(out, chains->item[k]))
             return tsr_fail(err, TSR_E_USAGE,
                             "--deuterated '%s': expected CHAIN=X, X from 0 to "
                             "1 (without it 1), each chain once, %d at most",

@@ -651,8 +651,8 @@ static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
         if (*table[k] == NULL)
             continue;
         status =
-            tsr_form_factor_of_guests(*table[k], m->topology->guests, atoms,
-                                      m->density, &m->of_guests[k], err);
+            tsr_form_factor_add_guests(*table[k], m->topology->guests, atoms,
+                                       m->density, &m->of_guests[k], err);
         *table[k] = m->of_guests[k];
     }
     return status;
@@ -703,7 +703,7 @@ int tsr_config_is_placed(const tsr_config *config)
 {
     const tsr_term_options *entry = config->data.item;
     for (int d = 0; d < config->data.n; d++)
-        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_PLACE) != 0)
+        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_POSE) != 0)
             return 1;
     return 0;
 }

@@ -467,7 +467,7 @@ static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
                                    const char *right_from, tsr_err *err)
 {
     double allowed = 0.0;
-    int at = tsr_engine_differs(engine, had, right, &allowed);
+    int at = tsr_engine_worst_difference(engine, had, right, &allowed);
     if (at < 0)
         return TSR_OK;
     char component[48] = "";

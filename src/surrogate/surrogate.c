@@ -169,8 +169,8 @@ static int n_particle(const tsr_likelihood *likelihood, int unit)
 {
     const tsr_particles *own = likelihood->particles;
     int n = 0;
-    for (int i = 0; own != NULL && unit >= 0 && i < own->inside.n; i++)
-        n += own->inside.unit[i] == unit;
+    for (int i = 0; own != NULL && unit >= 0 && i < own->unit_particles.n; i++)
+        n += own->unit_particles.unit[i] == unit;
     return n;
 }
 
@@ -180,7 +180,7 @@ static tsr_status add_particles(const tsr_likelihood *l, int unit,
                                 double *partial, tsr_err *err)
 {
     const tsr_probe *p = l->probe;
-    const tsr_engine_inside *in = &l->particles->inside;
+    const tsr_unit_particles *in = &l->particles->unit_particles;
     const size_t n_profile = (size_t)p->n_pair * (size_t)l->grid.n_q;
     tsr_pool pool = {0};
     double(*xyz)[3], *own;
@@ -660,7 +660,8 @@ static void set_unit_view(const bead_set *g, int unit, const double (*body)[3],
             memcpy(v->at[v->n_body++], body[at], sizeof *v->at);
         }
     }
-    const tsr_engine_inside *in = has_particles ? &l->particles->inside : NULL;
+    const tsr_unit_particles *in =
+        has_particles ? &l->particles->unit_particles : NULL;
     for (int i = 0; in != NULL && i < in->n; i++) {
         if (in->unit[i] != unit)
             continue;
@@ -708,7 +709,8 @@ static tsr_status fit_units(job_builder *s, int n_body, const double (*body)[3],
     const bead_set *g = s->beads;
     const tsr_particles *own = g->likelihood->particles;
     const size_t n = (size_t)g->n_bead, n_q = (size_t)g->likelihood->grid.n_q,
-                 m = (size_t)(n_body + (own != NULL ? own->inside.n : 0));
+                 m = (size_t)(n_body +
+                              (own != NULL ? own->unit_particles.n : 0));
     unit_view v = {0};
     tsr_pool_array(&s->pool, v.bead, n);
     tsr_pool_array(&s->pool, v.centre, n);
@@ -1308,7 +1310,7 @@ int tsr_surrogate_applies(const tsr_topology *t, const tsr_likelihood *l)
         return 0;
     for (int d = 0; d < l->n_term; d++) {
         const tsr_saxs_term *own = (const void *)l->term[d];
-        if ((l->term[d]->type->needs & TSR_NEEDS_PLACE) != 0)
+        if ((l->term[d]->type->needs & TSR_NEEDS_POSE) != 0)
             return 0;
         if (l->term[d]->type != &tsr_term_saxs)
             continue;

@@ -83,7 +83,7 @@ static tsr_status grow_buffers(walk_engine *e, int n, tsr_err *err)
                                &e->buffer[i]);
     }
     TSR_TRY(tsr_cl_check(&e->job_buffers, err));
-    TSR_TRY(tsr_cl_did(err, e->cl.device, "clSetKernelArg", code));
+    TSR_TRY(tsr_cl_status(err, e->cl.device, "clSetKernelArg", code));
     e->workspace = n;
     return TSR_OK;
 }
@@ -122,9 +122,9 @@ static tsr_status copy_all_jobs(walk_engine *e, const walker *first,
         code = copy_jobs(e, &w->base.call, at, is_back);
         at += w->base.call.n_job;
     }
-    return tsr_cl_did(err, e->cl.device,
-                      is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer",
-                      code);
+    return tsr_cl_status(
+        err, e->cl.device,
+        is_back ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer", code);
 }
 
 static tsr_status enqueue(walk_engine *e, const walker *first, int n,
@@ -133,7 +133,7 @@ static tsr_status enqueue(walk_engine *e, const walker *first, int n,
     const size_t global = (size_t)n * e->lanes;
     TSR_TRY(copy_all_jobs(e, first, 0, err));
     TSR_TRY(
-        tsr_cl_did(err, e->cl.device, "clEnqueueNDRangeKernel",
+        tsr_cl_status(err, e->cl.device, "clEnqueueNDRangeKernel",
                    clEnqueueNDRangeKernel(e->queue, e->kernel, 1, NULL, &global,
                                           &e->lanes, 0, NULL, NULL)));
     return copy_all_jobs(e, first, 1, err);
@@ -151,7 +151,7 @@ static tsr_status launch(walk_engine *e, const walker *first, tsr_err *err)
     TSR_TRY(grow_buffers(e, n, err));
     tsr_status status = enqueue(e, first, n, err);
     const cl_int code = clFinish(e->queue);
-    TSR_THEN(status, tsr_cl_did(err, e->cl.device, "clFinish", code));
+    TSR_THEN(status, tsr_cl_status(err, e->cl.device, "clFinish", code));
     return status;
 }
 
@@ -362,7 +362,7 @@ static tsr_status set_common_arguments(walk_engine *e, tsr_err *err)
         code |= clSetKernelArg(e->kernel, e->n_common++, sizeof *number,
                                &number[i]);
     TSR_TRY(tsr_cl_check(&e->cl, err));
-    return tsr_cl_did(err, e->cl.device, "clSetKernelArg", code);
+    return tsr_cl_status(err, e->cl.device, "clSetKernelArg", code);
 }
 
 /* Estimated local memory of a work-group, bytes: the arrays of the kernel. */
