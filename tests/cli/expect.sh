@@ -1,6 +1,8 @@
-# For scripts of tests, to be sourced from the repository's folder: goes into a
-# folder that is removed at the end. Results go to out.txt and err.txt in it;
-# `bad` becomes 1 where a test fails.
+#!/bin/sh
+# What every script of tests shares: sourced from the repository's folder, it enters
+# a temporary folder, and offers functions that run tessera and print one line a
+# check ("ok NAME", "not ok NAME", "skip NAME: reason"; tests/run.sh reads them).
+# The output of a command is in out.txt and err.txt, and `bad` is 1 after a failure.
 source=$PWD
 build=$PWD/${BUILD:-build}
 program=$build/tessera
@@ -11,6 +13,8 @@ bad=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+# the program alone, so that the others of its folder are not found in PATH
+mkdir .bin && ln -s "$program" .bin/tessera && PATH=$work/.bin:$PATH
 
 # Whether the build has sanitizers, which take ten times as long.
 is_sanitized() {
@@ -29,18 +33,19 @@ needs_venv() {
     python=$source/.venv/bin/python
 }
 
-# expect NAME STATUS PATTERN COMMAND...: exit status, and a pattern (grep -E) in
-# what it said on standard error. A failure says one message; the program alone
-# says how it is used, and status 1 is an answer.
+# expect NAME STATUS PATTERN COMMAND...: the exit status of the command, and a
+# pattern (grep -E) in its standard error, or with "STATUS>" in its output. A failure
+# prints one message; the program alone prints its usage, and status 1 is an answer.
 expect() {
-    name=$1 want=$2 pattern=$3
+    name=$1 want=${2%>} pattern=$3 where=err.txt
+    [ "$want" = "$2" ] || where=out.txt
     shift 3
-    "$@" >out.txt 2>err.txt </dev/null
+    "$@" >out.txt 2>err.txt </dev/null 3<&-
     got=$?
     if [ $got -ne "$want" ]; then
         echo "not ok $name: exit status $got, expected $want"
-    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" err.txt; then
-        echo "not ok $name: the message lacks '$pattern'"
+    elif [ -n "$pattern" ] && ! grep -qE -e "$pattern" $where; then
+        echo "not ok $name: $where lacks '$pattern'"
     elif [ "$want" -gt 1 ] && [ $# -gt 1 ] &&
         [ "$(grep -c '^tessera[ a-z]*:' err.txt)" -ne 1 ]; then
         echo "not ok $name: not one message"
@@ -57,6 +62,106 @@ check() {
     name=$1
     shift
     if "$@"; then echo "ok $name"; else echo "not ok $name"; bad=1; fi
+}
+
+# cases: a table on standard input. A row is a line, and goes on after a \ at its end:
+#
+#     NAME | STATUS PATTERN | COMMAND   one expect; with "STATUS>" for the output
+#         NAME | TEST && TEST           indented: checks of what that command left
+#     $ COMMAND                         a step between; lines that begin with > go on
+#     # remark
+#
+# A TEST is a command, or one of these, each to the end of the TEST:
+#
+#     out PATTERN, err PATTERN, in FILE PATTERN    grep -E in out.txt, err.txt, FILE
+#     no out PATTERN ...                           and the pattern is not there
+#     text PATTERN                                 in out.txt as one line of words
+#     json EXPRESSION                              in Python, true of the JSON in out.txt
+#         (or `json FILE:`): its keys are attributes of d, and its structures are s
+#
+# ${variables} in names and patterns are expanded, as is all of a command.
+cases() {
+    while IFS= read -r row <&3; do
+        while [ "$row" != "${row%\\}" ] && IFS= read -r more <&3; do
+            row=${row%\\}${more#"${more%%[! ]*}"}
+        done
+        case $row in
+        "" | "#"*) continue ;;
+        '$ '* | '> '*)
+            [ "$row" != "${row#>}" ] || run_step
+            step="$step${step:+
+}${row#??}"
+            continue
+            ;;
+        esac
+        run_step
+        name=$(expand "${row%% | *}") rest=${row#* | }
+        case $row in
+        " "*)
+            why=$(check_all "$rest" 2>&1) && why=
+            name=${name#"${name%%[! ]*}"}
+            if [ -z "$why" ]; then echo "ok $name"; continue; fi
+            echo "not ok $name"
+            echo "$why" | sed 's/^/    /' | head -n 20
+            bad=1
+            ;;
+        *)
+            want=${rest%% *} pattern=${rest#"$want"} command=${rest#* | }
+            pattern=${pattern%% | *}
+            pattern=$(expand "${pattern# }")
+            eval "expect \"\$name\" \"\$want\" \"\$pattern\" $command"
+            ;;
+        esac
+    done 3<&0 </dev/null
+    run_step
+}
+run_step() {
+    command=$step step=
+    eval "$command" 3<&-
+}
+expand() {
+    case $1 in
+    *'${'*) eval "printf '%s' \"$1\"" ;;
+    *) printf '%s' "$1" ;;
+    esac
+}
+# check_all TESTS: fails at the first that fails, with words.
+check_all() {
+    tests=$1
+    while [ -n "$tests" ]; do
+        one=${tests%% && *} file=out.txt not=
+        [ "$one" != "$tests" ] && tests=${tests#* && } || tests=
+        case $one in
+        "no out "* | "no err "* | "no in "* | "no text "*) not=! one=${one#no } ;;
+        esac
+        pattern=$(expand "${one#* }")
+        case $one in
+        "out "*) ;;
+        "err "*) file=err.txt ;;
+        "text "*) tr -s ' \n' ' ' <out.txt >.text && file=.text ;;
+        "in "*) eval "file=${pattern%% *}" && pattern=${pattern#* } ;;
+        "json "*) judge "${one#json }" || return; continue ;;
+        *) eval "$one" && continue; echo "fails: $one"; return 1 ;;
+        esac
+        if grep -aqE -e "$pattern" "$file"; then found=; else found=!; fi
+        [ "$found" = "$not" ] && continue
+        echo "$file ${not:+has}${found:+lacks} '$pattern'"
+        return 1
+    done
+}
+judge() {
+    "$python" -c '
+import json, math, re, sys
+class Object(dict):
+    __getattr__ = dict.__getitem__
+def load(path):
+    return json.load(open(path), object_hook=Object)
+file, text = re.match(r"(?:([\w./]+\.json): )?(.*)", sys.argv[1], re.S).groups()
+d = load(file or "out.txt")
+s = d.get("structures") if isinstance(d, dict) else None
+def near(a, b, tolerance):
+    return abs(a - b) <= tolerance * max(abs(a), abs(b))
+sys.exit(0 if eval(text) else "not so: %s\n%.1000s" % (text, json.dumps(d)))' "$1"
 }
 
 # background COMMAND...: begins it, $pid. Its files are emptied first: the child
@@ -97,6 +202,31 @@ has_draws() { # DIRECTORY: a run with draws on the disk
 short_model() {
     awk '{n = substr($0, 23, 4) + 0} !/^ATOM/ || (n > 40 && n < 75)' \
         "$demo/two_domain.pdb" >"$1"
+}
+
+# without_side_chains: the demo's model without centres of side chains, which are no atoms.
+without_side_chains() { grep -v "^ATOM.* SC " "$demo/two_domain.pdb"; }
+
+# shift_x BY [FIRST [CHAIN]]: the atoms of standard input, those from residue FIRST on
+# moved along x, with another chain's letter.
+shift_x() {
+    awk -v by="$1" -v first="${2:--999}" -v chain="$3" '/^ATOM/ {
+        if (substr($0, 23, 4) + 0 >= first)
+            $0 = sprintf("%s%8.3f%s", substr($0, 1, 30), substr($0, 31, 8) + by, substr($0, 39))
+        print chain == "" ? $0 : substr($0, 1, 21) chain substr($0, 23)
+    }'
+}
+
+# flat_map FILE MODEL COUNT STEP [VALUE]: COUNT^3 voxels of one value around the model.
+flat_map() {
+    awk -v n="$3" -v h="$4" -v v="${5:-0}" '
+        /^ATOM/ {m++; for (c = 0; c < 3; c++) x[c] += substr($0, 31 + 8 * c, 8)}
+        END {print "object 1 class gridpositions counts", n, n, n
+            d = h * (n - 1) / 2
+            print "origin", x[0] / m - d, x[1] / m - d, x[2] / m - d
+            printf "delta %g 0 0\ndelta 0 %g 0\ndelta 0 0 %g\n", h, h, h
+            print "object 3 class array type double rank 0 items", n ^ 3, "data follows"
+            for (i = 0; i < n ^ 3; i++) print v}' "$2" >"$1"
 }
 
 # same NAME DIR DIR...: runs whose draws, as they are now, are the same;
