@@ -79,7 +79,7 @@ check() {
 #     json EXPRESSION                              in Python, true of the JSON in out.txt
 #         (or `json FILE:`): its keys are attributes of d, and its structures are s
 #
-# ${variables} in names and patterns are expanded, as is all of a command.
+# ${variables} in names, patterns and expressions are expanded, as is all of a command.
 cases() {
     while IFS= read -r row <&3; do
         while [ "$row" != "${row%\\}" ] && IFS= read -r more <&3; do
@@ -140,7 +140,7 @@ check_all() {
         "err "*) file=err.txt ;;
         "text "*) tr -s ' \n' ' ' <out.txt >.text && file=.text ;;
         "in "*) eval "file=${pattern%% *}" && pattern=${pattern#* } ;;
-        "json "*) judge "${one#json }" || return; continue ;;
+        "json "*) judge "$(expand "${one#json }")" || return; continue ;;
         *) eval "$one" && continue; echo "fails: $one"; return 1 ;;
         esac
         if grep -aqE -e "$pattern" "$file"; then found=; else found=!; fi
@@ -217,16 +217,24 @@ shift_x() {
     }'
 }
 
-# flat_map FILE MODEL COUNT STEP [VALUE]: COUNT^3 voxels of one value around the model.
+# flat_map FILE MODEL STEP MARGIN [VALUE]: voxels of one value in a box around the model.
 flat_map() {
-    awk -v n="$3" -v h="$4" -v v="${5:-0}" '
-        /^ATOM/ {m++; for (c = 0; c < 3; c++) x[c] += substr($0, 31 + 8 * c, 8)}
-        END {print "object 1 class gridpositions counts", n, n, n
-            d = h * (n - 1) / 2
-            print "origin", x[0] / m - d, x[1] / m - d, x[2] / m - d
+    awk -v h="$3" -v margin="$4" -v value="${5:-0}" '
+        /^ATOM/ {for (c = 1; c < 4; c++) {
+            x = substr($0, 23 + 8 * c, 8) + 0
+            if (!m || x < low[c]) low[c] = x
+            if (!m || x > high[c]) high[c] = x
+        } m++}
+        END {total = 1
+            for (c = 1; c < 4; c++) {
+                n[c] = int((high[c] - low[c] + 2 * margin) / h) + 1
+                total *= n[c]
+            }
+            print "object 1 class gridpositions counts", n[1], n[2], n[3]
+            print "origin", int(low[1]) - margin, int(low[2]) - margin, int(low[3]) - margin
             printf "delta %g 0 0\ndelta 0 %g 0\ndelta 0 0 %g\n", h, h, h
-            print "object 3 class array type double rank 0 items", n ^ 3, "data follows"
-            for (i = 0; i < n ^ 3; i++) print v}' "$2" >"$1"
+            print "object 3 class array type double rank 0 items", total, "data follows"
+            for (i = 0; i < total; i++) print value}' "$2" >"$1"
 }
 
 # same NAME DIR DIR...: runs whose draws, as they are now, are the same;
