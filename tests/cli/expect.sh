@@ -68,7 +68,8 @@ check() {
 #
 #     NAME | STATUS PATTERN | COMMAND   one expect; with "STATUS>" for the output
 #         NAME | TEST && TEST           indented: checks of what that command left
-#     $ COMMAND                         a step between; lines that begin with > go on
+#     $ COMMAND                         a step between
+#     > MORE                            more lines of the step or check before it
 #     # remark
 #
 # A TEST is a command, or one of these, each to the end of the TEST:
@@ -77,47 +78,51 @@ check() {
 #     no out PATTERN ...                           and the pattern is not there
 #     text PATTERN                                 in out.txt as one line of words
 #     json EXPRESSION                              in Python, true of the JSON in out.txt
-#         (or `json FILE:`): its keys are attributes of d, and its structures are s
+#         (or `json FILE:`, load("FILE")): its keys are attributes of d, its structures s
 #
 # ${variables} in names, patterns and expressions are expanded, as is all of a command.
 cases() {
-    while IFS= read -r row <&3; do
-        while [ "$row" != "${row%\\}" ] && IFS= read -r more <&3; do
-            row=${row%\\}${more#"${more%%[! ]*}"}
+    row=
+    while IFS= read -r next <&3 || [ -n "$row" ]; do
+        while [ "$next" != "${next%\\}" ] && IFS= read -r more <&3; do
+            next=${next%\\}${more#"${more%%[! ]*}"}
         done
-        case $row in
-        "" | "#"*) continue ;;
-        '$ '* | '> '*)
-            [ "$row" != "${row#>}" ] || run_step
-            step="$step${step:+
-}${row#??}"
+        case $next in
+        '> '*)
+            row="$row
+${next#??}"
             continue
             ;;
         esac
-        run_step
-        name=$(expand "${row%% | *}") rest=${row#* | }
-        case $row in
-        " "*)
-            why=$(check_all "$rest" 2>&1) && why=
-            name=${name#"${name%%[! ]*}"}
-            if [ -z "$why" ]; then echo "ok $name"; continue; fi
-            echo "not ok $name"
-            echo "$why" | sed 's/^/    /' | head -n 20
-            bad=1
-            ;;
-        *)
-            want=${rest%% *} pattern=${rest#"$want"} command=${rest#* | }
-            pattern=${pattern%% | *}
-            pattern=$(expand "${pattern# }")
-            eval "expect \"\$name\" \"\$want\" \"\$pattern\" $command"
-            ;;
-        esac
+        case_of_row
+        row=$next next=
     done 3<&0 </dev/null
-    run_step
 }
-run_step() {
-    command=$step step=
-    eval "$command" 3<&-
+case_of_row() {
+    case $row in
+    "" | "#"*) return ;;
+    '$ '*)
+        eval "${row#??}" 3<&-
+        return
+        ;;
+    esac
+    name=$(expand "${row%% | *}") rest=${row#* | }
+    case $row in
+    " "*)
+        why=$(check_all "$rest" 2>&1) && why=
+        name=${name#"${name%%[! ]*}"}
+        if [ -z "$why" ]; then echo "ok $name"; return; fi
+        echo "not ok $name"
+        echo "$why" | sed 's/^/    /' | head -n 20
+        bad=1
+        ;;
+    *)
+        want=${rest%% *} pattern=${rest#"$want"} command=${rest#* | }
+        pattern=${pattern%% | *}
+        pattern=$(expand "${pattern# }")
+        eval "expect \"\$name\" \"\$want\" \"\$pattern\" $command"
+        ;;
+    esac
 }
 expand() {
     case $1 in
@@ -132,7 +137,7 @@ check_all() {
         one=${tests%% && *} file=out.txt not=
         [ "$one" != "$tests" ] && tests=${tests#* && } || tests=
         case $one in
-        "no out "* | "no err "* | "no in "* | "no text "*) not=! one=${one#no } ;;
+        "no "*) not=! one=${one#no } ;;
         esac
         pattern=$(expand "${one#* }")
         case $one in
@@ -140,8 +145,16 @@ check_all() {
         "err "*) file=err.txt ;;
         "text "*) tr -s ' \n' ' ' <out.txt >.text && file=.text ;;
         "in "*) eval "file=${pattern%% *}" && pattern=${pattern#* } ;;
-        "json "*) judge "$(expand "${one#json }")" || return; continue ;;
-        *) eval "$one" && continue; echo "fails: $one"; return 1 ;;
+        "json "*) judge "$pattern" || return; continue ;;
+        *) # a command, to the first && that is not within quotes
+            while ! (eval "true || $one") 2>/dev/null && [ -n "$tests" ]; do
+                one="$one && ${tests%% && *}"
+                case $tests in *" && "*) tests=${tests#* && } ;; *) tests= ;; esac
+            done
+            eval "$one" && continue
+            echo "fails: $one"
+            return 1
+            ;;
         esac
         if grep -aqE -e "$pattern" "$file"; then found=; else found=!; fi
         [ "$found" = "$not" ] && continue
