@@ -223,7 +223,7 @@ without_side_chains() { grep -v "^ATOM.* SC " "$demo/two_domain.pdb"; }
 # shift_x BY [FIRST [CHAIN]]: the atoms of standard input, those from residue FIRST on
 # moved along x, with another chain's letter.
 shift_x() {
-    awk -v by="$1" -v first="${2:--999}" -v chain="$3" '/^ATOM/ {
+    awk -v by="$1" -v first="${2:--9999}" -v chain="$3" '/^ATOM/ {
         if (substr($0, 23, 4) + 0 >= first)
             $0 = sprintf("%s%8.3f%s", substr($0, 1, 30), substr($0, 31, 8) + by, substr($0, 39))
         print chain == "" ? $0 : substr($0, 1, 21) chain substr($0, 23)

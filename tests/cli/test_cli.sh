@@ -238,9 +238,6 @@ misspelt key | 78 bad.yaml:3:.*chain.*did you mean.*chains | edit 's/chains/chai
 out of range | 78 bad.yaml:3:.*chains.*'?0'?.*1 | edit 's/chains: 2/chains: 0/' run bad.yaml
 not a number | 78 bad.yaml:3:.*chains.*two | edit 's/chains: 2/chains: two/' run bad.yaml
 unknown key | 78 key.yaml:1:1.*frobnicate | tessera run key.yaml
-a range that names nothing | 78 bad.yaml:1:41: structure.flexible.0: .*A:500-600 | \
-        edit 's/A:51-64/A:500-600/' run bad.yaml
-a range beyond the chain | 78 bad.yaml:1:41: .*A:51-640.* 41 to 74 only | edit 's/A:51-64/A:51-640/' run bad.yaml
 a chain that is not there | 78 'B' | edit 's/A:51-64/B:1-9/' run bad.yaml
 a range of --set that is wrong names that | 78 --set structure.flexible=.*structure.flexible.0: .*A:500 | \
         tessera $new 'structure.flexible=["A:500-600"]'
