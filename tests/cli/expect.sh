@@ -132,33 +132,33 @@ expand() {
 }
 # check_all TESTS: fails at the first that fails, with words.
 check_all() {
-    tests=$1
-    while [ -n "$tests" ]; do
-        one=${tests%% && *} file=out.txt not=
-        [ "$one" != "$tests" ] && tests=${tests#* && } || tests=
-        case $one in
-        "no "*) not=! one=${one#no } ;;
+    _tests=$1
+    while [ -n "$_tests" ]; do
+        _one=${_tests%% && *} _file=out.txt _not=
+        [ "$_one" != "$_tests" ] && _tests=${_tests#* && } || _tests=
+        case $_one in
+        "no "*) _not=! _one=${_one#no } ;;
         esac
-        pattern=$(expand "${one#* }")
-        case $one in
+        _pattern=$(expand "${_one#* }")
+        case $_one in
         "out "*) ;;
-        "err "*) file=err.txt ;;
-        "text "*) tr -s ' \n' ' ' <out.txt >.text && file=.text ;;
-        "in "*) eval "file=${pattern%% *}" && pattern=${pattern#* } ;;
-        "json "*) judge "$pattern" || return; continue ;;
+        "err "*) _file=err.txt ;;
+        "text "*) tr -s ' \n' ' ' <out.txt >.text && _file=.text ;;
+        "in "*) eval "_file=${_pattern%% *}" && _pattern=${_pattern#* } ;;
+        "json "*) judge "$_pattern" || return; continue ;;
         *) # a command, to the first && that is not within quotes
-            while ! (eval "true || $one") 2>/dev/null && [ -n "$tests" ]; do
-                one="$one && ${tests%% && *}"
-                case $tests in *" && "*) tests=${tests#* && } ;; *) tests= ;; esac
+            while ! (eval "true || $_one") 2>/dev/null && [ -n "$_tests" ]; do
+                _one="$_one && ${_tests%% && *}"
+                case $_tests in *" && "*) _tests=${_tests#* && } ;; *) _tests= ;; esac
             done
-            eval "$one" && continue
-            echo "fails: $one"
+            eval "$_one" && continue
+            echo "fails: $_one"
             return 1
             ;;
         esac
-        if grep -aqE -e "$pattern" "$file"; then found=; else found=!; fi
-        [ "$found" = "$not" ] && continue
-        echo "$file ${not:+has}${found:+lacks} '$pattern'"
+        if grep -aqE -e "$_pattern" "$_file"; then _found=; else _found=!; fi
+        [ "$_found" = "$_not" ] && continue
+        echo "$_file ${_not:+has}${_found:+lacks} '$_pattern'"
         return 1
     done
 }
