@@ -391,7 +391,7 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
         int n_chain, n_draw;
         double *value;
         /* d_max may lie within a rigid part, all of it where none moves */
-        const int may_rest = i < N_SHAPE && (q->options->is_still ||
+        const int may_rest = i < N_SHAPE && (q->options->is_frozen ||
                                              strcmp(names[i], "d_max") == 0);
         status = tsr_summary_draws(q->reader, names[i], &n_chain, &n_draw,
                                    &value, err);

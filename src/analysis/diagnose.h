@@ -34,7 +34,7 @@ typedef struct {
     int n_temp;         /* temperatures of the run; 0: not known */
     long warmup, draws; /* steps and draws that the run was asked for; 0: not
                            known */
-    int is_still;       /* structures that were not to move */
+    int is_frozen;      /* structures that were not to move */
     const tsr_arrangements *arrangements; /* NULL: none */
     /* The line that goes on with the run, told once instead of a remedy by each
      * check that asks for more draws; NULL: there is none. Borrowed. */

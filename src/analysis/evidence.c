@@ -298,10 +298,10 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     const double beta[] = {1.0, 0.0};
     int n_chain, n_draw, n, each;
     double *gain, *some;
-    if (!tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+    if (!tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio"))
         return TSR_OK;
     e->population = e->population_error = (double)NAN;
-    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain",
+    TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio",
                           &n_chain, &n_draw, &n, &gain, err));
     const int n_group = n_group_of(n_chain);
     tsr_status status = thin(n_chain, n_draw, n, gain, &each, &some, err);
@@ -321,7 +321,7 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
 static void take_populations(tsr_trace_reader *reader, tsr_evidence *e)
 {
     if (isfinite(e->log) || !isfinite(e->population) ||
-        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "atoms_gain"))
+        tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio"))
         return;
     e->log = e->population;
     e->error = e->population_error;

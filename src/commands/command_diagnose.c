@@ -52,7 +52,7 @@ static tsr_status diagnose(const tsr_args *args, FILE *out, tsr_log *log,
         o.n_temp = tsr_sampler_n_temp(&run.config.sampler, run.has_data);
         o.warmup = run.config.sampler.warmup;
         o.draws = tsr_sampler_draws(&run.config.sampler);
-        o.is_still = run.config.structure.still;
+        o.is_frozen = run.config.structure.frozen;
     }
     TSR_THEN(status,
              tsr_past_run_arrangements(&run, -1, tsr_arrangements_threshold,

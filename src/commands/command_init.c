@@ -251,7 +251,7 @@ static void print_structure(const work *w, FILE *out)
         return;
     }
     if (p->flexible.n == 0)
-        fputs("  still: true # one compact part: nothing moves; what is "
+        fputs("  frozen: true # one compact part: nothing moves; what is "
               "inferred is\n              # hydration, scale, background and "
               "noise\n",
               out);

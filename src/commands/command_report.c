@@ -62,7 +62,7 @@ typedef struct {
 static void print_flexible(FILE *out, const tsr_structure_config *s)
 {
     const tsr_strings *list = s->flexible.n > 0 ? &s->flexible : &s->rigid;
-    if (s->still) {
+    if (s->frozen) {
         fputs("Nothing of the structure moved. ", out);
         return;
     }
@@ -385,7 +385,7 @@ static tsr_status read_config(work *w, tsr_err *err)
     w->o.diagnose.n_temp = tsr_sampler_n_temp(&c->sampler, w->run.has_data);
     w->o.diagnose.warmup = c->sampler.warmup;
     w->o.diagnose.draws = tsr_sampler_draws(&c->sampler);
-    w->o.diagnose.is_still = c->structure.still;
+    w->o.diagnose.is_frozen = c->structure.frozen;
     tsr_pool_array(&w->pool, w->data, c->data.n);
     tsr_pool_array(&w->pool, w->map, c->data.n);
     TSR_TRY(tsr_pool_check(&w->pool, err));

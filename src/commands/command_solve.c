@@ -147,7 +147,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
 
 static void say_motion(const tsr_solve *s, tsr_words *w)
 {
-    tsr_words_say(w, s->is_still    ? "Nothing flexible was found in the "
+    tsr_words_say(w, s->is_frozen   ? "Nothing flexible was found in the "
                                       "model, so there is nothing to sample."
                      : s->is_enough ? "Only tails are flexible:"
                                     : "What can move:");
@@ -156,14 +156,14 @@ static void say_motion(const tsr_solve *s, tsr_words *w)
     if (s->is_enough)
         tsr_words_say(w, ". The curve is explained without their motion, so "
                          "they were not sampled.");
-    else if (!s->is_still)
+    else if (!s->is_frozen)
         tsr_words_say(w, "; the rest moves as rigid parts.");
     else if (!fits_all(s))
         tsr_words_say(
             w,
             " What may be tried: residues that you know to be flexible (under "
             "structure: of %s/solve.yaml, flexible: [\"A:10-20\"] instead of "
-            "still: true; then the same command); another model; another "
+            "frozen: true; then the same command); another model; another "
             "oligomer, or what the model lacks (tags, missing residues, "
             "sugars), above all where Rg differs; and the curve itself "
             "(aggregates, concentration, the buffer that was subtracted).",
@@ -437,7 +437,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
         tsr_json_text(&j, "more", more->command);
         tsr_json_number(&j, "more_seconds", more->seconds);
     } else {
-        tsr_json_text(&j, "more", s->is_still ? NULL : s->again);
+        tsr_json_text(&j, "more", s->is_frozen ? NULL : s->again);
     }
     tsr_json_text(&j, "report", s->report);
     tsr_json_close(&j);
@@ -705,7 +705,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
     w->config.prior.clash = TSR_CLASH_NONE; /* no matter here, and slow */
     tsr_status status = tsr_setup_read(&w->config, 0, NULL, &setup, err);
     if (status == TSR_OK) {
-        s->is_still = w->config.structure.still;
+        s->is_frozen = w->config.structure.frozen;
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        fits_all(s) &&
@@ -878,7 +878,7 @@ static tsr_status solve_all(work *w, tsr_err *err)
     s->runs = &w->runs;
     TSR_TRY(fit_rigid(w, err));
     TSR_TRY(find_motion(w, err));
-    s->is_finished = s->is_still || s->is_enough;
+    s->is_finished = s->is_frozen || s->is_enough;
     TSR_TRY(keep_verdict(w, err));
     if (!is_json)
         TSR_TRY(tsr_solve_print_model(s, w->out, err));

@@ -66,7 +66,7 @@ typedef struct {
     const char *bodies;              /* what scatters in these: atoms, two */
     const tsr_strings *flexible;     /* ranges */
     const tsr_model_atoms *atoms;    /* the model as a run has it */
-    int is_still;                    /* nothing moves */
+    int is_frozen;                   /* nothing moves */
     int is_enough;   /* the model fits, and tails alone are flexible: they are
                         not sampled */
     int is_finished; /* all runs are there that will be */

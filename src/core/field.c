@@ -209,10 +209,16 @@ tsr_status tsr_field_choose(const tsr_field *field, void *object,
     return status;
 }
 
+int tsr_field_is_named(const tsr_field *field, const char *name)
+{
+    return strcmp(field->name, name) == 0 ||
+           (field->former != NULL && strcmp(field->former, name) == 0);
+}
+
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name)
 {
     for (const tsr_field *f = fields; f->name != NULL; f++)
-        if (strcmp(f->name, name) == 0)
+        if (tsr_field_is_named(f, name))
             return f;
     return NULL;
 }

@@ -63,6 +63,8 @@ typedef struct {
 
 struct tsr_field {
     const char *name;
+    const char
+        *former; /* the name of an earlier version, still read; or NULL */
     tsr_field_type type;
     size_t offset;            /* in bytes, from the start of the struct */
     const char *unit;         /* NULL where there is none */
@@ -138,6 +140,9 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
 /* Appends a copy of `text` to a STRINGS. Errors: TSR_E_NOMEM. */
 tsr_status tsr_strings_append(tsr_strings *strings, const char *text,
                               tsr_err *err);
+
+/* Whether `name` is the field's name, or its former one. */
+int tsr_field_is_named(const tsr_field *field, const char *name);
 
 /* The field of that name, or NULL. */
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);

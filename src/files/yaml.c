@@ -55,8 +55,9 @@ static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
                                           (size_t)marks->n + 1, sizeof *item);
     TSR_TRY(tsr_allocated(item, err));
     marks->item = item;
-    item[marks->n++] = (tsr_yaml_mark){tsr_pool_text(&marks->pool, key),
-                                       tsr_pool_text(&marks->pool, place)};
+    item[marks->n++] =
+        (tsr_yaml_mark){.key = tsr_pool_text(&marks->pool, key),
+                        .place = tsr_pool_text(&marks->pool, place)};
     return tsr_pool_check(&marks->pool, err);
 }
 
@@ -208,6 +209,18 @@ static tsr_status visit(yaml_reader *r, const yaml_node_t *node,
                      : marks_add(r->marks, key, place, r->err);
 }
 
+/* Marks a key that was given by its former name. */
+static tsr_status mark_former(yaml_reader *r, const tsr_field *field,
+                              const char *given, const char *key)
+{
+    if (r->marks == NULL || strcmp(field->name, given) == 0)
+        return TSR_OK;
+    for (int k = 0; k < r->marks->n; k++)
+        if (strcmp(r->marks->item[k].key, key) == 0)
+            r->marks->item[k].former = tsr_pool_text(&r->marks->pool, given);
+    return tsr_pool_check(&r->marks->pool, r->err);
+}
+
 /* "a.b" from "a" and "b". */
 static void join_key(char out[KEY_SIZE], const char *key, const char *name)
 {
@@ -287,13 +300,14 @@ static yaml_node_t *node_at(yaml_reader *r, int index)
 
 /* Refuses a key that stands before `pair` in the mapping. */
 static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
-                                 const char *path)
+                                 const tsr_field *field, const char *path)
 {
     yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
     yaml_node_t *name = node_at(r, pairs[pair].key);
     for (int i = 0; i < pair; i++) {
         yaml_node_t *earlier = node_at(r, pairs[i].key);
-        if (strcmp(scalar(earlier), scalar(name)) == 0)
+        if (strcmp(scalar(earlier), scalar(name)) == 0 ||
+            (field != NULL && tsr_field_is_named(field, scalar(earlier))))
             return REFUSE(r, name, path,
                           "repeated key: it stands in line %zu already",
                           earlier->start_mark.line + 1);
@@ -315,7 +329,7 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     join_key(path, key, tsr_text_excerpt(scalar(name), shown));
     if (group != NULL && group->selector != NULL &&
         strcmp(scalar(name), group->selector) == 0) /* was read before */
-        return check_repeated(r, mapping, pair, path);
+        return check_repeated(r, mapping, pair, NULL, path);
     const tsr_field *field = tsr_field_find(
         group == NULL ? r->top : tsr_field_members(group, object),
         scalar(name));
@@ -326,8 +340,10 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     if (field == NULL)
         return at_place(r, name, path,
                         refuse_unknown(r, group, object, scalar(name)));
-    TSR_TRY(check_repeated(r, mapping, pair, path));
-    return read_value(r, node_at(r, pairs[pair].value), field, object, path);
+    join_key(path, key, field->name);
+    TSR_TRY(check_repeated(r, mapping, pair, field, path));
+    TSR_TRY(read_value(r, node_at(r, pairs[pair].value), field, object, path));
+    return mark_former(r, field, scalar(name), path);
 }
 
 /* Reads the selector of a struct that has kinds; key: its path. */
@@ -732,8 +748,11 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
         if (field == NULL)
             return at_place(r, NULL, path,
                             refuse_unknown(r, group, object, name));
-        if (next == NULL)
-            return read_value(r, root, field, object, path);
+        join_key(path, key, field->name);
+        if (next == NULL) {
+            TSR_TRY(read_value(r, root, field, object, path));
+            return mark_former(r, field, name, path);
+        }
         memcpy(key, path, sizeof key);
         if (field->type == TSR_FIELD_GROUP) {
             object = (char *)object + field->offset;

@@ -14,8 +14,9 @@
 /* Where each key of a configuration was given, for messages that come later. */
 
 typedef struct {
-    char *key;   /* "data.0.file" */
-    char *place; /* "lar.yaml:7:12", "--set data.0.file=x" */
+    char *key;    /* "data.0.file" */
+    char *place;  /* "lar.yaml:7:12", "--set data.0.file=x" */
+    char *former; /* the key's former name where that was used; NULL */
 } tsr_yaml_mark;
 
 /* Zeroed: empty. */

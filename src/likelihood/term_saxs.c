@@ -481,8 +481,9 @@ static tsr_status term_prepare(tsr_term *term, const tsr_q_grid *grid,
 const char *tsr_saxs_error_name(int k)
 {
     static const char *const name[TSR_MODEL_ERRORS + 1] = {
-        "error_reference", "error_a", "error_b", "error_c",
-        "error_d",         "error_e", "error_f"};
+        "model_error_reference", "model_error_a", "model_error_b",
+        "model_error_c",         "model_error_d", "model_error_e",
+        "model_error_f"};
     return name[k];
 }
 

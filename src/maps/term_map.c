@@ -644,8 +644,8 @@ static const tsr_field fields[] = {
         .doc = "bring the start to its best place in the map first, as a rigid "
                "body, as tessera map dock does"),
     TSR_FIELD(
-        DOUBLE, "independent", tsr_map_options, independent, .initial = "0",
-        .min = 0.0, .max = 1e12,
+        DOUBLE, "independent_voxels", tsr_map_options, independent,
+        .former = "independent", .initial = "0", .min = 0.0, .max = 1e12,
         .doc = "voxels that count as independent; 0: (4 pi / 3) V / R^3 of the "
                "volume V in which the map varies"),
     {0}};

@@ -661,7 +661,7 @@ tsr_status tsr_freedom_set(tsr_topology *t, const tsr_conformation *c,
                         "structure: give flexible ranges or rigid ranges, "
                         "not both");
     describe_torsions(t, c);
-    if (f->is_still) {
+    if (f->is_frozen) {
         number_units(t);
         return TSR_OK;
     }

@@ -353,21 +353,21 @@ static tsr_status bind_one(search *s, int k, const char *text, int *mark,
     char *equals = strchr(copy, '=');
     if (equals == NULL || strlen(text) >= sizeof copy)
         return tsr_fail(err, TSR_E_CONFIG,
-                        "structure.bound.%d: '%s' does not say who rides on "
-                        "whom, as \"I = A:45\"",
+                        "structure.attach.%d: '%s' does not name a residue "
+                        "to attach to, as \"I = A:45\"",
                         k, text);
     *equals = '\0';
     memset(mark, 0, (size_t)s->t->n_residue * sizeof *mark);
     tsr_status status = tsr_range_mark(trim(equals + 1), s->t->n_residue,
                                        s->t->residue, mark, err);
     if (status != TSR_OK)
-        return tsr_wrap(err, status, "structure.bound.%d", k);
+        return tsr_wrap(err, status, "structure.attach.%d", k);
     for (int i = 0; i < s->t->n_residue && host < 0; i++)
         host = mark[i] ? i : -1;
     return bind(s, trim(copy), host) > 0
                ? TSR_OK
                : tsr_fail(err, TSR_E_CONFIG,
-                          "structure.bound.%d: '%s' names no nucleotide, "
+                          "structure.attach.%d: '%s' names no nucleotide, "
                           "ligand or ion of the file; a chain, as I, or "
                           "residues of it, as I:201 or I:5-20",
                           k, trim(copy));
@@ -720,7 +720,7 @@ static void tell_group(const tsr_atoms *atoms, const tsr_residue *host,
         snprintf(more, sizeof more, " and %d more residue%s", n,
                  n == 1 ? "" : "s");
     tsr_info(log,
-             "%s %s:%d%s: rigid with %s:%d (structure.bound says otherwise)",
+             "%s %s:%d%s: rigid with %s:%d (structure.attach says otherwise)",
              residue->name, residue->chain, residue->number, more, host->chain,
              host->number);
 }

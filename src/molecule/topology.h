@@ -159,7 +159,7 @@ typedef struct {
 typedef struct {
     const tsr_strings *flexible, *rigid, *fixed, *mobile;
     const char *file; /* for messages; may be NULL */
-    int is_still;     /* 1: nothing is to move, the rest is not looked at */
+    int is_frozen;    /* 1: nothing is to move, the rest is not looked at */
     const tsr_nucleic *nucleic; /* nucleotides with torsions of their own,
                                    behind the protein; or NULL */
     int is_placed; /* 1: where the molecule is matters, so that all of its

@@ -58,12 +58,13 @@ static const tsr_field structure_fields[] = {
                      "ions of the file are rigid bodies on the residues that "
                      "they touch; "
                      "none: left out"),
-    TSR_FIELD(
-        STRINGS, "bound", tsr_structure_config, bound, .initial = "[]",
-        .doc =
-            "on which residue they ride instead, as \"I = A:45\" (chain I) or "
-            "\"A:301 = B:17\""),
-    TSR_FIELD(BOOL, "still", tsr_structure_config, still, .initial = "false",
+    TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach,
+              .former = "bound", .initial = "[]",
+              .doc = "the residue that carries a ligand, instead of the one it "
+                     "touches, as \"I = A:45\" (chain I) or "
+                     "\"A:301 = B:17\""),
+    TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .former = "still",
+              .initial = "false",
               .doc = "nothing moves: only weights, contrast, scale, background "
                      "and noise "
                      "are inferred"),
@@ -71,12 +72,12 @@ static const tsr_field structure_fields[] = {
         INT, "states", tsr_structure_config, states, .initial = "1", .min = 1,
         .max = TSR_MAX_STATES,
         .doc = "structures whose weighted mean meets the data (an ensemble)"),
-    TSR_FIELD(
-        LIST, "starts", tsr_structure_config, starts, .fields = start_fields,
-        .element_size = sizeof(tsr_start_config), .alias = "file",
-        .doc =
-            "where each state starts (or stays, see still), in turn; none: all "
-            "from file"),
+    TSR_FIELD(LIST, "starts", tsr_structure_config, starts,
+              .fields = start_fields, .element_size = sizeof(tsr_start_config),
+              .alias = "file",
+              .doc = "where each state starts (or stays, see frozen), in turn; "
+                     "none: all "
+                     "from file"),
     TSR_FIELD(CHOICE, "weights", tsr_structure_config, weights,
               .initial = "infer", .words = weight_words,
               .doc =
@@ -390,8 +391,9 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
          "structure: give either file or sequence, not both"},
         {s->flexible.n > 0 && s->rigid.n > 0,
          "structure: give flexible or rigid, not both"},
-        {s->still && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
-         "structure.still: with it nothing moves; leave flexible, rigid, fixed "
+        {s->frozen && s->flexible.n + s->rigid.n + s->fixed.n + s->mobile.n > 0,
+         "structure.frozen: with it nothing moves; leave flexible, rigid, "
+         "fixed "
          "and mobile out"},
         {is_atoms && s->file == NULL,
          "structure.bodies: atoms needs structure.file: a sequence has no "

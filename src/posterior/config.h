@@ -24,9 +24,9 @@ typedef struct {
     char *file;
     char *sequence;
     int bodies; /* TSR_CONFIG_TWO, ... */
-    tsr_strings flexible, rigid, fixed, mobile, bound;
+    tsr_strings flexible, rigid, fixed, mobile, attach;
     int ligands; /* index: all, none */
-    int still;
+    int frozen;
     long states;
     tsr_list starts;          /* of tsr_start_config */
     int weights;              /* index: infer, equal */

@@ -613,7 +613,7 @@ static tsr_surrogate_run surrogate_run(const tsr_setup *s)
                                .likelihood = s->data.likelihood,
                                .first = s->molecule.first,
                                .move_options = s->move_options,
-                               .is_still = s->target.is_still,
+                               .is_frozen = s->target.is_frozen,
                                .n_device = s->devices.n,
                                .device = s->devices.device};
 }

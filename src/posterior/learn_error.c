@@ -67,19 +67,19 @@ static const tsr_probe *probe_of(const lesson *x)
 }
 
 /* Nothing moves: the structures are those of the start. */
-static int is_still(const tsr_config *config, const tsr_topology *t)
+static int is_frozen(const tsr_config *config, const tsr_topology *t)
 {
     int n = t->n_torsion + t->n_side;
     for (int c = 0; c < t->n_chain; c++)
         n += t->mobile[c];
-    return config->structure.still || n == 0;
+    return config->structure.frozen || n == 0;
 }
 
 static int count_conformations(const tsr_config *config, const tsr_setup *s)
 {
     const tsr_number_or_word *wanted = &config->model_error.conformations;
     const int n = 8 + 6000 / s->molecule.topology->n_body, most = 32;
-    if (is_still(config, s->molecule.topology))
+    if (is_frozen(config, s->molecule.topology))
         return s->molecule.n_start > 0 ? s->molecule.n_start : 1;
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
@@ -166,16 +166,16 @@ static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
 }
 
 /* Of draws of the prior, or, where nothing moves, of the starts. */
-static tsr_status learn_curves(lesson *x, int is_still, tsr_atom_curves *curves,
-                               tsr_err *err)
+static tsr_status learn_curves(lesson *x, int is_frozen,
+                               tsr_atom_curves *curves, tsr_err *err)
 {
     const tsr_molecule *m = &x->s->molecule;
     double *six;
     tsr_pool_array(&x->pool, six, TSR_N_COMP_PAIR * x->l->grid.n_q);
     tsr_status status = reserve(x, err);
-    if (!is_still)
+    if (!is_frozen)
         TSR_THEN(status, learn_draws(x, curves, six, err));
-    for (int i = 0; i < x->of.n && is_still; i++)
+    for (int i = 0; i < x->of.n && is_frozen; i++)
         TSR_THEN(status,
                  learn_one(x, i, m->n_start > 0 ? m->start[i] : m->first,
                            curves, six, err));
@@ -466,7 +466,7 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
                 .of = {l, .n = count_conformations(config, s)}};
     set_nodes(&x);
     tsr_status status =
-        learn_curves(&x, is_still(config, s->molecule.topology), curves, err);
+        learn_curves(&x, is_frozen(config, s->molecule.topology), curves, err);
     if (status == TSR_OK) {
         free(*text);
         status = learn_views(config, &x, log, NULL, text, err);

@@ -252,8 +252,8 @@ static tsr_status hold(tsr_structure_config *c, source *file, tsr_err *err)
     const tsr_structure *s = file->structure;
     const int is_alone = s->n_residue == 0; /* strands */
     int n;
-    c->still = c->fixed.n + c->mobile.n == 0;
-    if (c->still || (is_alone && atoms_of(file) == NULL))
+    c->frozen = c->fixed.n + c->mobile.n == 0;
+    if (c->frozen || (is_alone && atoms_of(file) == NULL))
         return TSR_OK; /* whoever needs them next tells why they cannot be */
     tsr_residue *r = residues_of(s, is_alone ? file->atoms : NULL, &n);
     tsr_status status = tsr_allocated(r, err);
@@ -293,7 +293,7 @@ static tsr_status set_parts(tsr_structure_config *c, source *file, tsr_log *log,
                             tsr_err *err)
 {
     const tsr_structure *s = file->structure;
-    if (c->still || c->flexible.n + c->rigid.n > 0)
+    if (c->frozen || c->flexible.n + c->rigid.n > 0)
         return TSR_OK;
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
@@ -352,7 +352,8 @@ static tsr_status check_names(const chains *s, const char *key,
         return tsr_fail(
             err, TSR_E_CONFIG,
             "structure.%s.%d: '%s': the nucleotides of chain %s are rigid, on "
-            "what they touch (structure.bound), where structure.flexible names "
+            "what they touch (structure.attach), where structure.flexible "
+            "names "
             "none of them; name there what may move, as %s:FIRST-LAST",
             key, k, text, chain, chain);
     }
@@ -415,7 +416,7 @@ static tsr_status find_strands(source *file, const tsr_structure_config *config,
                         "holds no protein",
                         structure->path);
     if (structure->n_nucleotide == 0 || config->ligands != 0 ||
-        (config->still && !is_alone))
+        (config->frozen && !is_alone))
         return TSR_OK;
     const tsr_atoms *atoms = atoms_of(file);
     if (atoms != NULL)
@@ -423,7 +424,7 @@ static tsr_status find_strands(source *file, const tsr_structure_config *config,
     chains s = {.structure = structure, .nucleic = *out};
     s.residue = residues_of(structure, atoms, &s.n);
     TSR_THEN(status, tsr_allocated(s.residue, err));
-    if (atoms != NULL && !config->still)
+    if (atoms != NULL && !config->frozen)
         TSR_THEN(status, check_strands(&s, config, log, err));
     /* add_guests says it where the protein is all */
     if (atoms == NULL && status == TSR_OK &&
@@ -445,7 +446,7 @@ static tsr_status build(source *file, const tsr_structure_config *c,
 {
     tsr_nucleic *nucleic = NULL;
     tsr_status status = find_strands(
-        file, c, may.is_still > c->still ? NULL : log, &nucleic, err);
+        file, c, may.is_frozen > c->frozen ? NULL : log, &nucleic, err);
     may.nucleic = nucleic;
     TSR_THEN(status,
              tsr_topology_from_structure(
@@ -559,7 +560,7 @@ static tsr_status read_start(const tsr_structure_config *config,
                              tsr_err *err)
 {
     const tsr_topology *own = m->topology;
-    const tsr_flexibility still = {.is_still = 1};
+    const tsr_flexibility still = {.is_frozen = 1};
     source file = {0};
     tsr_topology *topology = NULL;
     tsr_conformation *read = NULL, *c = NULL;
@@ -709,7 +710,7 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
                            .fixed = &c->fixed,
                            .mobile = &c->mobile,
                            .file = c->file,
-                           .is_still = c->still,
+                           .is_frozen = c->frozen,
                            .is_placed = tsr_config_is_placed(config)};
     if (c->file == NULL)
         return tsr_topology_from_sequence(
@@ -718,11 +719,11 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
             prior, &m->topology, &m->first, err);
     tsr_status status = tsr_structure_read_any(c->file, &file.structure, err);
     TSR_THEN(status, set_parts(c, &file, log, err));
-    may.is_still = c->still;
+    may.is_frozen = c->frozen;
     TSR_THEN(status,
              build(&file, c, may, prior, log, &m->topology, &m->first, err));
     if (c->ligands == 0)
-        TSR_THEN(status, add_guests(&file, &c->bound, log, m, err));
+        TSR_THEN(status, add_guests(&file, &c->attach, log, m, err));
     if (status == TSR_OK)
         say_left_out(file.structure, m->topology->guests != NULL, log);
     source_clear(&file);
@@ -836,7 +837,7 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     TSR_TRY(read_starts(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
-    if (c->still) /* chains that touch do so for good */
+    if (c->frozen) /* chains that touch do so for good */
         prior.clash = TSR_CLASH_NONE;
     TSR_TRY(tsr_prior_new(m->topology, tables->prior, &prior, m->d_bound_ang,
                           &m->prior, err));

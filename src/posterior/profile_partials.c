@@ -63,7 +63,7 @@ static tsr_status read_tables(tsr_profile_maker *m, const char *own,
     tsr_config *c = &m->config;
     int has_components = 1;
     TSR_TRY(tsr_fields_init(tsr_config_fields(), c, err));
-    c->structure.still = 1;
+    c->structure.frozen = 1;
     c->structure.bodies =
         m->bodies == TSR_PROFILE_TWO ? TSR_CONFIG_TWO : TSR_CONFIG_ONE;
     c->solvent.density = m->density;

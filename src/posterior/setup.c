@@ -84,7 +84,7 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     if (t->likelihood != NULL && t->n_start > 0)
         tsr_info(log, "chains start as structure.starts says, not from the "
                       "prior (sampler.start)");
-    if (t->likelihood == NULL || t->is_still || t->n_start > 0)
+    if (t->likelihood == NULL || t->is_frozen || t->n_start > 0)
         return TSR_OK;
     if (!is_restored)
         TSR_TRY(measure_first(s, err));
@@ -152,6 +152,17 @@ static int processors(void)
     return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
 }
 
+static void warn_of_former_names(const tsr_yaml_marks *marks, tsr_log *log)
+{
+    for (int k = 0; k < marks->n; k++)
+        if (marks->item[k].former != NULL)
+            tsr_warn(log,
+                     "%s: the key '%s' has the new name %s; version 0.2 will "
+                     "not know the old one",
+                     marks->item[k].place, marks->item[k].former,
+                     marks->item[k].key);
+}
+
 tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                           tsr_setup *setup, tsr_err *err)
 {
@@ -159,6 +170,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     const tsr_sampler_options *o = &config->sampler;
     tsr_molecule *m = &s->molecule;
     memset(s, 0, sizeof *s);
+    warn_of_former_names(&config->marks, log);
     tsr_status status = tsr_tables_read(config, &s->tables, err);
     TSR_THEN(status, tsr_molecule_read(config, &s->tables, log, m, err));
     TSR_THEN(status, tsr_data_read(config, with_data, log, m, &s->data, err));
@@ -184,7 +196,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
                              .swap_every = o->swap_every,
                              .n_start = m->n_start,
                              .start = m->start,
-                             .is_still = config->structure.still,
+                             .is_frozen = config->structure.frozen,
                              .contrast = s->tables.contrast};
     return TSR_OK;
 }

@@ -113,7 +113,7 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
         total += weight;
         share[m] = weight;
     }
-    if (total <= 0.0 && !t->is_still)
+    if (total <= 0.0 && !t->is_frozen)
         return tsr_fail(err, TSR_E_CONFIG,
                         "moves: none with a weight above 0 has anything to "
                         "move");
@@ -687,7 +687,7 @@ int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
     c->proposal.n_span = 0;
     c->along.at = -1;
     c->log_prior_change = -(double)INFINITY;
-    if (t->is_still)
+    if (t->is_frozen)
         return 0;
     double u = gsl_rng_uniform(c->rng);
     c->kind = tsr_mix_choose(&c->mix, u);
@@ -847,7 +847,7 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     settle(c, accept);
     if (accept && is_possible)
         take(c, partial);
-    if (warm && !c->target->is_still)
+    if (warm && !c->target->is_frozen)
         learn(c, alpha, accept);
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);

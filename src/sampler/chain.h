@@ -50,7 +50,7 @@ typedef struct {
     int chains_each;
     tsr_conformation *const *group_start;
     double *group_log_z; /* [n_group] sampler/sampler.h; NaN: not known */
-    int is_still;        /* 1: no moves, structures stay where they start */
+    int is_frozen;       /* 1: no moves, structures stay where they start */
     const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
     const tsr_all_atom_model
         *all_atom; /* whose draws are stored (fine.h); NULL: it

@@ -204,8 +204,8 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
                 "NaN: none were made",
                 move, 0, get_moves, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "dirty_by_move", NULL,
-                    "dirty_fraction of each move's proposals; NaN: the "
+        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move", NULL,
+                    "changed_fraction of each move's proposals; NaN: the "
                     "engine was asked for none",
                     move, 0, get_moves_changed, err));
     return TSR_OK;
@@ -249,7 +249,7 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
         TSR_TRY(add_scalar(columns, own[k].group, own[k].name, own[k].unit,
                            own[k].doc, own[k].index, own[k].get, err));
     TSR_TRY(add_states(target, columns, err));
-    if (!target->is_still)
+    if (!target->is_frozen)
         TSR_TRY(add_shapes(target, columns, err));
     for (int k = 0; k < TSR_N_TERM; k++)
         TSR_TRY(add_scalar(columns, TSR_TRACE_SAMPLE_STATS, terms[k].name,
@@ -257,7 +257,7 @@ tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
                            get_member, err));
     if (tsr_likelihood_n_profile(target->likelihood) > 0)
         TSR_TRY(add_scalar(
-            columns, TSR_TRACE_SAMPLE_STATS, "dirty_fraction", NULL,
+            columns, TSR_TRACE_SAMPLE_STATS, "changed_fraction", NULL,
             "mean share of the distances between bodies that a proposal "
             "changed, of those that the engine was asked for since the last "
             "draw",
@@ -320,11 +320,12 @@ static tsr_status add_all_atom(tsr_columns *columns, tsr_err *err)
 {
     static const char *const label[] = {"atoms", "bodies"};
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
-    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "atoms_gain", "nat",
+    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio", "nat",
                 "log likelihood by all atoms less that by bodies: of the "
                 "draw, and of the bodies' chain that was offered for it",
                 axis, 0, get_gain, err));
-    return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "atoms_exchanged", NULL,
+    return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_exchange",
+                      NULL,
                       "1: the bodies' chain gave a new draw, 0: the one "
                       "before stays",
                       0, get_taken, err);

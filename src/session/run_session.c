@@ -151,8 +151,8 @@ static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
 {
     char list[256] = "";
     size_t used = 0;
-    if (setup->target.is_still) {
-        tsr_info(log, "structure.still: the structures stay as they are");
+    if (setup->target.is_frozen) {
+        tsr_info(log, "structure.frozen: the structures stay as they are");
         return;
     }
     for (int m = 0; m < TSR_N_MOVE && used < sizeof list; m++) {
@@ -311,12 +311,13 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
         const tsr_chain *chain = tsr_sampler_chain(sampler, c);
         double chi2 = tsr_chain_chi2(chain);
         double behind = middle - tsr_chain_log_lik(chain);
-        const int is_still = !setup->target.is_still && accepted_of(chain) == 0;
-        if (!is_still && !(behind > far_nat))
+        const int is_stuck =
+            !setup->target.is_frozen && accepted_of(chain) == 0;
+        if (!is_stuck && !(behind > far_nat))
             continue;
         if (++n_behind > MOST)
             continue;
-        if (is_still)
+        if (is_stuck)
             tsr_warn(
                 log,
                 "chain %d is where it started after warm-up (chi2 %.3g): "

@@ -759,8 +759,52 @@ void tsr_trace_discard(tsr_trace *trace)
 struct tsr_trace_reader {
     tsr_pool pool;
     tsr_hdf5_input input;
-    name_list group[TSR_TRACE_N_GROUP];
+    name_list stored[TSR_TRACE_N_GROUP]; /* the names in the file */
+    name_list group[TSR_TRACE_N_GROUP];  /* the names of this version */
 };
+
+/* Variables that were renamed, with the names that version 0.1 wrote. The
+ * reader knows both, so that traces of that version stay readable. */
+static const char *const renamed[][2] = {
+    {"dirty_fraction", "changed_fraction"},
+    {"dirty_by_move", "changed_by_move"},
+    {"atoms_gain", "all_atom_log_ratio"},
+    {"atoms_exchanged", "all_atom_exchange"},
+    {"error_reference", "model_error_reference"},
+    {"error_a", "model_error_a"},
+    {"error_b", "model_error_b"},
+    {"error_c", "model_error_c"},
+    {"error_d", "model_error_d"},
+    {"error_e", "model_error_e"},
+    {"error_f", "model_error_f"}};
+
+/* The name of a variable in this version; a suffix "_2", the number of the data
+ * set, stays. */
+static char *current_name(tsr_pool *pool, char *stored)
+{
+    for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++) {
+        const size_t n = strlen(renamed[k][0]);
+        if (strncmp(stored, renamed[k][0], n) == 0 &&
+            (stored[n] == '\0' || stored[n] == '_'))
+            return tsr_pool_print(pool, "%s%s", renamed[k][1], stored + n);
+    }
+    return stored;
+}
+
+/* Fills reader->group from reader->stored. */
+static tsr_status name_variables(tsr_trace_reader *reader, tsr_err *err)
+{
+    tsr_pool *pool = &reader->pool;
+    for (int g = 0; g < TSR_TRACE_N_GROUP; g++) {
+        const name_list *from = &reader->stored[g];
+        name_list *to = &reader->group[g];
+        tsr_pool_array(pool, to->name, from->n);
+        to->n = to->name == NULL ? 0 : from->n;
+        for (int i = 0; i < to->n; i++)
+            to->name[i] = current_name(pool, from->name[i]);
+    }
+    return tsr_pool_check(pool, err);
+}
 
 static const tsr_hdf5_updater taker = {.noun = "draws",
                                        .first = TSR_DRAWN_WARMUP,
@@ -789,7 +833,8 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
         tsr_hdf5_input_open_all(path, &taker, &reader->input, err);
     if (status == TSR_OK) {
         status =
-            list_groups(&reader->pool, reader->input.file, reader->group, err);
+            list_groups(&reader->pool, reader->input.file, reader->stored, err);
+        TSR_THEN(status, name_variables(reader, err));
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }
@@ -840,9 +885,12 @@ int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
 static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name)
 {
-    return tsr_trace_has(reader, group, name)
-               ? open_in_group(reader->input.file, group, name)
-               : H5I_INVALID_HID;
+    const name_list *list = &reader->group[group];
+    for (int i = 0; i < list->n; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return open_in_group(reader->input.file, group,
+                                 reader->stored[group].name[i]);
+    return H5I_INVALID_HID;
 }
 
 /* The variable and its sizes; on failure *data is < 0. */

@@ -310,7 +310,7 @@ typedef struct {
     const tsr_likelihood *likelihood;
     const tsr_conformation *first;
     const void *const *move_options; /* [TSR_N_MOVE] */
-    int is_still;                    /* 1: nothing moves */
+    int is_frozen;                   /* 1: nothing moves */
     int n_device;
     tsr_device *const *device; /* [n_device] NULL: the reference engine */
 } tsr_surrogate_run;

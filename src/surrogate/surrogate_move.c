@@ -41,8 +41,8 @@ static const tsr_field surrogate_fields[] = {
               .doc = "share of the proposals, relative to the other moves (on "
                      "processors a third of it); 0: off"),
     TSR_FIELD(
-        CHOICE, "on", tsr_surrogate_options, on, .initial = "auto",
-        .words = on_words,
+        CHOICE, "devices", tsr_surrogate_options, on, .former = "on",
+        .initial = "auto", .words = on_words,
         .doc =
             "devices that walk; auto: GPUs, and processors where the molecule "
             "has at least 450 bodies"),
@@ -437,7 +437,7 @@ enum { LEAST_BODIES_CPU = 450, WALK_COST_CPU = 3 };
 /* Whether there is anything to go by, and a device everywhere. */
 static int applies(const tsr_surrogate_run *run)
 {
-    int all = run->n_device > 0 && !run->is_still &&
+    int all = run->n_device > 0 && !run->is_frozen &&
               tsr_surrogate_applies(run->topology, run->likelihood);
     for (int e = 0; e < run->n_device; e++)
         all &= run->device[e] != NULL;

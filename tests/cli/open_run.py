@@ -21,7 +21,7 @@ def look(directory):
         file.set_auto_mask(False)
         data = {group: {name: variable[:] for name, variable in of.variables.items()}
                 for group, of in file.groups.items()}
-        dims = file["sample_stats/dirty_by_move"].dimensions
+        dims = file["sample_stats/changed_by_move"].dimensions
     posterior, stats = data["posterior"], data["sample_stats"]
     n_draw = len(posterior["draw"])
     assert "pivot" in stats["move"], stats["move"]
@@ -32,11 +32,11 @@ def look(directory):
     assert (ladder[..., 0] == 1).all() and (np.diff(ladder, axis=-1) > 0).all()
     cold = stats["ladder_log_lik"][..., 0]
     assert np.abs(cold / stats["log_lik"] - 1).max() < 1e-6
-    by_move = stats["dirty_by_move"]
+    by_move = stats["changed_by_move"]
     assert dims == ("chain", "draw", "move"), dims
     assert ((by_move > 0) & (by_move <= 1) | np.isnan(by_move)).all()
     assert np.isfinite(by_move).any()
-    assert ((stats["dirty_fraction"] > 0) & (stats["dirty_fraction"] <= 1)).all()
+    assert ((stats["changed_fraction"] > 0) & (stats["changed_fraction"] <= 1)).all()
 
     files = sorted(glob.glob(f"{directory}/trajectory-*.h5"))
     assert files

@@ -45,7 +45,7 @@ if what.startswith("chi2"):  # of a draw, and of its atoms in a file of 0.001 A
     chi2 = json.load(open("out.txt"))["structures"][0]["chi2"]
     assert abs(trace[0]["posterior/" + what][2, 17] / chi2 - 1) < 2e-3
 elif what == "places":
-    gain, taken = stats[0]["atoms_gain"][:], stats[0]["atoms_exchanged"][:]
+    gain, taken = stats[0]["all_atom_log_ratio"][:], stats[0]["all_atom_exchange"][:]
     assert taken.mean() > 0.02
     for c in range(taken.shape[0]):
         for i in range(1, taken.shape[1]):
@@ -75,7 +75,7 @@ check "the same draws" "$python" look.py same out/trace.h5 part/trace.h5
 cat >rule_out.py <<'END'
 import h5py
 with h5py.File("part/trace.h5", "r+") as f:
-    f["sample_stats/atoms_gain"][1, 4, 1] = float("-inf")
+    f["sample_stats/all_atom_log_ratio"][1, 4, 1] = float("-inf")
 END
 "$python" rule_out.py
 expect "evidence without it" 0 "" "$program" summary part --json
@@ -117,7 +117,7 @@ check "is where it was" grep -qE '"cc_box": *0\.9[0-9]' out.txt
 # ---- asked by solve ----
 expect "solve" 0 "1 state: solved/1" "$program" solve model.pdb curve.dat \
     --states 1 --output solved --set structure.bodies=atoms \
-    --set structure.still=false --set 'structure.flexible=["A:97-103"]' \
+    --set structure.frozen=false --set 'structure.flexible=["A:97-103"]' \
     --set sampler.warmup=20 --set sampler.chains=2 --set sampler.thin=2 \
     --set sampler.temperatures=4 --set sampler.draws=30 --set device.use=cpu
 check "its draws are of atoms" grep -q 'the bodies. chains gave' \
@@ -219,7 +219,7 @@ for way in device.engine=waves device.use=reference; do
     rm -rf still
     expect "$way: the start" 0 "" "$program" run run.yaml --output still \
         --set contrast.c2=1 --set structure.flexible=[] --set $way \
-        --set structure.still=true --set sampler.warmup=0
+        --set structure.frozen=true --set sampler.warmup=0
     expect "its atoms" 0 "" "$program" export still --draws 0/0 --atoms all \
         --raw -o draw.pdb
     expect "their curve" 0 "" "$program" profile draw.pdb --data curve.dat \

@@ -78,9 +78,9 @@ check "shows them" sh -c 'grep -q "\"D:2 DT\"" run/report.html &&
 expect "the run goes on" 0 "" "$program" resume run --draws 14
 
 expect "told where to ride" 0 "DT D:1 and 1 more residue: rigid with A:28" \
-    "$program" check complex.yaml --set 'structure.bound=["D = A:28"]'
+    "$program" check complex.yaml --set 'structure.attach=["D = A:28"]'
 expect "left out" 0 "warning: .*left out: ligands 1, nucleotides 2" \
     "$program" check complex.yaml --set structure.ligands=none
-expect "nobody there" 78 "structure.bound.0: 'E' names no nucleotide" \
-    "$program" check complex.yaml --set 'structure.bound=["E = A:28"]'
+expect "nobody there" 78 "structure.attach.0: 'E' names no nucleotide" \
+    "$program" check complex.yaml --set 'structure.attach=["E = A:28"]'
 exit $bad

@@ -46,7 +46,7 @@ $ sed -n 's/.*next: //p' err.txt >next.sh
 the next command can be typed | 0 free torsions | sh next.sh
     and is no other command | test ! -e '$odd.yaml'
 one compact domain | 0 | tessera init one.pdb exp.dat -o one.yaml
-    does not move | in one.yaml ^  still: true
+    does not move | in one.yaml ^  frozen: true
 and checks | 0 | tessera check one.yaml
 END
 
@@ -93,7 +93,7 @@ cases <<'END'
 errors beside the model | 0 predicted aligned errors.*model.json | tessera init model.pdb
     two domains | out "A:51-64" # linker
 errors that are given | 0 sure.json | tessera init model.pdb --pae sure.json
-    one part | out ^  still: true
+    one part | out ^  frozen: true
 errors of the whole of what was cut | 0 errors are of 114 residues.*has 50 | tessera init one.pdb --pae sure.json
 without flexible, too | 0 predicted aligned errors.*A:51-64 | \
         tessera check truth.yaml --set structure.flexible=[]
@@ -145,8 +145,8 @@ which means the same | 0 28 free torsions | tessera check resolved.yaml
 all | 0 226 free torsions | tessera check bare.yaml --set structure.flexible=all
 a fixed domain | 0 free torsions | tessera check bare.yaml --set 'structure.fixed=["A:1-55"]'
     is not flexible | out ^    - "A:56-64"
-nothing is flexible | 0 by contacts and .* nothing is flexible | tessera check one.yaml --set structure.still=false
-    so nothing moves | out ^  still: true
+nothing is flexible | 0 by contacts and .* nothing is flexible | tessera check one.yaml --set structure.frozen=false
+    so nothing moves | out ^  frozen: true
 a sequence is flexible | 0 18 free torsions | tessera check chain.yaml
 a range within a domain | 0 warning: structure.flexible: A:20-24 lies | \
         tessera check bare.yaml --set 'structure.flexible=["A:20-24", "A:51-64"]'

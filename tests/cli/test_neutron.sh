@@ -185,7 +185,7 @@ check "are the same draws" cmp whole.csv half.csv
 check "of both kinds of curves" grep -q "chi2_3" whole.csv
 still() { # OPTION...
     "$program" run run.yaml --set "structure.flexible=[]" \
-        --set "structure.mobile=[]" --set structure.still=true \
+        --set "structure.mobile=[]" --set structure.frozen=true \
         --set structure.states=1 --set sampler.draws=2 --json "$@"
 }
 expect "the truth" 0 "" still -o still

@@ -64,7 +64,7 @@ check "the trace says how its curves were smeared" \
     grep -aq "sigma of q 0.015 to 0.0194 1/A" out/trace.h5
 # Nothing moves: the truth, with what is known of the data.
 still() { # OPTION...
-    "$program" run good.yaml --set "structure.flexible=[]" --set structure.still=true \
+    "$program" run good.yaml --set "structure.flexible=[]" --set structure.frozen=true \
         --set data.0.background=none --set data.0.noise.scale=1 \
         --set sampler.draws=2 --json "$@"
 }

@@ -151,7 +151,7 @@ expect "its folder is no run's" 66 "folder of a solve.*tessera solve MODEL" \
 
 # ---- a configuration that was edited ----
 mkdir edited
-sed 's/^  flexible.*/  still: true/; /^    - "A:/d' stopped/solve.yaml \
+sed 's/^  flexible.*/  frozen: true/; /^    - "A:/d' stopped/solve.yaml \
     >edited/solve.yaml
 expect "nothing flexible" 0 "going on with edited/solve.yaml" \
     "$program" solve model.pdb exp.dat -o edited

@@ -26,7 +26,7 @@ awk -v pi=3.14159265358979 'BEGIN {srand(4)}
 ' one.curve two.curve >mixture.dat
 
 cat >still.yaml <<END
-structure: {file: one.pdb, states: 2, still: true, starts: [one.pdb, two.pdb]}
+structure: {file: one.pdb, states: 2, frozen: true, starts: [one.pdb, two.pdb]}
 data: [{file: mixture.dat, q_unit: 1/A}]
 sampler: {chains: 4, warmup: 1000, draws: 2000, thin: 10, temperatures: 1}
 output: {directory: still}
@@ -142,8 +142,8 @@ states() { # NAME STATUS PATTERN OPTION...
 }
 states "more files than states" 78 "structure.starts: 2 files for 1 state" \
     --set structure.states=1
-states "nothing moves, and yet" 78 "structure.still.*leave.*flexible" \
-    --set structure.still=true
+states "nothing moves, and yet" 78 "structure.frozen.*leave.*flexible" \
+    --set structure.frozen=true
 sed '/ A  64 /d' two.pdb >short.pdb
 states "another molecule" 65 "short.pdb.*residues, structure.file has" \
     --set structure.starts.1.file=short.pdb

@@ -91,7 +91,7 @@ expect "init" 0 "wrote found.yaml; next" "$program" init strand.pdb curve.dat \
 check "says what is single-stranded" grep -q '"S:1-8" # single-stranded' found.yaml
 check "and by what" grep -q '^#   bases that pair' found.yaml
 expect "nothing moves" 0 "the structures stay as they are" "$program" run strand.yaml --output still \
-    --set 'structure.flexible=[]' --set structure.still=true
+    --set 'structure.flexible=[]' --set structure.frozen=true
 
 # beside it an ion
 { cat strand.pdb

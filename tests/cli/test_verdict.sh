@@ -126,7 +126,7 @@ END
 "$program" simulate large.yaml --output other.dat --quiet >sim.txt 2>&1
 sed 's/exp.dat/other.dat/' run.yaml >other.yaml
 "$program" run other.yaml --output other --quiet >other.txt 2>&1
-sed 's/, flexible.*/, still: true}/' run.yaml >still.yaml
+sed 's/, flexible.*/, frozen: true}/' run.yaml >still.yaml
 "$program" run still.yaml --output still --quiet >still.txt 2>&1
 expect "compare" 0 "" "$program" compare a still other --output c.svg
 has "data of two structures" \

@@ -10,7 +10,7 @@ cat >good.yaml <<END
 structure: {file: model.pdb, flexible: ["A:51-57"]}
 data: [{file: truth.dat}]
 sampler: {chains: 4, temperatures: 2, warmup: 24, draws: 8, thin: 4, start: file}
-moves: {surrogate: {on: all, steps: 12}, redraw: 200}
+moves: {surrogate: {devices: all, steps: 12}, redraw: 200}
 output: {directory: run}
 device: {use: cpu}
 END
@@ -37,7 +37,7 @@ expect "off" 0 "" "$program" run good.yaml --output off -v \
 check "nothing is drawn anew" sh -c '! grep -q "redraws by\|^redraw" err.txt'
 check "nothing walks" sh -c '! grep -q "walks by\|^surrogate" err.txt'
 expect "by default not on processors where it is small" 0 "" "$program" run good.yaml \
-    --output default -v --set moves.surrogate.on=auto
+    --output default -v --set moves.surrogate.devices=auto
 check "nothing walks there" sh -c '! grep -q "walks by\|^surrogate" err.txt'
 
 # ---- curves by plane waves ----

@@ -17,9 +17,9 @@ def model_error(data):
     """The variance of each point by the model's own error: its curves, brought to the
     data as their reference is."""
     constant, observed = data.constant_data, data.observed_data["intensity"].values
-    curves = [constant[n].values for n in constant if re.fullmatch("error_[a-z]", n)]
+    curves = [constant[n].values for n in constant if re.fullmatch("model_error_[a-z]", n)]
     assert len(curves) > 0
-    reference = constant["error_reference"].values
+    reference = constant["model_error_reference"].values
     columns = np.stack([reference, np.ones_like(reference)], axis=1)
     own = np.hypot(constant["sigma"].values, 0.1 * observed)
     scale, _ = np.linalg.lstsq(columns / own[:, None], observed / own, rcond=None)[0]

@@ -24,7 +24,7 @@ typedef struct {
     double i0;
 } combined;
 
-static void open_combined(combined *m, const char *sequence, int is_still,
+static void open_combined(combined *m, const char *sequence, int is_frozen,
                           double e)
 {
     const tsr_prior_options prior = {
@@ -79,7 +79,7 @@ static void open_combined(combined *m, const char *sequence, int is_still,
     s->target.n_state = N_STATE, s->target.infer_weights = 1;
     s->target.n_start = N_STATE, s->target.start = m->start;
     s->target.n_temp = N_TEMP, s->target.t_max = 8.0;
-    s->target.swap_every = 2, s->target.is_still = is_still;
+    s->target.swap_every = 2, s->target.is_frozen = is_frozen;
     gsl_rng_free(rng);
 }
 

@@ -440,7 +440,7 @@ static void truth_is_found(void **state)
     posterior_data_at(&s, 1, (const tsr_conformation *const[]){truth}, &one, at,
                       0.0001, 1.5, 0.0, 0.0, rng);
     s.target.first = truth;
-    s.target.is_still = 1;
+    s.target.is_frozen = 1;
     posterior_start(&s, 0.3, 1, 0);
     posterior_run run = posterior_run_new(&s, 1, 1, 1);
     posterior_warm_up(run, 4000);

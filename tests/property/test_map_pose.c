@@ -76,9 +76,9 @@ static void make_molecule(fixture *f)
         make_ball(f);
         return;
     }
-    if (tsr_topology_from_structure(structure, TSR_BODIES_TWO,
-                                    (tsr_flexibility){.is_still = 1}, &f->table,
-                                    NULL, &f->t, &f->c, &err) != TSR_OK)
+    if (tsr_topology_from_structure(
+            structure, TSR_BODIES_TWO, (tsr_flexibility){.is_frozen = 1},
+            &f->table, NULL, &f->t, &f->c, &err) != TSR_OK)
         fail_msg("%s", err.message);
     tsr_structure_free(structure);
 }
@@ -432,7 +432,8 @@ static void not_whitened(void **state)
 
 static void as_if_independent(void **state)
 {
-    assert_true(coverage(*state, ", independent: 1e9") < low - sampling());
+    assert_true(coverage(*state, ", independent_voxels: 1e9") <
+                low - sampling());
 }
 
 int main(void)

@@ -351,7 +351,7 @@ static void match_point_has_no_forward_scattering(void **state)
 /* Where nothing moves bodies scatter neutrons like atoms, in every solvent. */
 static void what_stays_is_exact(void **state)
 {
-    const char *const set[] = {"device.use=reference", "structure.still=true",
+    const char *const set[] = {"device.use=reference", "structure.frozen=true",
                                "structure.flexible=[]", "structure.mobile=[]"};
     const double value[TSR_N_CONTRAST] = {1.0, 0.8};
     sample x;

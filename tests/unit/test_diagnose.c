@@ -19,7 +19,7 @@ typedef struct {
     double curve_off; /* chain 0 has another curve at the last q, in sd */
     int n_trips;      /* of each chain, at the end; -1: chain 3 has none */
     int n_nan;
-    int is_still; /* rg is the same in all draws */
+    int is_frozen; /* rg is the same in all draws */
 } recipe;
 
 static double *fill(const recipe *r, int v, gsl_rng *random)
@@ -36,7 +36,7 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
                 if (r->rest_from == 0 || c != 2 || d < r->rest_from)
                     rest = x;
                 *to = v == RG ? 30.0 + rest + (c == 1 ? r->shift : 0.0) : x;
-                if (v == RG && r->is_still)
+                if (v == RG && r->is_frozen)
                     *to = 30.0;
                 if (v == D_MAX) /* of a rigid part, but for rounding */
                     *to = 111.0 + 1.5e-14 * c + (d > 50 ? 3e-14 : 0.0);
@@ -56,7 +56,7 @@ static double *fill(const recipe *r, int v, gsl_rng *random)
 }
 
 static const tsr_arrangements *the_arrangements; /* NULL: none */
-static int is_still;                             /* as the config says */
+static int is_frozen;                            /* as the config says */
 
 static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
 {
@@ -84,7 +84,7 @@ static tsr_diagnosis *diagnose(const recipe *r, int n_temp)
                                           .ess = 400.0,
                                           .n_temp = n_temp,
                                           .draws = r->n_draw,
-                                          .is_still = is_still,
+                                          .is_frozen = is_frozen,
                                           .arrangements = the_arrangements};
     const char *path = io_path("trace.h5");
     gsl_rng *random = gsl_rng_alloc(gsl_rng_mt19937);
@@ -197,15 +197,15 @@ static void test_resting_chain(void **state)
 static void test_still(void **state)
 {
     (void)state;
-    const recipe r = {N_CHAIN, N_DRAW, .is_still = 1, .n_trips = 40};
+    const recipe r = {N_CHAIN, N_DRAW, .is_frozen = 1, .n_trips = 40};
     tsr_diagnosis *d = diagnose(&r, 6);
     expect_no(d, "stuck ");
     tsr_diagnosis_free(d);
-    is_still = 1;
+    is_frozen = 1;
     d = diagnose(&r, 6);
     expect_no(d, "");
     tsr_diagnosis_free(d);
-    is_still = 0;
+    is_frozen = 0;
 }
 
 static void test_slow(void **state)

@@ -173,7 +173,7 @@ static void nothing_may(void **state)
     tsr_topology *t;
     tsr_conformation *c;
     tsr_err err = {0};
-    tsr_flexibility still = {.is_still = 1};
+    tsr_flexibility still = {.is_frozen = 1};
     assert_int_equal(tsr_topology_from_sequence("AKGS", TSR_BODIES_TWO, still,
                                                 &table, &t, &c, &err),
                      TSR_OK);

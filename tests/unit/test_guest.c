@@ -405,10 +405,10 @@ static void ride_where_told(void **state)
     const struct {
         char *text;
         const char *says;
-    } bad[] = {{"D", "who rides on whom"},
+    } bad[] = {{"D", "does not name a residue"},
                {"E = A:3", "names no nucleotide"},
                {"D:x = A:3", "names no nucleotide"},
-               {"D = A:99", "structure.bound.0"}};
+               {"D = A:99", "structure.attach.0"}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         err = (tsr_err){.status = TSR_OK};
         item[0] = bad[k].text;
@@ -450,7 +450,7 @@ static void extra_atoms(void **state)
     OK(tsr_atoms_read(path, &f.atoms, &err));
     assert_string_equal(f.structure->residue[7].name, "SER");
     OK(tsr_topology_from_structure(f.structure, TSR_BODIES_TWO,
-                                   (tsr_flexibility){.is_still = 1}, &f.table,
+                                   (tsr_flexibility){.is_frozen = 1}, &f.table,
                                    NULL, &f.t, &f.c, &err));
     OK(tsr_guests_attach(f.structure, f.atoms, NULL, NULL, f.t, f.c, &err));
     /* serine has a side chain, alanine none */

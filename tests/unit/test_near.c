@@ -26,7 +26,7 @@ static void walk(gsl_rng *rng, int n, double (*x)[3])
         }
 }
 
-static int is_still(const uint16_t *still, int b)
+static int is_frozen(const uint16_t *still, int b)
 {
     return still[b / TSR_LANES] >> b % TSR_LANES & 1;
 }
@@ -40,7 +40,7 @@ static int count_near(const double (*x)[3], const double (*y)[3], int n,
     memset(is_pair, 0, (size_t)TSR_LANES * (size_t)n);
     for (int a = first; a < end; a++)
         for (int b = 0; b < n; b++)
-            if (is_still(still, b) &&
+            if (is_frozen(still, b) &&
                 tsr_vec3_distance2(y[a], x[b]) < reach * reach) {
                 is_pair[a % TSR_LANES * n + b] = 1;
                 count++;

@@ -168,7 +168,7 @@ static void rigid_alone(void **state)
         rigid.fit.reduced_chi2 = fits ? 1.0 : 4.0;
         rigid.fit.cormap_p = 0.5;
         f.runs.n = f.flexible.n = 0;
-        f.solve.is_still = f.solve.n_curve = 1;
+        f.solve.is_frozen = f.solve.n_curve = 1;
         f.solve.rigid = &rigid;
         f.solve.saxs = curve;
         f.solve.bodies = "atoms";

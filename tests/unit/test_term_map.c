@@ -76,7 +76,8 @@ static tsr_term *term_with(const fixture *f, const tsr_map *map,
 {
     char entry[200];
     snprintf(entry, sizeof entry,
-             "file: map.mrc, resolution: 5, sigma_over_r: %s, independent: 60",
+             "file: map.mrc, resolution: 5, sigma_over_r: %s, "
+             "independent_voxels: 60",
              sigma_over_r);
     tsr_term *term;
     tsr_err err = {0};
@@ -351,8 +352,8 @@ static void stiffness(void **state)
     tsr_term_free(term);
 }
 
-/* The count of voxels that are independent: of noise all of the map's, where
- * the solvent is flat those about the molecule, whatever the box. */
+/* The count of voxels that are independent_voxels: of noise all of the map's,
+ * where the solvent is flat those about the molecule, whatever the box. */
 static void independent_voxels(void **state)
 {
     fixture *f = *state;
