@@ -250,6 +250,13 @@ flat_map() {
             for (i = 0; i < total; i++) print value}' "$2" >"$1"
 }
 
+# equal_weights FILE: those that reweight wrote are equal, to 1e-6.
+equal_weights() {
+    awk -F, 'NR == 1 {for (k = 1; k <= NF; k++) if ($k == "weight") w = k; next}
+        NR == 2 {low = high = $w} $w < low {low = $w} $w > high {high = $w}
+        END {exit !(w && NR > 2 && high - low < 1e-6 * high)}' "$1"
+}
+
 # same NAME DIR DIR...: runs whose draws, as they are now, are the same;
 # `compared` then says so of all, since Python takes long to load.
 same() {

@@ -23,7 +23,7 @@ static double *expected(const char *path, tsr_profile_bodies bodies,
     sample x;
     char text[500];
     snprintf(text, sizeof text,
-             "structure: {file: %s, bodies: %s, still: true}\n"
+             "structure: {file: %s, bodies: %s, frozen: true}\n"
              "contrast: {c1: infer, c2: infer}\n",
              path, bodies == TSR_PROFILE_TWO ? "two" : "one");
     read_sample(&x, 0, 0, NULL, text);
