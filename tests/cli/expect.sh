@@ -257,6 +257,25 @@ equal_weights() {
         END {exit !(w && NR > 2 && high - low < 1e-6 * high)}' "$1"
 }
 
+# spread FILE RESIDUE ATOM RESIDUE ATOM CONDITION: the largest less the least distance of
+# two atoms over the models, as "< 0.01"; a residue is its number, or "NAME CHAIN NUMBER".
+spread() {
+    awk -v a="$2" -v m="$3" -v b="$4" -v n="$5" '
+        function is(who, name, key) {
+            key = substr($0, 18, 3) " " substr($0, 22, 1) " " substr($0, 23, 4) + 0
+            sub(/^ */, "", key)
+            return $3 == name && (who == key || who == substr($0, 23, 4) + 0)
+        }
+        function put(to) {for (k = 0; k < 3; k++) to[k] = substr($0, 31 + 8 * k, 8)}
+        /^(ATOM|HETATM)/ {if (is(a, m)) {put(p); has_a = 1} if (is(b, n)) {put(q); has_b = 1}}
+        /^ENDMDL/ {d = sqrt((p[0] - q[0]) ^ 2 + (p[1] - q[1]) ^ 2 + (p[2] - q[2]) ^ 2)
+            if (!models++) low = high = d
+            if (d < low) low = d; if (d > high) high = d}
+        END {d = high - low
+            printf "varies by %g A in %d models\n", d, models
+            exit !(models > 1 && has_a && has_b && d '"$6"')}' "$1"
+}
+
 # same NAME DIR DIR...: runs whose draws, as they are now, are the same;
 # `compared` then says so of all, since Python takes long to load.
 same() {
