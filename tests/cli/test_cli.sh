@@ -312,17 +312,10 @@ while read -r words; do
     # shellcheck disable=SC2086
     expect "a named pipe: $words" 66 "pipe' is a named pipe" timeout -k 1 20 tessera $words
 done <<'END'
-run good.yaml --output new --set data.0.file=pipe
-run pipe
-run good.yaml --output new --set structure.file=pipe
 run good.yaml --output new --set structure.form_factors=pipe
 run good.yaml --output new --set data.0.resolution.beam_profile=pipe
-profile model.pdb --data pipe
-profile pipe
-init pipe
 init model.pdb --pae pipe
 init model.pdb --map pipe -r 5
-map cc model.pdb --map pipe -r 5
 summary pipe
 export out --weights pipe
 END
