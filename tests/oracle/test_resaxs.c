@@ -119,59 +119,71 @@ static void check_published(const published_case *c, const double *profile,
                     0x1p-24 * c->exact[0] + limit * c->exact[k]);
 }
 
-static void reference(void **state)
+static void needs(const published_case *c)
 {
-    const published_case *c = *state;
     if (c == NULL) {
         printf("skipped: no " FOLDER "pos_matrix.txt\n");
         skip();
     }
+}
+
+static void reference(void **state)
+{
+    const published_case *c = *state;
+    needs(c);
     check_published(c, c->exact, 0.0);
+}
+
+/* Every variant that is wanted; every `part`-th q is one of the published. */
+static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
+                          int part)
+{
+    tsr_device *device = open_device();
+    if (device == NULL) {
+        printf("skipped: no device\n");
+        skip();
+    }
+    double *profile = calloc((size_t)spec->n_q, sizeof *profile);
+    assert_non_null(profile);
+    for (int v = 0; v < N_VARIANT; v++) {
+        tsr_engine *engine;
+        tsr_err err;
+        double at[N_Q];
+        if (!is_wanted(device, v, part > 1))
+            continue;
+        must(make_variant(spec, device, &variants[v], &engine, &err), &err);
+        evaluate(engine, c, profile);
+        for (int k = 0; k < N_Q; k++)
+            at[k] = profile[k * part];
+        double error = worst_error(at, c->exact, N_Q);
+        printf("    %-55s %.1e\n", variants[v].name, error);
+        assert_true(error <= variants[v].limit);
+        check_published(c, at, variants[v].limit);
+    }
+    free(profile);
+    tsr_device_free(device);
 }
 
 /* As given: no bound on the distances, dq r beyond pi / 2. */
 static void device_engines(void **state)
 {
     const published_case *c = *state;
-    tsr_device *device = c != NULL ? open_device() : NULL;
-    if (device == NULL) {
-        printf("skipped: no device, or no " FOLDER "pos_matrix.txt\n");
-        skip();
-    }
-    for (int v = 0; v < N_VARIANT; v++) {
-        tsr_engine *engine;
-        tsr_err err;
-        double profile[N_Q];
-        if (!is_wanted(device, v, 0))
-            continue;
-        must(make_variant(&c->spec, device, &variants[v], &engine, &err), &err);
-        evaluate(engine, c, profile);
-        double error = worst_error(profile, c->exact, N_Q);
-        printf("    %-55s %.1e\n", variants[v].name, error);
-        assert_true(error <= variants[v].limit);
-        check_published(c, profile, variants[v].limit);
-    }
-    tsr_device_free(device);
+    needs(c);
+    on_the_device(c, &c->spec, 1);
 }
 
 /* With a bound, as the sampler asks for it: the step is divided until it meets
- * the bound, and every so many-th q is one of the published. */
+ * the bound. */
 static void short_range(void **state)
 {
     const published_case *c = *state;
-    tsr_device *device = c != NULL ? open_device() : NULL;
-    if (device == NULL) {
-        printf("skipped: no device, or no " FOLDER "pos_matrix.txt\n");
-        skip();
-    }
+    needs(c);
     double d = tsr_largest_distance(N_BODY, (const double(*)[3])c->xyz);
     d *= 1.0 + 1e-6;
     int part = (int)ceil(0.015 * d * 2.0 / acos(-1.0));
     int n_q = (N_Q - 1) * part + 1;
     double *table = calloc((size_t)(N_TYPE * n_q), sizeof *table);
-    double *profile = calloc((size_t)n_q, sizeof *profile);
     assert_non_null(table);
-    assert_non_null(profile);
     for (int t = 0; t < N_TYPE; t++)
         for (int k = 0; k < n_q; k++)
             table[t * n_q + k] = c->form_factor[t * N_Q + k / part];
@@ -181,24 +193,8 @@ static void short_range(void **state)
     spec.d_bound_ang = d;
     spec.form_factor = table;
     printf("    D %.1f A, %d q\n", d, n_q);
-    for (int v = 0; v < N_VARIANT; v++) {
-        tsr_engine *engine;
-        tsr_err err;
-        double at[N_Q];
-        if (!is_wanted(device, v, 1))
-            continue;
-        must(make_variant(&spec, device, &variants[v], &engine, &err), &err);
-        evaluate(engine, c, profile);
-        for (int k = 0; k < N_Q; k++)
-            at[k] = profile[k * part];
-        double error = worst_error(at, c->exact, N_Q);
-        printf("    %-55s %.1e\n", variants[v].name, error);
-        assert_true(error <= variants[v].limit);
-        check_published(c, at, variants[v].limit);
-    }
+    on_the_device(c, &spec, part);
     free(table);
-    free(profile);
-    tsr_device_free(device);
 }
 
 int main(void)
