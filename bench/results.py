@@ -3,9 +3,8 @@
 
     build/tessera bench --json | bench/results.py [--commit C] [--note TEXT]
 
-The tables of a device stand between two marks with its name; what stands
-outside of the marks is written by hand and stays. A device that is new gets its
-section at the end.
+The tables of a device stand between two marks with its name. Text outside of the
+marks is written by hand and stays. A new device gets a section at the end.
 """
 import argparse
 import datetime
@@ -23,29 +22,37 @@ def number(value, unit=1.0):
 
 
 def tables(result):
-    """The rows and the threads as Markdown."""
-    slow = max((r["wall_us_per_profile"] or 0 for r in result["rows"]),
-               default=0) > 2e4
+    """A row for each size, a column for each case; then rates by threads."""
+    rows = result["rows"]
+    slow = max((r["wall_us_per_profile"] or 0 for r in rows), default=0) > 2e4
     unit, name = (1e-3, "ms") if slow else (1.0, "us")
-    out = [f"| M | case | batch | wall, {name} | device, {name} | profiles/s "
-           "| share of bound | error |", "|---|---|---|---|---|---|---|---|"]
-    for r in result["rows"]:
-        share = r["share_of_bound"]
-        error = r["max_rel_error"]
-        out.append("| " + " | ".join([
-            str(r["n_body"]), r["case"], str(r["batch"]),
-            number(r["wall_us_per_profile"], unit),
-            number(r["device_us_per_profile"], unit),
-            number(r["profiles_per_second"]),
-            "" if share is None else f"{100 * share:.0f} %",
-            "" if error is None else f"{error:.1e}"]) + " |")
+    cases = list(dict.fromkeys(r["case"] for r in rows))
+    sizes = sorted({r["n_body"] for r in rows})
+    batches = sorted({r["batch"] for r in rows})
+
+    def most(own, key):
+        return max((r[key] for r in own if r[key] is not None), default=None)
+    out = [f"Wall time of one profile, {name}, in batches of "
+           f"{' / '.join(map(str, batches))}:", "",
+           "| M | " + " | ".join(cases) + " | share of bound | worst error |",
+           "|---|" + "---|" * len(cases) + "---|---|"]
+    for n in sizes:
+        own = [r for r in rows if r["n_body"] == n]
+        wall = {(r["case"], r["batch"]): r["wall_us_per_profile"] for r in own}
+        share, error = most(own, "share_of_bound"), most(own, "max_rel_error")
+        out.append("| " + " | ".join(
+            [str(n)] +
+            [" / ".join(number(wall.get((c, b)), unit) or "-" for b in batches)
+             for c in cases] +
+            ["" if share is None else f"{100 * share:.0f} %",
+             "" if error is None else f"{error:.1e}"]) + " |")
     threads = result["threads"]
     kinds = sorted({(t["n_body"], t["case"], t["batch"]) for t in threads})
     counts = sorted({t["threads"] for t in threads})
     rate = {(t["n_body"], t["case"], t["batch"], t["threads"]):
             t["profiles_per_second"] for t in threads}
-    out += ["", "Profiles a second by host threads on the one device, each with "
-            "two batches:", "",
+    out += ["", "Profiles a second by host threads on one device, each thread "
+            "with two batches:", "",
             "| M | case | batch | " + " | ".join(map(str, counts)) + " |",
             "|---|---|---|" + "---|" * len(counts)]
     for kind in kinds:

@@ -4,30 +4,30 @@
 bad=0
 complain() { echo "lint: $*" >&2; bad=1; }
 
-# A room may include the rooms before it in this list, and itself. The first
-# line of rooms is the sampler, which knows nothing of the second.
+# A layer may include itself and the layers before it in this list. The layers of
+# `sampler` know nothing of those of `rest`.
 sampler="core files store molecule prior engine scattering gpu likelihood moves
     surrogate sampler"
 rest="maps posterior analysis session answer report commands"
 tools="train bench" # programs of their own, which may include all
 
 before=" "
-for room in $sampler $rest $tools; do
-    before="$before$room "
-    for line in $(grep -Ho '^#include "[a-z_0-9]*/' src/$room/*.[ch] \
-        src/$room/*.cc tools/$room/*.[ch] 2>/dev/null |
+for layer in $sampler $rest $tools; do
+    before="$before$layer "
+    for line in $(grep -Ho '^#include "[a-z_0-9]*/' src/$layer/*.[ch] \
+        src/$layer/*.cc tools/$layer/*.[ch] 2>/dev/null |
         sed 's/#include "//; s/ //g'); do
         file=${line%%:*} from=${line#*:}
         case $before in
         *" ${from%/} "*) ;;
-        *) complain "$file includes $from, which comes after $room" ;;
+        *) complain "$file includes $from, which comes after $layer" ;;
         esac
     done
 done
 for path in src/*/ tools/*/; do
     case $before in
     *" $(basename "$path") "*) ;;
-    *) complain "$path is in no list of rooms" ;;
+    *) complain "$path is in no list of layers" ;;
     esac
 done
 
@@ -45,7 +45,7 @@ for file in $(ls src/*/*.h tools/*/*.h); do
 done
 
 twins=$(ls src/*/*.c src/*/*.h src/*/*.cc tools/*/*.[ch] | sed 's#.*/##' | sort | uniq -d)
-[ -z "$twins" ] || complain "files of one name in several rooms:" $twins
+[ -z "$twins" ] || complain "files of one name in several layers:" $twins
 
 escapes=$(grep -nE '^#[ \t]*include[ \t]+"(\.|[^/"]*")' src/*/*.[ch] src/*/*.cc \
     tools/*/*.[ch])

@@ -1,6 +1,8 @@
-/* Frames are gathered as CA once, superposed on the domain that stays, and each
- * becomes a few points a domain: as a domain is rigid, some of its CA say where
- * all of them are. */
+/* Finds the arrangements of domains and compares their outlines.
+ *
+ * The CA of the chosen frames are read once and superposed on the fixed domain.
+ * A domain is rigid, so a few of its CA suffice for distances between
+ * conformations. */
 #include "analysis/arrangements.h"
 
 #include "analysis/frames.h"
@@ -12,22 +14,22 @@
 
 /* ---- two clouds of beads ----
  *
- * Two clouds of beads, one brought onto the other. Their axes of inertia say
- * how, but for turns by half a circle about them; from each of these four
- * places the cloud goes on to where each bead is nearest to its nearest (Besl &
+ * Superposes one cloud of beads on another. The axes of inertia give the
+ * rotation up to half turns about the axes. From each of these four
+ * orientations the superposition is refined by iterated closest points (Besl &
  * McKay 1992, IEEE Trans. PAMI 14, 239). */
 
 enum { LEAST = 4, ROUNDS = 12 };
 
 typedef struct {
     int n, m;
-    const double (*a)[3]; /* [n] */
-    double (*b)[3];       /* [m] moves */
-    double (*home)[3];    /* [m] b in its axes of inertia */
-    double (*fixed)[3];   /* [n + m] pairs of nearest beads */
-    double (*moving)[3];  /* [n + m] */
-    double all_atom_a,
-        all_atom_b; /* mean square distance to the nearest bead */
+    const double (*a)[3];        /* [n] in its axes of inertia */
+    double (*b)[3];              /* [m] b at the present orientation */
+    double (*home)[3];           /* [m] b in its axes of inertia */
+    double (*fixed)[3];          /* [n + m] pairs of nearest beads: */
+    double (*moving)[3];         /* [n + m] beads of a, beads of b */
+    double spacing_a, spacing_b; /* mean square distance of neighbouring beads
+                                    within a cloud */
 } two_clouds;
 
 static int nearest(int n, const double (*x)[3], const double at[3], int but,
@@ -45,7 +47,7 @@ static int nearest(int n, const double (*x)[3], const double at[3], int but,
     return best;
 }
 
-static double fineness(int n, const double (*x)[3])
+static double neighbour_distance2(int n, const double (*x)[3])
 {
     double sum = 0.0, squared;
     for (int i = 0; i < n; i++) {
@@ -55,8 +57,9 @@ static double fineness(int n, const double (*x)[3])
     return sum;
 }
 
-/* The square of the discrepancy where b is, and the pairs. */
-static double look(two_clouds *j)
+/* Square of the discrepancy at the present orientation; also lists the pairs of
+ * nearest beads. */
+static double find_pairs(two_clouds *j)
 {
     double of_a = 0.0, of_b = 0.0, squared;
     const double(*b)[3] = (const double(*)[3])j->b;
@@ -72,12 +75,12 @@ static double look(two_clouds *j)
         tsr_vec3_copy(j->fixed[j->n + i], j->a[k]);
         tsr_vec3_copy(j->moving[j->n + i], b[i]);
     }
-    return 0.5 * (of_a / j->all_atom_b + of_b / j->all_atom_a);
+    return 0.5 * (of_a / j->spacing_b + of_b / j->spacing_a);
 }
 
-static double settle(two_clouds *j)
+static double refine_pose(two_clouds *j)
 {
-    double now = look(j), before = HUGE_VAL;
+    double now = find_pairs(j), before = HUGE_VAL;
     for (int round = 0; round < ROUNDS && now < 0.999 * before; round++) {
         tsr_motion motion;
         tsr_superpose(j->n + j->m, NULL, (const double(*)[3])j->fixed,
@@ -85,13 +88,13 @@ static double settle(two_clouds *j)
         for (int i = 0; i < j->m; i++)
             tsr_motion_apply(&motion, j->b[i]);
         before = now;
-        now = look(j);
+        now = find_pairs(j);
     }
     return fmin(now, before);
 }
 
-/* Into the axes of inertia, the longest first, which form a right-handed frame.
- */
+/* Turns x into its axes of inertia, the longest first, in a right-handed
+ * frame. */
 static void turn_to_axes(int n, double (*x)[3])
 {
     double centre[3] = {0.0}, square[9] = {0.0}, value[3], axis[3][3];
@@ -112,19 +115,19 @@ static void turn_to_axes(int n, double (*x)[3])
     }
 }
 
-/* The best of the four places where the axes of both lie on each other. */
-static double nearest_fit(two_clouds *j)
+/* The least discrepancy over the four orientations with parallel axes. */
+static double best_pose(two_clouds *j)
 {
     static const double turn[4][3] = {
         {1, 1, 1}, {1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}};
     double best = HUGE_VAL;
-    j->all_atom_a = fineness(j->n, j->a);
-    j->all_atom_b = fineness(j->m, (const double(*)[3])j->home);
+    j->spacing_a = neighbour_distance2(j->n, j->a);
+    j->spacing_b = neighbour_distance2(j->m, (const double(*)[3])j->home);
     for (int t = 0; t < 4; t++) {
         for (int i = 0; i < j->m; i++)
             for (int d = 0; d < 3; d++)
                 j->b[i][d] = turn[t][d] * j->home[i][d];
-        best = fmin(best, settle(j));
+        best = fmin(best, refine_pose(j));
     }
     return sqrt(best);
 }
@@ -136,17 +139,17 @@ double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
     if (n < LEAST || m < LEAST)
         return answer;
     const size_t all = (size_t)(n + m);
-    double(*room)[3] = calloc(3 * all + (size_t)m, sizeof *room);
-    if (room == NULL)
+    double(*scratch)[3] = calloc(3 * all + (size_t)m, sizeof *scratch);
+    if (scratch == NULL)
         return answer;
-    double(*own)[3] = room;
+    double(*own)[3] = scratch;
     two_clouds j = {.n = n,
                     .m = m,
                     .a = (const double(*)[3])own,
-                    .b = room + n,
-                    .home = room + all,
-                    .fixed = room + all + m,
-                    .moving = room + 2 * all + m};
+                    .b = scratch + n,
+                    .home = scratch + all,
+                    .fixed = scratch + all + m,
+                    .moving = scratch + 2 * all + m};
     for (int i = 0; i < n; i++)
         tsr_vec3_copy(own[i], a[i]);
     for (int i = 0; i < m; i++) {
@@ -156,8 +159,8 @@ double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
     }
     turn_to_axes(n, own);
     turn_to_axes(m, j.home);
-    answer = nearest_fit(&j);
-    free(room);
+    answer = best_pose(&j);
+    free(scratch);
     return answer;
 }
 
@@ -167,11 +170,11 @@ const double tsr_arrangements_threshold = 15.0;
 
 enum {
     MOST_FRAMES = 600,
-    N_POINT = 8,  /* of a domain, for distances */
-    N_BEAD = 100, /* of all domains, for outlines */
+    N_POINT = 8,  /* points of a domain, for distances */
+    N_BEAD = 100, /* beads of all domains, for outlines */
     MOST_STATES = 32
 };
-static const double main_share = 0.9, like = 1.0, clearly = 0.9;
+static const double main_share = 0.9, similar_below = 1.0, clear_ratio = 0.9;
 
 void tsr_arrangements_free(tsr_arrangements *arrangements)
 {
@@ -187,30 +190,30 @@ typedef struct {
     tsr_arrangements *out;
     const tsr_drawn_frame *frame;
     int n, n_residue;
-    int *at;            /* [n] numbers of frames, by state */
-    float *ca;          /* [n][n_residue][3] superposed */
-    double (*start)[3]; /* [n_residue] */
-    double (*room)[3];  /* [n_residue] scratch */
-    int n_point;        /* of a conformation */
-    int *point;         /* [n_point] residues */
-    double *distance;   /* [most][most] of the frames of a state */
-    int *group;         /* [n] */
+    int *at;              /* [n] numbers of frames, sorted by state */
+    float *ca;            /* [n][n_residue][3] superposed */
+    double (*start)[3];   /* [n_residue] */
+    double (*scratch)[3]; /* [n_residue] scratch */
+    int n_point;          /* points of a conformation */
+    int *point;           /* [n_point] residues */
+    double *distance;     /* [n][n] for the frames of one state */
+    int *group;           /* [n] number of the group */
     int n_chain, n_draw;
-    const double *chi2; /* [n_chain][n_draw]; NULL */
-    int last_chain;     /* of the run */
+    const double *chi2; /* [n_chain][n_draw]; NULL: not known */
+    int last_chain;     /* largest chain number of the run */
 } job;
 
-/* ---- superposing ---- */
+/* ---- superposition ---- */
 
-/* All conformations onto the start by the fixed domain. */
+/* Superposes all conformations on the start by the fixed domain. */
 static void superpose(job *j)
 {
     const tsr_domain *d = &j->out->domains->domain[j->out->fixed];
-    double(*all)[3] = j->room;
+    double(*all)[3] = j->scratch;
     for (int i = 0; i < j->n; i++) {
         tsr_motion motion;
         float *to = j->ca + (size_t)i * 3 * (size_t)j->n_residue;
-        tsr_ca_of(j->ca, j->n_residue, i, all);
+        tsr_frame_ca(j->ca, j->n_residue, i, all);
         tsr_superpose(d->n_residue, d->residue, (const double(*)[3])j->start,
                       (const double(*)[3])all, &motion);
         for (int r = 0; r < j->n_residue; r++) {
@@ -221,9 +224,9 @@ static void superpose(job *j)
     }
 }
 
-/* Root mean square distance of each domain from its mean place, over the
- * conformations first to first + n. */
-static void find_moves(job *j, int first, int n, double *moves)
+/* Root mean square distance of each domain from its mean position, over the
+ * conformations first .. first + n - 1. */
+static void find_displacements(job *j, int first, int n, double *displacement)
 {
     const size_t row = 3 * (size_t)j->n_residue;
     for (int k = 0; k < j->out->domains->n_domain; k++) {
@@ -239,49 +242,50 @@ static void find_moves(job *j, int first, int n, double *moves)
                 square += pow((double)x[(size_t)f * row] - mean, 2.0) / n;
             sum += square;
         }
-        moves[k] = sqrt(sum / d->n_residue);
+        displacement[k] = sqrt(sum / d->n_residue);
     }
 }
 
 /* ---- average linkage ---- */
 
-/* The two groups that are nearest on average become one, which goes by its
- * first member; a group that is gone has no size. */
+/* Groups while they are joined. A group is named by its first member. An
+ * absorbed group has size 0. */
 typedef struct {
     int n;
     double *distance; /* [n][n] */
-    int *size;        /* [n] of the group that has that first member */
-    int *group;       /* [n] first member of the group of each */
+    int *size;        /* [n] size of the group with that first member */
+    int *group;       /* [n] first member of each item's group */
 } linkage;
 
-static double *between(const linkage *j, int a, int b)
+static double *distance_of(const linkage *j, int a, int b)
 {
     return j->distance + (size_t)a * (size_t)j->n + (size_t)b;
 }
 
-/* The nearest two groups, a < b; returns their distance. */
+/* The two groups of least mean distance, a < b. Returns the distance. */
 static double nearest_groups(const linkage *j, int *a, int *b)
 {
     double least = HUGE_VAL;
     for (int i = 0; i < j->n; i++)
         for (int k = i + 1; k < j->n && j->size[i] > 0; k++)
-            if (j->size[k] > 0 && *between(j, i, k) < least) {
-                least = *between(j, i, k);
+            if (j->size[k] > 0 && *distance_of(j, i, k) < least) {
+                least = *distance_of(j, i, k);
                 *a = i;
                 *b = k;
             }
     return least;
 }
 
-/* The distances of the new group are the means of theirs, by size (Lance &
- * Williams 1967). */
+/* Joins b to a. The distances of the new group are means weighted by size
+ * (Lance & Williams 1967). */
 static void join_groups(const linkage *j, int a, int b)
 {
     const double wa = j->size[a], wb = j->size[b];
     for (int c = 0; c < j->n; c++) {
         if (c != a && c != b && j->size[c] > 0)
-            *between(j, a, c) = *between(j, c, a) =
-                (wa * *between(j, a, c) + wb * *between(j, b, c)) / (wa + wb);
+            *distance_of(j, a, c) = *distance_of(j, c, a) =
+                (wa * *distance_of(j, a, c) + wb * *distance_of(j, b, c)) /
+                (wa + wb);
         if (j->group[c] == b)
             j->group[c] = a;
     }
@@ -291,11 +295,11 @@ static void join_groups(const linkage *j, int a, int b)
 
 int tsr_average_linkage(int n, double *distance, double threshold, int *group)
 {
-    int *room = malloc(3 * ((size_t)n + 1) * sizeof *room),
-        *rank = room + 2 * n;
-    linkage j = {n, distance, room, room + n};
+    int *scratch = malloc(3 * ((size_t)n + 1) * sizeof *scratch),
+        *rank = scratch + 2 * n;
+    linkage j = {n, distance, scratch, scratch + n};
     int n_group = 0, x = 0, y = 0;
-    if (room == NULL)
+    if (scratch == NULL)
         return 0;
     for (int a = 0; a < n; a++) {
         j.size[a] = 1;
@@ -312,7 +316,7 @@ int tsr_average_linkage(int n, double *distance, double threshold, int *group)
     }
     for (int c = 0; c < n; c++)
         group[c] = rank[j.group[c]];
-    free(room);
+    free(scratch);
     return n_group;
 }
 
@@ -329,7 +333,7 @@ static void choose_points(job *j)
                                      (N_POINT - 1)];
 }
 
-static double apart(const job *j, int a, int b)
+static double rms_distance(const job *j, int a, int b)
 {
     const float *x = j->ca + (size_t)a * 3 * (size_t)j->n_residue;
     const float *y = j->ca + (size_t)b * 3 * (size_t)j->n_residue;
@@ -342,19 +346,20 @@ static double apart(const job *j, int a, int b)
     return sqrt(sum / j->n_point);
 }
 
-/* Of frames first to first + n. */
-static void fill_distances(job *j, int first, int n)
+/* Distances between frames first .. first + n - 1. */
+static void compute_distances(job *j, int first, int n)
 {
     for (int a = 0; a < n; a++)
         for (int b = 0; b <= a; b++)
             j->distance[(size_t)a * (size_t)n + (size_t)b] =
                 j->distance[(size_t)b * (size_t)n + (size_t)a] =
-                    a == b ? 0.0 : apart(j, first + a, first + b);
+                    a == b ? 0.0 : rms_distance(j, first + a, first + b);
 }
 
-/* The member nearest to all others, by mean distance; *spread: root mean square
- * of the distances to it. */
-static int middle(const job *j, int first, int n, int g, double *spread)
+/* The member of group g with the least mean distance to the others. *spread:
+ * rms distance to it. */
+static int find_representative(const job *j, int first, int n, int g,
+                               double *spread)
 {
     int best = -1;
     double least = HUGE_VAL;
@@ -364,7 +369,7 @@ static int middle(const job *j, int first, int n, int g, double *spread)
         int count = 0;
         for (int b = 0; b < n && j->group[first + a] == g; b++)
             if (j->group[first + b] == g) {
-                const double d = apart(j, first + a, first + b);
+                const double d = rms_distance(j, first + a, first + b);
                 sum += d;
                 square += d * d;
                 count++;
@@ -378,7 +383,7 @@ static int middle(const job *j, int first, int n, int g, double *spread)
     return best;
 }
 
-/* Mean over the draws of a group. */
+/* Mean chi2 over the draws of a group. */
 static double mean_chi2(const job *j, int first, int n, int g)
 {
     double sum = 0.0;
@@ -394,18 +399,19 @@ static double mean_chi2(const job *j, int first, int n, int g)
     return sum / (double)count;
 }
 
-/* Of the chains: 0 the first half, 1 the rest. */
+/* Half of the chains that conformation i belongs to: 0 or 1. */
 static int half_of(const job *j, int i)
 {
     return 2 * j->frame[j->at[i]].chain > j->last_chain;
 }
 
-/* count [2]: members in the halves, which hold n_half [2] conformations. */
+/* Adds group g to the result. count [2]: members in the halves. n_half [2]:
+ * conformations in the halves. */
 static void add_group(job *j, int first, int n, int g, const int *count,
                       const int *n_half)
 {
     tsr_arrangement *item = &j->out->item[j->out->n++];
-    const int at = middle(j, first, n, g, &item->spread);
+    const int at = find_representative(j, first, n, g, &item->spread);
     const tsr_drawn_frame *f = &j->frame[j->at[at]];
     item->state = f->state;
     item->share = (double)(count[0] + count[1]) / n;
@@ -419,19 +425,19 @@ static void add_group(job *j, int first, int n, int g, const int *count,
     item->discrepancy = (double)NAN;
 }
 
-/* Frames first to first + n, of one state. */
+/* Groups the frames first .. first + n - 1 of one state. */
 static tsr_status group_state(job *j, int first, int n, tsr_err *err)
 {
     tsr_arrangements *o = j->out;
     const int s = o->n_state++;
     int n_half[2] = {0};
-    double told = 0.0;
+    double cumulative = 0.0;
     for (int a = 0; a < n; a++)
         n_half[half_of(j, first + a)]++;
     o->n_seen[s] = n;
     o->overlap[s] = n_half[0] > 0 && n_half[1] > 0 ? 0.0 : (double)NAN;
-    find_moves(j, first, n, o->moves + s * o->domains->n_domain);
-    fill_distances(j, first, n);
+    find_displacements(j, first, n, o->displacement + s * o->domains->n_domain);
+    compute_distances(j, first, n);
     o->n_group[s] =
         tsr_average_linkage(n, j->distance, o->threshold_ang, j->group + first);
     for (int g = 0; g < o->n_group[s]; g++) {
@@ -440,17 +446,17 @@ static tsr_status group_state(job *j, int first, int n, tsr_err *err)
             count[half_of(j, first + a)] += j->group[first + a] == g;
         if (g < TSR_MOST_ARRANGEMENTS)
             add_group(j, first, n, g, count, n_half);
-        o->n_main[s] += told < main_share;
-        told += (double)(count[0] + count[1]) / n;
+        o->n_main[s] += cumulative < main_share;
+        cumulative += (double)(count[0] + count[1]) / n;
         o->overlap[s] +=
             fmin((double)count[0] / n_half[0], (double)count[1] / n_half[1]);
     }
     return o->n_group[s] > 0 ? TSR_OK : tsr_no_memory(err);
 }
 
-/* ---- which of them a curve cannot tell apart ---- */
+/* ---- arrangements that a curve cannot distinguish ---- */
 
-/* Beads of the domains of a frame; returns how many. */
+/* Beads of a frame's domains, evenly chosen. Returns their number. */
 static int beads_of(const job *j, int frame, double (*bead)[3])
 {
     const tsr_domains *d = j->out->domains;
@@ -473,8 +479,9 @@ static int beads_of(const job *j, int frame, double (*bead)[3])
     return n;
 }
 
-/* A pair of one state: the later one is told to be like the earlier. */
-static void compare(const job *j, int first, int second)
+/* Compares a pair of arrangements of one state. The similarity is recorded at
+ * the later one. */
+static void compare_outlines(const job *j, int first, int second)
 {
     double a[N_BEAD][3], b[N_BEAD][3];
     tsr_arrangement *item = &j->out->item[second];
@@ -484,9 +491,9 @@ static void compare(const job *j, int first, int second)
         tsr_discrepancy(n, (const double(*)[3])a, m, (const double(*)[3])b, 0);
     const double mirror =
         tsr_discrepancy(n, (const double(*)[3])a, m, (const double(*)[3])b, 1);
-    const int is_mirror = mirror < clearly * plain;
+    const int is_mirror = mirror < clear_ratio * plain;
     const double least = fmin(plain, mirror);
-    if (!(least < like) || least >= item->discrepancy)
+    if (!(least < similar_below) || least >= item->discrepancy)
         return;
     item->discrepancy = least;
     item->mirror_of = is_mirror ? first : -1;
@@ -499,13 +506,13 @@ static void compare_all(const job *j)
     for (int b = 0; b < o->n; b++)
         for (int a = 0; a < b; a++)
             if (o->item[a].state == o->item[b].state)
-                compare(j, a, b);
+                compare_outlines(j, a, b);
 }
 
-/* ---- all of it ---- */
+/* ---- all arrangements ---- */
 
-/* The frames that are looked at, state by state, and their CA. */
-static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
+/* Chooses the frames, sorts them by state, and reads their CA. */
+static tsr_status choose_frames(job *j, tsr_frames *frames, tsr_err *err)
 {
     int n_draw, n, *draw, *spread;
     const int fits = tsr_frames_that_fit(j->n_residue);
@@ -515,9 +522,9 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
     tsr_pool_array(&j->pool, spread, most);
     tsr_pool_array(&j->pool, j->at, most);
     tsr_pool_array(&j->pool, j->start, j->n_residue);
-    tsr_pool_array(&j->pool, j->room, j->n_residue);
+    tsr_pool_array(&j->pool, j->scratch, j->n_residue);
     TSR_TRY(tsr_pool_check(&j->pool, err));
-    n = tsr_frames_spread(frames, most, spread, draw, &n_draw);
+    n = tsr_frames_select(frames, most, spread, draw, &n_draw);
     for (int i = 0; i < total; i++)
         if (j->frame[i].chain > j->last_chain)
             j->last_chain = j->frame[i].chain;
@@ -527,11 +534,11 @@ static tsr_status choose(job *j, tsr_frames *frames, tsr_err *err)
                 j->at[j->n++] = spread[i];
     if (j->n == 0)
         return tsr_no_memory(err);
-    tsr_start_of(tsr_frames_atoms(frames), j->start);
+    tsr_start_ca(tsr_frames_atoms(frames), j->start);
     return tsr_frames_gather_ca(frames, j->n, j->at, &j->pool, &j->ca, err);
 }
 
-static int largest(const tsr_domains *d)
+static int largest_domain(const tsr_domains *d)
 {
     int best = 0;
     for (int k = 1; k < d->n_domain; k++)
@@ -540,14 +547,14 @@ static int largest(const tsr_domains *d)
     return best;
 }
 
-static tsr_status find(job *j, tsr_err *err)
+static tsr_status find_arrangements(job *j, tsr_err *err)
 {
     tsr_arrangements *o = j->out;
     const int n_domain = o->domains->n_domain;
     tsr_pool_array(&j->pool, j->point, n_domain * N_POINT);
     tsr_pool_array(&j->pool, j->distance, j->n * j->n);
     tsr_pool_array(&j->pool, j->group, j->n);
-    tsr_pool_array(&o->pool, o->moves, n_domain * MOST_STATES);
+    tsr_pool_array(&o->pool, o->displacement, n_domain * MOST_STATES);
     tsr_pool_array(&o->pool, o->item, MOST_STATES * TSR_MOST_ARRANGEMENTS);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     TSR_TRY(tsr_pool_check(&o->pool, err));
@@ -576,10 +583,10 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
     tsr_arrangements *o = j.out;
     *out = NULL;
     TSR_TRY(tsr_allocated(o, err));
-    tsr_status status = choose(&j, frames, err);
-    TSR_THEN(status,
-             tsr_domains_of(j.n, j.n_residue, j.ca, (const double(*)[3])j.start,
-                            &o->domains, err));
+    tsr_status status = choose_frames(&j, frames, err);
+    TSR_THEN(status, tsr_domains_from_ca(j.n, j.n_residue, j.ca,
+                                         (const double(*)[3])j.start,
+                                         &o->domains, err));
     const int n_domain = status == TSR_OK ? o->domains->n_domain : 0;
     if (status == TSR_OK && fixed >= n_domain && fixed > 0)
         status = tsr_fail(err, TSR_E_USAGE,
@@ -589,8 +596,8 @@ tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
     if (status == TSR_OK && n_domain > 1) {
         o->n_frame = j.n;
         o->threshold_ang = threshold_ang;
-        o->fixed = fixed >= 0 ? fixed : largest(o->domains);
-        status = find(&j, err);
+        o->fixed = fixed >= 0 ? fixed : largest_domain(o->domains);
+        status = find_arrangements(&j, err);
     }
     tsr_pool_clear(&j.pool);
     if (status == TSR_OK && n_domain > 1)

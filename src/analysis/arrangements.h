@@ -1,84 +1,100 @@
-/* How many arrangements of the domains a run found, and which of them a curve
- * cannot tell apart.
+/* The arrangements of the domains that a run found, and pairs of them that a
+ * scattering curve cannot distinguish.
  *
- * Conformations of a state are superposed on one domain, and two of them are as
- * far apart as the CA of the other domains are then, by root mean square.
- * Average linkage (Sokal & Michener 1958) joins what is nearer than a threshold
- * on average; the same draws give the same groups. Where linkers let domains
- * drift, the groups are parts of one cloud, and their number is a measure of
- * its size, not of how many structures there are.
+ * Conformations of a state are superposed on one domain. The distance of two
+ * conformations is then the root mean square distance of the other domains' CA.
+ * Average linkage (Sokal & Michener 1958) joins groups whose mean distance is
+ * below a threshold. The same draws always give the same groups. Where linkers
+ * let domains drift, the groups are parts of one continuous cloud: their number
+ * measures the size of the cloud, not the number of structures.
  *
- * A curve of small-angle scattering has no handedness, and none of it tells a
- * domain from another of the same outline. So the representatives are compared
- * as clouds of beads, as they are and reflected, by the normalised spatial
- * discrepancy (Kozin & Svergun 2001, J. Appl. Cryst. 34, 33): 1 is as near as
- * the beads of one cloud are to each other. */
+ * A small-angle curve has no handedness, and cannot distinguish domains of
+ * equal outline. So representatives are compared as clouds of beads, both as
+ * they are and reflected, by the normalised spatial discrepancy (Kozin &
+ * Svergun 2001, J. Appl. Cryst. 34, 33). A discrepancy of 1 means that two
+ * clouds lie as close to each other as neighbouring beads within one cloud. */
 #ifndef TSR_ANALYSIS_ARRANGEMENTS_H
 #define TSR_ANALYSIS_ARRANGEMENTS_H
 
 #include "analysis/shape.h"
 
-enum { TSR_MOST_ARRANGEMENTS = 8 /* of a state that are told of */ };
+enum { TSR_MOST_ARRANGEMENTS = 8 /* reported arrangements of a state */ };
 
+/* A group of similar conformations of one state. */
 typedef struct {
-    int state;      /* of an ensemble from 1; 0: the only one */
-    double share;   /* of the state's draws */
-    double half[2]; /* of those of two halves of the chains, first and rest */
-    double spread;  /* Angstrom, of its members about the representative */
-    int frame;      /* the representative, the member nearest to the others: */
-    int chain;      /* its number in tsr_frames_list, */
-    long draw;      /* chain and draw */
-    double chi2;    /* mean of the members' draws; NaN: not known */
-    int mirror_of;  /* an arrangement of the same state whose mirror image it
-                       is like; -1: none */
-    int alike;      /* one that has the same outline; -1: none */
-    double discrepancy; /* of that pair, normalised; NaN: neither */
+    int state;      /* number in an ensemble, from 1; 0: the run has one
+                       state */
+    double share;   /* share among the state's draws */
+    double half[2]; /* share of the draws in two halves of the chains, the first
+                       and the second */
+    double spread;  /* Angstrom, rms distance of the members to the
+                       representative */
+    int frame;      /* representative, the member with the least mean distance
+                       to the others: number in tsr_frames_list */
+    int chain;      /* chain of the representative */
+    long draw;      /* draw of the representative */
+    double chi2;    /* mean over the members' draws; NaN: not known */
+    int mirror_of;  /* number of an arrangement of the same state with a similar
+                       mirror image; -1: none */
+    int alike;      /* number of an arrangement of the same state with a similar
+                       outline; -1: none */
+    double discrepancy; /* normalised discrepancy of that pair; NaN: no such
+                           pair */
 } tsr_arrangement;
 
+/* The arrangements of all states of a run. */
 typedef struct {
     tsr_pool pool;
-    int n_frame;          /* conformations that were looked at */
-    double threshold_ang; /* of the groups */
-    int fixed;            /* domain that all are superposed on */
+    int n_frame;          /* conformations analysed */
+    double threshold_ang; /* mean distance that separates groups */
+    int fixed;            /* number of the domain that conformations are
+                             superposed on */
     tsr_domains *domains; /* owned */
-    double *moves; /* [n_state][n_domain] Angstrom: root mean square distance of
-                      a domain from its mean place, once superposed */
-    int n_state;   /* 1 or more */
-    int n_group[32];    /* [n_state] groups of each, the smallest too */
-    int n_main[32];     /* [n_state] those that hold 90 % of its draws */
-    int n_seen[32];     /* [n_state] conformations of each */
-    double overlap[32]; /* [n_state] of two halves of the chains: the sum over
-                           groups of the smaller share; NaN: one chain */
-    int n;              /* the largest of each state, by state and share */
+    double *displacement; /* [n_state][n_domain] Angstrom: root mean square
+                             distance of a domain from its mean position, after
+                             superposition */
+    int n_state;          /* 1 or more */
+    int n_group[32];      /* [n_state] groups of a state, small ones included */
+    int n_main[32];       /* [n_state] largest groups that together hold 90 % of
+                             the draws */
+    int n_seen[32];       /* [n_state] conformations of a state */
+    double overlap[32]; /* [n_state] agreement of two halves of the chains: sum
+                           over groups of the smaller share; NaN: one chain */
+    int n;              /* the largest groups of each state, sorted by state and
+                           share */
     tsr_arrangement *item; /* [n] */
 } tsr_arrangements;
 
-/* The threshold where none is asked for, Angstrom. */
+/* Default threshold, Angstrom. */
 extern const double tsr_arrangements_threshold;
 
-/* Looks at some 600 conformations, evenly chosen. fixed: a domain, from 0, as
- * tsr_domains_make numbers them; -1: the largest. chi2 [n_chain][n_draw] of the
- * draws; NULL: not known. *out is NULL where no two domains move against each
- * other. Errors: TSR_E_USAGE (there is no such domain), those of
- * tsr_frames_read, TSR_E_NOMEM. */
+/* Analyses up to 600 conformations, evenly spread over the draws.
+ * fixed          in   number of a domain from 0, as in tsr_domains_make; -1:
+ *                     the largest domain
+ * threshold_ang  in   mean distance above which groups stay apart, Angstrom
+ * chi2           in   [n_chain][n_draw] of the draws; NULL: not known
+ * *out           out  NULL where no two domains move against each other
+ * Errors: TSR_E_USAGE (no such domain), those of tsr_frames_read,
+ * TSR_E_NOMEM. */
 tsr_status tsr_arrangements_make(tsr_frames *frames, int fixed,
                                  double threshold_ang, int n_chain, int n_draw,
                                  const double *chi2, tsr_arrangements **out,
                                  tsr_err *err);
 void tsr_arrangements_free(tsr_arrangements *arrangements);
 
-/* The parts of it that know nothing of runs. */
+/* The general algorithms. */
 
-/* Groups of n things by average linkage: joins the two groups whose members are
- * nearest on average, while that is below the threshold. distance [n][n], used
- * up. group [n] out, from 0 by size, of equal ones the one with the first
- * member first. Returns how many; 0: out of memory. Cost: n^2 a join. */
+/* Groups of n items by average linkage: repeatedly joins the two groups with
+ * the least mean distance between members, while it is below the threshold.
+ * distance  [n][n]  in   overwritten
+ * group     [n]     out  from 0, sorted by size; equal sizes by first member
+ * Returns the number of groups; 0: out of memory. Cost: O(n^2) a join. */
 int tsr_average_linkage(int n, double *distance, double threshold, int *group);
 
-/* The normalised spatial discrepancy of two clouds of n and m beads, each
- * brought onto the other as well as it will go: along the axes of inertia
- * first, then by nearest beads. is_mirror 1: the second is reflected before.
- * NaN: out of memory, or too few beads. */
+/* The normalised spatial discrepancy of two clouds of n and m beads. b is
+ * superposed on a, first by the axes of inertia, then by nearest beads.
+ * is_mirror 1: b is reflected first. NaN: out of memory, or fewer than 4
+ * beads. */
 double tsr_discrepancy(int n, const double (*a)[3], int m, const double (*b)[3],
                        int is_mirror);
 

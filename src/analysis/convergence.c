@@ -1,9 +1,11 @@
-/* R-hat and effective sample size compare chains with each other and early with
- * late draws. Both are computed from ranks, so that they hold for distributions
- * without a mean, too: the draws are replaced by the normal scores of their
- * ranks. Means, variances and Fourier transforms are GSL's. A trace may hold
- * millions of draws, so they are put in order once: the order of the halves and
- * of the distances from the median follow from it without another sort. */
+/* R-hat and effective sample size.
+ *
+ * Both compare chains with each other, and early with late draws. Both are
+ * computed from the normal scores of ranks, so that they hold for distributions
+ * without a mean, too. Means, variances and Fourier transforms are GSL's. A
+ * trace may hold millions of draws, so the draws are sorted only once: the
+ * order of the half chains, and of the distances from the median, follow
+ * without another sort. */
 #include "analysis/convergence.h"
 
 #include "core/pool.h"
@@ -18,24 +20,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer draws a chain leave half a chain without a lag-1 autocovariance. */
+/* With fewer draws, half a chain has no autocovariance at lag 1. */
 enum { MIN_DRAWS = 4 };
 
-/* Arrays for one variable. A "half" is half a chain: the statistics see
- * 2 n_chain chains of n_draw / 2 draws, without the middle draw of an odd
- * number. */
+/* Arrays for one variable. A "half" is half a chain: the statistics use 2
+ * n_chain halves of n_draw / 2 draws. The middle draw of an odd number is left
+ * out. */
 typedef struct {
     tsr_pool pool;
     size_t n;       /* n_chain * n_draw */
-    size_t n_half;  /* how many halves */
-    size_t length;  /* of one half */
-    size_t n_fft;   /* >= 2 length: the FFT must not wrap around */
+    size_t n_half;  /* number of halves */
+    size_t length;  /* draws of a half */
+    size_t n_fft;   /* at least 2 length, so that the transform does not wrap
+                       around */
     double *sorted; /* [n] */
     double *halves; /* [n_half][length] */
-    double *work;   /* [n_half][length] a transformed version of it */
+    double *work;   /* [n_half][length] transformed draws */
     double *fft;    /* [n_fft] */
     double *power;  /* [n_fft] */
-    size_t *order;  /* [n] places of the draws, later of `halves`, ascending */
+    size_t *order;  /* [n] indices of the draws in ascending order of value;
+                       after cut_in_halves indices into `halves` */
     size_t *spare;  /* [n] */
     gsl_fft_real_wavetable *forward;
     gsl_fft_halfcomplex_wavetable *back;
@@ -53,7 +57,7 @@ static void arrays_clear(arrays *a)
         gsl_fft_real_workspace_free(a->space);
 }
 
-/* The least product of small primes that is not below n. */
+/* The least length >= n of the form 2^k times 1, 3, 5, 9 or 15. */
 static size_t fft_length(size_t n)
 {
     static const size_t odd[] = {1, 3, 5, 9, 15};
@@ -67,14 +71,14 @@ static size_t fft_length(size_t n)
     return least;
 }
 
-/* 0: out of memory. arrays_clear frees them in any case. */
+/* Returns 0 where memory is short. Call arrays_clear in any case. */
 static int arrays_make(arrays *a, size_t n_chain, size_t n_draw)
 {
     *a = (arrays){.n = n_chain * n_draw,
                   .n_half = 2 * n_chain,
                   .length = n_draw / 2,
                   .n_fft = fft_length(n_draw)};
-    if (a->n / n_draw != n_chain) /* the product wrapped around */
+    if (a->n / n_draw != n_chain) /* the product overflowed */
         return 0;
     tsr_pool_array(&a->pool, a->sorted, a->n);
     tsr_pool_array(&a->pool, a->halves, a->n);
@@ -95,22 +99,23 @@ static int arrays_make(arrays *a, size_t n_chain, size_t n_draw)
 typedef struct {
     double value;
     size_t at;
-} place;
+} value_at;
 
 static int by_value(const void *left, const void *right)
 {
-    const place *a = left, *b = right;
+    const value_at *a = left, *b = right;
     return (a->value > b->value) - (a->value < b->value);
 }
 
-/* a->order: where the numbers x [a->n] stand, ascending. 0: out of memory. */
-static int put_in_order(arrays *a, const double *x)
+/* Fills a->order with the indices of x [a->n], ascending by value. Returns 0
+ * where memory is short. */
+static int sort_indices(arrays *a, const double *x)
 {
-    place *sorted = malloc(a->n * sizeof *sorted);
+    value_at *sorted = malloc(a->n * sizeof *sorted);
     if (sorted == NULL)
         return 0;
     for (size_t i = 0; i < a->n; i++)
-        sorted[i] = (place){x[i], i};
+        sorted[i] = (value_at){x[i], i};
     qsort(sorted, a->n, sizeof *sorted, by_value);
     for (size_t i = 0; i < a->n; i++)
         a->order[i] = sorted[i].at;
@@ -118,8 +123,8 @@ static int put_in_order(arrays *a, const double *x)
     return 1;
 }
 
-/* a->halves, and a->order of them from that of the draws: the middle draw of an
- * odd number is in no half. */
+/* Fills a->halves, and turns a->order into the order of the halves. The middle
+ * draw of an odd number is in no half. */
 static void cut_in_halves(arrays *a, size_t n_draw, const double *value)
 {
     const size_t length = a->length, second = n_draw - length;
@@ -138,10 +143,9 @@ static void cut_in_halves(arrays *a, size_t n_draw, const double *value)
     }
 }
 
-/* The quantile p of sorted numbers. Written as a step from the nearer
- * neighbour, so that between two equal draws it is that draw to the bit:
- * Markov chains repeat themselves, and the indicator x <= quantile must not
- * hang on a rounding error. */
+/* The quantile p of sorted numbers. Interpolating from the nearer neighbour
+ * returns exactly the value of two equal draws. Markov chains repeat values,
+ * and the indicator x <= quantile must not depend on a rounding error. */
 static double quantile(const double *sorted, size_t n, double p)
 {
     const double at = p * (double)(n - 1);
@@ -155,8 +159,9 @@ static double quantile(const double *sorted, size_t n, double p)
                       : sorted[below + 1] - (1.0 - part) * step;
 }
 
-/* Replaces x [n] by the normal scores of its ranks (Blom's offset 3/8), ties
- * by their average rank: equation 14 of the paper. order [n]: that of x. */
+/* Replaces x [n] by the normal scores of its ranks (Blom's offset 3/8), ties by
+ * their average rank: equation 14 of the paper. order [n]: ascending order of
+ * x. */
 static void rank_normalise(size_t n, const size_t *order, double *x)
 {
     for (size_t i = 0; i < n;) {
@@ -164,7 +169,7 @@ static void rank_normalise(size_t n, const size_t *order, double *x)
         size_t end = i + 1;
         while (end < n && x[order[end]] == first)
             end++;
-        /* The tie has the ranks i + 1 to end. */
+        /* The tied values have ranks i + 1 to end. */
         const double rank = 0.5 * (double)(i + 1 + end);
         const double score =
             gsl_cdf_ugaussian_Pinv((rank - 0.375) / ((double)n + 0.25));
@@ -183,7 +188,7 @@ static int is_constant(const double *x, size_t n)
     return 1;
 }
 
-/* Variance of the means of the halves, n - 1 below. */
+/* Variance of the means of the halves, n - 1 in the denominator. */
 static double variance_of_means(const arrays *a, const double *halves)
 {
     for (size_t h = 0; h < a->n_half; h++)
@@ -193,8 +198,8 @@ static double variance_of_means(const arrays *a, const double *halves)
 
 /* ---- R-hat and effective sample size ---- */
 
-/* Equations 1 to 4 of the paper. Constant halves: 0/0, NaN, where all agree,
- * and +inf where they do not. */
+/* Split R-hat, equations 1 to 4 of the paper. If all halves are constant: NaN
+ * (0/0) where they agree, else +inf. */
 static double rhat_of(const arrays *a, const double *halves)
 {
     const double n = (double)a->length;
@@ -206,8 +211,9 @@ static double rhat_of(const arrays *a, const double *halves)
     return sqrt(variance_of_means(a, halves) / within + (n - 1.0) / n);
 }
 
-/* Nested R-hat: the variance of the groups' means over the variance within
- * groups, that between a group's halves and that within them. */
+/* Nested R-hat. Variance of the groups' means, divided by the variance within
+ * groups, which is the variance between a group's halves plus the variance
+ * within them. */
 static double rhat_of_groups(const arrays *a, size_t n_group,
                              const double *halves)
 {
@@ -228,8 +234,9 @@ static double rhat_of_groups(const arrays *a, size_t n_group,
     return sqrt(1.0 + gsl_stats_variance(mean, 1, n_group) / within);
 }
 
-/* Autocovariance (n below) averaged over the halves, by Wiener and Khinchin;
- * the halves' power spectra are added before the way back. In a->power. */
+/* Autocovariance (n in the denominator), averaged over the halves, into
+ * a->power. Wiener-Khinchin theorem: the power spectra of the halves are added
+ * before the inverse transform. */
 static void autocovariance(arrays *a, const double *halves)
 {
     const size_t n = a->n_fft;
@@ -242,8 +249,8 @@ static void autocovariance(arrays *a, const double *halves)
         for (size_t i = 0; i < a->length; i++)
             a->fft[i] = x[i] - mean;
         gsl_fft_real_transform(a->fft, 1, n, a->forward, a->space);
-        /* Half-complex: the real part of 0, real and imaginary parts of 1, 2
-         * ..., the real part of n/2. */
+        /* Half-complex format: real part of 0, real and imaginary parts of 1,
+         * 2, ..., real part of n/2. */
         a->power[0] += a->fft[0] * a->fft[0];
         a->power[n - 1] += a->fft[n - 1] * a->fft[n - 1];
         for (size_t i = 1; i + 1 < n; i += 2)
@@ -256,10 +263,10 @@ static void autocovariance(arrays *a, const double *halves)
         a->power[i] *= scale;
 }
 
-/* Effective sample size (equations 10 to 13), not for constant input. The
- * autocorrelations come in pairs (even lag, odd lag); Geyer (1992): their sums
- * are positive and fall, so the series ends before the first sum below 0, and
- * no sum may exceed the one before it. */
+/* Effective sample size, equations 10 to 13, for input that is not constant.
+ * Autocorrelations are summed in pairs of an even and an odd lag. The true pair
+ * sums are positive and decreasing (Geyer 1992), so the series stops before the
+ * first pair sum below 0, and no pair sum may exceed the previous one. */
 static double ess_of(arrays *a, const double *halves)
 {
     const size_t length = a->length;
@@ -270,11 +277,11 @@ static double ess_of(arrays *a, const double *halves)
     const double *acov = a->power;
     const double within = acov[0] * n / (n - 1.0);
     const double variance = acov[0] + variance_of_means(a, halves);
-    if (!(variance > 0.0)) /* spread so small that its square is 0 */
+    if (!(variance > 0.0)) /* a spread whose square underflows */
         return (double)NAN;
 
     double even = 1.0, odd = 1.0 - (within - acov[1]) / variance;
-    double pairs = 0.0; /* sum over the pairs that are in */
+    double pairs = 0.0; /* sum over the pairs included so far */
     double last = even + odd;
     size_t lag = 2;
     while (lag + 2 < length && even + odd > 0.0) {
@@ -284,15 +291,14 @@ static double ess_of(arrays *a, const double *halves)
         last = fmin(last, even + odd);
         lag += 2;
     }
-    /* The last pair is not in; of it, the even term counts once where it is
-     * positive or the pair is, which steadies the estimate for antithetic
-     * chains. */
+    /* The last pair is not included. Its even term counts once if it or the
+     * pair is positive, which stabilises the estimate for antithetic chains. */
     const double tail = even > 0.0 || even + odd >= 0.0 ? even : 0.0;
     const double tau = -1.0 + 2.0 * pairs + tail;
     return total / fmax(tau, 1.0 / log10(total));
 }
 
-/* Of the indicator x <= limit. */
+/* Effective sample size of the indicator x <= limit. */
 static double ess_below(arrays *a, double limit)
 {
     const size_t n = a->n_half * a->length;
@@ -302,8 +308,9 @@ static double ess_below(arrays *a, double limit)
     return is_constant(a->work, n) ? (double)n : ess_of(a, a->work);
 }
 
-/* x becomes |x - median|, by ranks. Below the median the distances fall as x
- * rises, above it they rise: the two rows are merged. */
+/* Replaces x by the rank scores of |x - median|. Below the median the distances
+ * fall with x, above it they rise, so merging the two sequences replaces a
+ * sort. */
 static void fold(arrays *a)
 {
     const size_t n = a->n_half * a->length, *order = a->order;
@@ -329,7 +336,7 @@ static void fold(arrays *a)
 
 static double larger(double a, double b)
 {
-    return a > b ? a : b; /* b where a is NaN */
+    return a > b ? a : b; /* returns b where a is NaN */
 }
 
 static void diagnose(arrays *a, size_t n_group, tsr_convergence *out)
@@ -346,7 +353,7 @@ static void diagnose(arrays *a, size_t n_group, tsr_convergence *out)
     if (has_groups)
         groups = rhat_of_groups(a, n_group, a->work);
     fold(a);
-    /* the folded version may be constant */
+    /* where the folded version is constant, its NaN is ignored */
     single = larger(rhat_of(a, a->work), single);
     if (has_groups)
         groups = larger(rhat_of_groups(a, n_group, a->work), groups);
@@ -371,7 +378,7 @@ tsr_status tsr_convergence_make(int n_group, int n_chain, int n_draw,
     for (size_t i = 0; i < n; i++)
         if (!isfinite(value[i]))
             return TSR_OK;
-    if (!arrays_make(&a, chains, draws) || !put_in_order(&a, value)) {
+    if (!arrays_make(&a, chains, draws) || !sort_indices(&a, value)) {
         arrays_clear(&a);
         return tsr_fail(err, TSR_E_NOMEM, "no memory to summarise %zu draws",
                         n);
@@ -385,7 +392,7 @@ tsr_status tsr_convergence_make(int n_group, int n_chain, int n_draw,
     out->q95 = quantile(a.sorted, n, 0.95);
     if (n_draw >= MIN_DRAWS && a.sorted[0] != a.sorted[n - 1]) {
         cut_in_halves(&a, draws, value);
-        /* Without the middle draw it may be constant after all. */
+        /* without the middle draw all values may be equal */
         if (!is_constant(a.halves, a.n_half * a.length))
             diagnose(
                 &a, n_group > 0 && n_chain % n_group == 0 ? (size_t)n_group : 0,

@@ -1,6 +1,8 @@
-/* Asks the questions one after the other, and tells the
- * answers to people or, as JSON, to programs. The run has converged where no
- * answer is no and those that are needed are yes. */
+/* The questions of `tessera diagnose`, their answers, and the output as text
+ * and JSON.
+ *
+ * A run has converged if no answer is no, and R-hat and effective sample size
+ * have the answer yes. */
 #include "analysis/diagnose.h"
 
 #include "analysis/convergence.h"
@@ -15,13 +17,12 @@
 
 /* ---- chains of one variable compared ----
  *
- * Chains that have converged visit the same values. Each question here finds a
- * way in which they do not: a chain that never moves, one whose middle 90 %
- * lies apart from all others, two halves of the chains with different
- * distributions (Kolmogorov and Smirnov's test, by as many draws as are
- * independent). */
+ * Chains that have converged visit the same values. Each function detects one
+ * failure: a chain that does not move, a chain whose middle 90 % lies apart
+ * from all others, halves of the chains with different distributions
+ * (Kolmogorov-Smirnov test with the effective number of independent draws). */
 
-int tsr_longest_rest(int n_draw, const double *value)
+int tsr_longest_constant_run(int n_draw, const double *value)
 {
     int longest = 0, run = 0;
     for (int d = 0; d < n_draw; d++) {
@@ -35,7 +36,7 @@ typedef struct {
     double low, high;
 } interval;
 
-/* The middle 90 %; x is sorted on the way. */
+/* The middle 90 % of x [n]. Sorts x. */
 static interval middle_of(double *x, size_t n)
 {
     gsl_sort(x, 1, n);
@@ -67,7 +68,7 @@ double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c)
 
 /* ---- halves ---- */
 
-/* Of sorted samples. */
+/* Largest distance of the distribution functions of two sorted samples. */
 static double largest_distance(const double *a, size_t n_a, const double *b,
                                size_t n_b)
 {
@@ -84,8 +85,8 @@ static double largest_distance(const double *a, size_t n_a, const double *b,
     return largest;
 }
 
-/* Independent draws of a half; where none of its chains moves, one of each. */
-static double worth(const tsr_convergence *half, int n_chain)
+/* Independent draws of a half; one for each chain if no chain moves. */
+static double independent_draws(const tsr_convergence *half, int n_chain)
 {
     return isnan(half->ess_bulk) ? n_chain : half->ess_bulk;
 }
@@ -98,7 +99,8 @@ static double kolmogorov_p(double distance, double n)
     double sum = 0.0;
     if (isnan(x))
         return x;
-    if (x < 0.3) /* there the series is 1 to 1e-5, and converges slowly */
+    if (x < 0.3) /* the probability is 1 to within 1e-5 there, and the series
+                    converges slowly */
         return 1.0;
     for (int k = 1; k <= 100; k++) {
         const double term = exp(-2.0 * k * k * x * x);
@@ -112,7 +114,7 @@ static double kolmogorov_p(double distance, double n)
 tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
                                  tsr_half_compare *out, tsr_err *err)
 {
-    /* of one chain, the two halves of its draws are two chains */
+    /* the two halves of a single chain count as two chains */
     const int rows = n_chain > 1 ? n_chain : 2;
     const int length = n_chain > 1 ? n_draw : n_draw / 2;
     const int first = (rows + 1) / 2;
@@ -133,7 +135,8 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
         gsl_sort(copy, 1, n_a);
         gsl_sort(copy + n_a, 1, n_b);
         out->distance = largest_distance(copy, n_a, copy + n_a, n_b);
-        const double w_a = worth(&a, first), w_b = worth(&b, rows - first);
+        const double w_a = independent_draws(&a, first),
+                     w_b = independent_draws(&b, rows - first);
         out->p = kolmogorov_p(out->distance, w_a * w_b / (w_a + w_b));
     }
     free(copy);
@@ -142,7 +145,7 @@ tsr_status tsr_half_compare_make(int n_chain, int n_draw, const double *value,
 
 /* ---- questions ---- */
 
-/* One question, its answer so far, and the words of what was found. */
+/* A question, its answer so far, and the text of its reason. */
 typedef struct {
     tsr_diagnosis *d;
     tsr_trace_reader *reader;
@@ -160,25 +163,26 @@ static void answer(question *q, tsr_answer answer, double value)
 #define remedy(q, ...) \
     ((q)->check->remedy = tsr_pool_print(&(q)->d->pool, __VA_ARGS__))
 
-/* "; " before every thing that is told but the first. */
-static const char *next_of(int *n_told)
+/* "; " before every entry of a list but the first. */
+static const char *separator(int *n_printed)
 {
-    return (*n_told)++ > 0 ? "; " : "";
+    return (*n_printed)++ > 0 ? "; " : "";
 }
 
-/* Is the item one that must converge? What does not vary, and what has no
- * numbers, are other checks' matter. */
-static int counts(const tsr_summary_item *item)
+/* 1: the item must converge. Constant variables and those without numbers
+ * belong to other checks. */
+static int must_converge(const tsr_summary_item *item)
 {
     return item->flaw == TSR_FLAW_NONE;
 }
 
-/* The line that goes on with the run, for all checks; without one
- * "--set sampler.draws=8000", `factor` times as many. */
-static void run_longer(question *q, double factor)
+/* Recommends a longer run: by the command line that continues it, for all
+ * checks at once, or by an option such as "--set sampler.draws=8000", with
+ * `factor` times as many draws. */
+static void recommend_draws(question *q, double factor)
 {
     const tsr_diagnose_options *o = q->options;
-    const double most = 1000.0; /* further is guesswork */
+    const double most = 1000.0; /* larger factors would be guesswork */
     const double times = fmin(most, fmax(2.0, ceil(factor)));
     const double draws =
         times * (double)(o->draws > 0 ? o->draws : q->d->n_draw);
@@ -194,7 +198,7 @@ static void run_longer(question *q, double factor)
                draws);
 }
 
-/* Numbers that are finite, a file that can be read. */
+/* All draws are finite and the file is readable. */
 static tsr_status ask_finite(question *q, tsr_err *err)
 {
     const tsr_diagnosis *d = q->d;
@@ -202,15 +206,15 @@ static tsr_status ask_finite(question *q, tsr_err *err)
     (void)err;
     for (int i = 0; i < d->summary->n; i++)
         if (d->summary->item[i].flaw_text != NULL)
-            tsr_words_say(&q->found, "%s%s", next_of(&n_bad),
+            tsr_words_add(&q->found, "%s%s", separator(&n_bad),
                           d->summary->item[i].flaw_text);
     for (int i = 0; i < d->n_curve; i++)
         if (d->curve[i]->n_bad > 0)
-            tsr_words_say(&q->found, "%s%s is not finite at %d of %d points",
-                          next_of(&n_bad), d->curve[i]->name,
+            tsr_words_add(&q->found, "%s%s is not finite at %d of %d points",
+                          separator(&n_bad), d->curve[i]->name,
                           d->curve[i]->n_bad, d->curve[i]->n);
     if (n_bad == 0)
-        tsr_words_say(&q->found, "all of them");
+        tsr_words_add(&q->found, "all of them");
     else
         remedy(q, "this should not happen: repeat the run with "
                   "--device reference, and where it stays so, "
@@ -219,14 +223,15 @@ static tsr_status ask_finite(question *q, tsr_err *err)
     return TSR_OK;
 }
 
-/* More than one chain: R-hat of one cannot see what it missed. */
+/* There is more than one chain. R-hat of a single chain cannot detect a mode
+ * that the chain missed. */
 static tsr_status ask_chains(question *q, tsr_err *err)
 {
     const int n = q->d->n_chain;
     (void)err;
     q->check->limit = 2.0;
     answer(q, n > 1 ? TSR_CHECK_YES : TSR_CHECK_NO, n);
-    tsr_words_say(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
+    tsr_words_add(&q->found, "%d chain%s of %d draws", n, n == 1 ? "" : "s",
                   q->d->n_draw);
     if (n < 2)
         remedy(q, "one chain cannot show what it never found: run at least "
@@ -244,7 +249,7 @@ static tsr_status ask_rhat(question *q, tsr_err *err)
     (void)err;
     for (int i = 0; i < summary->n; i++) {
         const tsr_summary_item *item = &summary->item[i];
-        if (!counts(item))
+        if (!must_converge(item))
             continue;
         n++;
         n_above += item->value.rhat > limit;
@@ -252,15 +257,15 @@ static tsr_status ask_rhat(question *q, tsr_err *err)
             worst = item;
     }
     if (worst == NULL)
-        tsr_words_say(&q->found, "no variable has an R-hat: too few draws, or "
+        tsr_words_add(&q->found, "no variable has an R-hat: too few draws, or "
                                  "nothing varies");
     else if (n_above == 0)
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "the largest R-hat of %d variables is %.4f "
                       "(%s)",
                       n, worst->value.rhat, worst->name);
     else
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "R-hat is above %g for %d of %d variables, largest for "
                       "%s: %.3f",
                       limit, n_above, n, worst->name, worst->value.rhat);
@@ -268,11 +273,11 @@ static tsr_status ask_rhat(question *q, tsr_err *err)
         answer(q, n_above == 0 ? TSR_CHECK_YES : TSR_CHECK_NO,
                worst->value.rhat);
     if (worst == NULL || n_above > 0)
-        run_longer(q, 4.0);
+        recommend_draws(q, 4.0);
     return TSR_OK;
 }
 
-/* Effective sample size, bulk and tail, of every variable. */
+/* Bulk and tail effective sample size of every variable. */
 static tsr_status ask_ess(question *q, tsr_err *err)
 {
     double least;
@@ -280,30 +285,30 @@ static tsr_status ask_ess(question *q, tsr_err *err)
     const tsr_summary_item *worst = tsr_summary_slowest(q->d->summary, &least);
     (void)err;
     if (worst == NULL) {
-        tsr_words_say(&q->found, "no variable has an effective sample size: "
+        tsr_words_add(&q->found, "no variable has an effective sample size: "
                                  "too few draws, or nothing varies");
-        run_longer(q, 4.0);
+        recommend_draws(q, 4.0);
         return TSR_OK;
     }
     answer(q, least >= limit ? TSR_CHECK_YES : TSR_CHECK_NO, least);
-    tsr_words_say(
+    tsr_words_add(
         &q->found, "the least is %.0f of %.0f draws (%s), %.0f are asked for",
         least, (double)worst->n_chain * worst->n_draw, worst->name, limit);
     if (least < limit)
-        run_longer(q, 1.2 * limit / least);
+        recommend_draws(q, 1.2 * limit / least);
     return TSR_OK;
 }
 
-/* R-hat of the computed curve, at every q. */
+/* R-hat of the computed curve at every q. */
 static tsr_status ask_profile(question *q, tsr_err *err)
 {
     const double limit = q->check->limit = q->options->rhat;
     double largest = 0.0;
-    int n_told = 0;
+    int n_printed = 0;
     (void)err;
     if (q->d->n_curve == 0) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_say(&q->found, "the trace has no curve: no data");
+        tsr_words_add(&q->found, "the trace has no curve: no data");
         return TSR_OK;
     }
     for (int i = 0; i < q->d->n_curve; i++) {
@@ -314,28 +319,29 @@ static tsr_status ask_profile(question *q, tsr_err *err)
             continue;
         for (int k = 0; k < c->n; k++)
             n_above += c->point[k].rhat > limit;
-        tsr_words_say(
+        tsr_words_add(
             &q->found,
             "%s%s: the largest R-hat is %.3f, at q = %.4g; above %g at %d of "
             "%d points",
-            next_of(&n_told), c->name, c->point[worst].rhat, c->q[worst], limit,
-            n_above, c->n);
+            separator(&n_printed), c->name, c->point[worst].rhat, c->q[worst],
+            limit, n_above, c->n);
         largest = fmax(largest, c->point[worst].rhat);
     }
-    if (n_told == 0)
-        tsr_words_say(&q->found, "too few draws to tell");
+    if (n_printed == 0)
+        tsr_words_add(&q->found, "too few draws to tell");
     else
         answer(q, largest <= limit ? TSR_CHECK_YES : TSR_CHECK_NO, largest);
     if (q->check->answer == TSR_CHECK_NO)
-        run_longer(q, 4.0);
+        recommend_draws(q, 4.0);
     return TSR_OK;
 }
 
 /* ---- questions about chains ----
  *
- * The checks that look at chains one by one, or at groups of them: R-hat and
- * effective sample size say that something is wrong, these say where. A check
- * that cannot tell says so, since an unanswered question is not a yes. */
+ * Checks that compare single chains, or halves of the chains. R-hat and
+ * effective sample size show that something is wrong, these checks show where.
+ * A check without enough draws has the answer unknown, which does not count as
+ * yes. */
 
 static int is_finite_row(const double *value, size_t n)
 {
@@ -347,32 +353,32 @@ static int is_finite_row(const double *value, size_t n)
 
 enum { LEAST_DRAWS = 8, MOST_NAMED = 5 };
 
-/* Chains of one variable that stand still or are apart: told in `found`.
- * Returns how many. */
-static int look_at_chains(const char *name, int may_rest, int n_chain,
-                          int n_draw, const double *value, tsr_words *found,
-                          int *n_told)
+/* Reports in `found` the chains of one variable that stand still or lie apart.
+ * Returns their number. */
+static int check_single_chains(const char *name, int may_rest, int n_chain,
+                               int n_draw, const double *value,
+                               tsr_words *found, int *n_printed)
 {
-    const double far = 0.5; /* of the middle 90 % */
+    const double far = 0.5; /* in widths of the middle 90 % */
     int n_bad = 0;
     for (int c = 0; c < n_chain; c++) {
         const double *row = value + (size_t)c * (size_t)n_draw;
-        const int rest = tsr_longest_rest(n_draw, row);
+        const int rest = tsr_longest_constant_run(n_draw, row);
         const double gap = tsr_chain_gap(n_chain, n_draw, value, c);
-        const int stands =
+        const int is_constant_long =
             !may_rest && 4 * rest >= n_draw && rest >= LEAST_DRAWS;
-        if (!stands && !(fabs(gap) > far))
+        if (!is_constant_long && !(fabs(gap) > far))
             continue;
         n_bad++;
-        if ((*n_told)++ >= MOST_NAMED)
+        if ((*n_printed)++ >= MOST_NAMED)
             continue;
-        tsr_words_say(found, "%s", *n_told > 1 ? "; " : "");
-        if (stands)
-            tsr_words_say(found,
+        tsr_words_add(found, "%s", *n_printed > 1 ? "; " : "");
+        if (is_constant_long)
+            tsr_words_add(found,
                           "%s of chain %d does not change for %d of %d draws",
                           name, c, rest, n_draw);
         else
-            tsr_words_say(found,
+            tsr_words_add(found,
                           "chain %d has its own %s, %s those of the others", c,
                           name, gap < 0.0 ? "below" : "above");
     }
@@ -382,15 +388,17 @@ static int look_at_chains(const char *name, int may_rest, int n_chain,
 /* Chains that stand still, and chains apart from the others. */
 static tsr_status ask_stuck(question *q, tsr_err *err)
 {
-    enum { N_SHAPE = 2 }; /* of the structure; then how well it fits */
+    /* The first two describe the structure, the others the fit. */
+    enum { N_SHAPE = 2 };
     static const char *const names[] = {"rg", "d_max", "lp", "chi2"};
-    int n_bad = 0, n_told = 0, n_seen = 0;
+    int n_bad = 0, n_printed = 0, n_seen = 0;
     tsr_status status = TSR_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == TSR_OK;
          i++) {
         int n_chain, n_draw;
         double *value;
-        /* d_max may lie within a rigid part, all of it where none moves */
+        /* d_max may be a distance within a rigid part, and stays constant
+         * then */
         const int may_rest = i < N_SHAPE && (q->options->is_frozen ||
                                              strcmp(names[i], "d_max") == 0);
         status = tsr_summary_draws(q->reader, names[i], &n_chain, &n_draw,
@@ -398,19 +406,19 @@ static tsr_status ask_stuck(question *q, tsr_err *err)
         if (value != NULL && n_draw >= LEAST_DRAWS &&
             is_finite_row(value, (size_t)n_chain * (size_t)n_draw)) {
             n_seen++;
-            n_bad += look_at_chains(names[i], may_rest, n_chain, n_draw, value,
-                                    &q->found, &n_told);
+            n_bad += check_single_chains(names[i], may_rest, n_chain, n_draw,
+                                         value, &q->found, &n_printed);
         }
         free(value);
     }
     if (n_seen == 0)
-        tsr_words_say(&q->found, "too few draws to tell (fewer than %d)",
+        tsr_words_add(&q->found, "too few draws to tell (fewer than %d)",
                       LEAST_DRAWS);
     else if (n_bad == 0)
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "none stands still, none is apart from the others");
-    else if (n_told > MOST_NAMED)
-        tsr_words_say(&q->found, "; and %d more", n_told - MOST_NAMED);
+    else if (n_printed > MOST_NAMED)
+        tsr_words_add(&q->found, "; and %d more", n_printed - MOST_NAMED);
     if (n_seen > 0)
         answer(q, n_bad == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, (double)NAN);
     if (n_bad > 0)
@@ -429,13 +437,13 @@ static int is_constant(const tsr_diagnosis *diagnosis, const char *name)
 }
 
 /* Two halves of the chains, after Viswanath et al. 2017 (Biophys. J. 113,
- * 2344): distributions differ where a Kolmogorov-Smirnov test says so with p
- * below 0.05 and the distance is not small, above 0.3. */
+ * 2344). Distributions differ where the distance exceeds 0.3 and a
+ * Kolmogorov-Smirnov test has p below 0.05. */
 static tsr_status ask_halves(question *q, tsr_err *err)
 {
     static const char *const names[] = {"rg", "d_max", "chi2", "lp"};
     const double small = 0.3, rare = 0.05;
-    int n_bad = 0, n_seen = 0, n_open = 0;
+    int n_bad = 0, n_seen = 0, n_undecided = 0;
     double largest = 0.0;
     tsr_status status = TSR_OK;
     q->check->limit = small;
@@ -453,62 +461,64 @@ static tsr_status ask_halves(question *q, tsr_err *err)
         free(value);
         if (isnan(half.p))
             continue;
-        tsr_words_say(&q->found, "%s%s D = %.3f (p = %.2g)",
+        tsr_words_add(&q->found, "%s%s D = %.3f (p = %.2g)",
                       n_seen++ > 0 ? ", " : "", names[i], half.distance,
                       half.p);
         largest = fmax(largest, half.distance);
         n_bad += half.distance > small && half.p < rare;
-        n_open += half.distance > small && !(half.p < rare);
+        n_undecided += half.distance > small && !(half.p < rare);
     }
     if (n_seen == 0)
-        tsr_words_say(&q->found, "too few draws to tell");
+        tsr_words_add(&q->found, "too few draws to tell");
     else
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "; they differ where D is above %g with p below %g",
                       small, rare);
-    /* far apart, but by too few independent draws to be sure of it */
+    /* A large distance with p above 0.05 has too few independent draws. */
     answer(q,
-           n_bad > 0                   ? TSR_CHECK_NO
-           : n_seen == 0 || n_open > 0 ? TSR_CHECK_UNKNOWN
-                                       : TSR_CHECK_YES,
+           n_bad > 0                        ? TSR_CHECK_NO
+           : n_seen == 0 || n_undecided > 0 ? TSR_CHECK_UNKNOWN
+                                            : TSR_CHECK_YES,
            n_seen > 0 ? largest : (double)NAN);
     if (n_bad > 0)
-        run_longer(q, 4.0);
+        recommend_draws(q, 4.0);
     return status;
 }
 
 /* The largest difference of a share between the halves, in standard errors for
- * `worth` independent draws in all. */
-static double largest_gap(const tsr_arrangements *a, int state, double worth)
+ * n_independent independent draws in all. */
+static double largest_gap(const tsr_arrangements *a, int state,
+                          double n_independent)
 {
     double largest = 0.0;
     for (int i = 0; i < a->n; i++) {
         const double *half = a->item[i].half, p = 0.5 * (half[0] + half[1]);
-        const double error = sqrt(fmax(p * (1.0 - p), 1e-9) * 4.0 / worth);
+        const double error =
+            sqrt(fmax(p * (1.0 - p), 1e-9) * 4.0 / n_independent);
         if (a->item[i].state == state)
             largest = fmax(largest, fabs(half[0] - half[1]) / error);
     }
     return largest;
 }
 
-/* Of the state whose halves overlap least, the first items being its own. */
-static void tell_shares(const tsr_arrangements *a, int state, double overlap,
-                        int n_group, tsr_words *found)
+/* Describes the state whose halves overlap least. */
+static void print_shares(const tsr_arrangements *a, int state, double overlap,
+                         int n_group, tsr_words *found)
 {
-    int n_told = 0;
+    int n_printed = 0;
     if (state > 0)
-        tsr_words_say(found, "state %d: ", state);
-    tsr_words_say(found,
+        tsr_words_add(found, "state %d: ", state);
+    tsr_words_add(found,
                   "%d arrangements of the domains, which overlap by %.2f; "
                   "shares of the largest are",
                   n_group, overlap);
     for (int i = 0; i < a->n; i++)
         if (a->item[i].state == state)
-            tsr_words_say(found, "%s %.2f and %.2f", n_told++ > 0 ? "," : "",
+            tsr_words_add(found, "%s %.2f and %.2f", n_printed++ > 0 ? "," : "",
                           a->item[i].half[0], a->item[i].half[1]);
 }
 
-/* Arrangements of the domains in two halves of the chains. */
+/* Shares of the domains' arrangements in two halves of the chains. */
 static tsr_status ask_arrangements(question *q, tsr_err *err)
 {
     const double enough = 0.8, sure = 3.0;
@@ -519,22 +529,22 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
     q->check->limit = enough;
     if (a == NULL) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_say(&q->found, "the run has no stored conformations, or "
+        tsr_words_add(&q->found, "the run has no stored conformations, or "
                                  "no two domains of them move");
         return TSR_OK;
     }
     if (isnan(a->overlap[0])) {
-        tsr_words_say(&q->found, "one chain, so there are no halves");
+        tsr_words_add(&q->found, "one chain, so there are no halves");
         return TSR_OK;
     }
     for (int s = 1; s < a->n_state; s++)
         least = a->overlap[s] < a->overlap[least] ? s : least;
-    for (int s = 0; s < least; s++) /* its first item */
+    for (int s = 0; s < least; s++) /* index of the state's first item */
         i += a->n_group[s] < TSR_MOST_ARRANGEMENTS ? a->n_group[s]
                                                    : TSR_MOST_ARRANGEMENTS;
     const int state = a->item[i].state;
     const double overlap = q->check->value = a->overlap[least];
-    tell_shares(a, state, overlap, a->n_group[least], &q->found);
+    print_shares(a, state, overlap, a->n_group[least], &q->found);
     if (overlap >= enough) {
         q->check->answer = TSR_CHECK_YES;
     } else if (rg != NULL && rg->value.ess_bulk > 0.0 &&
@@ -550,9 +560,10 @@ static tsr_status ask_arrangements(question *q, tsr_err *err)
 }
 
 /* The last draw of a vector of sample_stats, *value [*n_chain][*n], caller
- * frees; NULL where it is not there or cannot be read. */
-static tsr_status get_last(tsr_trace_reader *reader, const char *name,
-                           int *n_chain, int *n, double **value, tsr_err *err)
+ * frees; NULL where the trace lacks the vector or cannot be read. */
+static tsr_status read_last_draw(tsr_trace_reader *reader, const char *name,
+                                 int *n_chain, int *n, double **value,
+                                 tsr_err *err)
 {
     int n_draw;
     *value = NULL;
@@ -571,16 +582,16 @@ static tsr_status get_last(tsr_trace_reader *reader, const char *name,
     return TSR_OK;
 }
 
-/* Adds where the ladder is narrowest to what a check found. */
-static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
-                                 tsr_err *err)
+/* Adds the pair of temperatures with the fewest exchanges to the reason. */
+static tsr_status print_rarest_exchange(tsr_trace_reader *reader,
+                                        tsr_words *found, tsr_err *err)
 {
     int n_chain, n_pair, n_rung_chain = 0, n_rung = 0, at = 0;
     double *rate, *rung = NULL, least = HUGE_VAL;
     tsr_status status =
-        get_last(reader, "exchange_rate", &n_chain, &n_pair, &rate, err);
-    TSR_THEN(status, get_last(reader, "ladder_temperature", &n_rung_chain,
-                              &n_rung, &rung, err));
+        read_last_draw(reader, "exchange_rate", &n_chain, &n_pair, &rate, err);
+    TSR_THEN(status, read_last_draw(reader, "ladder_temperature", &n_rung_chain,
+                                    &n_rung, &rung, err));
     for (int i = 0; rate != NULL && i < n_chain * n_pair; i++)
         if (rate[i] < least) {
             least = rate[i];
@@ -588,10 +599,10 @@ static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
         }
     if (isfinite(least)) {
         const int chain = at / n_pair, pair = at % n_pair;
-        tsr_words_say(found, "; the rarest exchange is %.2g of those tried",
+        tsr_words_add(found, "; the rarest exchange is %.2g of those tried",
                       least);
         if (rung != NULL && n_rung == n_pair + 1 && chain < n_rung_chain)
-            tsr_words_say(found, ", between T = %.3g and %.3g of chain %d",
+            tsr_words_add(found, ", between T = %.3g and %.3g of chain %d",
                           rung[chain * n_rung + pair],
                           rung[chain * n_rung + pair + 1], chain);
     }
@@ -600,7 +611,7 @@ static tsr_status tell_narrowest(tsr_trace_reader *reader, tsr_words *found,
     return status;
 }
 
-/* Round trips of replicas between the temperatures. */
+/* Round trips of replicas between the lowest and the highest temperature. */
 static tsr_status ask_exchange(question *q, tsr_err *err)
 {
     const int n_temp = q->options->n_temp;
@@ -610,7 +621,7 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     TSR_TRY(tsr_summary_draws(q->reader, "round_trips", &n_chain, &n_draw,
                               &value, err));
     if (value == NULL) {
-        tsr_words_say(&q->found, "the trace does not say");
+        tsr_words_add(&q->found, "the trace does not say");
         return TSR_OK;
     }
     for (int c = 0; c < n_chain; c++) {
@@ -621,15 +632,15 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
     free(value);
     if (n_temp == 1 || (n_temp == 0 && total == 0.0)) {
         answer(q, TSR_CHECK_NOT_ASKED, (double)NAN);
-        tsr_words_say(&q->found, "one temperature");
+        tsr_words_add(&q->found, "one temperature");
         return TSR_OK;
     }
     answer(q, n_none == 0 ? TSR_CHECK_YES : TSR_CHECK_NO, total / n_chain);
     if (n_none == 0)
-        tsr_words_say(&q->found, "%.0f round trips in all, %.1f a chain", total,
+        tsr_words_add(&q->found, "%.0f round trips in all, %.1f a chain", total,
                       total / n_chain);
     else
-        tsr_words_say(&q->found,
+        tsr_words_add(&q->found,
                       "no replica of %d of %d chains has been to the "
                       "highest temperature and back",
                       n_none, n_chain);
@@ -638,7 +649,7 @@ static tsr_status ask_exchange(question *q, tsr_err *err)
                "add temperatures (sampler.temperatures=%d), lower "
                "sampler.t_max, or run longer",
                n_temp > 0 ? n_temp + 4 : 10);
-    return tell_narrowest(q->reader, &q->found, err);
+    return print_rarest_exchange(q->reader, &q->found, err);
 }
 
 static const struct {
@@ -657,9 +668,10 @@ static const struct {
     {"exchange", "do replicas travel between the temperatures?", ask_exchange},
 };
 
-/* ---- all of them ---- */
+/* ---- the diagnosis ---- */
 
-/* Numbers of one curve that are sorted at most: some seconds. */
+/* Largest number of values of one curve that are sorted, which takes some
+ * seconds. */
 static const double most_numbers = 2e7;
 
 void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
@@ -673,7 +685,7 @@ void tsr_diagnosis_free(tsr_diagnosis *diagnosis)
     free(diagnosis);
 }
 
-/* The expected curve of every data set. */
+/* Summaries of the expected curve of every data set. */
 static tsr_status add_curves(tsr_diagnosis *d, tsr_trace_reader *reader,
                              tsr_err *err)
 {
@@ -691,7 +703,7 @@ static tsr_status add_curves(tsr_diagnosis *d, tsr_trace_reader *reader,
     return status;
 }
 
-static void decide(tsr_diagnosis *d)
+static void set_converged(tsr_diagnosis *d)
 {
     d->is_converged = 1;
     for (int i = 0; i < d->n; i++) {
@@ -737,15 +749,15 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
         tsr_diagnosis_free(d);
         return status;
     }
-    decide(d);
+    set_converged(d);
     if (d->is_converged)
         d->advice = NULL;
     *out = d;
     return TSR_OK;
 }
 
-/* A diagnosis in words, for whoever sits before the terminal, and as JSON, for
- * programs that wait for convergence. */
+/* A diagnosis as text for users, and as JSON for programs that wait for
+ * convergence. */
 
 static const char *const answer_name[] = {
     [TSR_CHECK_YES] = "yes",

@@ -1,5 +1,5 @@
-/* Has a run converged? The questions that are asked of its trace, and their
- * answers with reasons and remedies. */
+/* Checks whether a run has converged. Each check is a question to the trace,
+ * with an answer, its reason and a remedy. */
 #ifndef TSR_ANALYSIS_DIAGNOSE_H
 #define TSR_ANALYSIS_DIAGNOSE_H
 
@@ -10,47 +10,55 @@
 
 #include <stdio.h>
 
+/* Answer to the question of a check. */
 typedef enum {
     TSR_CHECK_YES,
     TSR_CHECK_NO,
-    TSR_CHECK_UNKNOWN,  /* the trace does not say, or has too few draws */
-    TSR_CHECK_NOT_ASKED /* does not apply: no data, one temperature */
+    TSR_CHECK_UNKNOWN,  /* the trace lacks the variable, or has too few draws */
+    TSR_CHECK_NOT_ASKED /* does not apply: no data, or one temperature */
 } tsr_answer;
 
+/* One check: its question, answer, reason and remedy. */
 typedef struct {
     const char *name; /* "rhat" */
     const char *asks; /* "do the chains agree?" */
     tsr_answer answer;
-    double value, limit; /* what was compared; NaN: several things */
-    char *found;         /* one line or more, never NULL */
-    char *remedy;        /* NULL: none needed */
+    double value, limit; /* the value compared with `limit`; NaN: the check has
+                            several values */
+    char *found;         /* the reason, one line or more; never NULL */
+    char *remedy;        /* NULL: no remedy is needed */
 } tsr_check;
 
 enum { TSR_N_CHECK = 9 };
 
+/* Limits of the checks, and what is known of the run beside its trace. */
 typedef struct {
-    double rhat;        /* at most */
-    double ess;         /* bulk and tail, at least */
-    int n_temp;         /* temperatures of the run; 0: not known */
-    long warmup, draws; /* steps and draws that the run was asked for; 0: not
-                           known */
-    int is_frozen;      /* structures that were not to move */
-    const tsr_arrangements *arrangements; /* NULL: none */
-    /* The line that goes on with the run, told once instead of a remedy by each
-     * check that asks for more draws; NULL: there is none. Borrowed. */
+    double rhat;        /* largest R-hat allowed */
+    double ess;         /* least effective sample size allowed, bulk and tail */
+    int n_temp;         /* temperatures of the ladder; 0: not known */
+    long warmup, draws; /* steps and draws that the configuration asks for; 0:
+                           not known */
+    int is_frozen;      /* 1: the configuration keeps structures fixed */
+    const tsr_arrangements *arrangements; /* NULL: not analysed */
+    /* The command line that continues the run. Printed once, in place of the
+     * remedies of all checks that need more draws; NULL: there is none.
+     * Borrowed. */
     const char *advice;
 } tsr_diagnose_options;
 
+/* All checks of a run, and the summaries that they rest on. */
 typedef struct {
-    tsr_pool pool; /* of the texts and of the list of curves */
+    tsr_pool pool; /* memory of the texts and of the list of curves */
     int n_chain, n_draw;
     tsr_summary *summary;
     int n_curve;
-    tsr_curve_summary **curve; /* [n_curve] of the data sets */
+    tsr_curve_summary **curve; /* [n_curve] one for each data set */
     int n;
     tsr_check check[TSR_N_CHECK];
-    int is_converged; /* nothing says no, R-hat and ESS say yes */
-    char *advice;     /* of the options, where more draws would help; NULL */
+    int is_converged; /* no answer is no, and R-hat and ESS have the answer
+                         yes */
+    char *advice;     /* copy of options->advice where more draws would help;
+                         else NULL */
 } tsr_diagnosis;
 
 /* Errors: those of tsr_summary_make; TSR_E_IO, TSR_E_NOMEM. */
@@ -59,7 +67,7 @@ tsr_status tsr_diagnose(tsr_trace_reader *reader,
                         tsr_diagnosis **out, tsr_err *err);
 void tsr_diagnosis_free(tsr_diagnosis *diagnosis);
 
-/* The answers, one paragraph each, and the verdict. */
+/* Prints the answers, one paragraph each, and the conclusion. */
 void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out);
 
 /* One JSON object: converged, n_chain, n_draw, advice, checks [{name, asks,
@@ -68,27 +76,26 @@ void tsr_diagnosis_print(const tsr_diagnosis *diagnosis, FILE *out);
  * []}}. */
 void tsr_diagnosis_print_json(const tsr_diagnosis *diagnosis, FILE *out);
 
-/* ---- what its questions rest on ---- */
+/* ---- statistics of the checks ---- */
 
-/* Chains of one variable compared: which one stands still, which one is apart,
- * do two halves of them tell the same? */
+/* Comparisons of the chains of one variable. */
 
-/* The longest run of equal values in a chain. value [n_draw]. */
-int tsr_longest_rest(int n_draw, const double *value);
+/* Length of the longest run of equal values in a chain, value [n_draw]. */
+int tsr_longest_constant_run(int n_draw, const double *value);
 
-/* How far chain c is from the rest: 0 where its middle 90 % and that of the
- * others overlap; else the gap between the two, in units of the wider one's
- * width (infinite where both have none). Below 0: it lies under them.
- * value [n_chain][n_draw]. NaN: one chain, or out of memory. */
+/* Distance of chain c from the other chains, value [n_chain][n_draw]: 0 where
+ * its middle 90 % overlaps theirs; else the gap between the two intervals,
+ * divided by the width of the wider one (infinite if both have width 0).
+ * Negative: chain c lies below. NaN: one chain, or out of memory. */
 double tsr_chain_gap(int n_chain, int n_draw, const double *value, int c);
 
-/* Kolmogorov and Smirnov's comparison of two halves of the chains (of one
- * chain, of its draws): the first (n + 1) / 2 against the rest. */
+/* Kolmogorov-Smirnov comparison of the first (n + 1) / 2 chains with the rest.
+ * A single chain is cut into two halves. */
 typedef struct {
     double distance; /* largest distance of the two distribution functions */
-    /* Probability of as much between two sets of as many independent draws as
-     * the halves are worth (their ess_bulk, or one a chain where none moves;
-     * Stephens 1970 for small ones). NaN where there is no draw. */
+    /* Probability that two sets of independent draws are at least as distant
+     * (Stephens 1970). The number of independent draws is the half's ess_bulk,
+     * or its number of chains where no chain moves. NaN: no draws. */
     double p;
 } tsr_half_compare;
 

@@ -1,11 +1,14 @@
 /* log Z by Bennett's acceptance ratio between neighbours of the ladder.
  *
- * For two temperatures with as many draws, w = (beta_b - beta_a) log L and g(x)
- * = 1 / (1 + exp(-x)), log (Z_b / Z_a) is the f at which the mean of g(w - f)
- * over the draws at a equals that of g(f - w) over the draws at b. The first
- * falls with f and the second grows, so bisection finds it. From the hottest
- * temperature to the prior there are draws at one end only; they give the mean
- * of 1 / L^beta, which is sound as long as beta log L hardly varies. */
+ * Let a and b be two temperatures with equal numbers of draws, w = (beta_b -
+ * beta_a) log L, and g(x) = 1 / (1 + exp(-x)). Then log (Z_b / Z_a) is the
+ * number f for which two means are equal: that of g(w - f) over the draws at a,
+ * and that of g(f - w) over the draws at b. The first mean falls with f and the
+ * second grows, so bisection finds f.
+ *
+ * Between the hottest temperature and the prior only one end has draws. The
+ * ratio is then estimated from the mean of 1 / L^beta, which is reliable while
+ * beta log L hardly varies. */
 #include "analysis/evidence.h"
 
 #include <math.h>
@@ -13,20 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Draws of all groups at one temperature; `left_out` of n_group groups: none of
- * its draws (-1: all count). */
+/* Draws of all groups at all temperatures. left_out: a group whose draws are
+ * skipped; -1: none. */
 typedef struct {
     int n_group, n_draw, n_temp, left_out;
     const double *beta, *log_lik;
 } path;
 
-/* log L of draw i of all at temperature k. */
-static double at(const path *p, long i, int k)
+/* log L at temperature k of draw i, counted over all groups. */
+static double log_lik_at(const path *p, long i, int k)
 {
     return p->log_lik[(size_t)i * (size_t)p->n_temp + (size_t)k];
 }
 
-/* The next draw after i that counts; at first i is -1. Returns 0 at the end. */
+/* Advances i to the next draw that is not skipped; start with -1. Returns 0 at
+ * the end. */
 static int next_draw(const path *p, long *i)
 {
     (*i)++;
@@ -36,36 +40,37 @@ static int next_draw(const path *p, long *i)
 }
 
 /* Mean of g(sign (step log L - f)) at temperature k. */
-static double mean_share(const path *p, int k, double step, double f,
-                         double sign)
+static double mean_logistic(const path *p, int k, double step, double f,
+                            double sign)
 {
     double sum = 0.0;
     long n = 0;
     for (long i = -1; next_draw(p, &i); n++)
-        sum += 1.0 / (1.0 + exp(-sign * (step * at(p, i, k) - f)));
+        sum += 1.0 / (1.0 + exp(-sign * (step * log_lik_at(p, i, k) - f)));
     return sum / (double)n;
 }
 
-/* log Z at temperature k less that at the hotter k + 1. The draws at k have the
- * higher likelihood, so the ratio lies between the extremes of w; where some
- * of the hotter draws have none at k (log L = -inf), it may be less than all
- * others by the log of their share. */
+/* log Z at temperature k minus log Z at the hotter k + 1. The draws at k have
+ * the higher likelihood, so the result lies between the extremes of w. If some
+ * of the hotter draws have log L = -inf, the result may be lower, at most by
+ * the log of the number of draws. */
 static double log_ratio(const path *p, int k)
 {
     const double step = p->beta[k] - p->beta[k + 1];
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (long i = -1; next_draw(p, &i);) {
-        const double w[2] = {step * at(p, i, k), step * at(p, i, k + 1)};
+        const double w[2] = {step * log_lik_at(p, i, k),
+                             step * log_lik_at(p, i, k + 1)};
         low = fmin(low, isfinite(w[1]) ? fmin(w[0], w[1]) : w[0]);
         high = fmax(high, fmax(w[0], w[1]));
     }
     low -= log(1.0 + (double)p->n_group * p->n_draw);
-    /* beyond some 1e9 neighbouring doubles are further apart than that */
+    /* above some 1e9, neighbouring doubles differ by more than 1e-6 */
     const double enough = fmax(1e-6, 1e-14 * fmax(fabs(low), fabs(high)));
     while (high - low > enough) {
         const double f = 0.5 * (low + high);
-        if (mean_share(p, k + 1, step, f, 1.0) >
-            mean_share(p, k, step, f, -1.0))
+        if (mean_logistic(p, k + 1, step, f, 1.0) >
+            mean_logistic(p, k, step, f, -1.0))
             low = f;
         else
             high = f;
@@ -73,7 +78,8 @@ static double log_ratio(const path *p, int k)
     return 0.5 * (low + high);
 }
 
-/* log Z of the hottest temperature; *sd: of beta log L there. */
+/* log Z of the hottest temperature. *sd: standard deviation of beta log L
+ * there. */
 static double log_hottest(const path *p, double *sd)
 {
     const int k = p->n_temp - 1;
@@ -81,11 +87,11 @@ static double log_hottest(const path *p, double *sd)
     double mean = 0.0, square = 0.0, inverse = 0.0;
     long n = 0;
     for (long i = -1; next_draw(p, &i); n++)
-        mean += beta * at(p, i, k);
+        mean += beta * log_lik_at(p, i, k);
     mean /= (double)n;
     for (long i = -1; next_draw(p, &i);) {
-        square += pow(beta * at(p, i, k) - mean, 2.0);
-        inverse += exp(mean - beta * at(p, i, k));
+        square += pow(beta * log_lik_at(p, i, k) - mean, 2.0);
+        inverse += exp(mean - beta * log_lik_at(p, i, k));
     }
     *sd = sqrt(square / (double)n);
     return mean - log(inverse / (double)n);
@@ -99,8 +105,8 @@ static double log_z(const path *p, double *sd)
     return sum;
 }
 
-/* The jackknife's error of an estimate: by leaving out one group after the
- * other. NaN: one group, or out of memory. */
+/* Jackknife error of an estimate, leaving out one group at a time. NaN: one
+ * group, or out of memory. */
 static double jackknife(int n_group,
                         double (*estimate)(const void *of, int left_out),
                         const void *of)
@@ -133,14 +139,15 @@ static double log_ratio_without(const void *of, int left_out)
     return log_ratio(&p, 0);
 }
 
-static void set_why(tsr_evidence *e, const char *text)
+static void set_unknown(tsr_evidence *e, const char *text)
 {
     e->log = e->error = (double)NAN;
     snprintf(e->why_not, sizeof e->why_not, "%s", text);
 }
 
-void tsr_evidence_of(int n_group, int n_draw, int n_temp, const double *beta,
-                     const double *log_lik, tsr_evidence *evidence)
+void tsr_evidence_estimate(int n_group, int n_draw, int n_temp,
+                           const double *beta, const double *log_lik,
+                           tsr_evidence *evidence)
 {
     const double most_sd = 0.5;
     tsr_evidence *e = evidence;
@@ -164,7 +171,7 @@ typedef struct {
     const double *log_z; /* [n] */
 } estimates;
 
-/* left_out -1: of all groups. */
+/* Log of the mean of exp(log_z) without group left_out (-1: of all groups). */
 static double log_mean(const void *of, int left_out)
 {
     const estimates *e = of;
@@ -176,17 +183,17 @@ static double log_mean(const void *of, int left_out)
     return top + log(sum / (e->n - (left_out >= 0)));
 }
 
-double tsr_evidence_of_groups(int n_group, const double *log_z, double *error)
+double tsr_evidence_pool_groups(int n_group, const double *log_z, double *error)
 {
     const estimates all = {n_group, log_z};
     *error = jackknife(n_group, log_mean, &all);
     return log_mean(&all, -1);
 }
 
-/* ---- of a run ---- */
+/* ---- the evidence of a run ---- */
 
-/* Draws enough for the sums, and groups enough for the error: chains, or parts
- * of them where they are few. */
+/* Enough draws for the sums, and enough groups for the error: chains, or parts
+ * of chains where there are few. */
 enum { MOST_DRAWS = 16000, LEAST_GROUPS = 4, MOST_GROUPS = 16 };
 
 static int n_group_of(int n_chain)
@@ -196,12 +203,13 @@ static int n_group_of(int n_chain)
                                    : MOST_GROUPS;
 }
 
-/* Every so many draws, chains in turn, so that a group is of chains that follow
- * one another, and its draws of the whole run (or of one part of it): *some
- * [n_group][*each][width] of all [n_chain][n_draw][width]; the caller frees it.
- * NULL: there are too few. */
-static tsr_status thin(int n_chain, int n_draw, int width, const double *all,
-                       int *each, double **some, tsr_err *err)
+/* Evenly thinned draws, chain after chain, so that a group consists of
+ * successive chains, or of one part of a chain.
+ * all    [n_chain][n_draw][width]   in
+ * *some  [n_group][*each][width]    out  caller frees; NULL: too few draws */
+static tsr_status thin_draws(int n_chain, int n_draw, int width,
+                             const double *all, int *each, double **some,
+                             tsr_err *err)
 {
     const int n_group = n_group_of(n_chain);
     const long total = (long)n_chain * n_draw;
@@ -220,24 +228,26 @@ static tsr_status thin(int n_chain, int n_draw, int width, const double *all,
     return TSR_OK;
 }
 
-static tsr_status climb(int n_chain, int n_draw, int n_temp, const double *beta,
-                        const double *log_lik, tsr_evidence *e, tsr_err *err)
+static tsr_status estimate_by_ladder(int n_chain, int n_draw, int n_temp,
+                                     const double *beta, const double *log_lik,
+                                     tsr_evidence *e, tsr_err *err)
 {
     int each;
     double *some;
-    TSR_TRY(thin(n_chain, n_draw, n_temp, log_lik, &each, &some, err));
+    TSR_TRY(thin_draws(n_chain, n_draw, n_temp, log_lik, &each, &some, err));
     if (some == NULL) {
-        set_why(e, "too few draws");
+        set_unknown(e, "too few draws");
         return TSR_OK;
     }
-    tsr_evidence_of(n_group_of(n_chain), each, n_temp, beta, some, e);
+    tsr_evidence_estimate(n_group_of(n_chain), each, n_temp, beta, some, e);
     free(some);
     return TSR_OK;
 }
 
-/* NULL: they are all alike. */
-static const char *find_difference(int n_chain, int n_draw, int n_temp,
-                                   const double *temperature)
+/* Why draws of the chains cannot be pooled; NULL: all have equal
+ * temperatures. */
+static const char *temperatures_differ(int n_chain, int n_draw, int n_temp,
+                                       const double *temperature)
 {
     for (long i = 0; i < (long)n_chain * n_draw * n_temp; i++)
         if (temperature[i] != temperature[i % n_temp])
@@ -245,8 +255,8 @@ static const char *find_difference(int n_chain, int n_draw, int n_temp,
     return NULL;
 }
 
-/* Two estimates farther apart than chance puts them: at least one has not seen
- * all of the posterior, and the error is their distance. */
+/* If two estimates differ by more than chance explains, at least one of them
+ * missed a part of the posterior. The error becomes their distance. */
 static void compare_estimates(tsr_evidence *e)
 {
     const double apart = fabs(e->log - e->population);
@@ -254,8 +264,8 @@ static void compare_estimates(tsr_evidence *e)
         e->error = apart;
 }
 
-/* The share of exchanges refused, summed over neighbours; the last draw has
- * the means over the run. */
+/* The refused share of exchanges, summed over neighbours. The last draw has the
+ * means over the run. */
 static tsr_status find_barrier(tsr_trace_reader *reader, tsr_evidence *e,
                                tsr_err *err)
 {
@@ -284,14 +294,15 @@ static tsr_status read_populations(tsr_trace_reader *reader, tsr_evidence *e,
         return TSR_OK;
     TSR_TRY(tsr_trace_get(reader, constant, name, &n_chain, &n_draw, &n, &log_z,
                           err));
-    e->population = tsr_evidence_of_groups(n, log_z, &e->population_error);
+    e->population = tsr_evidence_pool_groups(n, log_z, &e->population_error);
     free(log_z);
     return TSR_OK;
 }
 
-/* The last step of the path where draws are of all atoms: from the posterior of
- * the bodies to theirs (sampler/all_atom_chain.h), by Bennett's ratio of draws
- * at both ends. Populations are of the bodies, as they were before warm-up. */
+/* If draws are of all atoms, the path has one more step, from the posterior of
+ * the bodies to that of all atoms (sampler/all_atom_chain.h), again by
+ * Bennett's ratio. Populations sample the bodies' model as it was before
+ * warm-up, so their estimate is dropped. */
 static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
                             tsr_err *err)
 {
@@ -304,7 +315,7 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     TSR_TRY(tsr_trace_get(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio",
                           &n_chain, &n_draw, &n, &gain, err));
     const int n_group = n_group_of(n_chain);
-    tsr_status status = thin(n_chain, n_draw, n, gain, &each, &some, err);
+    tsr_status status = thin_draws(n_chain, n_draw, n, gain, &each, &some, err);
     free(gain);
     if (status != TSR_OK || some == NULL)
         return status;
@@ -315,10 +326,9 @@ static tsr_status add_atoms(tsr_trace_reader *reader, tsr_evidence *e,
     return TSR_OK;
 }
 
-/* Where the ladder does not reach the prior and populations came from there,
- * theirs is the log. Not where draws are of all atoms: theirs is the bodies'.
- */
-static void take_populations(tsr_trace_reader *reader, tsr_evidence *e)
+/* Uses the populations' estimate if the ladder does not reach the prior. Not
+ * with draws of all atoms: populations sample the bodies' model. */
+static void use_populations(tsr_trace_reader *reader, tsr_evidence *e)
 {
     if (isfinite(e->log) || !isfinite(e->population) ||
         tsr_trace_has(reader, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio"))
@@ -344,9 +354,9 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
                         .t_max = 1.0};
     TSR_TRY(read_populations(reader, e, err));
     if (!tsr_trace_has(reader, stats, "ladder_log_lik")) {
-        set_why(e, "the run had one temperature: sampler.evidence: true, "
-                   "with temperatures: auto, adds others, up to the prior");
-        take_populations(reader, e);
+        set_unknown(e, "the run had one temperature: sampler.evidence: true, "
+                       "with temperatures: auto, adds others, up to the prior");
+        use_populations(reader, e);
         return TSR_OK;
     }
     tsr_status status =
@@ -358,20 +368,22 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
     if (status == TSR_OK) {
         char *flat = tsr_trace_attribute_text(reader, "flat_priors");
         const char *other =
-            find_difference(n_chain, n_draw, n_temp, temperature);
+            temperatures_differ(n_chain, n_draw, n_temp, temperature);
         e->n_temp = n_temp;
         for (int k = 0; k < n_temp && k < 256; k++)
             beta[k] = 1.0 / temperature[k];
         e->t_max = temperature[n_temp - 1];
         if (flat != NULL && flat[0] != '\0')
-            set_why(e, "scale and background are sampled, under flat priors "
-                       "that nothing normalises");
+            set_unknown(e,
+                        "scale and background are sampled, under flat priors "
+                        "that nothing normalises");
         else if (other != NULL)
-            set_why(e, other);
+            set_unknown(e, other);
         else
-            status = climb(n_chain, n_draw, n_temp, beta, log_lik, e, err);
+            status = estimate_by_ladder(n_chain, n_draw, n_temp, beta, log_lik,
+                                        e, err);
         TSR_THEN(status, add_atoms(reader, e, err));
-        take_populations(reader, e);
+        use_populations(reader, e);
         compare_estimates(e);
         free(flat);
     }
@@ -380,7 +392,7 @@ tsr_status tsr_evidence_make(tsr_trace_reader *reader, tsr_evidence *evidence,
     return status;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 const char *tsr_evidence_format(const tsr_evidence *evidence, char *text)
 {

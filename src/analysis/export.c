@@ -1,5 +1,5 @@
-/* Drawn conformations and their parameters as files that other programs open:
- * which draws, with which weights, as a table or as models. */
+/* Drawn conformations and their parameters as files for other programs: choice
+ * of draws, weights, tables, models. */
 #include "analysis/export.h"
 
 #include "analysis/shape.h"
@@ -18,9 +18,9 @@
 
 /* ---- weights of draws ----
  *
- * Weights of draws from a table of chain, draw and weight, as reweight --output
- * writes it. A draw that is not in it weighs nothing; one that comes twice is
- * refused. */
+ * Reads weights from a table of chain, draw and weight, as reweight --output
+ * writes it. A draw that the table lacks has weight 0. A draw that comes twice
+ * is refused. */
 
 enum { LINE = 256 };
 
@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     const char *path;
     long line;
-    size_t n, room;
+    size_t n, capacity;
     row *row; /* [n] */
     int n_chain;
     long n_draw;
@@ -57,9 +57,9 @@ static tsr_status add_row(weight_table *t, const char *text, tsr_err *err)
                         "'%s', line %ld: expected chain, draw and a weight "
                         "that is not below 0",
                         t->path, t->line);
-    if (t->n == t->room) {
-        t->room = 2 * t->room + 1024;
-        row *more = realloc(t->row, t->room * sizeof *more);
+    if (t->n == t->capacity) {
+        t->capacity = 2 * t->capacity + 1024;
+        row *more = realloc(t->row, t->capacity * sizeof *more);
         TSR_TRY(tsr_allocated(more, err));
         t->row = more;
     }
@@ -89,10 +89,10 @@ static tsr_status read_rows(weight_table *t, FILE *file, tsr_err *err)
     return TSR_OK;
 }
 
-static tsr_status fill(const weight_table *t, tsr_draw_weights *out,
-                       tsr_err *err)
+static tsr_status normalise_weights(const weight_table *t,
+                                    tsr_draw_weights *out, tsr_err *err)
 {
-    /* a table far sparser than this is of something else */
+    /* a table as sparse as this is no table of weights */
     const double most = 100.0 * ((double)t->n + 1e4);
     double sum = 0.0;
     if ((double)t->n_chain * (double)t->n_draw > most)
@@ -127,7 +127,7 @@ tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                                  tsr_err *err)
 {
     weight_table t = {.path = path};
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     FILE *file = fopen(path, "r");
     *out = (tsr_draw_weights){.weight = NULL};
     if (file == NULL)
@@ -135,7 +135,7 @@ tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                         strerror(errno));
     tsr_status status = read_rows(&t, file, err);
     fclose(file);
-    TSR_THEN(status, fill(&t, out, err));
+    TSR_THEN(status, normalise_weights(&t, out, err));
     if (status != TSR_OK)
         tsr_draw_weights_clear(out);
     free(t.row);
@@ -177,10 +177,10 @@ int tsr_weighted_pick(int n, const double *weight, long count, int *pick)
     return 1;
 }
 
-/* ---- which draws ----
+/* ---- choice of draws ----
  *
- * What --draws of export says, as a list of ranges of draws, and which stored
- * frames these are. */
+ * Parses the argument of --draws into ranges, and marks the stored frames that
+ * it means. */
 
 void tsr_draw_choice_clear(tsr_draw_choice *choice)
 {
@@ -266,7 +266,7 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
             best = i;
     if (choice->is_best && n > 0)
         is_chosen[best] = 1;
-    /* the middles of as many equal stretches */
+    /* the middles of `even` equal stretches */
     const long even = choice->even < n ? choice->even : n;
     for (long k = 0; k < even; k++)
         is_chosen[(long)((double)(2 * k + 1) * n / (double)(2 * even))] = 1;
@@ -277,8 +277,8 @@ int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
 
 /* ---- a table ----
  *
- * Chosen draws as a table: a row a draw, a column for each scalar of the trace.
- */
+ * The chosen draws as a table: one row a draw, one column for each scalar of
+ * the trace. */
 
 typedef struct {
     const char *name;
@@ -297,7 +297,8 @@ static void table_clear(draw_table *t)
     free(t->column);
 }
 
-/* Adds the scalars of a group that have as many draws as those before. */
+/* Adds the scalars of a group. Those with another number of draws than the
+ * first are left out. */
 static tsr_status add_group(draw_table *t, tsr_trace_reader *trace,
                             tsr_trace_group group, tsr_err *err)
 {
@@ -388,23 +389,23 @@ tsr_status tsr_export_csv(tsr_trace_reader *trace,
 /* ---- models ----
  *
  * Models of drawn conformations. Drawn molecules lie anywhere in space, so they
- * are laid over their mean shape, or with some of their residues over these of
- * the start; a pass over the frames finds the mean first. How far each residue
- * strays from it becomes the B factor, as crystallographers would have it. */
+ * are superposed on their mean shape, or by some residues on the start. A first
+ * pass over the frames computes the mean. The mean square deviation of each
+ * residue becomes its B factor, by the crystallographic relation. */
 
-/* What passes over the frames share. */
+/* Data of all passes over the frames. */
 typedef struct {
     tsr_pool pool;
     tsr_frames *frames;
     const tsr_model_atoms *model, *shown;
     const tsr_export_options *options;
-    int n;                  /* chosen */
+    int n;                  /* chosen frames */
     const int *at;          /* [n] numbers of the frames */
-    double (*model_xyz)[3]; /* [model n_atom] of one frame */
+    double (*model_xyz)[3]; /* [model n_atom] of the present frame */
     double (*xyz)[3];       /* [shown n_atom] */
-    double (*ca)[3];        /* [n_residue] of one frame */
+    double (*ca)[3];        /* [n_residue] of the present frame */
     double (*start)[3];     /* [n_residue] CA of the start */
-    double (*mean)[3];      /* [n_residue] of CA */
+    double (*mean)[3];      /* [n_residue] mean CA */
     double *square;         /* [n_residue] mean square deviation */
     double *b;              /* [shown n_atom] */
 } job;
@@ -417,7 +418,8 @@ static double at_draw(const double *value, int n_chain, int n_draw, int chain,
                : (double)NAN;
 }
 
-/* Log densities of draws, lp [n] out. Returns 0 where the trace has none. */
+/* lp [n] out, the log posterior densities of draws. Returns 0 where the trace
+ * has none. */
 static int lp_of(const job *j, int n, const int *chain, const long *draw,
                  double *lp)
 {
@@ -454,13 +456,13 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Draws that conformations are stored of. */
+/* The draws that have a stored conformation. */
 typedef struct {
     int n;
     int *chain;       /* [n] */
     long *draw;       /* [n] */
-    int *first;       /* [n + 1] in `frame`: a draw's states */
-    candidate *frame; /* [n_frame] by draw */
+    int *first;       /* [n + 1] first frame of each draw in `frame` */
+    candidate *frame; /* [n_frame] sorted by draw */
     int n_frame;
 } stored_draws;
 
@@ -496,7 +498,7 @@ static tsr_status list_draws(job *j, stored_draws *d, tsr_err *err)
                                j->options->state, last);
 }
 
-/* As many draws as `even` asks for, by weight: *pick [*n], some of them several
+/* Chooses `even` draws by weight into *pick [*n], some of them several
  * times. */
 static tsr_status pick_weighted(job *j, const tsr_draw_choice *choice,
                                 const stored_draws *d, int **pick, int *n,
@@ -518,7 +520,7 @@ static tsr_status pick_weighted(job *j, const tsr_draw_choice *choice,
                           d->n);
 }
 
-/* Those that the choice means. */
+/* The draws that the user's choice means. */
 static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
                               const stored_draws *d, int **pick, int *n,
                               tsr_err *err)
@@ -545,14 +547,14 @@ static tsr_status pick_chosen(job *j, const tsr_draw_choice *choice,
     return TSR_OK;
 }
 
-/* Draws are chosen, and with a draw all its states: numbers of the frames that
- * are wanted, in j->at. */
-static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
+/* Chooses draws, and all states of each draw. j->at: numbers of the frames. */
+static tsr_status choose_frames(job *j, const tsr_draw_choice *choice,
+                                tsr_err *err)
 {
     const tsr_export_options *o = j->options;
     stored_draws d;
     int n = 0, *pick = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     if (o->pick != NULL) {
         j->at = o->pick;
         j->n = o->n_pick;
@@ -562,22 +564,22 @@ static tsr_status choose(job *j, const tsr_draw_choice *choice, tsr_err *err)
     TSR_TRY(o->weights != NULL ? pick_weighted(j, choice, &d, &pick, &n, err)
                                : pick_chosen(j, choice, &d, &pick, &n, err));
     for (int p = 0; p < n; p++)
-        room += (size_t)(d.first[pick[p] + 1] - d.first[pick[p]]);
-    int *at = tsr_pool_new(&j->pool, room, sizeof *at);
+        capacity += (size_t)(d.first[pick[p] + 1] - d.first[pick[p]]);
+    int *at = tsr_pool_new(&j->pool, capacity, sizeof *at);
     TSR_TRY(tsr_pool_check(&j->pool, err));
     for (int p = 0; p < n; p++)
         for (int i = d.first[pick[p]]; i < d.first[pick[p] + 1]; i++)
             at[j->n++] = d.frame[i].frame;
-    if (o->weights == NULL) /* in the order in which they are stored */
-        qsort(at, room, sizeof *at, by_number);
+    if (o->weights == NULL) /* in the order of storage, for fast reading */
+        qsort(at, capacity, sizeof *at, by_number);
     j->at = at;
     return TSR_OK;
 }
 
-/* The weight of each draw's state `state`, for the models' labels. */
+/* Weights of one state in all draws, for the models' labels. */
 typedef struct {
     int state, n_chain, n_draw;
-    double *value; /* NULL: none, or not inferred */
+    double *value; /* NULL: not inferred, or the trace lacks them */
 } weights;
 
 static void label_of(const job *j, const tsr_drawn_frame *f, weights *w,
@@ -605,8 +607,8 @@ static void label_of(const job *j, const tsr_drawn_frame *f, weights *w,
         snprintf(label + n, size - (size_t)n, " weight %.4f", weight);
 }
 
-/* Frame number i of the chosen ones into model_xyz and ca. */
-static tsr_status load(job *j, int i, tsr_err *err)
+/* Reads chosen frame i into model_xyz and ca. */
+static tsr_status load_frame(job *j, int i, tsr_err *err)
 {
     const float *xyz;
     TSR_TRY(tsr_frames_read(j->frames, j->at[i], &xyz, err));
@@ -618,13 +620,13 @@ static tsr_status load(job *j, int i, tsr_err *err)
     return TSR_OK;
 }
 
-static void move_all(int n, double (*x)[3], const tsr_motion *motion)
+static void apply_motion(int n, double (*x)[3], const tsr_motion *motion)
 {
     for (int i = 0; i < n; i++)
         tsr_motion_apply(motion, x[i]);
 }
 
-/* The motion that lays the frame in j->ca over the others. */
+/* The rigid motion that superposes the frame in j->ca. */
 static void find_motion(job *j, tsr_motion *motion)
 {
     const int *at = j->options->align;
@@ -633,8 +635,7 @@ static void find_motion(job *j, tsr_motion *motion)
                   (const double(*)[3])j->ca, motion);
 }
 
-/* The mean of the chosen frames, or of as many of them as memory should hold,
- * evenly. */
+/* The mean of the chosen frames. If memory is short, an even subset is used. */
 static tsr_status make_mean(job *j, tsr_err *err)
 {
     const int fits = tsr_frames_that_fit(j->model->n_residue);
@@ -684,13 +685,13 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
         const tsr_drawn_frame *f = &frame[j->at[i]];
         char label[80];
         label_of(j, f, &w, label, sizeof label);
-        status = load(j, i, err);
+        status = load_frame(j, i, err);
         if (status != TSR_OK)
             break;
         if (!j->options->is_raw) {
             tsr_motion motion;
             find_motion(j, &motion);
-            move_all(j->model->n_atom, j->model_xyz, &motion);
+            apply_motion(j->model->n_atom, j->model_xyz, &motion);
         }
         const double(*xyz)[3] = (const double(*)[3])j->model_xyz;
         if (j->options->all != NULL) {
@@ -701,7 +702,7 @@ static tsr_status write_models(job *j, FILE *out, tsr_err *err)
     }
     if (status == TSR_OK)
         tsr_model_end(&spec, out);
-    /* mmCIF has no place for a line before a model */
+    /* mmCIF has no line before a model, so labels follow as comments */
     for (int i = 0;
          spec.format == TSR_MODEL_CIF && status == TSR_OK && i < j->n; i++) {
         char label[80];
@@ -731,9 +732,9 @@ tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
     tsr_pool_array(&j.pool, j.square, n_residue);
     tsr_pool_array(&j.pool, j.b, j.shown->n_atom);
     tsr_status status = tsr_pool_check(&j.pool, err);
-    TSR_THEN(status, choose(&j, choice, err));
+    TSR_THEN(status, choose_frames(&j, choice, err));
     if (status == TSR_OK)
-        tsr_start_of(model, j.start);
+        tsr_start_ca(model, j.start);
     TSR_THEN(status, make_mean(&j, err));
     TSR_THEN(status, write_models(&j, out, err));
     *n_model = j.n;

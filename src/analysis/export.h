@@ -1,4 +1,4 @@
-/* Drawn conformations as files that other programs open. */
+/* Drawn conformations and parameters in files for other programs. */
 #ifndef TSR_ANALYSIS_EXPORT_H
 #define TSR_ANALYSIS_EXPORT_H
 
@@ -9,101 +9,110 @@
 #include "posterior/all_atoms.h"
 #include "store/trace.h"
 
-/* Weights of draws, as `tessera reweight --output` writes them: CSV with a
- * header, columns chain, draw and weight first. */
+/* Weights of draws, in the format that `tessera reweight --output` writes: CSV
+ * with a header, first columns chain, draw and weight. */
 
+/* A table of weights. */
 typedef struct {
     int n_chain;
     long n_draw;
-    double *weight; /* [n_chain][n_draw], their sum 1; 0 where none is given */
+    double *weight; /* [n_chain][n_draw], with sum 1; 0 for draws that the table
+                       lacks */
 } tsr_draw_weights;
 
-/* Errors, with the line: TSR_E_NOINPUT, TSR_E_DATA (no such table, a weight
- * below 0 or no number, a draw twice, none above 0), TSR_E_NOMEM. */
+/* Errors, with the line: TSR_E_NOINPUT, TSR_E_DATA (another format, a weight
+ * below 0 or not a number, a draw twice, no weight above 0), TSR_E_NOMEM. */
 tsr_status tsr_draw_weights_read(const char *path, tsr_draw_weights *out,
                                  tsr_err *err);
 void tsr_draw_weights_clear(tsr_draw_weights *weights);
 
-/* 0 beyond the table. */
+/* The weight of a draw; 0 outside the table. */
 double tsr_draw_weights_at(const tsr_draw_weights *weights, int chain,
                            long draw);
 
-/* `count` of n things such that all together stand for their weights: those at
- * the middles of as many equal stretches of the cumulative weight, so that a
- * heavy one comes several times (systematic resampling; Carpenter, Clifford &
- * Fearnhead 1999, with the middles for the random start). pick [count] out,
- * ascending. Returns 0 where no weight is above 0. */
+/* Chooses `count` of n items so that they represent the weights (systematic
+ * resampling: Carpenter, Clifford & Fearnhead 1999). The cumulative weight is
+ * cut into `count` equal stretches, and the item at the middle of each is
+ * chosen. So the choice is not random, and a heavy item is chosen several
+ * times.
+ * weight  [n]      in
+ * pick    [count]  out  ascending
+ * Returns 0 where no weight is above 0. */
 int tsr_weighted_pick(int n, const double *weight, long count, int *pick);
 
-/* Which draws: what a user writes for --draws.
+/* The user's choice of draws, argument of --draws:
  *
- *     all             every one
+ *     all             every draw
  *     120             draw 120 of every chain
- *     100:200         draws 100 to 200, both counted
+ *     100:200         draws 100 to 200, both included
  *     0:1000:50       every 50th of them
- *     2/100:200       of chain 2 alone
- *     best            the one with the highest posterior density (lp)
- *     even:20         20 of them, evenly spread: an ensemble that stands for
- *                     the posterior
+ *     2/100:200       the same of chain 2 only
+ *     best            the draw with the highest posterior density (lp)
+ *     even:20         20 draws, evenly spread, which represent the posterior
  *
- * and several with commas between. */
+ * or several of these, separated by commas. */
 
+/* Draws first, first + every, ... up to last. */
 typedef struct {
-    int chain; /* -1: every one */
+    int chain; /* -1: every chain */
     long first, last, every;
 } tsr_draw_range;
 
+/* A parsed argument of --draws. */
 typedef struct {
     int n;
     tsr_draw_range *range; /* [n] */
-    int is_best;           /* the best one, too */
-    long even;             /* that many, too; 0: none */
+    int is_best;           /* 1: the best draw as well */
+    long even;             /* so many evenly spread draws as well; 0: none */
 } tsr_draw_choice;
 
-/* The caller clears it, also after an error. Errors: TSR_E_USAGE. */
+/* The caller clears the choice, also after an error. Errors: TSR_E_USAGE. */
 tsr_status tsr_draw_choice_parse(const char *text, tsr_draw_choice *choice,
                                  tsr_err *err);
 void tsr_draw_choice_clear(tsr_draw_choice *choice);
 
-/* Marks what is chosen of n draws, which are listed by chain, then draw.
+/* Marks the chosen ones of n draws, sorted by chain and draw.
  * chain, draw  [n]  in
- * lp           [n]  in   for `best`; NULL: the last draw is the best
+ * lp           [n]  in   for `best`; NULL: the last draw counts as best
  * is_chosen    [n]  out
- * Returns how many. */
+ * Returns their number. */
 int tsr_draw_choice_apply(const tsr_draw_choice *choice, int n,
                           const int *chain, const long *draw, const double *lp,
                           char *is_chosen);
 
+/* How models are written. */
 typedef struct {
     tsr_model_format format;
-    const char *name;   /* of the run */
+    const char *name;   /* name of the run */
     tsr_all_atoms *all; /* NULL: the atoms of the model */
-    int state;          /* -1: every one */
-    int is_raw;         /* 1: where they were drawn, not superposed */
-    /* Superposed on the start by these residues alone. NULL: on the mean. */
+    int state;          /* -1: every state */
+    int is_raw;         /* 1: coordinates as drawn, without superposition */
+    /* Superpose on the start by these residues only; NULL: superpose on the
+     * mean. */
     const int *align; /* [n_align] residues from 0, ascending */
     int n_align;
-    tsr_trace_reader *trace; /* for lp, of `best`; NULL: none */
-    /* Of them `even` takes draws in proportion, some of them several times; no
-     * other choice then counts. NULL: all weigh the same. */
+    tsr_trace_reader *trace; /* source of lp, for `best`; NULL: none */
+    /* `even` chooses draws in proportion to these weights, some several times;
+     * other choices are then ignored. NULL: equal weights. */
     const tsr_draw_weights *weights;
-    const int *pick; /* [n_pick] frames instead of the choice's, in the
-                        order of tsr_frames_list; NULL: none */
+    const int *pick; /* [n_pick] numbers of frames in tsr_frames_list, which
+                        replace the choice; NULL: use the choice */
     int n_pick;
 } tsr_export_options;
 
-/* Writes the chosen frames as models into `out`, superposed (CA) on their mean,
- * or by chosen residues on the start, unless raw; the last column of PDB is 8
- * pi^2 / 3 times the mean square deviation of the residue's CA over them.
- * *n_model: how many. Errors: TSR_E_DATA (none is chosen), those of
- * tsr_frames_read and tsr_model_write. */
+/* Writes the chosen frames as models into `out`. Unless raw, models are
+ * superposed by CA, on their mean or by chosen residues on the start. The B
+ * factor is 8 pi^2 / 3 times the mean square deviation of the residue's CA over
+ * the models, Angstrom squared. *n_model: number of models. Errors: TSR_E_DATA
+ * (no frame is chosen), those of tsr_frames_read and tsr_model_write. */
 tsr_status tsr_export_models(tsr_frames *frames, const tsr_draw_choice *choice,
                              const tsr_export_options *options, FILE *out,
                              int *n_model, tsr_err *err);
 
-/* Chosen draws of every variable with one number a draw, as CSV with a header:
- * chain, draw, then the variables of posterior and sample_stats. Numbers to the
- * last bit; what is not finite is empty. *n_row: how many. */
+/* Writes the chosen draws of every scalar variable as CSV with a header: chain,
+ * draw, then the variables of posterior and sample_stats. Numbers have full
+ * precision; a value that is not finite leaves its cell empty. *n_row: number
+ * of rows. */
 tsr_status tsr_export_csv(tsr_trace_reader *trace,
                           const tsr_draw_choice *choice, FILE *out, long *n_row,
                           tsr_err *err);

@@ -1,6 +1,8 @@
-/* A run may have many trajectories of many states and chains, larger than
- * memory. All frames are listed once, by draw; then one block of one file at a
- * time is in memory, so frames are best asked for in the order of the list. */
+/* Access to the frames of all trajectory files of a run.
+ *
+ * A run may have many trajectories, of many states and chains, larger than
+ * memory. All frames are listed once. Then one block of one file is in memory
+ * at a time, so frames are read fastest in the order of the list. */
 #include "analysis/frames.h"
 
 #include "analysis/summary.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Coordinates that are read at once. */
+/* Bytes of coordinates read at once. */
 static const size_t block_bytes = (size_t)8 << 20;
 
 struct tsr_frames {
@@ -24,11 +26,11 @@ struct tsr_frames {
     char **path; /* [n_file] */
     int n;
     tsr_drawn_frame *frame; /* [n] */
-    /* what is in memory: frames first .. first + count of a file */
-    tsr_trajectory_reader *reader; /* of file `open`; NULL: none */
-    int open, first, count, room;
-    int last;     /* that was asked for */
-    float *block; /* [room][n_atom][3] */
+    /* The block in memory: frames first .. first + count - 1 of a file. */
+    tsr_trajectory_reader *reader; /* of file number `open`; NULL: none */
+    int open, first, count, capacity;
+    int last;     /* index of the frame read last */
+    float *block; /* [capacity][n_atom][3] */
 };
 
 void tsr_frames_free(tsr_frames *frames)
@@ -138,8 +140,8 @@ tsr_status tsr_frames_open(const char *directory, tsr_log *log,
                  n_bad == 1 ? "y is" : "ies are", bad.message);
     if (status == TSR_OK) {
         const size_t one = 3 * sizeof(float) * (size_t)f->atoms->n_atom;
-        f->room = block_bytes > one ? (int)(block_bytes / one) : 1;
-        f->block = tsr_pool_new(&f->pool, (size_t)f->room, one);
+        f->capacity = block_bytes > one ? (int)(block_bytes / one) : 1;
+        f->block = tsr_pool_new(&f->pool, (size_t)f->capacity, one);
         status = tsr_pool_check(&f->pool, err);
     }
     if (status != TSR_OK) {
@@ -177,13 +179,13 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     }
     if (status == TSR_OK &&
         (at->index < f->first || at->index >= f->first + f->count)) {
-        /* where only some are wanted, what lies between is not unpacked */
+        /* if only some frames are read, do not unpack those between them */
         const int is_dense = at->index == f->first + f->count ||
                              (at->index > f->last && at->index <= f->last + 2);
         const int left =
             tsr_trajectory_info_get(f->reader)->n_frame - at->index;
         f->first = at->index;
-        f->count = !is_dense ? 1 : left < f->room ? left : f->room;
+        f->count = !is_dense ? 1 : left < f->capacity ? left : f->capacity;
         status = tsr_trajectory_read(f->reader, f->first, f->count, NULL,
                                      f->block, NULL, err);
         if (status != TSR_OK)
@@ -196,7 +198,7 @@ tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
     return status;
 }
 
-static int by_place(const void *left, const void *right)
+static int by_chain_state_draw(const void *left, const void *right)
 {
     const tsr_drawn_frame *a = left, *b = right;
     return a->chain != b->chain ? (a->chain > b->chain) - (a->chain < b->chain)
@@ -218,7 +220,7 @@ typedef struct {
     int at, draw;
 } pick;
 
-static int by_at(const void *left, const void *right)
+static int by_index(const void *left, const void *right)
 {
     const pick *a = left, *b = right;
     return (a->at > b->at) - (a->at < b->at);
@@ -229,7 +231,7 @@ int tsr_even_index(int n, int m, int k)
     return m > 1 ? (int)((long)k * (n - 1) / (m - 1)) : 0;
 }
 
-int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
+int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
                       int *n_draw)
 {
     const tsr_drawn_frame *frame = frames->frame;
@@ -242,7 +244,7 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
         }
         return *n_draw;
     }
-    /* the draws are those that the first state was stored of */
+    /* the draws are those with a stored first state */
     tsr_pool pool = {0};
     int *first, n_first = 0, count = 0;
     pick *chosen;
@@ -257,14 +259,14 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
             frame[first[tsr_even_index(n_first, *n_draw, k)]];
         for (want.state = 1; want.state <= n_state && count < most;
              want.state++) {
-            const tsr_drawn_frame *f =
-                bsearch(&want, frame, (size_t)n, sizeof want, by_place);
+            const tsr_drawn_frame *f = bsearch(
+                &want, frame, (size_t)n, sizeof want, by_chain_state_draw);
             if (f != NULL)
                 chosen[count++] = (pick){(int)(f - frame), k};
         }
     }
     if (count > 0)
-        qsort(chosen, (size_t)count, sizeof *chosen, by_at);
+        qsort(chosen, (size_t)count, sizeof *chosen, by_index);
     for (int i = 0; i < count; i++) {
         at[i] = chosen[i].at;
         draw[i] = chosen[i].draw;
@@ -273,9 +275,10 @@ int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
     return count;
 }
 
-/* The weights of one state into those of its frames; 0: there are none. */
-static int fill_state(const tsr_drawn_frame *frame, int n, int state,
-                      tsr_trace_reader *trace, double *weight)
+/* Copies the weights of one state to its frames. Returns 0 where the trace has
+ * none. */
+static int set_state_weights(const tsr_drawn_frame *frame, int n, int state,
+                             tsr_trace_reader *trace, double *weight)
 {
     char name[32];
     int n_chain, n_draw;
@@ -304,10 +307,11 @@ tsr_status tsr_frames_weights(const tsr_frames *frames, tsr_trace_reader *trace,
         return TSR_OK;
     double *w = malloc((size_t)n * sizeof *w);
     TSR_TRY(tsr_allocated(w, err));
-    for (int i = 0; i < n; i++) /* beyond the trace: as the others on average */
+    for (int i = 0; i < n; i++) /* frames that the trace lacks get the mean
+                                   weight */
         w[i] = 1.0 / n_state;
     for (int s = 1; s <= n_state && is_there; s++)
-        is_there = fill_state(frame, n, s, trace, w);
+        is_there = set_state_weights(frame, n, s, trace, w);
     for (int i = 0; i < n && is_there; i++)
         is_there = w[i] >= 0.0 && isfinite(w[i]);
     if (!is_there) {

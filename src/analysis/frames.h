@@ -1,5 +1,5 @@
-/* The conformations of a run, over all its trajectory files: which there are,
- * and one after the other, in memory that does not grow with their number. */
+/* The stored conformations of a run, over all its trajectory files. Frames are
+ * listed once and read one at a time, in memory independent of their number. */
 #ifndef TSR_ANALYSIS_FRAMES_H
 #define TSR_ANALYSIS_FRAMES_H
 
@@ -8,52 +8,55 @@
 #include "molecule/structure.h"
 #include "store/trace.h"
 
+/* A stored conformation. */
 typedef struct {
-    int chain, state; /* of an ensemble from 1; 0: the only one */
+    int chain, state; /* number in an ensemble, from 1; 0: the run has one
+                         state */
     long draw;
-    int file, index; /* where it is stored */
+    int file, index; /* file and frame within the file */
 } tsr_drawn_frame;
 
 typedef struct tsr_frames tsr_frames;
 
-/* Opens trajectory-*.h5 and model.pdb of a run's directory. A file that cannot
- * be read is left out, which the log tells (may be NULL). Errors: TSR_E_NOINPUT
- * (no trajectory: with the setting that stores them), TSR_E_DATA (none can be
- * read; another number of atoms than model.pdb), those of tsr_model_atoms_read.
- */
+/* Opens trajectory-*.h5 and model.pdb in a run's directory. Files that cannot
+ * be read are left out with a warning to `log` (may be NULL). Errors:
+ * TSR_E_NOINPUT (no trajectory, naming the setting that stores them),
+ * TSR_E_DATA (no readable trajectory or no frame; numbers of atoms that differ
+ * from model.pdb), those of tsr_model_atoms_read. */
 tsr_status tsr_frames_open(const char *directory, tsr_log *log,
                            tsr_frames **out, tsr_err *err);
 void tsr_frames_free(tsr_frames *frames);
 
+/* The atoms of model.pdb. */
 const tsr_model_atoms *tsr_frames_atoms(const tsr_frames *frames);
 
-/* All frames, by chain, state and draw: *frame [n], returns n. */
+/* All frames, sorted by chain, state and draw: *frame [n]. Returns n. */
 int tsr_frames_list(const tsr_frames *frames, const tsr_drawn_frame **frame);
 
-/* The last state of an ensemble; 0: there is only one. */
+/* Number of states of an ensemble; 0: the run has one state. */
 int tsr_frames_last_state(const tsr_frames *frames);
 
-/* Frame i: *xyz [n_atom][3] Angstrom, valid until the next call. Cheap in the
- * order of the list. Errors: TSR_E_DATA, TSR_E_IO. */
+/* Reads frame i: *xyz [n_atom][3], Angstrom, valid until the next call. Fast in
+ * the order of the list. Errors: TSR_E_DATA, TSR_E_IO. */
 tsr_status tsr_frames_read(tsr_frames *frames, int i, const float **xyz,
                            tsr_err *err);
 
-/* The k-th of m numbers, evenly among 0 to n - 1: the first and the last are
- * in.
- */
+/* The k-th of m numbers, spread evenly over 0 to n - 1, both ends included. */
 int tsr_even_index(int n, int m, int k);
 
-/* Which of a run's conformations are looked at, and how much each counts. */
+/* Choice and weights of conformations for an analysis. */
 
-/* At most `most` frames of evenly chosen draws, of an ensemble all states of
- * each: at [most] numbers of frames, ascending; draw [most] which of the chosen
- * draws each belongs to, from 0; *n_draw of them. Returns how many frames; 0
- * where memory was out. */
-int tsr_frames_spread(const tsr_frames *frames, int most, int *at, int *draw,
+/* Chooses at most `most` frames of evenly spread draws, in an ensemble all
+ * states of each draw.
+ * at       [most]  out  numbers of the frames, ascending
+ * draw     [most]  out  number of each frame's draw among the chosen draws
+ * *n_draw          out  chosen draws
+ * Returns the number of frames; 0: out of memory. */
+int tsr_frames_select(const tsr_frames *frames, int most, int *at, int *draw,
                       int *n_draw);
 
-/* The weight of each frame's state in its draw, *weight [all frames], caller
- * frees; NULL where all count alike: one state, fixed weights, no trace.
+/* Weight of each frame's state in its draw, *weight [all frames], caller frees.
+ * NULL where all frames weigh the same: one state, fixed weights, or no trace.
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_frames_weights(const tsr_frames *frames, tsr_trace_reader *trace,
                               double **weight, tsr_err *err);

@@ -1,6 +1,7 @@
-/* Leaving out one point at a time. Of a long run evenly chosen draws are used,
- * since the answer does not grow better with thousands more while its cost
- * does. */
+/* Leave-one-out predictive density and Pareto-smoothed importance weights.
+ *
+ * From a long run only evenly spread draws are used: thousands more would
+ * increase the cost but hardly the precision. */
 #include "analysis/loo.h"
 
 #include "analysis/convergence.h"
@@ -13,10 +14,10 @@
 
 /* ---- psis ----
  *
- * The tail's shape k is found as by Zhang & Stephens 2009, with the weak prior
- * of Vehtari et al.; the largest weights are then replaced by quantiles of the
- * fitted distribution. A k above 0.7 means that the weights cannot be trusted.
- */
+ * The shape k of the tail is estimated as by Zhang & Stephens 2009, with the
+ * weak prior of Vehtari et al. The largest weights are then replaced by
+ * quantiles of the fitted distribution. Weights with k above 0.7 are
+ * unreliable. */
 
 typedef struct {
     double log_weight;
@@ -32,7 +33,7 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* Mean of log(1 - b x). */
-static double shape_at(double b, int n, const double *x)
+static double mean_log1p(double b, int n, const double *x)
 {
     double sum = 0.0;
     for (int i = 0; i < n; i++)
@@ -40,9 +41,9 @@ static double shape_at(double b, int n, const double *x)
     return sum / n;
 }
 
-/* Shape k and scale of a generalised Pareto distribution for x [n], ascending:
- * the posterior mean of Zhang & Stephens 2009 (Technometrics 51, 316), k drawn
- * to 0.5 by as much as 10 more observations would (Vehtari et al., app. C). */
+/* Fits shape k and scale of a generalised Pareto distribution to x [n],
+ * ascending: posterior mean of Zhang & Stephens 2009 (Technometrics 51, 316). A
+ * prior worth 10 observations draws k towards 0.5 (Vehtari et al., app. C). */
 static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
                              tsr_err *err)
 {
@@ -54,7 +55,7 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
     for (int j = 0; j < m; j++) {
         b[j] =
             (1.0 - sqrt(m / (j + 0.5))) / (prior_b * quartile) + 1.0 / x[n - 1];
-        double shape = shape_at(b[j], n, x);
+        double shape = mean_log1p(b[j], n, x);
         fit[j] = n * (log(-b[j] / shape) - shape - 1.0);
     }
     double sum = 0.0, mean = 0.0;
@@ -68,14 +69,15 @@ static tsr_status fit_pareto(int n, const double *x, double *k, double *scale,
         }
     }
     mean /= sum;
-    *k = shape_at(mean, n, x);
+    *k = mean_log1p(mean, n, x);
     *scale = -*k / mean;
     *k = (n * *k + prior_k * 0.5) / (n + prior_k);
     free(b);
     return TSR_OK;
 }
 
-/* Replaces the n largest of `sorted`, above cut, by quantiles of their fit. */
+/* Replaces the n largest log weights, those above cut, by quantiles of the
+ * fit. */
 static tsr_status smooth_tail(int n, entry *tail, double cut, double *k,
                               tsr_err *err)
 {
@@ -122,8 +124,9 @@ double tsr_psis_ess(long n, const double *log_weight)
     return 1.0 / square;
 }
 
-tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
-                          double *worth, tsr_err *err)
+tsr_status tsr_psis_independent_draws(int n_chain, int n_draw,
+                                      const double *log_weight,
+                                      double *n_independent, tsr_err *err)
 {
     const size_t n = (size_t)n_chain * (size_t)n_draw;
     tsr_convergence mean;
@@ -137,7 +140,7 @@ tsr_status tsr_psis_worth(int n_chain, int n_draw, const double *log_weight,
         share = 1.0 / n_draw;
     else if (mean.mcse > 0.0)
         share = fmin(1.0, pow(mean.sd / mean.mcse, 2.0) / (double)n);
-    *worth = share * tsr_psis_ess((long)n, log_weight);
+    *n_independent = share * tsr_psis_ess((long)n, log_weight);
     free(w);
     return status;
 }
@@ -181,9 +184,9 @@ tsr_status tsr_psis_smooth(long n, double *log_weight, tsr_psis *psis,
     return status;
 }
 
-/* Weights stretch the ladder of the ordered draws: each takes as much of it as
- * it weighs, and a quantile is read at that height, linearly between the
- * middles of the steps. GSL has weighted means, but no weighted quantiles. */
+/* Weighted quantiles, which GSL lacks. Each sorted draw occupies an interval of
+ * length equal to its weight; quantiles are linear between the middles of the
+ * intervals. */
 
 typedef struct {
     double value, weight;
@@ -256,7 +259,7 @@ void tsr_loo_clear(tsr_loo *loo)
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
 }
 
-/* log of the mean of exp(x + weight), weights of sum 1. */
+/* log of sum exp(x + log_weight), for weights with sum 1. */
 static double log_mean(long n, const double *x, const double *log_weight)
 {
     double top = -HUGE_VAL, sum = 0.0;
@@ -267,7 +270,8 @@ static double log_mean(long n, const double *x, const double *log_weight)
     return top + log(sum);
 }
 
-/* One point: value [n_draw] its log densities, weight [n_draw] scratch. */
+/* The density of point k without it. value [n_draw]: its log densities. weight
+ * [n_draw]: scratch. */
 static tsr_status leave_out(tsr_loo *loo, int k, const double *value,
                             double *weight, tsr_err *err)
 {
@@ -286,7 +290,7 @@ static tsr_status leave_out(tsr_loo *loo, int k, const double *value,
     return TSR_OK;
 }
 
-/* sqrt(n var) of n numbers. */
+/* sqrt(n var) of n numbers, the standard error of their sum. */
 static double error_of_sum(int n, const double *x)
 {
     double mean = 0.0, square = 0.0;
@@ -297,8 +301,8 @@ static double error_of_sum(int n, const double *x)
     return n > 1 ? sqrt(square * n / (n - 1)) : (double)NAN;
 }
 
-tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
-                      tsr_err *err)
+tsr_status tsr_loo_compute(long n_draw, int n, const double *log_lik,
+                           tsr_loo *loo, tsr_err *err)
 {
     *loo = (tsr_loo){.n = n, .n_draw = n_draw, .worst_k = -HUGE_VAL};
     loo->point = calloc((size_t)n + 1, sizeof *loo->point);
@@ -317,17 +321,17 @@ tsr_status tsr_loo_of(long n_draw, int n, const double *log_lik, tsr_loo *loo,
     return status;
 }
 
-/* ---- of a run ---- */
+/* ---- a run ---- */
 
-/* The densities of some draws, all points of a draw in a row. */
+/* Log densities of the chosen draws, all points of a draw in one row. */
 typedef struct {
     int n_chain, n_draw, every, width, n_kept;
-    int at, n;   /* points of one variable: the first, how many */
+    int at, n;   /* the variable being read: first column, number of points */
     double *all; /* [n_chain][n_kept][width] */
 } densities;
 
-static tsr_status keep_row(void *context, int chain, int draw, double *row,
-                           tsr_err *err)
+static tsr_status store_row(void *context, int chain, int draw, double *row,
+                            tsr_err *err)
 {
     const densities *d = context;
     const size_t to =
@@ -338,7 +342,8 @@ static tsr_status keep_row(void *context, int chain, int draw, double *row,
     return TSR_OK;
 }
 
-/* Their number of points; 0 where the variables differ in draws. */
+/* Adds up the points of all variables in d->width; 0 where the variables differ
+ * in their draws. */
 static void count_points(tsr_trace_reader *reader, int n_name,
                          const char *const *name, densities *d)
 {
@@ -365,8 +370,8 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
     *loo = (tsr_loo){.elpd = (double)NAN, .error = (double)NAN};
     const int n_name = tsr_trace_variables(reader, group, &name);
     count_points(reader, n_name, name, &d);
-    if (d.width < 2) /* without its one point, a run has nothing that could
-                        predict it */
+    /* With a single point, no other point could predict it. */
+    if (d.width < 2)
         return TSR_OK;
     d.every = (int)(((long)d.n_chain * d.n_draw + MOST_DRAWS - 1) / MOST_DRAWS);
     d.n_kept = (d.n_draw + d.every - 1) / d.every;
@@ -376,10 +381,10 @@ tsr_status tsr_loo_make(tsr_trace_reader *reader, tsr_loo *loo, tsr_err *err)
     for (int i = 0; i < n_name && status == TSR_OK; i++, d.at += d.n) {
         int one;
         status = tsr_trace_shape(reader, group, name[i], &one, &one, &d.n, err);
-        TSR_THEN(status, tsr_rows_each(reader, group, name[i], d.every, 0, d.n,
-                                       keep_row, &d, err));
+        TSR_THEN(status, tsr_rows_for_each(reader, group, name[i], d.every, 0,
+                                           d.n, store_row, &d, err));
     }
-    TSR_THEN(status, tsr_loo_of((long)rows, d.width, d.all, loo, err));
+    TSR_THEN(status, tsr_loo_compute((long)rows, d.width, d.all, loo, err));
     free(d.all);
     return status;
 }

@@ -1,10 +1,11 @@
-/* Weights of curves that fit data. Maximum entropy: the draws' curves are taken
- * to the few dimensions that they span (principal components of I / sigma);
- * there the weights at a given scale and background minimise a convex function.
- * Around that, Newton's method finds scale and background, and a walk from
- * large theta to small ones the L-curve: every theta begins where the one
- * before, a little larger, has ended. Least squares: an active set of models.
- */
+/* Weights of curves that fit data, by maximum entropy and by least squares.
+ *
+ * Maximum entropy: the draws' curves are reduced to the few dimensions that
+ * they span, the principal components of I / sigma. In these, the weights at a
+ * given scale and background minimise a convex function. An outer Newton
+ * iteration finds scale and background. The L-curve is followed from large
+ * theta to small, each theta starting at the solution of the previous one.
+ * Least squares: an active set of models. */
 #include "analysis/maxent.h"
 
 #include <gsl/gsl_blas.h>
@@ -15,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIM = 64 }; /* dimensions of the data, at most */
+enum { DIM = 64 }; /* largest number of dimensions */
 
-/* Curves by sigma, their weights, and the unknowns at one theta. */
+/* Curves divided by sigma, their weights, and the unknowns at one theta. */
 typedef struct {
     tsr_pool pool;
     const tsr_stored_curve *stored;
@@ -25,32 +26,33 @@ typedef struct {
     const tsr_linear *linear;
     double theta;
     long n;             /* draws */
-    int n_point, n_dim; /* of the data; that the draws span */
-    double *matrix;     /* [n_point][stored->n] to the data's q */
-    double *mean_curve; /* [stored->n] at the run's q, of equal weights */
+    int n_point, n_dim; /* points of the data; dimensions that the draws span */
+    double *matrix;     /* [n_point][stored->n] interpolates to the data's q */
+    double *mean_curve; /* [stored->n] mean at the run's q, equal weights */
     long n_seen;
     double *curve, *mean; /* [n_point] I / sigma */
-    double *covariance;   /* [n_point][n_point], its lower half */
-    double *axis;         /* [n_dim][n_point] */
-    double *score;        /* [n][n_dim] */
-    /* the weights ~ exp(-lambda . score) */
+    double *covariance;   /* [n_point][n_point], lower triangle */
+    double *axis;         /* [n_dim][n_point] principal axes */
+    double *score;        /* [n][n_dim] principal components of the curves */
+    /* Weights are proportional to exp(-lambda . score). */
     double lambda[DIM];
-    double *log_weight;          /* [n] normalised */
-    double score_mean[DIM];      /* under the weights */
-    double score_cov[DIM * DIM]; /* its lower half */
+    double *log_weight;          /* [n] sum of weights 1 */
+    double score_mean[DIM];      /* weighted mean */
+    double score_cov[DIM * DIM]; /* weighted covariance, lower triangle */
     double kl;
-    double *model, *rest; /* [n_point] weighted mean and residuals, by sigma */
+    double *model, *residual; /* [n_point] weighted mean curve and residuals,
+                                 both divided by sigma */
 } solver;
 
 /* ---- weights at a given scale and background ----
  *
- * Newton's method with halved steps on a smooth convex function: log sum exp of
- * the scores. The largest exponent is taken out of the sum, so that nothing
+ * Newton's method with step halving on a smooth convex function, the log of a
+ * sum of exponentials. The largest exponent is factored out, so that nothing
  * overflows. */
 
-/* Weights at lambda: log sum exp(-lambda . s) / n is returned. With moments 1
- * also mean and covariance. */
-static double weigh(solver *d, const double *lambda, int moments)
+/* Log weights at lambda. Returns log of the mean of exp(-lambda . s). moments
+ * 1: also normalises and computes mean, covariance and KL. */
+static double set_weights(solver *d, const double *lambda, int moments)
 {
     const int m = d->n_dim;
     double top = -HUGE_VAL, sum = 0.0, kl = 0.0;
@@ -87,22 +89,23 @@ static double weigh(solver *d, const double *lambda, int moments)
     return log_sum - log((double)d->n);
 }
 
-/* With lambda = c mu / theta in units of the weights' exponent, the dual is
- *     log mean exp(-lambda . s) + lambda . t / c + theta |lambda|^2 / (2 c^2);
- * its gradient is -mean(s) + t / c + theta lambda / c^2. */
+/* The dual function of lambda,
+ *     log mean exp(-lambda . s) + lambda . t / c + theta |lambda|^2 / (2 c^2),
+ * with gradient -mean(s) + t / c + theta lambda / c^2, where t is the
+ * target. */
 static double dual_at(solver *d, const double *lambda, double c,
                       const double *target)
 {
-    double sum = weigh(d, lambda, 0);
+    double sum = set_weights(d, lambda, 0);
     for (int k = 0; k < d->n_dim; k++)
         sum += lambda[k] * target[k] / c +
                0.5 * d->theta * lambda[k] * lambda[k] / (c * c);
     return sum;
 }
 
-/* x with (C + theta / c^2) x = y, the dual's second derivatives; 0: they are
- * not positive. */
-static int divide(const solver *d, double c, double *y, double *x)
+/* Solves (C + theta / c^2) x = y, with the second derivatives of the dual.
+ * Returns 0 where the matrix is not positive definite. */
+static int solve_hessian(const solver *d, double c, double *y, double *x)
 {
     const size_t m = (size_t)d->n_dim;
     double h[DIM * DIM];
@@ -118,7 +121,8 @@ static int divide(const solver *d, double c, double *y, double *x)
     return 1;
 }
 
-/* The step by Newton's method; *slope: how much the dual falls along it. */
+/* A Newton step of lambda. *slope: first-order decrease of the dual along
+ * it. */
 static int newton_step(const solver *d, double c, const double *target,
                        double *step, double *slope)
 {
@@ -126,7 +130,7 @@ static int newton_step(const solver *d, double c, const double *target,
     for (int k = 0; k < d->n_dim; k++)
         gradient[k] = target[k] / c - d->score_mean[k] +
                       d->theta * d->lambda[k] / (c * c);
-    if (!divide(d, c, gradient, step))
+    if (!solve_hessian(d, c, gradient, step))
         return 0;
     *slope = 0.0;
     for (int k = 0; k < d->n_dim; k++)
@@ -134,9 +138,11 @@ static int newton_step(const solver *d, double c, const double *target,
     return 1;
 }
 
-/* How the mean of the scores follows target / c after a solution:
- * out = (theta + c^2 C)^-1 C x, C their covariance; 0 where that fails. */
-static void dual_answer(const solver *d, double c, const double *x, double *out)
+/* out = K x with K = (theta + c^2 C)^-1 C, the response of the mean score at a
+ * solution; C is the covariance of the scores. out is 0 where the solution
+ * fails. */
+static void mean_response(const solver *d, double c, const double *x,
+                          double *out)
 {
     const int m = d->n_dim;
     double y[DIM];
@@ -146,22 +152,23 @@ static void dual_answer(const solver *d, double c, const double *x, double *out)
             y[k] +=
                 d->score_cov[k > l ? k * m + l : l * m + k] * x[l] / (c * c);
     }
-    if (!divide(d, c, y, out))
+    if (!solve_hessian(d, c, y, out))
         memset(out, 0, (size_t)m * sizeof *out);
 }
 
-/* target [n_dim]. Cost: O(n n_dim^2) a step, some 10 steps. Errors:
- * TSR_E_NUMERIC. */
+/* Minimises the dual for target [n_dim]. Cost: O(n n_dim^2) a step, some 10
+ * steps. Errors: TSR_E_NUMERIC. */
 static tsr_status dual_solve(solver *d, double c, const double *target,
                              tsr_err *err)
 {
     enum { MOST_STEPS = 200 };
-    const double enough = 1e-12; /* of the dual, and rounding stays below */
+    const double enough = 1e-12; /* relative to the dual; above rounding
+                                    errors */
     for (int round = 0; round < MOST_STEPS; round++) {
         double step[DIM], trial[DIM] = {0.0}, slope;
         double size = 1.0;
         double here = dual_at(d, d->lambda, c, target);
-        weigh(d, d->lambda, 1);
+        set_weights(d, d->lambda, 1);
         if (!newton_step(d, c, target, step, &slope))
             break;
         if (slope < enough * (1.0 + fabs(here)))
@@ -172,8 +179,8 @@ static tsr_status dual_solve(solver *d, double c, const double *target,
             if (dual_at(d, trial, c, target) <= here - 1e-4 * size * slope)
                 break;
         }
-        if (size < 1e-12) { /* rounding: as good as it gets */
-            weigh(d, d->lambda, 1);
+        if (size < 1e-12) { /* rounding prevents further progress */
+            set_weights(d, d->lambda, 1);
             if (slope < 1e-9 * (1.0 + fabs(here)))
                 return TSR_OK;
             break;
@@ -186,9 +193,9 @@ static tsr_status dual_solve(solver *d, double c, const double *target,
                     d->theta);
 }
 
-/* ---- the curves in the dimensions that they span ---- */
+/* ---- reduction to principal components ---- */
 
-static void take(solver *d, const double *curve)
+static void reduce_curve(solver *d, const double *curve)
 {
     const int n_run = d->stored->n;
     for (int k = 0; k < d->n_point; k++) {
@@ -200,7 +207,7 @@ static void take(solver *d, const double *curve)
     }
 }
 
-/* Welford's update of mean and sum of products. */
+/* Welford's update of the mean and of the sum of products. */
 static tsr_status visit_moments(void *context, size_t at, const double *curve,
                                 tsr_err *err)
 {
@@ -209,7 +216,7 @@ static tsr_status visit_moments(void *context, size_t at, const double *curve,
     (void)at, (void)err;
     for (int k = 0; k < d->stored->n; k++)
         d->mean_curve[k] += curve[k] / (double)d->n;
-    take(d, curve);
+    reduce_curve(d, curve);
     const double part = 1.0 / (double)++d->n_seen;
     for (size_t k = 0; k < n; k++)
         d->curve[k] -= d->mean[k];
@@ -226,7 +233,7 @@ static tsr_status visit_scores(void *context, size_t at, const double *curve,
 {
     solver *d = context;
     (void)err;
-    take(d, curve);
+    reduce_curve(d, curve);
     for (int i = 0; i < d->n_dim; i++) {
         const double *axis = d->axis + (size_t)i * (size_t)d->n_point;
         double sum = 0.0;
@@ -237,10 +244,10 @@ static tsr_status visit_scores(void *context, size_t at, const double *curve,
     return TSR_OK;
 }
 
-/* The components that carry the variance, the largest first. */
+/* The components that carry the variance, in descending order. */
 static tsr_status find_axes(solver *d, tsr_err *err)
 {
-    const double left_out = 1e-12; /* of the variance */
+    const double left_out = 1e-12; /* share of the variance */
     const size_t n = (size_t)d->n_point;
     gsl_vector *value = gsl_vector_alloc(n);
     gsl_matrix *vector = gsl_matrix_alloc(n, n);
@@ -272,8 +279,9 @@ static tsr_status find_axes(solver *d, tsr_err *err)
     return status;
 }
 
-/* Curves and scores, with equal weights. To be cleared also after an error. */
-static tsr_status open_solver(solver *d, tsr_err *err)
+/* Curves and scores with equal weights. Clear the solver also after an
+ * error. */
+static tsr_status init_solver(solver *d, tsr_err *err)
 {
     const size_t n = (size_t)d->n_point;
     TSR_TRY(tsr_curve_operator(&d->stored->saxs, d->saxs, &d->matrix, err));
@@ -281,19 +289,19 @@ static tsr_status open_solver(solver *d, tsr_err *err)
     tsr_pool_array(&d->pool, d->curve, n);
     tsr_pool_array(&d->pool, d->mean, n);
     tsr_pool_array(&d->pool, d->model, n);
-    tsr_pool_array(&d->pool, d->rest, n);
+    tsr_pool_array(&d->pool, d->residual, n);
     tsr_pool_array(&d->pool, d->covariance, n * n);
     TSR_TRY(tsr_pool_check(&d->pool, err));
-    TSR_TRY(tsr_stored_curve_each(d->stored, visit_moments, d, err));
+    TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_moments, d, err));
     TSR_TRY(find_axes(d, err));
-    TSR_TRY(tsr_stored_curve_each(d->stored, visit_scores, d, err));
-    weigh(d, d->lambda, 1);
+    TSR_TRY(tsr_stored_curve_for_each(d->stored, visit_scores, d, err));
+    set_weights(d, d->lambda, 1);
     return TSR_OK;
 }
 
 /* ---- scale and background ---- */
 
-/* The point of a mean curve [n] at the data's q with the best c and b. */
+/* Fits c and b to a mean curve [n] at the data's q. */
 static tsr_status fit_curve(const tsr_saxs *saxs, const tsr_linear *linear,
                             const double *curve, double kl,
                             tsr_maxent_point *point, tsr_err *err)
@@ -313,7 +321,7 @@ static tsr_status fit_curve(const tsr_saxs *saxs, const tsr_linear *linear,
     return TSR_OK;
 }
 
-/* Best c and b for the mean of equal weights. */
+/* Best c and b for the mean with equal weights. */
 static tsr_status fit_equal(solver *d, tsr_maxent_point *point, tsr_err *err)
 {
     for (int k = 0; k < d->n_point; k++)
@@ -328,23 +336,23 @@ static tsr_status fit_equal(solver *d, tsr_maxent_point *point, tsr_err *err)
                           point->scale);
 }
 
-/* c and b, with the best weights there. */
+/* c and b, with chi2 and the objective at the best weights. */
 typedef struct {
     double at[2]; /* c, b */
     double chi2, total;
-} place;
+} scale_point;
 
-static tsr_status weigh_there(solver *d, place *p, tsr_err *err)
+static tsr_status solve_weights(solver *d, scale_point *p, tsr_err *err)
 {
     const size_t n = (size_t)d->n_point;
     const tsr_saxs *saxs = d->saxs;
     double target[DIM] = {0.0};
     for (size_t k = 0; k < n; k++)
-        d->rest[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
-                     p->at[0] * d->mean[k];
+        d->residual[k] = (saxs->intensity[k] - p->at[1]) / saxs->sigma[k] -
+                         p->at[0] * d->mean[k];
     for (int i = 0; i < d->n_dim; i++)
         for (size_t k = 0; k < n; k++)
-            target[i] += d->axis[(size_t)i * n + k] * d->rest[k];
+            target[i] += d->axis[(size_t)i * n + k] * d->residual[k];
     TSR_TRY(dual_solve(d, p->at[0], target, err));
     p->chi2 = 0.0;
     for (size_t k = 0; k < n; k++) {
@@ -352,36 +360,37 @@ static tsr_status weigh_there(solver *d, place *p, tsr_err *err)
         for (int i = 0; i < d->n_dim; i++)
             off += d->axis[(size_t)i * n + k] * d->score_mean[i];
         d->model[k] = d->mean[k] + off;
-        d->rest[k] -= p->at[0] * off;
-        p->chi2 += d->rest[k] * d->rest[k];
+        d->residual[k] -= p->at[0] * off;
+        p->chi2 += d->residual[k] * d->residual[k];
     }
     p->total = 0.5 * p->chi2 + d->theta * d->kl;
     return TSR_OK;
 }
 
-/* Newton's step of c and b for the total with the best weights at each: the
- * weights' answer takes [u v]^T K [u v] off the Hessian of the least squares,
- * K = (theta + c^2 C)^-1 C, C the covariance of the scores, u and v the slopes
- * in c and b of their target. Where that is not convex, it stays with the least
- * squares. *fall: what it promises. */
-static void newton(const solver *d, double c, double step[2], double *fall)
+/* A Newton step of c and b for the objective at the best weights. The response
+ * of the weights subtracts [u v]^T K [u v] from the Hessian of the least
+ * squares. K = (theta + c^2 C)^-1 C, C is the covariance of the scores, and u
+ * and v are the derivatives of the target by c and b. Where the result is not
+ * convex, the Hessian of the least squares is used alone. *fall: predicted
+ * decrease. */
+static void scale_step(const solver *d, double c, double step[2], double *fall)
 {
     const size_t n = (size_t)d->n_point;
     double g[2] = {0.0}, h[3] = {0.0}, full[3];
     double u[2][DIM] = {{0.0}}, ku[2][DIM];
     for (size_t k = 0; k < n; k++) {
         const double m = d->model[k], one = 1.0 / d->saxs->sigma[k];
-        g[0] -= d->rest[k] * m, g[1] -= d->rest[k] * one;
+        g[0] -= d->residual[k] * m, g[1] -= d->residual[k] * one;
         h[0] += m * m, h[1] += m * one, h[2] += one * one;
         for (int i = 0; i < d->n_dim; i++) {
             const double a = d->axis[(size_t)i * n + k];
-            u[0][i] += a * (d->rest[k] - c * m);
+            u[0][i] += a * (d->residual[k] - c * m);
             u[1][i] -= a * c * one;
         }
     }
     memcpy(full, h, sizeof full);
     for (int i = 0; i < 2; i++)
-        dual_answer(d, c, u[i], ku[i]);
+        mean_response(d, c, u[i], ku[i]);
     for (int i = 0; i < d->n_dim; i++) {
         full[0] -= u[0][i] * ku[0][i];
         full[1] -= u[0][i] * ku[1][i];
@@ -400,19 +409,20 @@ static void newton(const solver *d, double c, double step[2], double *fall)
     *fall = -0.5 * (g[0] * step[0] + g[1] * step[1]);
 }
 
-/* Weights, c and b at one theta, from those of `point` and of the dual on. */
-static tsr_status solve(solver *d, double theta, tsr_maxent_point *point,
-                        tsr_err *err)
+/* Weights, c and b at one theta, starting from `point` and the present
+ * lambda. */
+static tsr_status solve_at_theta(solver *d, double theta,
+                                 tsr_maxent_point *point, tsr_err *err)
 {
     enum { MOST_ROUNDS = 100, MOST_HALVES = 30 };
     const double enough = 1e-9; /* nat */
-    place p = {.at = {point->scale, point->background}};
+    scale_point p = {.at = {point->scale, point->background}};
     d->theta = theta;
-    tsr_status status = weigh_there(d, &p, err);
+    tsr_status status = solve_weights(d, &p, err);
     for (int round = 0; round < MOST_ROUNDS && status == TSR_OK; round++) {
-        const place before = p;
+        const scale_point before = p;
         double step[2], fall, size = 1.0;
-        newton(d, p.at[0], step, &fall);
+        scale_step(d, p.at[0], step, &fall);
         if (!(fall > enough * (1.0 + p.total)))
             break;
         for (int half = 0; half < MOST_HALVES; half++, size *= 0.5) {
@@ -420,13 +430,15 @@ static tsr_status solve(solver *d, double theta, tsr_maxent_point *point,
             p.at[1] = before.at[1] + size * step[1];
             if (!(p.at[0] > 0.0))
                 continue;
-            status = weigh_there(d, &p, err);
+            status = solve_weights(d, &p, err);
             if (status != TSR_OK || p.total < before.total)
                 break;
         }
-        if (status == TSR_OK && !(p.total < before.total)) { /* rounding */
+        if (status == TSR_OK &&
+            !(p.total < before.total)) { /* rounding prevents further
+                                            progress */
             memcpy(p.at, before.at, sizeof p.at);
-            status = weigh_there(d, &p, err);
+            status = solve_weights(d, &p, err);
             break;
         }
     }
@@ -457,9 +469,9 @@ static int elbow(const tsr_maxent *m)
 
 static const double least_first = 1e4, theta_range = 1e-8;
 
-/* A power of ten where the weights are all but equal: for large theta lambda is
- * c A^T r / theta, r the residuals, and KL half its square by C. The weights
- * are equal. */
+/* A power of ten at which the weights are nearly equal. For large theta, lambda
+ * is c A^T r / theta with the residuals r, and KL = lambda^T C lambda / 2. Call
+ * it with equal weights. */
 static double find_first(const solver *d, const tsr_maxent_point *start)
 {
     const double small = 0.001; /* nat */
@@ -485,18 +497,21 @@ static double theta_of(double first, int i)
     return first * pow(theta_range, (double)i / (TSR_MAXENT_POINTS - 1));
 }
 
-/* Every theta begins where the one before, a little larger, has ended: the
- * weights of a small one are not found from equal ones. */
-static tsr_status descend(solver *d, double theta, tsr_maxent *m, tsr_err *err)
+/* Follows the L-curve. Each theta starts from the solution at the previous,
+ * slightly larger one, since a small theta does not converge from equal
+ * weights. */
+static tsr_status follow_l_curve(solver *d, double theta, tsr_maxent *m,
+                                 tsr_err *err)
 {
     double lambda[TSR_MAXENT_POINTS][DIM];
     const double first = find_first(d, &m->start);
     tsr_maxent_point at = m->start;
     m->n_point = theta > 0.0 ? 1 : TSR_MAXENT_POINTS;
     for (int i = 0; theta > 0.0 && theta_of(first, i) > theta; i++)
-        TSR_TRY(solve(d, theta_of(first, i), &at, err));
+        TSR_TRY(solve_at_theta(d, theta_of(first, i), &at, err));
     for (int i = 0; i < m->n_point; i++) {
-        TSR_TRY(solve(d, theta > 0.0 ? theta : theta_of(first, i), &at, err));
+        TSR_TRY(solve_at_theta(d, theta > 0.0 ? theta : theta_of(first, i), &at,
+                               err));
         m->point[i] = at;
         memcpy(lambda[i], d->lambda, sizeof lambda[i]);
     }
@@ -504,7 +519,8 @@ static tsr_status descend(solver *d, double theta, tsr_maxent *m, tsr_err *err)
         return TSR_OK;
     m->chosen = elbow(m);
     memcpy(d->lambda, lambda[m->chosen], sizeof d->lambda);
-    return solve(d, m->point[m->chosen].theta, &m->point[m->chosen], err);
+    return solve_at_theta(d, m->point[m->chosen].theta, &m->point[m->chosen],
+                          err);
 }
 
 void tsr_maxent_free(tsr_maxent *m)
@@ -530,13 +546,13 @@ tsr_status tsr_maxent_make(const tsr_stored_curve *stored, const tsr_saxs *saxs,
                 .n_point = saxs->n,
                 .log_weight = m->log_weight};
     tsr_status status = tsr_allocated(m->log_weight, err);
-    TSR_THEN(status, open_solver(&d, err));
+    TSR_THEN(status, init_solver(&d, err));
     m->n_dim = d.n_dim;
     TSR_THEN(status, fit_equal(&d, &m->start, err));
     TSR_THEN(status,
              tsr_curve_operator_check(&stored->saxs, saxs, d.mean_curve,
                                       m->start.scale, &m->interpolation, err));
-    TSR_THEN(status, descend(&d, theta, m, err));
+    TSR_THEN(status, follow_l_curve(&d, theta, m, err));
     free(d.matrix);
     tsr_pool_clear(&d.pool);
     if (status != TSR_OK) {
@@ -569,24 +585,26 @@ tsr_status tsr_ensemble_maxent(int n, const double *curve, const tsr_saxs *saxs,
 
 /* ---- least squares ----
  *
- * An active set: models come in one by one, the one along which chi2 falls
- * fastest first, and those whose weight would become negative go out again.
- * Scale is the sum of the weights before they are normalised; a free background
- * is projected out of curves and data. */
+ * An active set method. Models enter one by one, the one with the steepest
+ * descent of chi2 first. Models whose weight would become negative leave. The
+ * scale is the sum of the weights before normalisation. A free background is
+ * projected out of curves and data. */
 
 typedef struct {
     tsr_pool pool;
-    int n, n_point; /* models; points */
-    double *curve;  /* [n][n_point] by sigma, background projected out */
-    double *size;   /* [n] length of each curve, before it was made 1 */
-    double *data;   /* [n_point] by sigma, background projected out */
-    double *rest;   /* [n_point] data less the weighted sum */
-    double *weight; /* [n] of the curves of length 1 */
-    int *in;        /* [n_in] models that carry weight */
-    int n_in;
-    double *best;    /* [n_in] least squares of those */
-    char *is_barred; /* [n] */
-    /* of the least squares: QR decomposition and scratch */
+    int n, n_point; /* models; points of the data */
+    double *curve;  /* [n][n_point] divided by sigma, background projected out,
+                       length 1 */
+    double *size;   /* [n] length of each curve before normalisation */
+    double *data;   /* [n_point] divided by sigma, background projected out */
+    double *residual; /* [n_point] residuals */
+    double *weight;   /* [n] of the curves of length 1 */
+    int *active;      /* [n_active] models with a positive weight */
+    int n_active;
+    double *best;    /* [n_active] unconstrained least squares of these
+                        models */
+    char *is_barred; /* [n] 1: rounding keeps the model out */
+    /* Scratch of the QR decomposition. */
     double *qr, *tau, *norm, *off; /* [n_point][n], [n], [n], [n_point] */
     size_t *order;                 /* [n] */
 } problem;
@@ -597,7 +615,7 @@ static gsl_vector_view curve_of(const problem *p, int i)
                                  (size_t)p->n_point);
 }
 
-/* Takes what is along `one` out of x; one has the length 1. */
+/* Removes the component of x along `one`, a vector of length 1. */
 static void project(int n, const double *one, double *x)
 {
     double along = 0.0;
@@ -607,8 +625,9 @@ static void project(int n, const double *one, double *x)
         x[k] -= along * one[k];
 }
 
-static tsr_status set_up(problem *p, const double *curve, const tsr_saxs *saxs,
-                         const tsr_linear *linear, tsr_err *err)
+static tsr_status init_problem(problem *p, const double *curve,
+                               const tsr_saxs *saxs, const tsr_linear *linear,
+                               tsr_err *err)
 {
     const int n = p->n, n_point = p->n_point;
     double *one, norm = 0.0;
@@ -616,7 +635,7 @@ static tsr_status set_up(problem *p, const double *curve, const tsr_saxs *saxs,
     tsr_pool_array(&p->pool, p->curve, (size_t)n * (size_t)n_point);
     tsr_pool_array(&p->pool, p->qr, (size_t)n * (size_t)n_point);
     tsr_pool_array(&p->pool, p->data, n_point);
-    tsr_pool_array(&p->pool, p->rest, n_point);
+    tsr_pool_array(&p->pool, p->residual, n_point);
     tsr_pool_array(&p->pool, p->off, n_point);
     tsr_pool_array(&p->pool, p->size, n);
     tsr_pool_array(&p->pool, p->weight, n);
@@ -624,7 +643,7 @@ static tsr_status set_up(problem *p, const double *curve, const tsr_saxs *saxs,
     tsr_pool_array(&p->pool, p->tau, n);
     tsr_pool_array(&p->pool, p->norm, n);
     tsr_pool_array(&p->pool, p->order, n);
-    tsr_pool_array(&p->pool, p->in, n);
+    tsr_pool_array(&p->pool, p->active, n);
     tsr_pool_array(&p->pool, p->is_barred, n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     const double b = linear->infer_background ? 0.0 : linear->background;
@@ -649,11 +668,11 @@ static tsr_status set_up(problem *p, const double *curve, const tsr_saxs *saxs,
     return TSR_OK;
 }
 
-/* Least squares of the models that are in, by QR with pivots, as curves are
- * much alike. */
-static void fit_those(problem *p)
+/* Unconstrained least squares of the active models, by QR with pivoting, since
+ * curves are nearly collinear. */
+static void fit_active(problem *p)
 {
-    const size_t n = (size_t)p->n_point, m = (size_t)p->n_in;
+    const size_t n = (size_t)p->n_point, m = (size_t)p->n_active;
     gsl_matrix_view a = gsl_matrix_view_array(p->qr, n, m);
     gsl_vector_view tau = gsl_vector_view_array(p->tau, m);
     gsl_vector_view norm = gsl_vector_view_array(p->norm, m);
@@ -663,7 +682,7 @@ static void fit_those(problem *p)
     gsl_permutation order = {m, p->order};
     int sign;
     for (size_t i = 0; i < m; i++) {
-        gsl_vector_view row = curve_of(p, p->in[i]);
+        gsl_vector_view row = curve_of(p, p->active[i]);
         gsl_matrix_set_col(&a.matrix, i, &row.vector);
     }
     gsl_linalg_QRPT_decomp(&a.matrix, &tau.vector, &order, &sign, &norm.vector);
@@ -671,18 +690,19 @@ static void fit_those(problem *p)
                             &x.vector, &off.vector);
 }
 
-/* Where chi2 falls fastest, among models that have no weight and are not
- * barred; -1: nowhere. */
+/* The model with the steepest descent of chi2 that has weight 0 and is not
+ * barred; -1: none. */
 static int steepest(const problem *p)
 {
-    const double enough = 1e-9; /* of the length of what is left */
-    gsl_vector_view rest = gsl_vector_view_array(p->rest, (size_t)p->n_point);
-    double best = enough * gsl_blas_dnrm2(&rest.vector);
+    const double enough = 1e-9; /* relative to the length of the residuals */
+    gsl_vector_view residual =
+        gsl_vector_view_array(p->residual, (size_t)p->n_point);
+    double best = enough * gsl_blas_dnrm2(&residual.vector);
     int found = -1;
     for (int i = 0; i < p->n; i++) {
         double fall;
         gsl_vector_view row = curve_of(p, i);
-        gsl_blas_ddot(&row.vector, &rest.vector, &fall);
+        gsl_blas_ddot(&row.vector, &residual.vector, &fall);
         if (p->weight[i] == 0.0 && !p->is_barred[i] && fall > best) {
             best = fall;
             found = i;
@@ -691,65 +711,68 @@ static int steepest(const problem *p)
     return found;
 }
 
-/* Goes towards the least squares of those that are in as far as no weight is
- * negative, and takes out those that are 0 there. Returns 1 where it arrived.
- */
-static int go_there(problem *p)
+/* Moves towards the unconstrained solution until a weight reaches 0, and
+ * removes models of weight 0. Returns 1 where the solution was reached. */
+static int move_to_fit(problem *p)
 {
     double part = 1.0;
-    for (int i = 0; i < p->n_in; i++) {
-        const double now = p->weight[p->in[i]], to = p->best[i];
+    for (int i = 0; i < p->n_active; i++) {
+        const double now = p->weight[p->active[i]], to = p->best[i];
         if (to <= 0.0)
             part = fmin(part, now / (now - to));
     }
     int left = 0;
-    for (int i = 0; i < p->n_in; i++) {
-        double *now = &p->weight[p->in[i]];
+    for (int i = 0; i < p->n_active; i++) {
+        double *now = &p->weight[p->active[i]];
         const double to = p->best[i], next = *now + part * (to - *now);
         *now = to <= 0.0 && next < 1e-12 * fmax(1.0, -to) ? 0.0 : next;
         if (*now > 0.0)
-            p->in[left++] = p->in[i];
+            p->active[left++] = p->active[i];
     }
-    p->n_in = left;
+    p->n_active = left;
     return part == 1.0;
 }
 
-static void find_rest(problem *p)
+static void find_residuals(problem *p)
 {
-    memcpy(p->rest, p->data, (size_t)p->n_point * sizeof *p->rest);
-    gsl_vector_view rest = gsl_vector_view_array(p->rest, (size_t)p->n_point);
+    memcpy(p->residual, p->data, (size_t)p->n_point * sizeof *p->residual);
+    gsl_vector_view residual =
+        gsl_vector_view_array(p->residual, (size_t)p->n_point);
     for (int i = 0; i < p->n; i++) {
         gsl_vector_view row = curve_of(p, i);
         if (p->weight[i] > 0.0)
-            gsl_blas_daxpy(-p->weight[i], &row.vector, &rest.vector);
+            gsl_blas_daxpy(-p->weight[i], &row.vector, &residual.vector);
     }
 }
 
-static void iterate(problem *p)
+static void run_active_set(problem *p)
 {
-    find_rest(p);
+    find_residuals(p);
     for (int turn = 0; turn < 3 * p->n; turn++) {
         const int next = steepest(p);
-        if (next < 0 || p->n_in >= p->n_point)
+        if (next < 0 || p->n_active >= p->n_point)
             break;
-        p->in[p->n_in++] = next;
-        fit_those(p);
-        if (p->best[p->n_in - 1] <= 0.0) {
-            p->is_barred[next] = 1; /* rounding: it does not help after all */
-            p->n_in--;
+        p->active[p->n_active++] = next;
+        fit_active(p);
+        if (p->best[p->n_active - 1] <= 0.0) {
+            p->is_barred[next] = 1; /* rounding: the model does not improve the
+                                       fit */
+            p->n_active--;
             continue;
         }
-        while (!go_there(p))
-            fit_those(p);
-        find_rest(p);
+        while (!move_to_fit(p))
+            fit_active(p);
+        find_residuals(p);
         memset(p->is_barred, 0, (size_t)p->n);
     }
 }
 
-/* chi2, scale and background of weights that add up to 1. */
-static tsr_status judge(int n, const double *curve, const tsr_saxs *saxs,
-                        const tsr_linear *linear, const double *weight,
-                        tsr_maxent_point *point, tsr_err *err)
+/* chi2, scale and background of weights with sum 1. */
+static tsr_status evaluate_weights(int n, const double *curve,
+                                   const tsr_saxs *saxs,
+                                   const tsr_linear *linear,
+                                   const double *weight,
+                                   tsr_maxent_point *point, tsr_err *err)
 {
     const size_t n_point = (size_t)saxs->n;
     double *model = calloc(n_point, sizeof *model), kl = 0.0;
@@ -772,9 +795,9 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
 {
     problem p = {.n = n, .n_point = saxs->n};
     double sum = 0.0;
-    tsr_status status = set_up(&p, curve, saxs, linear, err);
+    tsr_status status = init_problem(&p, curve, saxs, linear, err);
     if (status == TSR_OK)
-        iterate(&p);
+        run_active_set(&p);
     for (int i = 0; i < n && status == TSR_OK; i++) {
         weight[i] = p.weight[i] / p.size[i];
         sum += weight[i];
@@ -786,6 +809,7 @@ tsr_status tsr_ensemble_least_squares(int n, const double *curve,
     for (int i = 0; i < n && status == TSR_OK; i++)
         weight[i] /= sum;
     tsr_pool_clear(&p.pool);
-    TSR_THEN(status, judge(n, curve, saxs, linear, weight, point, err));
+    TSR_THEN(status,
+             evaluate_weights(n, curve, saxs, linear, weight, point, err));
     return status;
 }

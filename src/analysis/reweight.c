@@ -1,9 +1,11 @@
-/* Importance weights. Each stored draw keeps its structure; the likelihood of
- * the new data over that of the old, nuisances integrated out of both, is its
- * weight. What the run integrated out of its own model's error is part of both.
- * Before that the stored curve must give back the stored likelihood:
- * else config.yaml and trace.h5 do not belong together, and the weights would
- * be wrong without a sign of it. */
+/* Importance weights of stored draws for other data.
+ *
+ * The weight of a draw is the likelihood of the new data over that of the old
+ * data at the draw's structure, with nuisance parameters integrated out of
+ * both. The integral over the model's own error is part of both likelihoods.
+ * First, the stored curves must reproduce the stored likelihoods. Otherwise
+ * config.yaml and trace.h5 do not belong together, and the weights would be
+ * silently wrong. */
 #include "analysis/reweight.h"
 
 #include "analysis/summary.h"
@@ -17,19 +19,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond this the stored curve is not what the likelihood was made from (nat);
- * rounding of the curves to single precision leaves some 1e-3. */
-static const double most_difference = 0.1;
+/* Largest difference, nat, between stored and recomputed log likelihood.
+ * Storing curves in single precision causes differences of about 1e-3. */
+static const double largest_difference = 0.1;
 
 typedef struct {
     const tsr_reweight_options *options;
     tsr_reweight *out;
     tsr_saxs_term *before, *after;
     tsr_fit *fit_before, *fit_after;
-    double *log_lik;                     /* stored; NULL: not compared */
-    double *theta[TSR_NOISE_PARAMETERS]; /* stored values; NULL: fixed */
+    double *log_lik;                     /* stored values; NULL: not compared */
+    double *theta[TSR_NOISE_PARAMETERS]; /* stored values; NULL: a fixed
+                                            parameter */
     gsl_rng *rng;
-    int has_looked; /* at the error of interpolation */
+    int is_checked; /* 1: the interpolation error has been checked */
 } work;
 
 void tsr_reweight_free(tsr_reweight *r)
@@ -58,9 +61,10 @@ static tsr_status reweight_new(long n, const tsr_saxs_term *term,
     return tsr_pool_check(&r->pool, err);
 }
 
-/* ---- the likelihood that is stored ---- */
+/* ---- the stored likelihood ---- */
 
-/* The term at a draw's own nuisances, as the run had it. */
+/* log likelihood of a draw at its own nuisance parameters, as the run computed
+ * it. */
 static double stored_log(work *w, size_t at, const double *curve)
 {
     const tsr_stored_curve *s = w->options->stored;
@@ -77,14 +81,15 @@ static double stored_log(work *w, size_t at, const double *curve)
     return tsr_saxs_log_lik(t, w->fit_before, theta);
 }
 
-static tsr_status compare(work *w, size_t at, const double *curve, tsr_err *err)
+static tsr_status check_stored(work *w, size_t at, const double *curve,
+                               tsr_err *err)
 {
     if (w->log_lik == NULL)
         return TSR_OK;
     double again = stored_log(w, at, curve);
     double difference = fabs(again - w->log_lik[at]);
     w->out->recovered = fmax(w->out->recovered, difference);
-    if (difference <= most_difference)
+    if (difference <= largest_difference)
         return TSR_OK;
     return tsr_fail(err, TSR_E_DATA,
                     "draw %zu has the log likelihood %.3f, and its stored "
@@ -95,13 +100,13 @@ static tsr_status compare(work *w, size_t at, const double *curve, tsr_err *err)
 
 /* ---- draw by draw ---- */
 
-static tsr_status visit(void *context, size_t at, const double *curve,
-                        tsr_err *err)
+static tsr_status reweight_draw(void *context, size_t at, const double *curve,
+                                tsr_err *err)
 {
     work *w = context;
     tsr_reweight *r = w->out;
     tsr_nuisance_draw drawn = {(double)NAN, (double)NAN, {0.0}};
-    tsr_status status = compare(w, at, curve, err);
+    tsr_status status = check_stored(w, at, curve, err);
     if (status != TSR_OK)
         return status;
     double before =
@@ -120,11 +125,11 @@ static tsr_status visit(void *context, size_t at, const double *curve,
         if (r->noise[i] != NULL)
             r->noise[i][at] = tsr_parameter_value(&w->after->term.parameter[i],
                                                   drawn.theta[i]);
-    if (!w->has_looked)
+    if (!w->is_checked)
         status = tsr_curve_operator_check(&w->options->stored->saxs,
                                           w->options->after.saxs, curve,
                                           drawn.scale, &r->interpolation, err);
-    w->has_looked = 1;
+    w->is_checked = 1;
     return status;
 }
 
@@ -205,7 +210,7 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
     TSR_THEN(status,
              reweight_new((long)s->n_chain * s->n_draw, w.after, &w.out, err));
     TSR_THEN(status, read_stored(&w, err));
-    TSR_THEN(status, tsr_stored_curve_each(s, visit, &w, err));
+    TSR_THEN(status, tsr_stored_curve_for_each(s, reweight_draw, &w, err));
     if (status != TSR_OK) {
         tsr_reweight_free(w.out);
         w.out = NULL;
@@ -222,10 +227,10 @@ tsr_status tsr_reweight_make(const tsr_reweight_options *options,
     return status;
 }
 
-/* ---- stored_curve ----
+/* ---- stored curves ----
  *
- * Draws' curves as a run has stored them: read in blocks, or once into memory,
- * and taken to the q of other data. */
+ * The draws' curves in a run's trace: read in blocks, or from memory, and
+ * interpolated to the q of other data. */
 
 enum { NAME = 64 };
 
@@ -260,7 +265,7 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *s,
                          err);
 }
 
-/* A scalar of the data set, or the value that is fixed for all draws. */
+/* A scalar of the data set's draws, or its fixed value for all draws. */
 static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
                             double fixed, double **value, tsr_err *err)
 {
@@ -281,7 +286,7 @@ static tsr_status scalar_or(tsr_stored_curve *s, const char *name, int is_free,
     return TSR_OK;
 }
 
-/* A row [n] of the data set; *is_there 0: the trace has none. */
+/* A row [n] of the data set. *is_there 0: the trace has none. */
 static tsr_status read_row(const tsr_stored_curve *s, tsr_trace_group group,
                            const char *own, double *row, int *is_there,
                            tsr_err *err)
@@ -335,7 +340,7 @@ static tsr_status read_points(tsr_stored_curve *s, const char *path,
     return TSR_OK;
 }
 
-/* The model's own error, where the run had one: at the q of its data. */
+/* The model's own error at the q of the data, if the run had one. */
 static tsr_status read_errors(tsr_stored_curve *s, tsr_err *err)
 {
     const size_t n = (size_t)s->n;
@@ -377,14 +382,14 @@ tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
     return status;
 }
 
-/* A pass over the curves; on a terminal it is told how far it is, at most once
- * a second. */
+/* A pass over the curves. On a terminal, the progress is shown at most once a
+ * second. */
 typedef struct {
     const tsr_stored_curve *stored;
-    tsr_curve_visit each;
+    tsr_curve_callback each;
     void *context;
     long done;
-    double told; /* when, s */
+    double last_report; /* time of the last progress line, s */
 } pass;
 
 static tsr_status visit_row(void *context, int chain, int draw, double *curve,
@@ -402,9 +407,9 @@ static tsr_status visit_row(void *context, int chain, int draw, double *curve,
         curve[k] = (curve[k] - b) / c;
     TSR_TRY(p->each(p->context, at, curve, err));
     p->done++;
-    if (tsr_log_is_terminal(s->log) && now - p->told >= 1.0) {
+    if (tsr_log_is_terminal(s->log) && now - p->last_report >= 1.0) {
         char line[64];
-        p->told = now;
+        p->last_report = now;
         snprintf(line, sizeof line, "curves: %.0f %%",
                  100.0 * (double)p->done / ((double)s->n_chain * s->n_draw));
         tsr_log_progress(s->log, line);
@@ -412,9 +417,9 @@ static tsr_status visit_row(void *context, int chain, int draw, double *curve,
     return TSR_OK;
 }
 
-tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
-                                 tsr_curve_visit each, void *context,
-                                 tsr_err *err)
+tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *s,
+                                     tsr_curve_callback each, void *context,
+                                     tsr_err *err)
 {
     const size_t n_all = (size_t)s->n_chain * (size_t)s->n_draw;
     char name[NAME];
@@ -425,18 +430,18 @@ tsr_status tsr_stored_curve_each(const tsr_stored_curve *s,
     pass p = {s, each, context, 0, tsr_clock_s()};
     tsr_stored_curve_name("intensity_mean", s->data, sizeof name, name);
     const tsr_status status =
-        tsr_rows_each(s->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name, 1, 0,
-                      s->n, visit_row, &p, err);
+        tsr_rows_for_each(s->trace, TSR_TRACE_POSTERIOR_PREDICTIVE, name, 1, 0,
+                          s->n, visit_row, &p, err);
     tsr_log_progress(s->log, "");
     return status;
 }
 
-/* A run stores its curves at the q of its own data. A natural spline takes
- * them to other q; it is linear in the curve, so it is kept as a matrix.
- * Whether the run's q are close enough is estimated from every second of them.
- */
+/* A run stores its curves at the q of its own data. A natural spline
+ * interpolates to other q. The spline is linear in the curve, so it is applied
+ * as a matrix. Whether the run's q are close enough is estimated with every
+ * second one left out. */
 
-/* q that are written with few digits are the same. */
+/* Values of q closer than this are equal but for rounding in a file. */
 static const double same_q = 1e-6; /* 1/Angstrom */
 
 static int find_same(const tsr_saxs *from, double q)
@@ -504,7 +509,8 @@ tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
     return status;
 }
 
-/* The largest error at the points left out, in units of the nearest sigma. */
+/* The largest interpolation error at every second point, in units of the
+ * nearest sigma. */
 static double find_error(const tsr_saxs *from, const tsr_saxs *to,
                          const double *curve, double c, double *q, double *y)
 {
@@ -533,11 +539,12 @@ tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
                                     const double *curve, double c,
                                     double *error, tsr_err *err)
 {
-    const double most = 0.3; /* sigma */
+    const double most = 0.3; /* in units of sigma */
     int n_new = 0;
     for (int k = 0; k < to->n; k++)
         n_new += find_same(from, to->q[k]) < 0;
-    *error = n_new == 0 ? 0.0 : HUGE_VAL; /* half of a few q is no spline */
+    *error = n_new == 0 ? 0.0 : HUGE_VAL; /* too few q for a spline through half
+                                             of them */
     if (n_new > 0 && from->n >= 7) {
         double *q = malloc(2 * (size_t)from->n * sizeof *q);
         TSR_TRY(tsr_allocated(q, err));

@@ -1,10 +1,10 @@
 /* Importance weights that turn stored draws into draws given other data:
  * another curve, noise model or range of q.
  *
- * A draw's structure X came with probability P(X) P(D | X); its weight is
- * P(D' | X) / P(D | X), all nuisances integrated out of both
+ * A draw's structure X was sampled with density P(X) P(D | X). Its weight is
+ * P(D' | X) / P(D | X), with all nuisance parameters integrated out of both
  * (likelihood/term_saxs.h). Scale, background and noise parameters are then
- * drawn anew given X and D'. Other data sets of the run stay and cancel. */
+ * drawn again given X and D'. Other data sets of the run remain and cancel. */
 #ifndef TSR_ANALYSIS_REWEIGHT_H
 #define TSR_ANALYSIS_REWEIGHT_H
 
@@ -14,34 +14,31 @@
 #include "scattering/saxs.h"
 #include "store/trace.h"
 
-/* The curves I(q) of stored draws, and the data beside which they were drawn:
- * what a trace knows of a data set. */
+/* A data set of a trace: the data, and the curves I(q) of the stored draws. */
 
 typedef struct {
     tsr_trace_reader *trace; /* borrowed */
-    int data;                /* data set, from 0 */
+    int data;                /* number of the data set, from 0 */
     int n_chain, n_draw, n;  /* n: points of a curve */
-    tsr_saxs saxs;           /* the run's data as the trace holds it; its pool
-                                owns all of this */
-    double *scale;           /* [n_chain][n_draw] c; of a fixed one, too */
+    tsr_saxs saxs;           /* the run's data as stored in the trace; its pool
+                                owns all memory of this structure */
+    double *scale;           /* [n_chain][n_draw] c; constant if it was fixed */
     double *background;      /* [n_chain][n_draw] b */
-    const double *in_memory; /* [n_chain][n_draw][n] curves I, borrowed, where
-                                there is no trace; else NULL */
-    tsr_profile_error error; /* of the run's model, at its q; n 0: none */
-    tsr_log *log; /* borrowed; on a terminal it is told how far a pass is; NULL:
-                     nobody is */
+    const double *in_memory; /* [n_chain][n_draw][n] curves I in memory,
+                                borrowed, if there is no trace; else NULL */
+    tsr_profile_error error; /* model error of the run, at its q; n 0: none */
+    tsr_log *log; /* borrowed; shows the progress on a terminal; NULL: none */
 } tsr_stored_curve;
 
-/* Reads data set `data` of the trace but for its curves; linear: how scale and
- * background were treated in the run. The caller clears it, also after an
- * error. Errors: TSR_E_DATA (no such data set, with how many there are), those
- * of tsr_trace_get. */
+/* Reads data set `data` of the trace except its curves. linear: how the run
+ * treated scale and background. The caller clears `stored`, also after an
+ * error. Errors: TSR_E_DATA (no such data set), those of tsr_trace_get. */
 tsr_status tsr_stored_curve_open(tsr_trace_reader *trace, int data,
                                  const char *path, const tsr_linear *linear,
                                  tsr_stored_curve *stored, tsr_err *err);
 void tsr_stored_curve_clear(tsr_stored_curve *stored);
 
-/* The name of a variable of this data set: `noise_scale_2`. */
+/* Name of a variable of data set `data` in the trace, such as noise_scale_2. */
 void tsr_stored_curve_name(const char *name, int data, size_t size, char *out);
 
 /* A scalar of the draws, *value [n_chain][n_draw], caller frees; NULL where the
@@ -50,37 +47,42 @@ tsr_status tsr_stored_curve_scalar(const tsr_stored_curve *stored,
                                    tsr_trace_group group, const char *name,
                                    double **value, tsr_err *err);
 
-/* Calls `each` with the curve of every draw, (c I + b - b) / c, [n], chain by
- * chain within blocks of draws; at is its place in [n_chain][n_draw]. Some
- * 32 MiB are in memory. Stops at its first error. Errors: those of
- * tsr_trace_get_part and of `each`; TSR_E_DATA (a scale that is not above 0).
- */
-typedef tsr_status (*tsr_curve_visit)(void *context, size_t at,
-                                      const double *curve, tsr_err *err);
-tsr_status tsr_stored_curve_each(const tsr_stored_curve *stored,
-                                 tsr_curve_visit each, void *context,
-                                 tsr_err *err);
+/* Calls `each` with the curve I = (y - b) / c of every draw, [n], where y is
+ * the stored curve c I + b. The order is chain by chain within blocks of draws;
+ * `at` is the index in [n_chain][n_draw]. About 32 MiB are in memory. Stops at
+ * the first error. Errors: those of tsr_trace_get_part and of `each`;
+ * TSR_E_DATA (a scale that is not above 0). */
+typedef tsr_status (*tsr_curve_callback)(void *context, size_t at,
+                                         const double *curve, tsr_err *err);
+tsr_status tsr_stored_curve_for_each(const tsr_stored_curve *stored,
+                                     tsr_curve_callback each, void *context,
+                                     tsr_err *err);
 
+/* Weights of the stored draws, and their nuisance parameters given the new
+ * data. */
 typedef struct {
     tsr_pool pool;
     long n;             /* n_chain n_draw */
-    double *log_weight; /* [n] raw: log P(D' | X) - log P(D | X), nat */
-    double *scale, *background, *chi2;   /* [n] of the new data */
-    double *noise[TSR_NOISE_PARAMETERS]; /* [n] values; NULL: none, or fixed */
+    double *log_weight; /* [n] not normalised: log P(D' | X) - log P(D | X),
+                           nat */
+    double *scale, *background, *chi2;   /* [n] for the new data */
+    double *noise[TSR_NOISE_PARAMETERS]; /* [n] values for the new data; NULL:
+                                            no such parameter, or fixed */
     const char *noise_name[TSR_NOISE_PARAMETERS];
-    /* Largest difference between the stored log likelihood and the one that the
-     * stored curve gives; NaN where there are several data sets. */
+    /* Largest difference between the stored log likelihood and the one computed
+     * from the stored curve, nat; NaN with several data sets. */
     double recovered;
-    /* Estimated error of the curve between the run's q, in the new sigma; 0
-     * where all its q are the run's. */
+    /* Estimated interpolation error of the curve, in units of the new sigma; 0
+     * where all new q are among the run's. */
     double interpolation;
 } tsr_reweight;
 
-/* before: how the run treated its data; its saxs is not used. after: what is
- * asked for, saxs and all. seed: of the nuisances. n_data: of the run.
- * Errors: TSR_E_DATA, where it cannot be done, with the reason and what to do:
- * q outside the run's, the run's q too far apart, draws at another temperature,
- * or a trace that does not give back its own likelihood. */
+/* before: how the run treated its data (its member saxs is not used). after:
+ * the new data and their treatment. n_data: data sets of the run. seed: of the
+ * nuisance parameters.
+ * Errors: TSR_E_DATA, with reason and remedy, where reweighting is impossible:
+ * q outside the run's range, the run's q too far apart, draws at another
+ * temperature, or stored curves that do not reproduce the stored likelihood. */
 typedef struct {
     const tsr_stored_curve *stored;
     tsr_data_set before, after;
@@ -88,20 +90,22 @@ typedef struct {
     long seed;
 } tsr_reweight_options;
 
+/* Weights of all stored draws; *out is freed by the caller. Errors: see
+ * tsr_reweight_options. */
 tsr_status tsr_reweight_make(const tsr_reweight_options *options,
                              tsr_reweight **out, tsr_err *err);
 void tsr_reweight_free(tsr_reweight *reweight);
 
-/* Takes curves at the q of the run to those of other data, [n_to][n_from],
- * caller frees: a natural cubic spline. Errors: TSR_E_DATA (q outside),
- * TSR_E_NOMEM. */
+/* Matrix [n_to][n_from] that takes curves from the q of the run to those of
+ * other data, by a natural cubic spline; caller frees. Errors: TSR_E_DATA (q
+ * outside the range), TSR_E_NOMEM. */
 tsr_status tsr_curve_operator(const tsr_saxs *from, const tsr_saxs *to,
                               double **matrix, tsr_err *err);
 
-/* *error of that operator for a smooth curve (at the q of `from`), in units of
- * sigma, in the data's scale c: from the curve at every second point, whose
+/* *error of that matrix for a smooth curve (at the q of `from`), in units of
+ * sigma at scale c. Estimated from a spline through every second point, whose
  * error is 16 times as large. 0 where the q are the same. Errors: TSR_E_DATA
- * (more than 0.3). */
+ * (more than 0.3), TSR_E_NOMEM. */
 tsr_status tsr_curve_operator_check(const tsr_saxs *from, const tsr_saxs *to,
                                     const double *curve, double c,
                                     double *error, tsr_err *err);

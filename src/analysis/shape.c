@@ -1,7 +1,8 @@
-/* Two passes over the drawn conformations: the mean shape, about which residues
- * stray; distances, contacts and P(r) of each. Only CA atoms are looked at,
- * which are enough for domains and linkers and keep thousands of frames in
- * memory. */
+/* Statistics of the drawn conformations, in two passes: first the mean shape
+ * and the deviations from it, then distances, contacts and P(r) of each frame.
+ *
+ * Only CA atoms are used, which suffice for domains and linkers and allow
+ * thousands of frames in memory. */
 #include "analysis/shape.h"
 
 #include "analysis/frames.h"
@@ -11,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- mean_shape ----
+/* ---- superposition and mean shape ----
  *
  * Superposition by quaternions (Horn 1987): the best rotation is the
- * eigenvector of the largest eigenvalue of a 4 x 4 matrix. The mean of many
- * conformations and their superpositions on it are found in turns. */
+ * eigenvector with the largest eigenvalue of a 4 x 4 matrix. The mean of many
+ * conformations and their superpositions on the mean are iterated in turn. */
 
-/* The place of point i of those that are looked at. */
+/* Position of the i-th chosen point; at NULL: of point i. */
 static const double *point_of(const double (*x)[3], const int *at, int i)
 {
     return x[at != NULL ? at[i] : i];
@@ -97,13 +98,13 @@ tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
     return TSR_OK;
 }
 
-void tsr_start_of(const tsr_model_atoms *model, double (*start)[3])
+void tsr_start_ca(const tsr_model_atoms *model, double (*start)[3])
 {
     for (int r = 0; r < model->n_residue; r++)
         tsr_vec3_copy(start[r], model->xyz + 3 * (size_t)model->ca[r]);
 }
 
-void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
+void tsr_frame_ca(const float *all, int n_residue, int i, double (*ca)[3])
 {
     const float *from = all + (size_t)i * 3 * (size_t)n_residue;
     for (int r = 0; r < n_residue; r++)
@@ -111,8 +112,9 @@ void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3])
             ca[r][d] = (double)*from++;
 }
 
-/* Each one on the mean of the pass before, at first on the first, or by some
- * residues on the start; the last pass takes the deviations. */
+/* Superposes each conformation on the mean of the previous pass, in the first
+ * pass on the first conformation; with `align` on the start. The last pass
+ * computes the deviations. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
                                int n_align, const int *align,
                                const double (*start)[3], double (*mean)[3],
@@ -123,12 +125,12 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
     double(*ca)[3] = calloc(2 * room, sizeof *ca), (*sum)[3] = ca + room;
     TSR_TRY(tsr_allocated(ca, err));
     memset(square, 0, room * sizeof *square);
-    tsr_ca_of(all, n_residue, 0, mean);
+    tsr_frame_ca(all, n_residue, 0, mean);
     for (int pass = 0; pass <= last; pass++) {
         memset(sum, 0, room * sizeof *sum);
         for (int i = 0; i < n; i++) {
             tsr_motion motion;
-            tsr_ca_of(all, n_residue, i, ca);
+            tsr_frame_ca(all, n_residue, i, ca);
             tsr_superpose(align != NULL ? n_align : n_residue, align,
                           align != NULL ? start : (const double(*)[3])mean,
                           (const double(*)[3])ca, &motion);
@@ -148,7 +150,7 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
 }
 
 enum {
-    MOST_PAIRS = 60000, /* of a frame, for P(r) */
+    MOST_PAIRS = 60000, /* pairs of a frame, for P(r) */
     MOST_PAIR_FRAMES = 400
 };
 static const double contact_ang = 10.0;
@@ -161,21 +163,21 @@ void tsr_shape_free(tsr_shape *shape)
     free(shape);
 }
 
-/* What the passes need beside the result. */
+/* Scratch of the passes beside the result. */
 typedef struct {
     tsr_pool pool;
     tsr_shape *shape;
     float *all;          /* [n][n_residue][3] */
-    double (*ca)[3];     /* [n_residue] of one frame */
+    double (*ca)[3];     /* [n_residue] of the present frame */
     double (*start)[3];  /* [n_residue] of model.pdb */
     double (*mean)[3];   /* [n_residue] */
-    double (*before)[3]; /* [n_residue] of the last column */
+    double (*before)[3]; /* [n_residue] of the previous column */
     double *square;      /* [n_residue] */
     float *pairs;        /* [n_pair_draw][TSR_N_PAIR_BIN] */
     int n_draw, n_pair_draw;
-    int *draw;      /* [n] that each frame is of */
-    int *pair_row;  /* [n_draw] in pairs; -1: not in it */
-    double *weight; /* [n] within its draw, of sum 1 */
+    int *draw;      /* [n] draw of each frame */
+    int *pair_row;  /* [n_draw] row of a draw in `pairs`; -1: not used */
+    double *weight; /* [n] weight within the draw, with sum 1 */
 } job;
 
 static tsr_status allocate(job *j, tsr_err *err)
@@ -210,7 +212,7 @@ static tsr_status allocate(job *j, tsr_err *err)
 
 /* ---- one frame ---- */
 
-/* Welford's means and sums of squares of the distances between rows. */
+/* Welford's running means and sums of squares of the distances between rows. */
 static void add_distances(tsr_shape *s, const double (*ca)[3], int seen)
 {
     for (int a = 0; a < s->n_row; a++)
@@ -223,7 +225,8 @@ static void add_distances(tsr_shape *s, const double (*ca)[3], int seen)
         }
 }
 
-/* Shares of pairs by distance; of long chains every so many residues. */
+/* Adds a frame's histogram of pair distances. Long chains are thinned to every
+ * `every`-th residue. */
 static void add_pairs(job *j, int i)
 {
     const int n = j->shape->n_residue;
@@ -254,8 +257,8 @@ static double gyration(int n, const double (*x)[3])
     return sqrt(sum);
 }
 
-/* Root mean square change of the distances from residue r to its neighbours in
- * sequence, between two conformations. */
+/* Root mean square change, between two conformations, of the distances from
+ * residue r to its sequence neighbours. */
 static double local_change(int n, int r, const double (*now)[3],
                            const double (*before)[3])
 {
@@ -302,17 +305,18 @@ static void add_column(job *j, int column)
     memcpy(j->before, j->ca, (size_t)s->n_residue * sizeof *j->before);
 }
 
-/* ---- all of them ---- */
+/* ---- all frames ---- */
 
-/* The longest distance in some frames, for the bins of P(r). */
+/* The longest distance in some frames, which sets the bin width of P(r). */
 static void find_extent(job *j)
 {
-    enum { LOOKS = 20 };
+    enum { MOST_FRAMES = 20 };
     tsr_shape *s = j->shape;
-    const int looks = s->n < LOOKS ? s->n : LOOKS;
+    const int n_frame = s->n < MOST_FRAMES ? s->n : MOST_FRAMES;
     double longest = 1.0;
-    for (int i = 0; i < looks; i++) {
-        tsr_ca_of(j->all, s->n_residue, tsr_even_index(s->n, looks, i), j->ca);
+    for (int i = 0; i < n_frame; i++) {
+        tsr_frame_ca(j->all, s->n_residue, tsr_even_index(s->n, n_frame, i),
+                     j->ca);
         for (int a = 0; a < s->n_residue; a++)
             for (int b = 0; b < a; b++)
                 longest = fmax(longest, tsr_vec3_distance2(j->ca[a], j->ca[b]));
@@ -320,16 +324,16 @@ static void find_extent(job *j)
     s->pair_width = 1.1 * sqrt(longest) / TSR_N_PAIR_BIN;
 }
 
-static void look_at_each(job *j)
+static void analyse_frames(job *j)
 {
     tsr_shape *s = j->shape;
     int next_column = 0;
     for (int i = 0; i < s->n; i++) {
-        tsr_ca_of(j->all, s->n_residue, i, j->ca);
+        tsr_frame_ca(j->all, s->n_residue, i, j->ca);
         add_distances(s, (const double(*)[3])j->ca, i);
         if (j->pair_row[j->draw[i]] >= 0)
             add_pairs(j, i);
-        /* s->column holds places in s->at until it is looked at */
+        /* until a column is computed, s->column holds its index in s->at */
         while (next_column < s->n_column && s->column[next_column] == i) {
             s->column[next_column] = s->at[i];
             add_column(j, next_column++);
@@ -337,7 +341,7 @@ static void look_at_each(job *j)
     }
 }
 
-static void finish(job *j)
+static void summarise_frames(job *j)
 {
     tsr_shape *s = j->shape;
     float one[MOST_PAIR_FRAMES];
@@ -366,10 +370,10 @@ static void finish(job *j)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the analysis ---- */
 
-/* What each frame counts within its draw. */
-static tsr_status weigh(job *j, const double *weight, tsr_err *err)
+/* Normalises the weights of the frames within each draw. */
+static tsr_status set_weights(job *j, const double *weight, tsr_err *err)
 {
     const tsr_shape *s = j->shape;
     double *sum = calloc((size_t)j->n_draw + 1, sizeof *sum);
@@ -385,12 +389,12 @@ static tsr_status weigh(job *j, const double *weight, tsr_err *err)
     return TSR_OK;
 }
 
-/* The frames to look at, and the draws of P(r). */
-static tsr_status choose(job *j, tsr_frames *frames, const double *weight,
-                         tsr_err *err)
+/* Chooses the frames, and the draws for P(r). */
+static tsr_status choose_frames(job *j, tsr_frames *frames,
+                                const double *weight, tsr_err *err)
 {
     tsr_shape *s = j->shape;
-    s->n = tsr_frames_spread(frames, s->n, s->at, j->draw, &j->n_draw);
+    s->n = tsr_frames_select(frames, s->n, s->at, j->draw, &j->n_draw);
     if (s->n == 0)
         return tsr_no_memory(err);
     s->n_column = s->n < s->n_column ? s->n : s->n_column;
@@ -400,7 +404,7 @@ static tsr_status choose(job *j, tsr_frames *frames, const double *weight,
         j->pair_row[d] = -1;
     for (int k = 0; k < j->n_pair_draw; k++)
         j->pair_row[(long)k * j->n_draw / j->n_pair_draw] = k;
-    return weigh(j, weight, err);
+    return set_weights(j, weight, err);
 }
 
 tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
@@ -420,13 +424,13 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
     s->n_row = s->n_residue < TSR_MOST_ROWS ? s->n_residue : TSR_MOST_ROWS;
     s->n_column = s->n < TSR_MOST_COLUMNS ? s->n : TSR_MOST_COLUMNS;
     tsr_status status = allocate(&j, err);
-    TSR_THEN(status, choose(&j, frames, weight, err));
+    TSR_THEN(status, choose_frames(&j, frames, weight, err));
     if (status == TSR_OK) {
         for (int k = 0; k < s->n_row; k++)
             s->row[k] = tsr_even_index(s->n_residue, s->n_row, k);
         for (int k = 0; k < s->n_column; k++)
             s->column[k] = tsr_even_index(s->n, s->n_column, k);
-        tsr_start_of(model, j.start);
+        tsr_start_ca(model, j.start);
         status =
             tsr_frames_gather_ca(frames, s->n, s->at, &j.pool, &j.all, err);
     }
@@ -434,8 +438,8 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                                          NULL, j.mean, j.square, err));
     if (status == TSR_OK) {
         find_extent(&j);
-        look_at_each(&j);
-        finish(&j);
+        analyse_frames(&j);
+        summarise_frames(&j);
     }
     tsr_pool_clear(&j.pool);
     if (status != TSR_OK) {
@@ -448,12 +452,14 @@ tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
 
 /* ---- domains ----
  *
- * A rigid unit begins at neighbours in sequence whose distances hardly change
- * over all frames, and takes in what keeps its distances to four anchors of it:
- * four points that do not lie in a plane fix a body. */
+ * A rigid unit starts at successive residues whose distances are constant over
+ * all frames. These anchors fix a rigid body, as four points that do not lie in
+ * a plane. The unit takes in all residues with constant distances to its
+ * anchors. */
 
 enum { N_ANCHOR = 4 };
-static const double rigid_ang = 0.1; /* trajectories are rounded, too */
+static const double rigid_ang = 0.1; /* larger than the rounding of
+                                        trajectories */
 
 void tsr_domains_free(tsr_domains *d)
 {
@@ -463,7 +469,7 @@ void tsr_domains_free(tsr_domains *d)
     free(d);
 }
 
-/* ---- finding them ---- */
+/* ---- rigid units ---- */
 
 typedef struct {
     int n, n_residue;
@@ -480,7 +486,8 @@ static double distance(const draws *s, int i, int a, int b)
     return sqrt(sum);
 }
 
-/* Whether a pair keeps its distance in every draw: a part may move seldom. */
+/* Whether a pair keeps its distance in every draw. All draws are checked
+ * because a part may move rarely. */
 static int is_rigid(const draws *s, int a, int b)
 {
     double low = HUGE_VAL, high = -HUGE_VAL;
@@ -502,7 +509,8 @@ static int is_rigid_with(const draws *s, int anchor, int r)
     return 1;
 }
 
-/* unit [n_residue] out: -1 where none; returns how many. */
+/* unit [n_residue] out: number of each residue's unit; -1: none. Returns the
+ * number of units. */
 static int find_units(const draws *s, int *unit)
 {
     int n_unit = 0;
@@ -522,9 +530,9 @@ static int find_units(const draws *s, int *unit)
     return n_unit;
 }
 
-/* The largest units, in their order; size [n_unit] scratch. */
-static void take_largest(tsr_domains *d, const int *unit, int n_unit,
-                         int n_residue, int *size)
+/* The largest units, in order of sequence. size [n_unit]: scratch. */
+static void choose_largest(tsr_domains *d, const int *unit, int n_unit,
+                           int n_residue, int *size)
 {
     memset(size, 0, (size_t)n_unit * sizeof *size);
     for (int r = 0; r < n_residue; r++)
@@ -544,10 +552,10 @@ static void take_largest(tsr_domains *d, const int *unit, int n_unit,
     }
 }
 
-/* ---- how they lie ---- */
+/* ---- relative positions ---- */
 
-/* Angle of the rotation from a to b: its trace is 1 + 2 cos, and half the
- * length of its antisymmetric part sin. */
+/* Angle of the relative rotation from a to b: the matrix has trace 1 + 2 cos,
+ * and its antisymmetric part has half-length sin. */
 static double relative_angle(double a[3][3], double b[3][3])
 {
     double m[3][3];
@@ -578,8 +586,8 @@ static void make_pairs(tsr_domains *d, const double (*start)[3])
         }
 }
 
-static void look(tsr_domains *d, int i, const double (*start)[3],
-                 const double (*now)[3])
+static void measure_pairs(tsr_domains *d, int i, const double (*start)[3],
+                          const double (*now)[3])
 {
     double at[TSR_MOST_DOMAINS][3];
     tsr_motion since[TSR_MOST_DOMAINS];
@@ -596,9 +604,9 @@ static void look(tsr_domains *d, int i, const double (*start)[3],
     }
 }
 
-tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
-                          const double (*start)[3], tsr_domains **out,
-                          tsr_err *err)
+tsr_status tsr_domains_from_ca(int n, int n_residue, const float *ca,
+                               const double (*start)[3], tsr_domains **out,
+                               tsr_err *err)
 {
     const draws s = {n, n_residue, ca};
     tsr_domains *d = calloc(1, sizeof *d);
@@ -613,13 +621,13 @@ tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
     TSR_THEN(status, tsr_allocated(d, err));
     if (status == TSR_OK) {
         d->n = n;
-        take_largest(d, unit, find_units(&s, unit), n_residue, size);
+        choose_largest(d, unit, find_units(&s, unit), n_residue, size);
         make_pairs(d, start);
         status = tsr_pool_check(&d->pool, err);
     }
     for (int i = 0; i < n && status == TSR_OK && d->n_pair > 0; i++) {
-        tsr_ca_of(ca, n_residue, i, now);
-        look(d, i, start, (const double(*)[3])now);
+        tsr_frame_ca(ca, n_residue, i, now);
+        measure_pairs(d, i, start, (const double(*)[3])now);
     }
     tsr_pool_clear(&pool);
     if (status == TSR_OK)
@@ -640,9 +648,9 @@ tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
     tsr_pool_array(&pool, start, model->n_residue);
     tsr_status status = tsr_frames_gather_ca(frames, n, at, &pool, &ca, err);
     if (status == TSR_OK) {
-        tsr_start_of(model, start);
-        status = tsr_domains_of(n, model->n_residue, ca,
-                                (const double(*)[3])start, out, err);
+        tsr_start_ca(model, start);
+        status = tsr_domains_from_ca(n, model->n_residue, ca,
+                                     (const double(*)[3])start, out, err);
     }
     tsr_pool_clear(&pool);
     return status;

@@ -1,5 +1,5 @@
 /* What the drawn conformations have in common, and where they differ: distances
- * between residues, mobility, P(r). All of CA. */
+ * between residues, mobility, P(r), domains. All from CA atoms. */
 #ifndef TSR_ANALYSIS_SHAPE_H
 #define TSR_ANALYSIS_SHAPE_H
 
@@ -9,79 +9,87 @@
 #include "core/vec3.h"
 
 enum {
-    TSR_MOST_ROWS = 72,     /* residues of a map, or of the timeline */
+    TSR_MOST_ROWS = 72,     /* residues of a distance map or of the timeline */
     TSR_MOST_COLUMNS = 180, /* draws of the timeline */
     TSR_N_PAIR_BIN = 60
 };
 
+/* Statistics of the conformations of a run. */
 typedef struct {
     tsr_pool pool;
-    int n_frame; /* of the run */
-    int n;       /* that were looked at, of evenly spread draws */
-    int *at;     /* [n] their numbers */
+    int n_frame; /* frames of the run */
+    int n;       /* frames analysed, of evenly spread draws */
+    int *at;     /* [n] numbers of the frames */
     int n_residue;
-    double *rmsf; /* [n_residue] Angstrom, about the mean (superposed) */
-    /* residues evenly chosen for maps */
+    double *rmsf; /* [n_residue] Angstrom, about the mean, after
+                     superposition */
+    /* Residues of the distance map, evenly chosen. */
     int n_row;
     int *row;            /* [n_row] residue numbers from 0 */
     double *distance;    /* [n_row][n_row] mean, Angstrom */
     double *distance_sd; /* [n_row][n_row] */
-    /* draws evenly chosen for the timeline */
+    /* Frames of the timeline, evenly chosen. */
     int n_column;
-    int *column;    /* [n_column] numbers of frames */
-    double *rg;     /* [n_column] of CA */
-    double *change; /* [n_column][n_row] distance from the start, superposed */
-    double *contacts; /* [n_column][n_row] CA within 10 Angstrom, 3 or more
-                         residues away */
-    double *mobility; /* [n_column][n_row] root mean square change of distances
-                         to 6 residues on either side, since the column before
-                         (the first: since the start) */
-    /* P(r): share of pairs per Angstrom; of an ensemble the mean over its
-     * states */
+    int *column;      /* [n_column] numbers of the frames */
+    double *rg;       /* [n_column] of CA, Angstrom */
+    double *change;   /* [n_column][n_row] distance from the start after
+                         superposition, Angstrom */
+    double *contacts; /* [n_column][n_row] number of CA within 10 Angstrom that
+                         are at least 3 residues away in sequence */
+    double *mobility; /* [n_column][n_row] root mean square change, Angstrom, of
+                         distances to 6 residues on either side, since the
+                         previous column (the first: since the start) */
+    /* P(r): share of pairs per Angstrom; in an ensemble the weighted mean over
+     * the states. */
     double pair_width; /* of a bin, Angstrom */
     double pair_mean[TSR_N_PAIR_BIN], pair_low[TSR_N_PAIR_BIN],
-        pair_high[TSR_N_PAIR_BIN]; /* mean, 5 and 95 % of the draws */
+        pair_high[TSR_N_PAIR_BIN]; /* mean, 5 % and 95 % quantile over the
+                                      draws */
 } tsr_shape;
 
-/* Looks at `most` frames at most, and at no more than 200 MB hold. weight [all
- * frames]: what a conformation counts in P(r), as of
- * tsr_frames_weights; NULL: all alike, as in maps and mobility. Errors: those
- * of tsr_frames_read. */
+/* Analyses at most `most` frames, and at most as many as 200 MB hold. weight
+ * [all frames]: weight of a conformation in P(r), as from tsr_frames_weights;
+ * NULL: equal weights. Maps and mobility weigh all frames equally. Errors:
+ * those of tsr_frames_read, TSR_E_NOMEM. */
 tsr_status tsr_shape_make(tsr_frames *frames, const double *weight, int most,
                           tsr_shape **out, tsr_err *err);
 void tsr_shape_free(tsr_shape *shape);
 
-/* ---- mean_shape ----
+/* ---- superposition and mean shape ----
  *
- * The mean of conformations, each superposed on it. */
+ * The mean of conformations, each superposed on the mean. */
 
-/* The rigid motion that brings one set of points nearest to another. */
+/* The rigid motion that minimises the distance of one set of points from
+ * another. */
 
-/* The motion of the points at [n] of `moving` with the least root mean square
- * distance to those of `fixed`, which it returns, in their unit; at NULL: the
- * first n. No mirror images. Source: Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit
- * quaternions). */
+/* Superposes points of `moving` on the same points of `fixed`. at [n]: indices
+ * of the points; NULL: the first n. Returns the least root mean square
+ * distance, in the unit of the points. Rotations only, no reflections. Source:
+ * Horn 1987, J. Opt. Soc. Am. A 4, 629 (unit quaternions). */
 double tsr_superpose(int n, const int *at, const double (*fixed)[3],
                      const double (*moving)[3], tsr_motion *motion);
 
-/* CA of the frames at [n], read once: *ca [n][n_residue][3] Angstrom, of the
- * pool. Errors: those of tsr_frames_read, TSR_E_NOMEM, also of what the pool
- * was asked for before. */
+/* Reads the CA of the frames at [n]: *ca [n][n_residue][3], Angstrom, in memory
+ * of the pool. Errors: those of tsr_frames_read, TSR_E_NOMEM. */
 tsr_status tsr_frames_gather_ca(tsr_frames *frames, int n, const int *at,
                                 tsr_pool *pool, float **ca, tsr_err *err);
 
-/* Those of the model that the run began with. start [n_residue] out. */
-void tsr_start_of(const tsr_model_atoms *model, double (*start)[3]);
+/* CA of the run's starting model, start [n_residue] out. */
+void tsr_start_ca(const tsr_model_atoms *model, double (*start)[3]);
 
-/* How many conformations of that many residues some 200 MB hold. */
+/* How many conformations of n_residue CA fit into 200 MB; between 2 and
+ * 1,000,000. */
 int tsr_frames_that_fit(int n_residue);
 
-/* One of them as double. ca [n_residue][3] out. */
-void tsr_ca_of(const float *all, int n_residue, int i, double (*ca)[3]);
+/* Conformation i of all [n][n_residue][3] as double, ca [n_residue][3] out. */
+void tsr_frame_ca(const float *all, int n_residue, int i, double (*ca)[3]);
 
-/* Their mean, mean [n_residue][3], and the mean square deviation of each
- * residue from it, square [n_residue] Angstrom^2, each superposed on the mean,
- * or, where align is not NULL, by the residues align [n_align] on `start`.
+/* Mean of n conformations, and deviations from it.
+ * all     [n][n_residue][3]  in   Angstrom
+ * align   [n_align]          in   superpose on `start` by these residues; NULL:
+ *                                 superpose on the mean
+ * mean    [n_residue][3]     out
+ * square  [n_residue]        out  mean square deviation, Angstrom squared
  * Errors: TSR_E_NOMEM. */
 tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
                                int n_align, const int *align,
@@ -90,25 +98,29 @@ tsr_status tsr_mean_shape_make(int n, int n_residue, const float *all,
 
 /* ---- domains ----
  *
- * Parts of the molecule that keep their shape in all draws, and how they lie to
- * each other. They are found in the draws themselves: residues whose distances
- * to four neighbours in sequence stay within 0.1 Angstrom. */
+ * Parts of the molecule that keep their shape in all draws, and their positions
+ * relative to each other. They are found from the draws alone: a domain is a
+ * set of residues whose distances to the same four successive residues vary by
+ * at most 0.1 Angstrom. */
 
 enum { TSR_MOST_DOMAINS = 6, TSR_LEAST_DOMAIN = 20 /* residues */ };
 
+/* A rigid part of the molecule. */
 typedef struct {
     int n_residue;
     int *residue; /* [n_residue] from 0 over the model, ascending */
 } tsr_domain;
 
+/* Relative position of two domains in all conformations. */
 typedef struct {
-    int a, b; /* domains */
+    int a, b; /* numbers of the domains */
     double start_ang;
-    double *distance; /* [n] between the centres of their CA, Angstrom */
-    double *turn; /* [n] by which b has turned against a since the start, rad,
-                     in [0, pi] */
+    double *distance; /* [n] between the centres of the domains' CA, Angstrom */
+    double *turn; /* [n] rotation of b relative to a since the start, rad, in
+                     [0, pi] */
 } tsr_domain_pair;
 
+/* The domains of a molecule, and their relative positions. */
 typedef struct {
     tsr_pool pool;
     int n; /* conformations */
@@ -118,18 +130,20 @@ typedef struct {
     tsr_domain_pair pair[TSR_MOST_DOMAINS * (TSR_MOST_DOMAINS - 1) / 2];
 } tsr_domains;
 
-/* Of the frames at [n]. Errors: those of tsr_frames_read, TSR_E_NOMEM. */
+/* Domains of the frames at [n]. Errors: those of tsr_frames_read,
+ * TSR_E_NOMEM. */
 tsr_status tsr_domains_make(tsr_frames *frames, int n, const int *at,
                             tsr_domains **out, tsr_err *err);
 
-/* The same of CA [n][n_residue][3] and those of the start. */
-tsr_status tsr_domains_of(int n, int n_residue, const float *ca,
-                          const double (*start)[3], tsr_domains **out,
-                          tsr_err *err);
+/* Domains of CA [n][n_residue][3], with the CA of the start [n_residue].
+ * Errors: TSR_E_NOMEM. */
+tsr_status tsr_domains_from_ca(int n, int n_residue, const float *ca,
+                               const double (*start)[3], tsr_domains **out,
+                               tsr_err *err);
 void tsr_domains_free(tsr_domains *domains);
 
-/* "A:1-50, A:65-120": the residues of a domain as the file numbers them; text
- * [size] out. */
+/* Residues of a domain in the file's numbering, "A:1-50, A:65-120"; text [size]
+ * out. */
 void tsr_domain_name(const tsr_model_atoms *atoms, const tsr_domain *domain,
                      size_t size, char *text);
 

@@ -1,6 +1,8 @@
-/* One variable at a time is read and summarised, of a long vector a block, so
- * that a trace larger than memory can be looked at. What is damaged or not
- * finite becomes a remark of its item and does not hide the rest. */
+/* Summaries of the variables and curves of a trace.
+ *
+ * One variable is read at a time, of a long vector a block, so that the trace
+ * may be larger than memory. A damaged or infinite variable gets a remark and
+ * does not hide the others. */
 #include "analysis/summary.h"
 
 #include "core/json.h"
@@ -28,7 +30,7 @@ double tsr_circular_turn(const char *unit)
     return 0.0;
 }
 
-/* x + k turn that lies in (-turn/2, turn/2]. */
+/* x plus a multiple of turn, in (-turn/2, turn/2]. */
 static double wrap(double x, double turn)
 {
     double y = x - turn * floor(x / turn + 0.5);
@@ -49,7 +51,7 @@ tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
         high = fmax(high, value[i]);
     }
     double mean = atan2(sum_sin, sum_cos) / to_rad;
-    /* 1 - R about that mean, of which little is left where R is almost 1 */
+    /* 1 - R, computed about that mean because R alone loses digits near 1 */
     double missing = 0.0;
     for (size_t i = 0; i < n && isfinite(mean); i++) {
         value[i] = wrap(value[i] - mean, turn);
@@ -75,7 +77,7 @@ static const tsr_convergence no_numbers = {
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
     (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
 
-/* A new item: entry k of n. */
+/* Appends an item for element k of n. */
 static tsr_status new_item(tsr_summary *summary, const char *name,
                            const char *unit, int n, int k,
                            tsr_summary_item **out, tsr_err *err)
@@ -96,7 +98,8 @@ static tsr_status new_item(tsr_summary *summary, const char *name,
     return tsr_pool_check(pool, err);
 }
 
-/* A distance within a rigid part, moved about, differs in its last digits. */
+/* Whether the values differ by rounding alone, like a distance within a rigid
+ * part that is moved. */
 static int is_rounding(const double *x, size_t n)
 {
     double low = x[0], high = x[0];
@@ -107,10 +110,11 @@ static int is_rounding(const double *x, size_t n)
     return high - low <= 1e-13 * fmax(fabs(low), fabs(high));
 }
 
-/* one [n_chain * n_draw]: scratch afterwards. */
-static tsr_status fill_item(tsr_summary *summary, tsr_summary_item *item,
-                            int n_group, int n_chain, int n_draw, double *one,
-                            tsr_err *err)
+/* Computes an item from its draws one [n_chain * n_draw], which are
+ * overwritten. */
+static tsr_status summarise_item(tsr_summary *summary, tsr_summary_item *item,
+                                 int n_group, int n_chain, int n_draw,
+                                 double *one, tsr_err *err)
 {
     const size_t count = (size_t)n_chain * (size_t)n_draw;
     const double turn = tsr_circular_turn(item->unit);
@@ -145,15 +149,14 @@ static tsr_status fill_item(tsr_summary *summary, tsr_summary_item *item,
     return status;
 }
 
-/* Entries of a vector, each into an item of its own, as many at a time as
- * memory should hold. */
+/* One item for each element of a vector, in batches that fit into memory. */
 static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
                               tsr_trace_group group, const char *name,
                               const char *unit, int n_chain, int n_draw, int n,
                               tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    const int batch = tsr_columns_that_fit(n_chain, n_draw, n);
+    const int batch = tsr_entries_that_fit(n_chain, n_draw, n);
     double *column = malloc(rows * (size_t)batch * sizeof *column);
     int *at = calloc((size_t)batch, sizeof *at);
     tsr_status status =
@@ -162,13 +165,14 @@ static tsr_status add_entries(tsr_summary *summary, tsr_trace_reader *reader,
         const int width = n - first < batch ? n - first : batch;
         for (int k = 0; k < width; k++)
             at[k] = first + k;
-        status = tsr_columns_get(reader, group, name, width, at, column, err);
+        status = tsr_entries_get(reader, group, name, width, at, column, err);
         for (int k = 0; k < width && status == TSR_OK; k++) {
             tsr_summary_item *item;
             status = new_item(summary, name, unit, n, at[k], &item, err);
-            TSR_THEN(status, fill_item(summary, item, tsr_trace_n_group(reader),
-                                       n_chain, n_draw,
-                                       column + (size_t)k * rows, err));
+            TSR_THEN(status,
+                     summarise_item(summary, item, tsr_trace_n_group(reader),
+                                    n_chain, n_draw, column + (size_t)k * rows,
+                                    err));
         }
     }
     free(column);
@@ -194,7 +198,7 @@ static tsr_status add_variable(tsr_summary *summary, tsr_trace_reader *reader,
         status = add_entries(summary, reader, group, name, unit, n_chain,
                              n_draw, n, &local);
     }
-    /* what is damaged must not hide the rest */
+    /* a damaged variable must not hide the others */
     if (status == TSR_E_IO || status == TSR_E_DATA) {
         status = new_item(summary, name, unit, 1, 0, &item, &local);
         if (status == TSR_OK) {
@@ -342,16 +346,17 @@ tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
     return status;
 }
 
-/* ---- some draws instead of all ---- */
+/* ---- subsets of draws ---- */
 
-/* Draws lie in compressed blocks, each of which a call unpacks whole: where
- * most blocks hold a draw that is wanted, it is quicker to read all of them. */
+/* Draws are stored in compressed blocks, and reading a draw unpacks its whole
+ * block. If most blocks hold a wanted draw, reading all draws is faster. */
 enum { DENSE = 64 };
 static const double most_numbers = 4194304.0;
 
-tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
-                         const char *name, int every, int entry_from, int n,
-                         tsr_row_visit visit, void *context, tsr_err *err)
+tsr_status tsr_rows_for_each(tsr_trace_reader *reader, tsr_trace_group group,
+                             const char *name, int every, int entry_from, int n,
+                             tsr_row_callback visit, void *context,
+                             tsr_err *err)
 {
     int n_chain, n_draw, n_entry;
     TSR_TRY(
@@ -375,8 +380,8 @@ tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
     return status;
 }
 
-static tsr_status keep_row(void *context, int chain, int draw, double *row,
-                           tsr_err *err)
+static tsr_status store_row(void *context, int chain, int draw, double *row,
+                            tsr_err *err)
 {
     tsr_thinned *t = context;
     const size_t n = (size_t)t->n;
@@ -403,8 +408,8 @@ tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
     out->value = malloc((size_t)n_chain * (size_t)out->n_kept * (size_t)n *
                         sizeof *out->value);
     TSR_TRY(tsr_allocated(out->value, err));
-    return tsr_rows_each(reader, group, name, out->every, entry_from, n,
-                         keep_row, out, err);
+    return tsr_rows_for_each(reader, group, name, out->every, entry_from, n,
+                             store_row, out, err);
 }
 
 typedef struct {
@@ -414,8 +419,8 @@ typedef struct {
     double *column;
 } wanted_columns;
 
-static tsr_status scatter_row(void *context, int chain, int draw, double *row,
-                              tsr_err *err)
+static tsr_status store_columns(void *context, int chain, int draw, double *row,
+                                tsr_err *err)
 {
     const wanted_columns *c = context;
     double *to = c->column + (size_t)chain * (size_t)c->n_draw + (size_t)draw;
@@ -425,13 +430,13 @@ static tsr_status scatter_row(void *context, int chain, int draw, double *row,
     return TSR_OK;
 }
 
-int tsr_columns_that_fit(int n_chain, int n_draw, int n)
+int tsr_entries_that_fit(int n_chain, int n_draw, int n)
 {
     const double most = 33554432.0, rows = (double)n_chain * n_draw;
     return (int)fmin(n, fmax(1.0, floor(most / rows)));
 }
 
-tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
+tsr_status tsr_entries_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, int n, const int *at,
                            double *column, tsr_err *err)
 {
@@ -440,15 +445,15 @@ tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
         tsr_trace_shape(reader, group, name, &n_chain, &n_draw, &n_entry, err));
     wanted_columns c = {n, n_draw, at, (size_t)n_chain * (size_t)n_draw,
                         column};
-    return tsr_rows_each(reader, group, name, 1, at[0], at[n - 1] - at[0] + 1,
-                         scatter_row, &c, err);
+    return tsr_rows_for_each(reader, group, name, 1, at[0],
+                             at[n - 1] - at[0] + 1, store_columns, &c, err);
 }
 
 /* ---- curves ----
  *
- * Summaries of a curve, point by point. A run can have more numbers of a curve
- * than memory, so draws are read in blocks and, where that is still too much,
- * only some of the points are looked at. */
+ * Summaries of a curve, point by point. A run's curves may exceed memory, so
+ * draws are read in blocks. If sorting would still take too long, points are
+ * left out. */
 
 void tsr_curve_summary_free(tsr_curve_summary *summary)
 {
@@ -458,9 +463,9 @@ void tsr_curve_summary_free(tsr_curve_summary *summary)
     free(summary);
 }
 
-/* Which points, and their q. */
-static tsr_status choose(tsr_curve_summary *s, tsr_trace_reader *reader,
-                         double rows, double most, tsr_err *err)
+/* Chooses the points, and reads their q. */
+static tsr_status choose_points(tsr_curve_summary *s, tsr_trace_reader *reader,
+                                double rows, double most, tsr_err *err)
 {
     int n_coord;
     double *coord = NULL;
@@ -487,12 +492,12 @@ static tsr_status summarise(tsr_curve_summary *s, tsr_trace_reader *reader,
                             int n_chain, int n_draw, tsr_err *err)
 {
     const size_t rows = (size_t)n_chain * (size_t)n_draw;
-    const int batch = tsr_columns_that_fit(n_chain, n_draw, s->n);
+    const int batch = tsr_entries_that_fit(n_chain, n_draw, s->n);
     double *column = malloc(rows * (size_t)batch * sizeof *column);
     tsr_status status = tsr_allocated(column, err);
     for (int first = 0; first < s->n && status == TSR_OK; first += batch) {
         const int n = s->n - first < batch ? s->n - first : batch;
-        status = tsr_columns_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
+        status = tsr_entries_get(reader, TSR_TRACE_POSTERIOR_PREDICTIVE,
                                  s->name, n, s->at + first, column, err);
         for (int k = 0; k < n && status == TSR_OK; k++) {
             tsr_convergence *point = &s->point[first + k];
@@ -520,7 +525,8 @@ tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
     TSR_TRY(tsr_allocated(s, err));
     s->name = tsr_pool_text(&s->pool, name);
     s->n_point = n;
-    tsr_status status = choose(s, reader, (double)n_chain * n_draw, most, err);
+    tsr_status status =
+        choose_points(s, reader, (double)n_chain * n_draw, most, err);
     TSR_THEN(status, summarise(s, reader, n_chain, n_draw, err));
     if (status != TSR_OK) {
         tsr_curve_summary_free(s);
@@ -540,13 +546,13 @@ int tsr_curve_summary_worst(const tsr_curve_summary *summary)
     return worst;
 }
 
-/* ---- summary_print ----
+/* ---- output as text ----
  *
- * The table shows a mean to the digits that its own error supports, since
- * further ones would change with another seed; JSON has every digit, for
+ * The table shows a mean with the digits that its standard error supports,
+ * since more digits would change with the seed. JSON has full precision, for
  * programs. */
 
-/* How a column is written for people. */
+/* Format of a column. */
 typedef enum { LOCATION, COUNT, RHAT, SHARE } column_style;
 
 static const struct {
@@ -566,7 +572,7 @@ static const struct {
 };
 enum {
     N_COLUMN = sizeof columns / sizeof columns[0],
-    /* those of the prior: mean, sd, q5, q95, contraction */
+    /* columns of the prior: mean, sd, q5, q95, contraction */
     N_PRIOR = 5,
     CELL = TSR_SUMMARY_CELL
 };
@@ -579,7 +585,7 @@ static double column(const tsr_convergence *value, int i)
     return *(const double *)((const char *)value + columns[i].offset);
 }
 
-static tsr_status written(FILE *out, tsr_err *err)
+static tsr_status check_written(FILE *out, tsr_err *err)
 {
     if (fflush(out) != 0 || ferror(out))
         return tsr_fail(err, TSR_E_IO, "cannot write the summary: %s",
@@ -597,8 +603,8 @@ int tsr_summary_decimals(const tsr_convergence *value)
     return decimals < 0 ? 0 : decimals > 12 ? 12 : decimals;
 }
 
-/* What a missing number says in the table and, where the item has no words of
- * its own, in JSON. */
+/* Replacement of a missing number in the table, and its explanation in JSON
+ * where the item has none of its own. */
 static const struct {
     const char *cell, *note;
 } flaws[] = {
@@ -632,7 +638,8 @@ static void format_number(char text[CELL], double x, column_style style,
         tsr_summary_number(text, x, decimals);
 }
 
-/* Column c of the table: those of the posterior, then those of the prior. */
+/* Formats column c of the table: first the posterior's columns, then the
+ * prior's. */
 static void format_cell(char text[CELL], const tsr_summary_item *item, int c)
 {
     if (c < N_COLUMN) {
@@ -707,7 +714,7 @@ tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
         fprintf(out, "\nlog evidence: %s\n",
                 tsr_evidence_format(&summary->evidence, text));
     }
-    return written(out, err);
+    return check_written(out, err);
 }
 
 static double least_ess(const tsr_summary_item *item)
@@ -767,7 +774,7 @@ void tsr_summary_put(const tsr_summary *summary, tsr_json *json)
         if (isfinite(item->value.rhat_chains))
             tsr_json_number(json, "rhat_chains", item->value.rhat_chains);
         if (item->is_circular)
-            tsr_json_truth(json, "circular", 1);
+            tsr_json_boolean(json, "circular", 1);
         if (note_of(item) != NULL)
             tsr_json_text(json, "note", note_of(item));
         if (item->has_prior) {

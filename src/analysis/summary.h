@@ -1,5 +1,5 @@
-/* Summary of a trace: location, spread and convergence of every variable, and
- * beside it the prior's where a run without data is at hand. */
+/* Summary of a trace: location, spread and convergence of every variable,
+ * beside those of the prior if a run without data is available. */
 #ifndef TSR_ANALYSIS_SUMMARY_H
 #define TSR_ANALYSIS_SUMMARY_H
 
@@ -11,189 +11,196 @@
 
 #include <stdio.h>
 
-/* Summary of an angle: what tsr_convergence is for a number on the line.
- *
- * The circle is cut opposite the mean direction, and what is left is a variable
- * on a line around it. So:
- * - mean: the direction of the mean of the unit vectors, in the range that the
- *   values use: (-half, half] of a turn, or [0, turn) where none is below 0 and
- *   some are above half a turn;
- * - sd: the circular standard deviation sqrt(-2 ln R), R the length of that
- *   mean (Mardia & Jupp 2000, 2.3.4; ArviZ's circ_var_names);
- * - median, q5, q95: of the line, so q5 <= median <= q95 even where that takes
- *   one of them beyond the end of the range (370 degrees is 10);
- * - mcse, ess, rhat: of the line. They do not change when all angles turn by
- *   the same.
- * Without a preferred direction the mean says nothing; the sd is then large,
- * above some 2 rad or 115 degrees. */
+/* Summary of an angle, the counterpart of tsr_convergence for circular
+ * variables.
+ * The circle is cut opposite the mean direction, which leaves a variable on a
+ * line. Then:
+ * - mean: direction of the mean of the unit vectors, in the range that the
+ *   values use: (-half, half] of a turn, or [0, turn) where all values are >= 0
+ *   and some exceed half a turn;
+ * - sd: circular standard deviation sqrt(-2 ln R), where R is the length of
+ *   that mean (Mardia & Jupp 2000, 2.3.4; ArviZ's circ_var_names);
+ * - median, q5, q95: on the line, so that q5 <= median <= q95. One of them may
+ *   lie outside the range of the angle (370 degrees means 10);
+ * - mcse, ess, rhat: on the line, so that they do not change when all angles
+ *   are turned by the same amount.
+ * Without a preferred direction the mean is meaningless; the sd then exceeds
+ * about 2 rad or 115 degrees. */
 
-/* A whole turn in a unit of angle ("rad", "radian", "deg", "degree", and their
- * plurals), or 0 for what is no angle; NULL is none. */
+/* A full turn in a unit of angle ("rad", "radian", "deg", "degree", or a
+ * plural); 0 for other units and for NULL. */
 double tsr_circular_turn(const char *unit);
 
-/* As tsr_convergence_make, for angles of which `turn` is a whole one;
- * value [n_chain][n_draw] is changed. */
+/* As tsr_convergence_make for angles, with `turn` a full turn. value
+ * [n_chain][n_draw] in, overwritten. */
 tsr_status tsr_circular_make(int n_group, int n_chain, int n_draw, double turn,
                              double *value, tsr_convergence *out, tsr_err *err);
 
-/* Why numbers of an item are missing. */
+/* Why an item lacks numbers. */
 typedef enum {
     TSR_FLAW_NONE,
-    TSR_FLAW_FEW_DRAWS,  /* for mcse, ess and rhat: below 4 a chain */
-    TSR_FLAW_CONSTANT,   /* it does not vary: mcse, ess and rhat */
-    TSR_FLAW_NOT_FINITE, /* some draws are not finite: everything */
-    TSR_FLAW_UNREADABLE  /* the file is damaged there: everything */
+    TSR_FLAW_FEW_DRAWS,  /* below 4 a chain: no mcse, ess, rhat */
+    TSR_FLAW_CONSTANT,   /* it does not vary: no mcse, ess, rhat */
+    TSR_FLAW_NOT_FINITE, /* some draws are not finite: no numbers */
+    TSR_FLAW_UNREADABLE  /* the file is damaged: no numbers */
 } tsr_summary_flaw;
 
+/* Summary of one variable, or of one element of a vector. */
 typedef struct {
-    char *name; /* "rg"; "weight[0]" for an entry of a vector */
+    char *name; /* "rg"; "weight[0]" for an element of a vector */
     char *unit; /* NULL: none */
     int n_chain, n_draw;
-    int is_circular; /* an angle, see tsr_circular_make */
-    int is_hidden;   /* tsr_summary_print leaves it out */
+    int is_circular; /* 1: an angle, see tsr_circular_make */
+    int is_hidden;   /* 1: tsr_summary_print omits it */
     tsr_summary_flaw flaw;
-    char *flaw_text; /* a sentence for a warning; NULL: nothing to warn of */
+    char *flaw_text; /* a sentence for a warning; NULL: no warning */
     tsr_convergence value;
     int has_prior;
     tsr_convergence prior;
-    /* What the data taught: 1 - (sd / prior sd)^2, the contraction of
-     * Betancourt 2018 (arXiv:1803.08393); NaN where either is missing. */
+    /* What the data taught: posterior contraction 1 - (sd / prior sd)^2
+     * (Betancourt 2018, arXiv:1803.08393); NaN where either sd is missing. */
     double contraction;
 } tsr_summary_item;
 
+/* Summary of all variables of a trace. */
 typedef struct {
     tsr_pool pool;
     int n;
     tsr_summary_item *item; /* [n] */
-    int has_prior;          /* of any item */
-    tsr_evidence evidence;  /* n_temp 0: not asked for, or of no ladder */
+    int has_prior;          /* 1: some item has a prior */
+    tsr_evidence evidence;  /* n_temp 0: not computed, or the run had no
+                               ladder */
 } tsr_summary;
 
-/* Every variable of the posterior group, in the order of the file, then lp of
- * sample_stats. A variable with an axis of its own gives one item an entry.
- * One variable at a time is in memory, of a long vector a part. Where one
- * cannot be read or holds NaN, its item says so.
- * Errors: TSR_E_DATA (nothing to summarise: no posterior, or no draw yet);
- * TSR_E_IO (nothing could be read); TSR_E_NOMEM. */
+/* Summarises every variable of the posterior group, in the order of the file,
+ * then lp of sample_stats. A vector gives one item for each element. Only one
+ * variable is in memory at a time, of a long vector a part. An item that cannot
+ * be read or has NaN is flagged. Errors: TSR_E_DATA (no posterior, or no draw
+ * yet); TSR_E_IO (no variable could be read); TSR_E_NOMEM. */
 tsr_status tsr_summary_make(tsr_trace_reader *reader, tsr_summary **out,
                             tsr_err *err);
 void tsr_summary_free(tsr_summary *summary);
 
-/* A variable of posterior or sample_stats with one number a draw, *value
- * [*n_chain][*n_draw], caller frees; NULL where there is none, it has no draw,
- * or it cannot be read. Errors: TSR_E_NOMEM. */
+/* A scalar variable of posterior or sample_stats, *value [*n_chain][*n_draw],
+ * caller frees; NULL where it is missing, has no draw, or cannot be read.
+ * Errors: TSR_E_NOMEM. */
 tsr_status tsr_summary_draws(tsr_trace_reader *reader, const char *name,
                              int *n_chain, int *n_draw, double **value,
                              tsr_err *err);
 
-/* Puts the numbers of the run of the prior beside those that have the same name
- * (and unit). lp gets none: its parts differ. Errors: TSR_E_DATA (the two have
- * no variable in common), those of tsr_summary_make. */
+/* Adds the prior's numbers, from a run without data, to items of the same name
+ * and unit. Not to lp, whose terms differ. Errors: TSR_E_DATA (no variable in
+ * common), those of tsr_summary_make. */
 tsr_status tsr_summary_add_prior(tsr_summary *summary, tsr_trace_reader *prior,
                                  tsr_err *err);
 
-/* Adds the marginal likelihood, where the run had a ladder of temperatures.
- * Errors: those of tsr_evidence_make. */
+/* Adds the marginal likelihood if the run has it. Errors: those of
+ * tsr_evidence_make. */
 tsr_status tsr_summary_add_evidence(tsr_summary *summary,
                                     tsr_trace_reader *reader, tsr_err *err);
 
-/* Poses and tails (molecule/rigid_pose.h) have many variables: hides, of each
- * kind, all but the distances and the one with the least effective draws.
- * Returns how many. */
+/* Hides variables of poses and tails (molecule/rigid_pose.h), of which a run
+ * has many. Shown are the distances and, of each kind, the variable with the
+ * fewest effective draws. Returns the number of hidden items. */
 int tsr_summary_hide_poses(tsr_summary *summary);
 
-/* The item of that name, or NULL. */
+/* The item with that name, or NULL. */
 const tsr_summary_item *tsr_summary_find(const tsr_summary *summary,
                                          const char *name);
 
-/* The item with the fewest effective draws, in its middle or at its ends, and
- * these in *ess; NULL and 0: no item has a number of them. */
+/* The item with the fewest effective draws, bulk or tail, and their number in
+ * *ess. NULL and 0: no item has one. */
 const tsr_summary_item *tsr_summary_slowest(const tsr_summary *summary,
                                             double *ess);
 
-/* Decimals of a mean, and of what stands beside it, that show two digits of the
- * mean's error: further ones would change with another seed. */
+/* Decimals of a mean that show two digits of its standard error; more digits
+ * would change with the seed. */
 int tsr_summary_decimals(const tsr_convergence *value);
 
-/* A number with so many decimals; what they cannot show has an exponent. */
+/* Formats x with that many decimals, or in exponential notation where they
+ * would show nothing. */
 enum { TSR_SUMMARY_CELL = 24 };
 void tsr_summary_number(char text[TSR_SUMMARY_CELL], double x, int decimals);
 
-/* Aligned columns for people, and below them the log evidence: the mean to the
- * digits that its error supports; a number that is missing says why: "few"
- * draws, "-" (it does not vary), "nan" (some draws are), "damaged". Errors:
- * TSR_E_IO (also where the stream failed before). */
+/* Prints aligned columns, then the log evidence. Means have the digits that
+ * their error supports. A missing number is replaced by its reason: "few"
+ * draws, "-" (does not vary), "nan" (some draws are not finite), "damaged".
+ * Errors: TSR_E_IO, also where the stream failed before. */
 tsr_status tsr_summary_print(const tsr_summary *summary, FILE *out,
                              tsr_err *err);
 
-/* Members of an object: name -> {mean, sd, median, q5, q95, mcse, ess_bulk,
- * ess_tail, rhat}, to the last bit; null for what is not finite. Beside these,
- * where they apply: "circular": true; "note": why a number is null; "prior":
- * {the same nine}, "contraction". "evidence" is that of tsr_evidence_put. */
+/* Adds a member for each item to an object: name -> {mean, sd, median, q5, q95,
+ * mcse, ess_bulk, ess_tail, rhat}, in full precision; null for values that are
+ * not finite. Optional members: "circular": true; "note": why a number is null;
+ * "prior" {the same nine}, "contraction". The member "evidence" is that of
+ * tsr_evidence_put. */
 void tsr_summary_put(const tsr_summary *summary, tsr_json *json);
 
 /* ---- curves ---- */
 
-/* Summary of a curve of every draw, point by point: its band, and whether the
- * chains agree on it. */
+/* Summary of a curve over the draws, point by point: its credible band, and
+ * whether the chains agree. */
 
+/* Summary of one curve. */
 typedef struct {
     tsr_pool pool;
     char *name;  /* "intensity_mean" */
-    int n_point; /* of the curve in the trace */
-    int n;       /* points summarised: all, of very many draws some */
-    int *at;     /* [n] which of n_point */
-    double *q;   /* [n] 1/Angstrom; their number where there is no coordinate */
+    int n_point; /* points of the curve in the trace */
+    int n;       /* points summarised; fewer than n_point if there are very many
+                    draws */
+    int *at;     /* [n] index of each in the trace's curve */
+    double *q;   /* [n] 1/Angstrom; the index if the trace has no coordinate */
     tsr_convergence *point; /* [n] */
-    int n_bad;              /* points where draws are not finite */
+    int n_bad;              /* points with draws that are not finite */
 } tsr_curve_summary;
 
-/* A variable of posterior_predictive with an axis of its own. Some 300 MiB
- * are in memory at most. Points are left out, evenly, where all of them would
- * be more than `most` numbers. Errors: those of tsr_trace_get_part; TSR_E_DATA
- * (no draws). Cost: O(most log n_draw). */
+/* Summarises a curve of posterior_predictive. At most about 300 MiB are in
+ * memory. Points are left out evenly where all together would exceed `most`
+ * numbers. Errors: those of tsr_trace_get_part; TSR_E_DATA (no draws). Cost:
+ * O(most log n_draw). */
 tsr_status tsr_curve_summary_make(tsr_trace_reader *reader, const char *name,
                                   double most, tsr_curve_summary **out,
                                   tsr_err *err);
 void tsr_curve_summary_free(tsr_curve_summary *summary);
 
-/* The point whose chains agree least (largest rhat); -1 where none has one. */
+/* The point with the largest rhat; -1 where no point has one. */
 int tsr_curve_summary_worst(const tsr_curve_summary *summary);
 
-/* ---- draws one by one ---- */
+/* ---- single draws ---- */
 
-/* Calls `visit` with every `every`-th draw of a variable, the n entries from
- * entry_from on, which may be changed: chain by chain within blocks of draws,
- * some 32 MiB of which are in memory. Stops at its first error. Errors: those
- * of tsr_trace_get_part and of `visit`. */
-typedef tsr_status (*tsr_row_visit)(void *context, int chain, int draw,
-                                    double *row, tsr_err *err);
-tsr_status tsr_rows_each(tsr_trace_reader *reader, tsr_trace_group group,
-                         const char *name, int every, int entry_from, int n,
-                         tsr_row_visit visit, void *context, tsr_err *err);
+/* Calls `visit` with every `every`-th draw of a variable, elements entry_from
+ * .. entry_from + n - 1, which `visit` may change. The order is chain by chain
+ * within blocks of draws; about 32 MiB are in memory. Stops at the first error.
+ * Errors: those of tsr_trace_get_part and of `visit`. */
+typedef tsr_status (*tsr_row_callback)(void *context, int chain, int draw,
+                                       double *row, tsr_err *err);
+tsr_status tsr_rows_for_each(tsr_trace_reader *reader, tsr_trace_group group,
+                             const char *name, int every, int entry_from, int n,
+                             tsr_row_callback visit, void *context,
+                             tsr_err *err);
 
-/* All draws of the entries at [n], ascending, entry by entry: column
- * [n][n_chain][n_draw], in one pass over the variable. Errors: those of
- * tsr_trace_get_part. */
-tsr_status tsr_columns_get(tsr_trace_reader *reader, tsr_trace_group group,
+/* All draws of the elements at [n], ascending, in one pass over the variable:
+ * column [n][n_chain][n_draw] out. Errors: those of tsr_trace_get_part. */
+tsr_status tsr_entries_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, int n, const int *at,
                            double *column, tsr_err *err);
 
-/* How many of n columns some 256 MiB hold; at least 1. */
-int tsr_columns_that_fit(int n_chain, int n_draw, int n);
+/* How many of n elements fit into 256 MiB with all their draws; at least 1. */
+int tsr_entries_that_fit(int n_chain, int n_draw, int n);
 
-/* Some draws of a variable instead of all, where thousands tell what millions
- * do. */
+/* A subset of a variable's draws, for statistics that do not need all of
+ * them. */
 typedef struct {
-    int n_chain, n_kept; /* 0: there are none */
-    int every;           /* draw k of them is draw k every of the run */
-    int n;               /* entries of each */
+    int n_chain, n_kept; /* 0: the variable is missing */
+    int every;           /* number k of the subset is draw k every of the run */
+    int n;               /* elements of a draw */
     double *value;       /* [n_chain][n_kept][n] */
 } tsr_thinned;
 
-/* Every so many draws of all chains, some `most` in all, and of each n entries
- * from entry_from on. Nothing where the trace has no such variable. The caller
- * frees value, also after an error. Errors: TSR_E_NOMEM, TSR_E_IO. */
+/* Reads evenly spread draws of all chains, about `most` in all, with n elements
+ * each from entry_from on. n_chain stays 0 where the trace lacks the variable.
+ * The caller frees value, also after an error. Errors: TSR_E_NOMEM,
+ * TSR_E_IO. */
 tsr_status tsr_thinned_get(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, long most, int entry_from, int n,
                            tsr_thinned *out, tsr_err *err);

@@ -1,5 +1,6 @@
-/* How many draws it takes follows from what is farthest from its aim, and the
- * time from the draws so far. */
+/* How to continue a run. The number of draws follows from the variable that is
+ * farthest from the convergence criterion, the time from the draws made so
+ * far. */
 #include "answer/advice.h"
 
 #include "core/text.h"
@@ -22,15 +23,16 @@ static tsr_status set_command(const char *directory, long draws, tsr_advice *a,
 {
     char word[TSR_SHELL_SIZE];
     tsr_text_shell(directory, word);
-    a->command =
-        draws > 0 ? tsr_words_of("tessera resume %s --draws %ld", word, draws)
-                  : tsr_words_of("tessera resume %s", word);
+    a->command = draws > 0 ? tsr_text_format("tessera resume %s --draws %ld",
+                                             word, draws)
+                           : tsr_text_format("tessera resume %s", word);
     return tsr_allocated(a->command, err);
 }
 
-/* What the run was asked for may do, and may be all that it takes. */
-static tsr_status finish_first(const tsr_past_run *run, tsr_advice *a,
-                               tsr_err *err)
+/* If the run was stopped before all draws that it was asked for, and these
+ * suffice, plain `resume` makes them. */
+static tsr_status resume_unfinished(const tsr_past_run *run, tsr_advice *a,
+                                    tsr_err *err)
 {
     if (run->progress.is_finished || run->asked <= run->n_draw ||
         a->draws > run->asked)
@@ -58,12 +60,12 @@ tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
         tsr_until_judge(&until, run->trace, summary, &far, advice->worst, err));
     advice->is_converged = far <= 1.0;
     advice->draws = (long)tsr_until_draws(run->n_draw, fmax(far, 2.0));
-    if (!run->has_place)
+    if (!run->has_checkpoint)
         return TSR_OK;
     advice->seconds = (double)(advice->draws - run->n_draw) *
                       progress->seconds /
                       fmax((double)(run->n_draw + progress->warmup), 1.0);
-    return finish_first(run, advice, err);
+    return resume_unfinished(run, advice, err);
 }
 
 const char *tsr_advice_time(double seconds, char text[32])
@@ -87,8 +89,8 @@ char *tsr_advice_text(const tsr_advice *advice)
     char time[32];
     return advice->command == NULL
                ? NULL
-               : tsr_words_of("%s   (%s)", advice->command,
-                              tsr_advice_time(advice->seconds, time));
+               : tsr_text_format("%s   (%s)", advice->command,
+                                 tsr_advice_time(advice->seconds, time));
 }
 
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json)

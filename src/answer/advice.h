@@ -1,5 +1,5 @@
-/* How to go on with a run: the one line that run, diagnose, summary, report and
- * solve print alike, and that can be typed as it is. */
+/* How to continue a run: the one command line that run, diagnose, summary,
+ * report and solve print alike, ready to be pasted into a shell. */
 #ifndef TSR_ANSWER_ADVICE_H
 #define TSR_ANSWER_ADVICE_H
 
@@ -7,33 +7,34 @@
 #include "core/json.h"
 #include "session/past_run.h"
 
+/* Whether a run has converged, and how to continue it. */
 typedef struct {
-    int is_converged; /* as sampler.until asks, else as runs do without it: */
+    int is_converged; /* by the criterion sampler.until, or its default: */
     char asked[64];   /* "rhat<1.01,ess>400" */
-    char worst[160];  /* the variable that is farthest from it, in words */
-    long draws;       /* a chain in all that it takes, about */
+    char worst[160];  /* the variable farthest from the criterion, in words */
+    long draws;       /* draws of a chain, in all, that are probably needed */
     double seconds;   /* until then; NaN: not known */
     char *command;    /* "tessera resume runs/x --draws 8000"; NULL: a trace
-                         alone cannot go on */
+                         without its run's folder */
 } tsr_advice;
 
-/* For at least twice the draws, or as many as the slowest variable needs; of a
- * run that was stopped before it had what it was asked for, no less than that.
- * summary: of the run. The caller clears it, also after an error. Errors: those
- * of tsr_until_judge. */
+/* Recommends at least twice the present draws, or as many as the slowest
+ * variable needs; for a run stopped early, at least the draws that it was asked
+ * for. summary: of the run. The caller clears advice, also after an error.
+ * Errors: those of tsr_until_judge, TSR_E_NOMEM. */
 tsr_status tsr_advice_make(const tsr_past_run *run, const tsr_summary *summary,
                            tsr_advice *advice, tsr_err *err);
 void tsr_advice_clear(tsr_advice *advice);
 
-/* The command and the time, "tessera resume runs/x --draws 8000   (about 12
- * minutes)". Caller frees; NULL: none, or out of memory. */
+/* Command and time, "tessera resume runs/x --draws 8000   (about 12 minutes)".
+ * Caller frees. NULL: no command, or out of memory. */
 char *tsr_advice_text(const tsr_advice *advice);
 
-/* "about 12 minutes"; text [32]. "time not known" for NaN. */
+/* "about 12 minutes", or "time not known" for NaN; text [32] out. */
 const char *tsr_advice_time(double seconds, char text[32]);
 
-/* As the member "advice": {"converged", "asked", "worst", "command", "draws",
- * "seconds"}. */
+/* Adds the member "advice" to an object: {"converged", "asked", "worst",
+ * "command", "draws", "seconds"}. */
 void tsr_advice_put(const tsr_advice *advice, tsr_json *json);
 
 #endif

@@ -1,6 +1,6 @@
-/* What can be compared depends on the data: log evidence and LOO only between
- * runs of the same data, overlaps of parameters between all. Each sentence
- * rests on the numbers beside it. */
+/* Comparison of runs. Log evidence and LOO are compared between runs of the
+ * same data only, overlaps of parameters between all. Every sentence rests on
+ * numbers of the JSON output. */
 #include "answer/comparison.h"
 
 #include "core/text.h"
@@ -12,8 +12,9 @@
 
 /* ---- reading ---- */
 
-/* A checksum of all that was measured, with where; 0: there is nothing. */
-static uint64_t sum_data(tsr_trace_reader *trace)
+/* Checksum of all measured values and their coordinates; 0: the run has no
+ * data. */
+static uint64_t checksum_data(tsr_trace_reader *trace)
 {
     const char *const *name;
     uint64_t sum = 0;
@@ -43,13 +44,13 @@ tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
     TSR_THEN(status,
              tsr_verdict_of_run(&r->past, &r->summary, &r->verdict, err));
     if (status == TSR_OK)
-        r->data = sum_data(r->past.trace);
+        r->data = checksum_data(r->past.trace);
     return status == TSR_OK ? status : tsr_wrap(err, status, "'%s'", directory);
 }
 
 /* ---- overlap ---- */
 
-/* Of two samples, over bins of both together. */
+/* Overlap of two samples, with bins over their common range. */
 static double overlap_of(size_t n, const double *x, size_t m, const double *y)
 {
     enum { N_BIN = 30 };
@@ -73,7 +74,8 @@ static double overlap_of(size_t n, const double *x, size_t m, const double *y)
     return sum;
 }
 
-/* What says how large a structure is and how its parts lie. */
+/* Whether a variable measures the size of the structure or the distance of its
+ * parts. */
 static int is_shape(const char *name)
 {
     return strcmp(name, "rg") == 0 || strcmp(name, "d_max") == 0 ||
@@ -145,9 +147,9 @@ static int is_same_data(const tsr_comparison *c, int a, int b)
     return c->run[a].data == c->run[b].data && c->run[a].verdict->has_data;
 }
 
-/* What a difference between the two says. */
-static tsr_gain judge(const tsr_comparison *c, int a, int b, double gain,
-                      double error)
+/* Conclusion from a difference between the two runs. */
+static tsr_gain judge_difference(const tsr_comparison *c, int a, int b,
+                                 double gain, double error)
 {
     return tsr_gain_judge(gain, error,
                           fmin(c->run[a].verdict->ess, c->run[b].verdict->ess));
@@ -162,7 +164,7 @@ tsr_gain tsr_evidence_gain(const tsr_comparison *c, int a, int b, double *gain,
         is_same_data(c, a, b) && x->n_temp > 1 && y->n_temp > 1;
     *gain = is_known ? y->log - x->log : (double)NAN;
     *error = is_known ? hypot(x->error, y->error) : (double)NAN;
-    return judge(c, a, b, *gain, *error);
+    return judge_difference(c, a, b, *gain, *error);
 }
 
 tsr_gain tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
@@ -172,7 +174,7 @@ tsr_gain tsr_loo_gain(const tsr_comparison *c, int a, int b, double *gain,
     if (is_same_data(c, a, b))
         (void)tsr_loo_compare(&c->run[a].verdict->loo, &c->run[b].verdict->loo,
                               gain, error);
-    return judge(c, a, b, *gain, *error);
+    return judge_difference(c, a, b, *gain, *error);
 }
 
 void tsr_gain_print(FILE *out, int width, double gain, double error)
@@ -185,10 +187,10 @@ void tsr_gain_print(FILE *out, int width, double gain, double error)
 
 /* ---- sentences ---- */
 
-/* The run that none of the same data is above; and whether it is clearly above
- * all of them. */
-static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
-                     const char *what, tsr_words *w)
+/* Reports each run that no other run of the same data exceeds, and whether it
+ * clearly exceeds all of them. */
+static void write_best(const tsr_comparison *c, tsr_gain_function *gain_of,
+                       const char *what, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++) {
         int n = 0, n_clear = 0, is_best = 1, nearest = -1;
@@ -213,7 +215,7 @@ static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
         }
         if (n == 0 || !is_best)
             continue;
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "Run %d has the highest %s of its data, %.1f +- %.1f nat "
                       "above run %d: %s. ",
                       b + 1, what, least, least_error, nearest + 1,
@@ -225,9 +227,10 @@ static void say_best(const tsr_comparison *c, tsr_gain_function *gain_of,
     }
 }
 
-/* Data sets of two runs that cannot be of one structure; returns how many. */
-static int conflicts(const tsr_comparison *c, int a, int b, int *i, int *k,
-                     double *sigma)
+/* Finds two data sets of the runs that cannot come from one structure: curve *i
+ * of a, curve *k of b. Returns 1 where there is such a pair. */
+static int find_conflict(const tsr_comparison *c, int a, int b, int *i, int *k,
+                         double *sigma)
 {
     const tsr_verdict *x = c->run[a].verdict, *y = c->run[b].verdict;
     for (*i = 0; *i < x->n_curve; ++*i)
@@ -237,17 +240,17 @@ static int conflicts(const tsr_comparison *c, int a, int b, int *i, int *k,
     return 0;
 }
 
-static void say_conflicts(const tsr_comparison *c, tsr_words *w)
+static void write_conflicts(const tsr_comparison *c, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++)
         for (int a = 0; a < b; a++) {
             int i, k;
             double sigma;
-            if (!conflicts(c, a, b, &i, &k, &sigma))
+            if (!find_conflict(c, a, b, &i, &k, &sigma))
                 continue;
             const tsr_verdict_curve *x = &c->run[a].verdict->curve[i];
             const tsr_verdict_curve *y = &c->run[b].verdict->curve[k];
-            tsr_words_say(w,
+            tsr_words_add(w,
                           "The data of runs %d and %d cannot be of one "
                           "structure: Guinier's Rg is %.1f +- %.1f Angstrom in "
                           "%s and %.1f +- %.1f in %s, %.0f standard deviations "
@@ -258,7 +261,7 @@ static void say_conflicts(const tsr_comparison *c, tsr_words *w)
         }
 }
 
-/* The least of the overlaps of two runs; NULL: they share no variable. */
+/* The least overlap of two runs; NULL: they have no variable in common. */
 static const tsr_overlap *least_overlap(const tsr_comparison *c, int a, int b)
 {
     const tsr_overlap *least = NULL;
@@ -271,13 +274,13 @@ static const tsr_overlap *least_overlap(const tsr_comparison *c, int a, int b)
     return least;
 }
 
-static void say_overlaps(const tsr_comparison *c, tsr_words *w)
+static void write_overlaps(const tsr_comparison *c, tsr_words *w)
 {
     for (int b = 0; b < c->n; b++)
         for (int a = 0; a < b; a++) {
             const tsr_overlap *o = least_overlap(c, a, b);
             if (o != NULL)
-                tsr_words_say(w,
+                tsr_words_add(w,
                               "The ensembles of runs %d and %d %s (overlap of "
                               "%s %.2f, the least). ",
                               a + 1, b + 1,
@@ -288,34 +291,33 @@ static void say_overlaps(const tsr_comparison *c, tsr_words *w)
         }
 }
 
-static void say_convergence(const tsr_comparison *c, tsr_words *w)
+static void write_convergence(const tsr_comparison *c, tsr_words *w)
 {
     for (int i = 0; i < c->n; i++)
         if (!c->run[i].verdict->advice.is_converged)
-            tsr_words_say(w,
+            tsr_words_add(w,
                           "Run %d has not converged, so what is said of it "
                           "may change. ",
                           i + 1);
 }
 
-void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words)
+void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words)
 {
     const tsr_comparison *c = comparison;
     tsr_words_begin(words);
-    say_conflicts(c, words);
-    tsr_words_say(words, "\n");
-    say_best(c, tsr_evidence_gain, "log evidence", words);
-    tsr_words_say(words, "\n");
-    say_best(c, tsr_loo_gain, "expected log predictive density", words);
-    tsr_words_say(words, "\n");
-    say_overlaps(c, words);
-    tsr_words_say(words, "\n");
-    say_convergence(c, words);
+    write_conflicts(c, words);
+    tsr_words_add(words, "\n");
+    write_best(c, tsr_evidence_gain, "log evidence", words);
+    tsr_words_add(words, "\n");
+    write_best(c, tsr_loo_gain, "expected log predictive density", words);
+    tsr_words_add(words, "\n");
+    write_overlaps(c, words);
+    tsr_words_add(words, "\n");
+    write_convergence(c, words);
 }
 
-/* Parameters that are told side by side: not how the sampler did, and not
- * directions. */
-static int is_told(const char *name)
+/* Parameters shown side by side: no sampler statistics, no directions. */
+static int is_shown(const char *name)
 {
     static const char *const begins[] = {"chi2", "distance_chi2", "map_chi2",
                                          "rg",   "d_max",         "c1",
@@ -326,15 +328,13 @@ static int is_told(const char *name)
     return strstr(name, "_distance") != NULL;
 }
 
-/* The k-th parameter that any run has, in the order of the first that has it;
- * NULL past the last. */
 const char *tsr_comparison_parameter(const tsr_comparison *comparison, int k)
 {
     const tsr_comparison *c = comparison;
     for (int i = 0; i < c->n; i++)
         for (int v = 0; v < c->run[i].summary->n; v++) {
             const char *name = c->run[i].summary->item[v].name;
-            int is_new = is_told(name);
+            int is_new = is_shown(name);
             for (int a = 0; a < i && is_new; a++)
                 is_new = tsr_summary_find(c->run[a].summary, name) == NULL;
             if (is_new && k-- == 0)
@@ -384,7 +384,7 @@ static void put_conflict(tsr_json *j, const tsr_comparison *c, int a, int b)
 {
     int i, k;
     double sigma;
-    if (conflicts(c, a, b, &i, &k, &sigma))
+    if (find_conflict(c, a, b, &i, &k, &sigma))
         tsr_json_members(j, "{ runs[ %d %d ] standard_deviations %g }", a, b,
                          sigma);
 }
@@ -395,7 +395,7 @@ tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
     const tsr_comparison *c = comparison;
     tsr_json *j = json;
     tsr_words words;
-    tsr_comparison_say(c, &words);
+    tsr_comparison_write(c, &words);
     tsr_json_object(j, NULL);
     TSR_TRY(tsr_json_lines(j, "verdict", &words, err));
     tsr_json_array(j, "runs");

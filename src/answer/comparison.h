@@ -13,55 +13,57 @@ typedef struct {
     tsr_past_run past;
     tsr_summary *summary;
     tsr_verdict *verdict;
-    uint64_t data; /* a checksum of all that was measured */
+    uint64_t data; /* checksum of all measured values */
 } tsr_compared;
 
-/* How far the distributions of a variable in two runs overlap: the sum over 30
- * bins of the smaller share; 1 where they are the same, 0 where they do not
- * touch. */
+/* Overlap of the distributions of a variable in two runs: sum over 30 bins of
+ * the smaller share. 1: equal distributions; 0: no common values. */
 typedef struct {
-    int a, b;             /* runs */
-    const char *variable; /* of the summary of a */
+    int a, b;             /* numbers of the runs */
+    const char *variable; /* name in the summary of run a */
     double overlap;
 } tsr_overlap;
 
+/* Runs that are compared, and the overlaps of their ensembles. */
 typedef struct {
     tsr_pool pool; /* of the overlaps */
     int n;
     tsr_compared run[TSR_MOST_COMPARED];
     int n_overlap;
-    tsr_overlap *overlap; /* [n_overlap] of what says how large a structure is
-                             and how its parts lie, by pairs of runs */
+    tsr_overlap *overlap; /* [n_overlap] of the variables of size and shape, by
+                             pairs of runs */
 } tsr_comparison;
 
-/* Reads n runs. The caller clears it, also after an error. Errors, with the
- * folder: those of tsr_past_run_open, tsr_summary_make, tsr_verdict_make. */
+/* Reads n runs and computes overlaps. The caller clears `out`, also after an
+ * error. Errors, with the folder: those of tsr_past_run_open, tsr_summary_make,
+ * tsr_verdict_make. */
 tsr_status tsr_comparison_make(int n, const char *const *directory,
                                tsr_comparison *out, tsr_log *log, tsr_err *err);
 void tsr_comparison_clear(tsr_comparison *comparison);
 
-/* Adds a run, at most TSR_MOST_COMPARED, without overlaps. Errors: as above. */
+/* Adds a run without overlaps; at most TSR_MOST_COMPARED runs. Errors: as
+ * above. */
 tsr_status tsr_comparison_add(tsr_comparison *comparison, const char *directory,
                               tsr_log *log, tsr_err *err);
 
-/* The log evidence of run b above that of a, and the expected log predictive
- * density, in nat with one standard deviation; NaN where one is not known, or
- * the two saw other data. Returns what that says. */
+/* Log evidence, or expected log predictive density, of run b minus that of run
+ * a, nat, and its standard deviation. NaN where one is not known or the runs
+ * have different data. Returns the conclusion. */
 typedef tsr_gain tsr_gain_function(const tsr_comparison *comparison, int a,
                                    int b, double *gain, double *error);
 tsr_gain_function tsr_evidence_gain, tsr_loo_gain;
 
-/* "  2.1 +- 0.4", as a cell of a table; blanks for NaN. */
+/* Prints "  2.1 +- 0.4" as a table cell; blanks for NaN. */
 void tsr_gain_print(FILE *out, int width, double gain, double error);
 
-/* Begins a text with the sentences, a line a paragraph. */
-void tsr_comparison_say(const tsr_comparison *comparison, tsr_words *words);
+/* Begins `words` with the sentences, one paragraph a line. */
+void tsr_comparison_write(const tsr_comparison *comparison, tsr_words *words);
 
-/* The k-th parameter that is told side by side, of any run, in the order of the
- * first that has it; NULL past the last. */
+/* Parameters to show side by side: number k, counted without repetition over
+ * all runs; NULL past the last. */
 const char *tsr_comparison_parameter(const tsr_comparison *comparison, int k);
 
-/* One object: verdict (the sentences), runs, overlaps, conflicts. Errors:
+/* Adds one object: verdict (the sentences), runs, overlaps, conflicts. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_comparison_put(const tsr_comparison *comparison, tsr_json *json,
                               tsr_err *err);

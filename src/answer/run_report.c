@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The variable that converged least; NULL where none has an R-hat. */
+/* The variable with the largest R-hat; NULL where no variable has one. */
 static const tsr_summary_item *find_worst(const tsr_summary *summary)
 {
     const tsr_summary_item *worst = NULL;
@@ -37,9 +37,10 @@ static void print_convergence(const tsr_summary *summary, FILE *out)
             worst->name);
 }
 
-/* What has not converged, and the line that goes on: into the log. */
-static void tell_advice(const tsr_config *config, const tsr_advice *advice,
-                        tsr_log *log)
+/* Warns in the log that the run has not converged, with the command that
+ * continues it. */
+static void warn_unconverged(const tsr_config *config, const tsr_advice *advice,
+                             tsr_log *log)
 {
     char *text = tsr_advice_text(advice);
     if (!advice->is_converged)
@@ -65,8 +66,8 @@ static void put_convergence(tsr_json *j, const tsr_verdict *verdict,
                      slowest == NULL ? NULL : slowest->name);
 }
 
-/* Of the first conformation, all else at its best where that is known: of one
- * curve, the only term. */
+/* chi2 of the first conformation. For a single curve the other parameters are
+ * fitted, otherwise they have their start values. */
 static double start_chi2(const tsr_session *s)
 {
     const tsr_likelihood *l = s->setup->data.likelihood;
@@ -76,8 +77,8 @@ static double start_chi2(const tsr_session *s)
                : s->progress.start_chi2;
 }
 
-/* A variable, with what it was at the start (NaN: not known): a member of the
- * JSON, or, where that is NULL, a line. */
+/* A variable and its value at the start (NaN: not known), as a member of the
+ * JSON object j or, where j is NULL, as a line of the table. */
 static void put_variable(const tsr_summary *summary, const char *name,
                          const char *label, double start, tsr_json *j,
                          FILE *out)
@@ -100,7 +101,8 @@ static void put_variable(const tsr_summary *summary, const char *name,
     tsr_json_members(j, "mean %g q5 %g q95 %g }", v->mean, v->q5, v->q95);
 }
 
-/* chi2 of every entry of `data:` (the start's is of all together), and Rg. */
+/* chi2 of every entry of `data:`, and Rg. With several entries the start has no
+ * chi2 of each. */
 static void put_variables(const tsr_session *s, const tsr_summary *summary,
                           tsr_json *j, FILE *out)
 {
@@ -161,13 +163,13 @@ tsr_status tsr_run_report(const tsr_session *s, int is_json, FILE *out,
         tsr_past_run_open(s->config->output.directory, &past, s->log, err);
     TSR_THEN(status, tsr_verdict_of_run(&past, &summary, &verdict, err));
     if (status == TSR_OK) {
-        tell_advice(s->config, &verdict->advice, s->log);
+        warn_unconverged(s->config, &verdict->advice, s->log);
         status =
             (is_json ? print_json : print_table)(s, summary, verdict, out, err);
     }
     if (status == TSR_OK && s->config->sampler.until != NULL &&
         !verdict->advice.is_converged)
-        status = TSR_E_NO; /* it was told above */
+        status = TSR_E_NO; /* the warning of warn_unconverged is the message */
     tsr_verdict_free(verdict);
     tsr_summary_free(summary);
     tsr_past_run_clear(&past);

@@ -1,6 +1,5 @@
-/* The numbers of a verdict, from what a run left in its folder. Each part that
- * cannot be had is left out, since a verdict on the rest is better than none.
- */
+/* The verdict on a run, from the files in its folder. A part that cannot be
+ * read is left out, since a verdict on the rest is better than none. */
 #include "answer/verdict.h"
 
 #include "core/json.h"
@@ -22,18 +21,20 @@ static tsr_convergence value_of(const tsr_summary *summary, const char *name)
     return item != NULL ? item->value : unknown;
 }
 
-/* ---- what terms left in the trace ---- */
+/* ---- variables of a term in the trace ---- */
 
-/* A term of the run: the ordinal-th of a kind, or of all curves. */
+/* A term of the run: number `ordinal` of its kind. All kinds of curves count as
+ * one. */
 typedef struct {
     const tsr_past_run *run;
     const tsr_term_type *type;
     int ordinal;
 } source;
 
-/* [*n] of a variable of it without draws, caller frees; NULL: not there. */
-static double *constant(const source *of, tsr_trace_group group,
-                        const char *what, int *n)
+/* A constant variable of the term, [*n], caller frees; NULL: the trace lacks
+ * it. */
+static double *read_constant(const source *of, tsr_trace_group group,
+                             const char *what, int *n)
 {
     char name[64];
     int n_chain, n_draw;
@@ -45,7 +46,7 @@ static double *constant(const source *of, tsr_trace_group group,
     return value;
 }
 
-/* Evenly chosen draws of a variable of it, `width` entries of each. */
+/* Evenly thinned draws of a variable of the term, `width` elements each. */
 static tsr_status draws_of(const source *of, tsr_trace_group group,
                            const char *what, long most, int first, int width,
                            tsr_thinned *out, tsr_err *err)
@@ -56,14 +57,15 @@ static tsr_status draws_of(const source *of, tsr_trace_group group,
                            err);
 }
 
-/* Its entry of `data:`, -1: not known; name [96]: its file without folders, or
- * what it is between. */
+/* Index of the term's entry in `data:`; -1: not known. name [96] out: its file
+ * without folders, or the pair of residues. */
 static int find_entry(const source *of, char name[96])
 {
     const tsr_past_run *run = of->run;
     const tsr_term_options *data = run->config.data.item;
     for (int i = 0, seen = 0; run->has_config && i < run->config.data.n; i++)
-        if (tsr_term_is_alike(tsr_term_registry[data[i].kind], of->type) &&
+        if (tsr_term_is_same_family(tsr_term_registry[data[i].kind],
+                                    of->type) &&
             seen++ == of->ordinal) {
             tsr_config_data_name(&run->config, i, 96, name);
             return i;
@@ -73,35 +75,39 @@ static int find_entry(const source *of, char name[96])
 
 /* ---- maps and distances ----
  *
- * What was measured is one number, so that what the draws expect of it and what
- * the start did can be said beside it. */
+ * The measurement is a single number, which is reported beside the predictions
+ * from the draws and from the start. */
 
-/* A structure explains a map that leaves less than this of its signal. */
-static const double little = 0.05;
+/* A structure explains a map if it leaves less than this share of the map's
+ * signal unexplained. */
+static const double small_share = 0.05;
 
-/* The only number of a variable; NaN: there is none, or several. */
-static double only(const source *of, tsr_trace_group group, const char *what)
+/* The value of a variable with one number; NaN: the trace lacks it, or it has
+ * several. */
+static double single_value(const source *of, tsr_trace_group group,
+                           const char *what)
 {
     int n;
-    double *value = constant(of, group, what, &n);
+    double *value = read_constant(of, group, what, &n);
     const double one = n == 1 && value != NULL ? value[0] : (double)NAN;
     free(value);
     return one;
 }
 
-/* *is_there 0: the trace has no such measurement. */
-static tsr_status measure(const source *of, tsr_verdict_measured *m,
-                          int *is_there, tsr_err *err)
+/* Reads one measurement. *is_there 0: the trace has no such measurement. */
+static tsr_status read_measurement(const source *of, tsr_verdict_measured *m,
+                                   int *is_there, tsr_err *err)
 {
     enum { MOST = 20000 };
     char mean[40];
     tsr_thinned draws;
     *m = (tsr_verdict_measured){
         .type = of->type,
-        .value = only(of, TSR_TRACE_OBSERVED_DATA, of->type->observable),
-        .sd = only(of, TSR_TRACE_CONSTANT_DATA, "sigma"),
-        .start = only(of, TSR_TRACE_CONSTANT_DATA, "rigid"),
-        .limit = only(of, TSR_TRACE_CONSTANT_DATA, "limit")};
+        .value =
+            single_value(of, TSR_TRACE_OBSERVED_DATA, of->type->observable),
+        .sd = single_value(of, TSR_TRACE_CONSTANT_DATA, "sigma"),
+        .start = single_value(of, TSR_TRACE_CONSTANT_DATA, "rigid"),
+        .limit = single_value(of, TSR_TRACE_CONSTANT_DATA, "limit")};
     *is_there = isfinite(m->value);
     if (!*is_there)
         return TSR_OK;
@@ -119,13 +125,13 @@ static tsr_status measure(const source *of, tsr_verdict_measured *m,
     return status;
 }
 
-/* All that was measured of one kind. */
-static tsr_status measure_kind(tsr_verdict *v, source of, tsr_err *err)
+/* Reads all measurements of one kind. */
+static tsr_status read_measurements(tsr_verdict *v, source of, tsr_err *err)
 {
     for (;; of.ordinal++) {
         tsr_verdict_measured m;
         int is_there;
-        TSR_TRY(measure(&of, &m, &is_there, err));
+        TSR_TRY(read_measurement(&of, &m, &is_there, err));
         if (!is_there)
             return TSR_OK;
         void *more = tsr_pool_resize(&v->pool, v->measured,
@@ -136,20 +142,20 @@ static tsr_status measure_kind(tsr_verdict *v, source of, tsr_err *err)
     }
 }
 
-/* Does anything that was measured see where domains lie? */
-static int has_place(const tsr_verdict *v)
+/* Whether some data fix the positions of domains. */
+static int fixes_positions(const tsr_verdict *v)
 {
     for (int k = 0; k < v->n_measured; k++)
-        if ((v->measured[k].type->needs & TSR_NEEDS_PLACE) != 0)
+        if ((v->measured[k].type->needs & TSR_NEEDS_POSE) != 0)
             return 1;
     return 0;
 }
 
-/* Distances and turns of the other domains to the fixed one. */
-static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
+/* Distances and rotations of the other domains relative to the fixed one. */
+static tsr_status find_displacements(tsr_verdict *v, tsr_err *err)
 {
     const tsr_arrangements *a = v->arrangements;
-    if (a == NULL || a->n_state > 1 || !has_place(v))
+    if (a == NULL || a->n_state > 1 || !fixes_positions(v))
         return TSR_OK;
     const tsr_domains *d = a->domains;
     double *degrees;
@@ -172,19 +178,20 @@ static tsr_status find_moved(tsr_verdict *v, tsr_err *err)
     return TSR_OK;
 }
 
-/* Fills measured and moved; arrangements are there. Errors: TSR_E_NOMEM. */
-static tsr_status measure_all(tsr_verdict *verdict, const tsr_past_run *run,
-                              tsr_err *err)
+/* Fills `measured` and `moved`. Needs the arrangements. Errors: TSR_E_NOMEM. */
+static tsr_status read_all_measurements(tsr_verdict *verdict,
+                                        const tsr_past_run *run, tsr_err *err)
 {
     for (int k = 0; tsr_term_registry[k] != NULL; k++)
         if (!tsr_term_registry[k]->is_curve)
-            TSR_TRY(measure_kind(verdict,
-                                 (source){run, tsr_term_registry[k], 0}, err));
-    return find_moved(verdict, err);
+            TSR_TRY(read_measurements(
+                verdict, (source){run, tsr_term_registry[k], 0}, err));
+    return find_displacements(verdict, err);
 }
 
-/* Of a map: the share of what it has beside noise that a correlation leaves
- * unexplained; NaN where the noise is not known. */
+/* Share of a map's signal that a structure of correlation cc leaves
+ * unexplained. limit: correlation of a correct structure; NaN: the noise is not
+ * known. */
 static double unexplained(double cc, double limit)
 {
     const double explained = cc > 0.0 ? cc * cc / (limit * limit) : 0.0;
@@ -193,66 +200,66 @@ static double unexplained(double cc, double limit)
                                      : 0.0;
 }
 
-/* ---- sentences ---- */
+/* ---- sentences on measurements ---- */
 
-/* What start and draws leave of the map, where its noise is known. */
-static void say_unexplained(const tsr_verdict_measured *m, tsr_words *w)
+/* What start and draws leave unexplained of a map with known noise. */
+static void write_unexplained(const tsr_verdict_measured *m, tsr_words *w)
 {
     const double start = unexplained(m->start, m->limit);
     const double draws = unexplained(m->draws.mean, m->limit);
-    tsr_words_say(w,
+    tsr_words_add(w,
                   " Noise would leave %.3f of a structure that is right; of "
                   "what the map shows beside noise ",
                   m->limit);
     if (isfinite(start))
-        tsr_words_say(w, "the start leaves %.0f %% unexplained, ",
+        tsr_words_add(w, "the start leaves %.0f %% unexplained, ",
                       100.0 * start);
-    tsr_words_say(w, "the draws %.0f %%: ", 100.0 * draws);
-    if (start < little)
-        tsr_words_say(w, "the start explains the map.");
-    else if (draws < little)
-        tsr_words_say(w, "they explain the map%s.",
+    tsr_words_add(w, "the draws %.0f %%: ", 100.0 * draws);
+    if (start < small_share)
+        tsr_words_add(w, "the start explains the map.");
+    else if (draws < small_share)
+        tsr_words_add(w, "they explain the map%s.",
                       isfinite(start) ? ", and the start does not" : "");
     else
-        tsr_words_say(w, "they do not explain all of it: a part that is "
+        tsr_words_add(w, "they do not explain all of it: a part that is "
                          "missing or too many, or held rigid and is not.");
 }
 
-static void say_map(const tsr_verdict_measured *m, tsr_words *w)
+static void write_map(const tsr_verdict_measured *m, tsr_words *w)
 {
     char text[64];
-    tsr_words_say(w, "%s: ", m->name);
+    tsr_words_add(w, "%s: ", m->name);
     if (isfinite(m->start))
-        tsr_words_say(w, "the start has a correlation of %.3f with the map, ",
+        tsr_words_add(w, "the start has a correlation of %.3f with the map, ",
                       m->start);
-    tsr_words_say(w, "the draws %s (of bodies).",
+    tsr_words_add(w, "the draws %s (of bodies).",
                   tsr_verdict_interval(&m->draws, text));
     if (isfinite(m->limit))
-        say_unexplained(m, w);
+        write_unexplained(m, w);
     else
-        tsr_words_say(w, " How high noise would let it be is not known: "
+        tsr_words_add(w, " How high noise would let it be is not known: "
                          "half-maps or a mask would show it.");
     if (m->draws.rhat > 1.1)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " Chains do not agree on it (R-hat %.2f): where all "
                       "parts belong is not decided, or some chains are stuck "
                       "in places that fit less well.",
                       m->draws.rhat);
 }
 
-static void say_number(const tsr_verdict_measured *m, tsr_words *w)
+static void write_number(const tsr_verdict_measured *m, tsr_words *w)
 {
     char text[64];
     const char *unit =
         m->type->observable_unit != NULL ? m->type->observable_unit : "";
     const double off = (m->draws.mean - m->value) / m->sd;
-    tsr_words_say(w, "%s of %s: measured %.4g +- %.2g %s, ",
+    tsr_words_add(w, "%s of %s: measured %.4g +- %.2g %s, ",
                   m->type->observable, m->name, m->value, m->sd, unit);
     if (isfinite(m->start))
-        tsr_words_say(w, "the start has %.4g, ", m->start);
-    tsr_words_say(w, "the draws %s with a standard deviation of %.2g",
+        tsr_words_add(w, "the start has %.4g, ", m->start);
+    tsr_words_add(w, "the draws %s with a standard deviation of %.2g",
                   tsr_verdict_interval(&m->draws, text), m->draws.sd);
-    tsr_words_say(w,
+    tsr_words_add(w,
                   fabs(off) <= 1.0
                       ? "; they agree (%.1f standard deviations off)."
                   : fabs(off) <= 2.0
@@ -262,26 +269,26 @@ static void say_number(const tsr_verdict_measured *m, tsr_words *w)
                   off);
 }
 
-/* Their sentences, and their members of the JSON object. */
-static void say_measured(const tsr_verdict *verdict, tsr_words *words)
+/* One sentence for each measurement. */
+static void write_measured(const tsr_verdict *verdict, tsr_words *words)
 {
     enum { MOST = 12 };
     const tsr_verdict *v = verdict;
     for (int k = 0; k < v->n_measured && k < MOST; k++) {
         const tsr_verdict_measured *m = &v->measured[k];
         if (k > 0)
-            tsr_words_say(words, " ");
+            tsr_words_add(words, " ");
         if (m->type->is_map)
-            say_map(m, words);
+            write_map(m, words);
         else
-            say_number(m, words);
+            write_number(m, words);
     }
     if (v->n_measured > MOST)
-        tsr_words_say(words, " And %d more (summary --json).",
+        tsr_words_add(words, " And %d more (summary --json).",
                       v->n_measured - MOST);
 }
 
-static void say_moved(const tsr_verdict *verdict, tsr_words *words)
+static void write_moved(const tsr_verdict *verdict, tsr_words *words)
 {
     const tsr_verdict *v = verdict;
     char name[120], distance[64], turn[64];
@@ -290,21 +297,21 @@ static void say_moved(const tsr_verdict *verdict, tsr_words *words)
     const tsr_domain *domain = v->arrangements->domains->domain;
     tsr_domain_name(v->atoms, &domain[v->arrangements->fixed], sizeof name,
                     name);
-    tsr_words_say(words, "Since the start, against %s: ", name);
+    tsr_words_add(words, "Since the start, against %s: ", name);
     for (int k = 0; k < v->n_moved; k++) {
         const tsr_verdict_moved *m = &v->moved[k];
         tsr_domain_name(v->atoms, &domain[m->domain], sizeof name, name);
-        tsr_words_say(words,
+        tsr_words_add(words,
                       "%s%s has turned by %s degrees, its centre moved from "
                       "%.1f to %s Angstrom",
                       k > 0 ? "; " : "", name,
                       tsr_verdict_interval(&m->turn, turn), m->start,
                       tsr_verdict_interval(&m->distance, distance));
     }
-    tsr_words_say(words, ".");
+    tsr_words_add(words, ".");
 }
 
-/* ---- JSON ---- */
+/* ---- JSON of measurements ---- */
 
 static void put_measured(const tsr_verdict *v, tsr_json *j)
 {
@@ -344,7 +351,7 @@ static const double rare = 0.01, poor = 1.5;
 
 int tsr_verdict_fits(double reduced_chi2, double cormap_p, double noise)
 {
-    const double level = fmax(1.0, noise); /* NaN: 1 */
+    const double level = fmax(1.0, noise); /* 1 where noise is NaN */
     return !(cormap_p < rare) && reduced_chi2 <= poor * level * level;
 }
 
@@ -375,7 +382,7 @@ static tsr_convergence curve_value(const job *j, const char *what)
     return value_of(j->summary, name);
 }
 
-/* Reads the measured curve; 0: it is not there. */
+/* Reads the measured curve. Returns 0 where the trace lacks it. */
 static int read_data(job *j)
 {
     char name[64];
@@ -383,8 +390,9 @@ static int read_data(job *j)
     tsr_term_variable(j->of.type, j->of.ordinal, "intensity", sizeof name,
                       name);
     j->intensity =
-        constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
-    j->sigma = constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
+        read_constant(&j->of, TSR_TRACE_OBSERVED_DATA, "intensity", &j->n);
+    j->sigma =
+        read_constant(&j->of, TSR_TRACE_CONSTANT_DATA, "sigma", &n_sigma);
     if (j->intensity != NULL)
         (void)tsr_trace_coordinates(j->of.run->trace, TSR_TRACE_OBSERVED_DATA,
                                     name, &n_q, &j->q, NULL);
@@ -392,10 +400,10 @@ static int read_data(job *j)
            n_sigma == j->n && n_q == j->n;
 }
 
-enum { MOST_DRAWS = 500 }; /* curves that are looked at */
+enum { MOST_DRAWS = 500 }; /* curves of draws that are analysed */
 
-/* The mean curve against the data. */
-static tsr_status judge_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
+/* Compares the mean curve with the data. */
+static tsr_status compare_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
 {
     tsr_thinned curve;
     double sum = 0.0;
@@ -419,8 +427,8 @@ static tsr_status judge_mean(const job *j, tsr_verdict_curve *c, tsr_err *err)
     return TSR_OK;
 }
 
-/* Guinier's Rg of each draw's curve, over the points of the data's fit: into
- * rg [rows]; returns how many there are. */
+/* Guinier's Rg of each draw's curve, over the points used for the data: rg
+ * [rows] out. Returns their number. */
 static int guinier_of_draws(const job *j, const tsr_guinier *g,
                             const tsr_thinned *curve,
                             const tsr_thinned *background, double *rg)
@@ -440,8 +448,8 @@ static int guinier_of_draws(const job *j, const tsr_guinier *g,
 }
 
 /* Guinier's Rg of the data, and of the draws over the same points. */
-static tsr_status judge_guinier(const job *j, double rg_first,
-                                tsr_verdict_curve *c, tsr_err *err)
+static tsr_status compare_guinier(const job *j, double rg_first,
+                                  tsr_verdict_curve *c, tsr_err *err)
 {
     tsr_thinned curve, background = {.value = NULL};
     c->guinier_draws = unknown;
@@ -469,7 +477,7 @@ static tsr_status judge_guinier(const job *j, double rg_first,
     return status;
 }
 
-static tsr_status judge_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
+static tsr_status compare_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
 {
     const double background = curve_value(j, "background").mean;
     j->background = isfinite(background) ? background : 0.0;
@@ -477,12 +485,13 @@ static tsr_status judge_curve(job *j, tsr_verdict_curve *c, tsr_err *err)
     c->noise_scale = curve_value(j, "noise_scale");
     c->n = j->n;
     c->noise = tsr_saxs_noise_make(j->n, j->q, j->intensity, j->sigma);
-    tsr_profile_fit_judge(&c->rigid, &c->noise);
-    TSR_TRY(judge_mean(j, c, err));
-    return judge_guinier(j, value_of(j->summary, "rg").mean, c, err);
+    tsr_profile_fit_set_noise(&c->rigid, &c->noise);
+    TSR_TRY(compare_mean(j, c, err));
+    return compare_guinier(j, value_of(j->summary, "rg").mean, c, err);
 }
 
-/* The k-th object of the attribute that the run's start left. */
+/* Reads fit number k from the attribute rigid_fit, which the run wrote at its
+ * start. */
 static void read_rigid(const char *text, int k, tsr_profile_fit *fit)
 {
     const struct {
@@ -527,7 +536,7 @@ int tsr_verdict_conflict(const tsr_verdict_curve *a, const tsr_verdict_curve *b,
            tsr_guinier_conflict(&a->guinier, &b->guinier, sigma);
 }
 
-/* The next curve of the run; *is_there 0: there is none. */
+/* Adds the next curve of the run. *is_there 0: the run has no more. */
 static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
                             int *is_there, tsr_err *err)
 {
@@ -549,17 +558,17 @@ static tsr_status add_curve(tsr_verdict *v, job *j, const char *rigid,
         entry >= 0 && tsr_term_registry[data[entry].kind]->is_neutron;
     if (rigid != NULL)
         read_rigid(rigid, k, &c->rigid);
-    return judge_curve(j, c, err);
+    return compare_curve(j, c, err);
 }
 
-static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
-                               const tsr_summary *summary, tsr_err *err)
+static tsr_status compare_curves(tsr_verdict *v, const tsr_past_run *run,
+                                 const tsr_summary *summary, tsr_err *err)
 {
     tsr_status status = TSR_OK;
     char *rigid = tsr_trace_attribute_text(run->trace, "rigid_fit");
     const tsr_term_type *const *curves = tsr_term_registry;
     while (!(*curves)->is_curve)
-        curves++; /* all kinds of curves are counted together */
+        curves++; /* all kinds of curves are numbered together */
     for (int is_there = 1; is_there && status == TSR_OK;) {
         job j = {.of = {run, *curves, v->n_curve}, .summary = summary};
         status = add_curve(v, &j, rigid, &is_there, err);
@@ -573,8 +582,8 @@ static tsr_status judge_curves(tsr_verdict *v, const tsr_past_run *run,
 
 /* ---- motion ---- */
 
-/* The distances that the trace keeps of parts and tails, by the names of
- * sampler/record.c: pose_1_distance, of an ensemble pose_1_distance_2. */
+/* Distances between parts and of tails in the trace, named by sampler/record.c:
+ * pose_1_distance, in an ensemble pose_1_distance_2. */
 static void find_motions(tsr_verdict *v, const tsr_past_run *run,
                          const tsr_summary *summary)
 {
@@ -602,8 +611,8 @@ static void find_motions(tsr_verdict *v, const tsr_past_run *run,
     }
 }
 
-/* Where there are no conformations, or they cannot be read, nothing is said of
- * them. */
+/* Leaves arrangements NULL where conformations are not stored or not
+ * readable. */
 static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                                     int fixed, double threshold_ang,
                                     tsr_err *err)
@@ -621,17 +630,17 @@ static tsr_status find_arrangements(tsr_verdict *v, const tsr_past_run *run,
                                  : TSR_OK;
 }
 
-/* ---- what is left open ---- */
+/* ---- undecided questions ---- */
 
-static void leave_open(tsr_verdict *v, tsr_verdict_open what)
+static void add_undecided(tsr_verdict *v, tsr_verdict_undecided what)
 {
-    if (v->n_open < TSR_MOST_OPEN)
-        v->open[v->n_open++] = what;
+    if (v->n_undecided < TSR_MOST_UNDECIDED)
+        v->undecided[v->n_undecided++] = what;
 }
 
-/* Does c1 or c2 lie against an end of its prior, a twentieth of the draws in
- * the last hundredth of its range? */
-static void judge_bound(tsr_verdict *v, const tsr_summary *summary,
+/* Whether c1 or c2 accumulates at an end of its prior: 5 % of the draws in the
+ * outermost 1 % of the range. */
+static void check_bound(tsr_verdict *v, const tsr_summary *summary,
                         const char *name, const double range[2])
 {
     const tsr_summary_item *item = tsr_summary_find(summary, name);
@@ -641,15 +650,15 @@ static void judge_bound(tsr_verdict *v, const tsr_summary *summary,
         return;
     const int is_low = item->value.q5 < range[0] + edge;
     if (is_low || item->value.q95 > range[1] - edge)
-        leave_open(v, (tsr_verdict_open){.kind = TSR_OPEN_BOUND,
-                                         .variable = name,
-                                         .value = range[!is_low],
-                                         .is_low = is_low});
+        add_undecided(v, (tsr_verdict_undecided){.kind = TSR_UNDECIDED_BOUND,
+                                                 .variable = name,
+                                                 .value = range[!is_low],
+                                                 .is_low = is_low});
 }
 
-/* A weight under a flat prior on n weights that add up to 1 has the variance
- * (n - 1) / (n^2 (n + 1)). */
-static void judge_weights(tsr_verdict *v, const tsr_summary *summary)
+/* A weight under a flat prior on n weights with sum 1 has the variance (n - 1)
+ * / (n^2 (n + 1)). */
+static void check_weights(tsr_verdict *v, const tsr_summary *summary)
 {
     const double much = 0.7;
     const double n = v->n_state;
@@ -659,37 +668,37 @@ static void judge_weights(tsr_verdict *v, const tsr_summary *summary)
         snprintf(name, sizeof name, "weight_%d", k);
         const tsr_summary_item *item = tsr_summary_find(summary, name);
         if (item != NULL && item->value.sd > much * prior_sd)
-            leave_open(v,
-                       (tsr_verdict_open){.kind = TSR_OPEN_WEIGHT,
-                                          .variable = item->name,
-                                          .value = item->value.sd / prior_sd});
+            add_undecided(
+                v, (tsr_verdict_undecided){.kind = TSR_UNDECIDED_WEIGHT,
+                                           .variable = item->name,
+                                           .value = item->value.sd / prior_sd});
     }
 }
 
-static void find_open(tsr_verdict *v, const tsr_past_run *run,
-                      const tsr_summary *summary)
+static void find_undecided(tsr_verdict *v, const tsr_past_run *run,
+                           const tsr_summary *summary)
 {
     if (run->has_config) {
-        judge_bound(v, summary, "c1", run->config.contrast.c1_range);
-        judge_bound(v, summary, "c2", run->config.contrast.c2_range);
+        check_bound(v, summary, "c1", run->config.contrast.c1_range);
+        check_bound(v, summary, "c2", run->config.contrast.c2_range);
     }
-    judge_weights(v, summary);
+    check_weights(v, summary);
     for (int i = 0; v->arrangements != NULL && i < v->arrangements->n; i++) {
         const tsr_arrangement *a = &v->arrangements->item[i];
         if (a->mirror_of >= 0 || a->alike >= 0)
-            leave_open(
+            add_undecided(
                 v,
-                (tsr_verdict_open){
-                    .kind =
-                        a->mirror_of >= 0 ? TSR_OPEN_MIRROR : TSR_OPEN_OUTLINE,
+                (tsr_verdict_undecided){
+                    .kind = a->mirror_of >= 0 ? TSR_UNDECIDED_MIRROR
+                                              : TSR_UNDECIDED_OUTLINE,
                     .value = a->discrepancy,
                     .item = {a->mirror_of >= 0 ? a->mirror_of : a->alike, i}});
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the verdict ---- */
 
-/* States of the run: those that have an Rg of their own. */
+/* Number of states, from the variables rg_1, rg_2, ... */
 static int count_states(const tsr_summary *summary)
 {
     char name[32];
@@ -700,9 +709,9 @@ static int count_states(const tsr_summary *summary)
     return n > 1 ? n - 1 : 1;
 }
 
-/* The density of points left out, or why it is not known. */
-static tsr_status judge_loo(tsr_verdict *v, const tsr_past_run *run,
-                            tsr_err *err)
+/* Leave-one-out density, left out where it cannot be computed. */
+static tsr_status compute_loo(tsr_verdict *v, const tsr_past_run *run,
+                              tsr_err *err)
 {
     tsr_err local = {.status = TSR_OK};
     const tsr_status status = tsr_loo_make(run->trace, &v->loo, &local);
@@ -730,14 +739,14 @@ tsr_status tsr_verdict_make(const tsr_past_run *run, const tsr_summary *summary,
     (void)tsr_summary_slowest(summary, &v->ess);
     v->directory = tsr_pool_text(&v->pool, run->directory);
     tsr_status status = tsr_pool_check(&v->pool, err);
-    TSR_THEN(status, judge_curves(v, run, summary, err));
+    TSR_THEN(status, compare_curves(v, run, summary, err));
     find_motions(v, run, summary);
-    TSR_THEN(status, judge_loo(v, run, err));
+    TSR_THEN(status, compute_loo(v, run, err));
     TSR_THEN(status, find_arrangements(v, run, fixed, threshold_ang, err));
-    TSR_THEN(status, measure_all(v, run, err));
+    TSR_THEN(status, read_all_measurements(v, run, err));
     TSR_THEN(status, tsr_advice_make(run, summary, &v->advice, err));
     if (status == TSR_OK)
-        find_open(v, run, summary);
+        find_undecided(v, run, summary);
     if (status == TSR_OK)
         *out = v;
     else
@@ -754,13 +763,13 @@ tsr_status tsr_verdict_of_run(const tsr_past_run *run, tsr_summary **summary,
                             verdict, err);
 }
 
-/* ---- in words ----
+/* ---- sentences ----
  *
- * Whoever reads a verdict knows proteins and scattering, not sampling: no
- * sentence needs the log or the manual to be understood, and every number in it
- * stands in the JSON object too. */
+ * Readers know proteins and scattering, but not sampling: every sentence must
+ * be clear without log or manual, and every number in it is in the JSON object
+ * too. */
 
-/* Decimals that show the first digit of the spread. */
+/* Decimals that show the first digit of the standard deviation. */
 static int decimals(double sd)
 {
     if (!(sd > 0.0) || !isfinite(sd))
@@ -777,24 +786,26 @@ const char *tsr_verdict_interval(const tsr_convergence *value, char text[64])
     return text;
 }
 
-/* ---- the sentences, each a function; what has nothing to say says nothing,
- * and a new line begins a new paragraph */
+/* ---- sentences, one function each ----
+ *
+ * A function may write nothing. A newline starts a new paragraph. */
 
-static void say_state_of_run(const tsr_verdict *v, tsr_words *w)
+static void write_state_of_run(const tsr_verdict *v, tsr_words *w)
 {
     if (!v->has_data)
-        tsr_words_say(w, "This run saw no data: what follows is the prior. ");
+        tsr_words_add(w, "This run saw no data: what follows is the prior. ");
     if (!v->advice.is_converged && v->advice.worst[0] != '\0')
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "Not converged yet (%s), so what follows may still "
                       "change.",
                       v->advice.worst);
     else if (!v->advice.is_converged)
-        tsr_words_say(w, "Too few draws to tell whether the run has converged, "
+        tsr_words_add(w, "Too few draws to tell whether the run has converged, "
                          "so what follows may still change.");
 }
 
-const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise)
+const char *tsr_verdict_fit_clause(double reduced_chi2, double cormap_p,
+                                   double noise)
 {
     static const char *const text[2][3] = {
         {"residuals are no larger than the noise",
@@ -809,110 +820,111 @@ const char *tsr_verdict_why(double reduced_chi2, double cormap_p, double noise)
                [isnan(cormap_p) ? 0 : 2 - tsr_verdict_fits(0.0, cormap_p, 1.0)];
 }
 
-static void say_draws(const tsr_verdict_curve *c, tsr_words *w)
+static void write_draws(const tsr_verdict_curve *c, tsr_words *w)
 {
     const double noise = c->noise.level;
     char cormap[48];
     if (!isfinite(c->chi2))
         return;
-    tsr_words_say(
+    tsr_words_add(
         w,
         "The structures that were drawn %s %s: their mean curve has chi2 "
         "%.3g%s (%s).",
         tsr_verdict_fits(c->chi2, c->cormap_p, noise) ? "fit" : "do not fit",
         c->name, c->chi2, tsr_cormap_text(", CorMap p ", c->cormap_p, cormap),
-        tsr_verdict_why(c->chi2, c->cormap_p, noise));
+        tsr_verdict_fit_clause(c->chi2, c->cormap_p, noise));
 }
 
-/* A number to compare that of the draws with. Whether the rigid model fits is
- * said by profile and solve, of all atoms. */
-static void say_rigid(const tsr_verdict_curve *c, tsr_words *w)
+/* chi2 of the rigid start by the same bodies, for comparison. Whether the rigid
+ * model fits is answered by profile and solve, with all atoms. */
+static void write_rigid(const tsr_verdict_curve *c, tsr_words *w)
 {
     if (c->rigid.n_point > 0 && isfinite(c->chi2))
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " By the same bodies the structure as it was given, kept "
                       "rigid, has chi2 %.3g (for all atoms see tessera "
                       "profile).",
                       c->rigid.chi2);
 }
 
-/* How large the residuals are, and which part of them is noise. */
-static void say_noise(const tsr_verdict_curve *c, tsr_words *w)
+/* The size of the residuals, and how much of it is noise. */
+static void write_noise(const tsr_verdict_curve *c, tsr_words *w)
 {
     const tsr_convergence *s = &c->noise_scale;
     char text[64];
     const double residual = isfinite(s->mean) ? s->mean : sqrt(c->chi2);
     if (isfinite(s->mean))
-        tsr_words_say(w, " The residuals are %s times the stated errors%s.",
+        tsr_words_add(w, " The residuals are %s times the stated errors%s.",
                       tsr_verdict_interval(s, text),
                       isnan(c->noise.next)
                           ? "; neighbouring points do not tell noise from "
                             "misfit here"
                           : "");
-    (void)tsr_saxs_noise_say(&c->noise, residual, w);
+    (void)tsr_saxs_noise_describe(&c->noise, residual, w);
 }
 
-static void say_fit(const tsr_verdict *v, tsr_words *w)
+static void write_fit(const tsr_verdict *v, tsr_words *w)
 {
     for (int k = 0; k < v->n_curve; k++) {
         if (k > 0)
-            tsr_words_say(w, "\n");
-        say_draws(&v->curve[k], w);
-        say_rigid(&v->curve[k], w);
-        say_noise(&v->curve[k], w);
+            tsr_words_add(w, "\n");
+        write_draws(&v->curve[k], w);
+        write_rigid(&v->curve[k], w);
+        write_noise(&v->curve[k], w);
     }
 }
 
-/* How far each domain moves about its mean place, of one state. */
-static void say_spread(const tsr_verdict *v, int s, tsr_words *w)
+/* Root mean square displacement of each domain about its mean position, in
+ * state s. */
+static void write_spread(const tsr_verdict *v, int s, tsr_words *w)
 {
     const tsr_arrangements *a = v->arrangements;
     const tsr_domains *d = a->domains;
     char name[120];
     tsr_domain_name(v->atoms, &d->domain[a->fixed], sizeof name, name);
-    tsr_words_say(w, " When draws are superposed on %s", name);
+    tsr_words_add(w, " When draws are superposed on %s", name);
     if (a->n_state > 1)
-        tsr_words_say(w, " of state %d", s + 1);
+        tsr_words_add(w, " of state %d", s + 1);
     for (int k = 0; k < d->n_domain; k++) {
         if (k == a->fixed)
             continue;
         tsr_domain_name(v->atoms, &d->domain[k], sizeof name, name);
-        const double by = a->moves[s * d->n_domain + k];
-        tsr_words_say(w, ", %s moves by %.*f Angstrom", name,
+        const double by = a->displacement[s * d->n_domain + k];
+        tsr_words_add(w, ", %s moves by %.*f Angstrom", name,
                       by < 1.0    ? 2
                       : by < 10.0 ? 1
                                   : 0,
                       by);
     }
-    tsr_words_say(w, " about its mean place (root mean square).");
+    tsr_words_add(w, " about its mean place (root mean square).");
 }
 
-static void say_motion(const tsr_verdict *v, tsr_words *w)
+static void write_motion(const tsr_verdict *v, tsr_words *w)
 {
     enum { MOST = 8 };
     char text[64];
     for (int i = 0; i < v->n_motion && i < MOST; i++) {
         const tsr_verdict_motion *m = &v->motion[i];
-        tsr_words_say(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
+        tsr_words_add(w, "%s%s", i == 0 ? "What moves: " : "; ", m->where);
         if (m->state > 0)
-            tsr_words_say(w, " of state %d", m->state);
-        tsr_words_say(w,
+            tsr_words_add(w, " of state %d", m->state);
+        tsr_words_add(w,
                       m->is_tail ? ", %s Angstrom from end to end"
                                  : ", centres %s Angstrom apart",
                       tsr_verdict_interval(&m->distance, text));
     }
     if (v->n_motion > MOST)
-        tsr_words_say(w, "; and %d more (summary --json)", v->n_motion - MOST);
+        tsr_words_add(w, "; and %d more (summary --json)", v->n_motion - MOST);
     if (v->n_motion > 0)
-        tsr_words_say(w, " (mean, and in brackets where 90 %% of the draws "
+        tsr_words_add(w, " (mean, and in brackets where 90 %% of the draws "
                          "lie).");
     for (int s = 0; v->arrangements != NULL && v->atoms != NULL &&
                     s < v->arrangements->n_state;
          s++)
-        say_spread(v, s, w);
+        write_spread(v, s, w);
 }
 
-static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
+static void write_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
 {
     const double sure = 3.0;
     const tsr_guinier *g = &c->guinier;
@@ -920,31 +932,31 @@ static void say_guinier(const tsr_verdict_curve *c, int is_one, tsr_words *w)
     char text[64];
     if (g->n == 0 || !isfinite(m->mean))
         return;
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "%s%s sees it, with its water, Guinier's Rg is %s Angstrom",
                   is_one ? " As " : "\nAs ", is_one ? "the curve" : c->name,
                   tsr_verdict_interval(m, text));
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "; the measured curve has %.*f +- %.*f over the same points "
                   "(q %.3f to %.3f).",
                   decimals(g->error), g->rg, decimals(g->error), g->error,
                   g->q[0], g->q[1]);
     if (fabs(m->mean - g->rg) > sure * hypot(g->error, m->sd))
-        tsr_words_say(w, " They differ by more than their errors: there may be "
+        tsr_words_add(w, " They differ by more than their errors: there may be "
                          "more flexibility than the model has, a part that it "
                          "lacks, another oligomer, aggregates, or a buffer "
                          "that does not match.");
 }
 
-/* Data sets of one run that cannot be of one structure. */
-static void say_conflicts(const tsr_verdict *v, tsr_words *w)
+/* Pairs of curves that cannot come from one structure. */
+static void write_conflicts(const tsr_verdict *v, tsr_words *w)
 {
     for (int b = 0; b < v->n_curve; b++)
         for (int a = 0; a < b; a++) {
             const tsr_verdict_curve *x = &v->curve[a], *y = &v->curve[b];
             double sigma;
             if (tsr_verdict_conflict(x, y, &sigma))
-                tsr_words_say(
+                tsr_words_add(
                     w,
                     "\n%s and %s cannot be of one structure: Guinier's "
                     "Rg is %.1f +- %.1f and %.1f +- %.1f Angstrom.",
@@ -953,91 +965,91 @@ static void say_conflicts(const tsr_verdict *v, tsr_words *w)
         }
 }
 
-static void say_size(const tsr_verdict *v, tsr_words *w)
+static void write_size(const tsr_verdict *v, tsr_words *w)
 {
     char rg[64], d_max[64];
     if (!isfinite(v->rg.mean))
         return;
-    tsr_words_say(w, "Size: Rg %s Angstrom of the molecule's mass",
+    tsr_words_add(w, "Size: Rg %s Angstrom of the molecule's mass",
                   tsr_verdict_interval(&v->rg, rg));
     if (isfinite(v->d_max.mean))
-        tsr_words_say(w, ", D_max %s Angstrom",
+        tsr_words_add(w, ", D_max %s Angstrom",
                       tsr_verdict_interval(&v->d_max, d_max));
-    tsr_words_say(w, ".");
+    tsr_words_add(w, ".");
     for (int k = 0; k < v->n_curve; k++)
-        say_guinier(&v->curve[k], v->n_curve == 1, w);
-    say_conflicts(v, w);
+        write_guinier(&v->curve[k], v->n_curve == 1, w);
+    write_conflicts(v, w);
 }
 
 /* The main arrangements of one state: shares and chi2. */
-static void say_state(const tsr_verdict *v, int s, tsr_words *w)
+static void write_state(const tsr_verdict *v, int s, tsr_words *w)
 {
     const tsr_arrangements *a = v->arrangements;
     const int state = a->n_state > 1 ? s + 1 : 0;
-    const int n_main = a->n_main[s], n_told = 4;
+    const int n_main = a->n_main[s], most_shown = 4;
     int n = 0;
     if (s > 0)
-        tsr_words_say(w, " ");
+        tsr_words_add(w, " ");
     if (state > 0)
-        tsr_words_say(w, "State %d: ", state);
+        tsr_words_add(w, "State %d: ", state);
     if (a->n_group[s] == 1) {
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "The domains have one arrangement: any two draws differ "
                       "by less than %.0f Angstrom on average.",
                       a->threshold_ang);
         return;
     }
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "%d arrangements of the domains fit, %.0f Angstrom or more "
                   "from each other on average; %d hold%s 90 %% of the draws.",
                   a->n_group[s], a->threshold_ang, n_main,
                   n_main == 1 ? "s" : "");
-    for (int i = 0; i < a->n && n < n_told && n < n_main; i++) {
+    for (int i = 0; i < a->n && n < most_shown && n < n_main; i++) {
         if (state > 0 && a->item[i].state != state)
             continue;
-        tsr_words_say(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
+        tsr_words_add(w, "%s %.0f %%", n++ == 0 ? " The largest:" : ",",
                       100.0 * a->item[i].share);
         if (isfinite(a->item[i].chi2))
-            tsr_words_say(w, " (chi2 %.3g)", a->item[i].chi2);
+            tsr_words_add(w, " (chi2 %.3g)", a->item[i].chi2);
     }
-    tsr_words_say(w, "%s.", n_main > n ? ", and smaller ones" : "");
+    tsr_words_add(w, "%s.", n_main > n ? ", and smaller ones" : "");
 }
 
-static void say_arrangements(const tsr_verdict *v, tsr_words *w)
+static void write_arrangements(const tsr_verdict *v, tsr_words *w)
 {
     for (int s = 0; v->arrangements != NULL && s < v->arrangements->n_state;
          s++)
-        say_state(v, s, w);
+        write_state(v, s, w);
 }
 
-/* Pairs of arrangements that a curve does not tell apart; the largest of them
- * by their shares. */
-static void say_pairs(const tsr_verdict *v, tsr_open_kind kind, int n,
-                      tsr_words *w)
+/* Pairs of arrangements that a curve cannot distinguish, with the shares of the
+ * first. */
+static void write_pairs(const tsr_verdict *v, tsr_undecided_kind kind, int n,
+                        tsr_words *w)
 {
     enum { MOST = 3 };
-    int told = 0;
-    tsr_words_say(w, "which arrangement is right among those that %s (",
-                  kind == TSR_OPEN_MIRROR
+    int n_printed = 0;
+    tsr_words_add(w, "which arrangement is right among those that %s (",
+                  kind == TSR_UNDECIDED_MIRROR
                       ? "are mirror images, which no curve tells apart"
                       : "have one outline");
-    for (int i = 0; i < v->n_open && told < MOST; i++) {
-        const tsr_verdict_open *o = &v->open[i];
+    for (int i = 0; i < v->n_undecided && n_printed < MOST; i++) {
+        const tsr_verdict_undecided *o = &v->undecided[i];
         if (o->kind != kind)
             continue;
         const tsr_arrangement *a = &v->arrangements->item[o->item[0]];
         const tsr_arrangement *b = &v->arrangements->item[o->item[1]];
-        tsr_words_say(w, "%s%.0f %% and %.0f %%", told++ > 0 ? "; " : "",
+        tsr_words_add(w, "%s%.0f %% and %.0f %%", n_printed++ > 0 ? "; " : "",
                       100.0 * a->share, 100.0 * b->share);
         if (a->state > 0)
-            tsr_words_say(w, " of state %d", a->state);
+            tsr_words_add(w, " of state %d", a->state);
     }
-    tsr_words_say(w, "%s)", n > told ? "; and others" : "");
+    tsr_words_add(w, "%s)", n > n_printed ? "; and others" : "");
 }
 
-static void say_bound(const tsr_verdict_open *o, tsr_words *w)
+static void write_bound(const tsr_verdict_undecided *o, tsr_words *w)
 {
-    tsr_words_say(w,
+    tsr_words_add(w,
                   "%s, which piles up at the %s end of its prior, %g (because "
                   "of a missing part, another oligomer, more flexibility or a "
                   "wrong buffer; contrast.%s_range widens it)",
@@ -1045,33 +1057,33 @@ static void say_bound(const tsr_verdict_open *o, tsr_words *w)
                   o->variable);
 }
 
-static void say_open(const tsr_verdict *v, tsr_words *w)
+static void write_undecided(const tsr_verdict *v, tsr_words *w)
 {
-    int n_pair[TSR_OPEN_OUTLINE + 1] = {0}, n = 0;
-    for (int i = 0; i < v->n_open; i++) {
-        const tsr_verdict_open *o = &v->open[i];
+    int n_pair[TSR_UNDECIDED_OUTLINE + 1] = {0}, n = 0;
+    for (int i = 0; i < v->n_undecided; i++) {
+        const tsr_verdict_undecided *o = &v->undecided[i];
         n_pair[o->kind]++;
-        if (o->kind >= TSR_OPEN_MIRROR)
-            continue; /* told together, below */
-        tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
-        if (o->kind == TSR_OPEN_BOUND)
-            say_bound(o, w);
+        if (o->kind >= TSR_UNDECIDED_MIRROR)
+            continue; /* described together below */
+        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
+        if (o->kind == TSR_UNDECIDED_BOUND)
+            write_bound(o, w);
         else
-            tsr_words_say(w, "%s (its spread is %.0f %% of the prior's)",
+            tsr_words_add(w, "%s (its spread is %.0f %% of the prior's)",
                           o->variable, 100.0 * o->value);
     }
-    for (tsr_open_kind kind = TSR_OPEN_MIRROR; kind <= TSR_OPEN_OUTLINE;
-         kind++) {
+    for (tsr_undecided_kind kind = TSR_UNDECIDED_MIRROR;
+         kind <= TSR_UNDECIDED_OUTLINE; kind++) {
         if (n_pair[kind] == 0)
             continue;
-        tsr_words_say(w, n++ == 0 ? "The data do not decide: " : "; ");
-        say_pairs(v, kind, n_pair[kind], w);
+        tsr_words_add(w, n++ == 0 ? "The data do not decide: " : "; ");
+        write_pairs(v, kind, n_pair[kind], w);
     }
     if (n > 0)
-        tsr_words_say(w, ".");
+        tsr_words_add(w, ".");
 }
 
-static void say_models(const tsr_verdict *v, tsr_words *w)
+static void write_models(const tsr_verdict *v, tsr_words *w)
 {
     char text[TSR_EVIDENCE_TEXT];
     const int has_evidence =
@@ -1079,42 +1091,42 @@ static void say_models(const tsr_verdict *v, tsr_words *w)
     const int has_loo = isfinite(v->loo.elpd);
     if (!has_evidence && !has_loo)
         return;
-    tsr_words_say(w, "To compare with other runs of the same data:");
+    tsr_words_add(w, "To compare with other runs of the same data:");
     if (has_evidence)
-        tsr_words_say(w, " log evidence %s%s",
+        tsr_words_add(w, " log evidence %s%s",
                       tsr_evidence_format(&v->evidence, text),
                       has_loo ? "," : "");
     if (has_loo)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " expected log predictive density %.1f +- %.1f nat "
                       "(PSIS-LOO)",
                       v->loo.elpd, v->loo.error);
-    tsr_words_say(w, ".");
+    tsr_words_add(w, ".");
     if (v->loo.n_bad > 0)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " The latter rests on few draws at %d point%s (Pareto k "
                       "above 0.7).",
                       v->loo.n_bad, v->loo.n_bad == 1 ? "" : "s");
 }
 
-static void say_convergence(const tsr_verdict *v, tsr_words *w)
+static void write_convergence(const tsr_verdict *v, tsr_words *w)
 {
     if (v->advice.is_converged)
-        tsr_words_say(w, "The run has converged (%s).", v->advice.asked);
+        tsr_words_add(w, "The run has converged (%s).", v->advice.asked);
 }
 
-static void (*const say[])(const tsr_verdict *, tsr_words *) = {
-    say_state_of_run, say_fit,        say_measured,     say_motion,
-    say_moved,        say_size,       say_arrangements, say_open,
-    say_models,       say_convergence};
-enum { N_SAY = sizeof say / sizeof *say };
+static void (*const paragraph[])(const tsr_verdict *, tsr_words *) = {
+    write_state_of_run, write_fit,        write_measured,     write_motion,
+    write_moved,        write_size,       write_arrangements, write_undecided,
+    write_models,       write_convergence};
+enum { N_PARAGRAPH = sizeof paragraph / sizeof *paragraph };
 
-void tsr_verdict_say(const tsr_verdict *verdict, tsr_words *words)
+void tsr_verdict_write(const tsr_verdict *verdict, tsr_words *words)
 {
     tsr_words_begin(words);
-    for (int i = 0; i < N_SAY; i++) {
-        say[i](verdict, words);
-        tsr_words_say(words, "\n");
+    for (int i = 0; i < N_PARAGRAPH; i++) {
+        paragraph[i](verdict, words);
+        tsr_words_add(words, "\n");
     }
 }
 
@@ -1122,7 +1134,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
                              tsr_err *err)
 {
     tsr_words words;
-    tsr_verdict_say(verdict, &words);
+    tsr_verdict_write(verdict, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     char *advice = tsr_advice_text(&verdict->advice);
     if (advice != NULL && !verdict->advice.is_converged)
@@ -1131,7 +1143,7 @@ tsr_status tsr_verdict_print(const tsr_verdict *verdict, FILE *out,
     return TSR_OK;
 }
 
-/* ---- the numbers that the sentences rest on, as JSON ---- */
+/* ---- JSON of the verdict ---- */
 
 void tsr_verdict_put_interval(tsr_json *json, const char *name,
                               const tsr_convergence *value)
@@ -1174,7 +1186,7 @@ static void put_curve(tsr_json *j, const tsr_verdict_curve *c)
     tsr_json_close(j);
 }
 
-/* Which curves cannot be of one structure. */
+/* Pairs of curves that cannot come from one structure. */
 static void put_conflicts(tsr_json *j, const tsr_verdict *v)
 {
     tsr_json_array(j, "conflicts");
@@ -1214,8 +1226,9 @@ static void put_domains(tsr_json *j, const tsr_verdict *v)
                             name);
         tsr_json_members(j, "{ residues %s superposed_on %i rms_displacement[",
                          name, k == a->fixed);
-        for (int s = 0; s < a->n_state; s++) /* of each state */
-            tsr_json_number(j, NULL, a->moves[s * a->domains->n_domain + k]);
+        for (int s = 0; s < a->n_state; s++) /* for each state */
+            tsr_json_number(j, NULL,
+                            a->displacement[s * a->domains->n_domain + k]);
         tsr_json_members(j, "] }");
     }
     tsr_json_close(j);
@@ -1258,20 +1271,21 @@ static void put_arrangements(tsr_json *j, const tsr_verdict *v)
     tsr_json_members(j, "] }");
 }
 
-static void put_open(tsr_json *j, const tsr_verdict *v)
+static void put_undecided(tsr_json *j, const tsr_verdict *v)
 {
-    static const char *const kind[] = {[TSR_OPEN_BOUND] = "bound",
-                                       [TSR_OPEN_WEIGHT] = "weight",
-                                       [TSR_OPEN_MIRROR] = "mirror images",
-                                       [TSR_OPEN_OUTLINE] = "same outline"};
+    static const char *const kind[] = {[TSR_UNDECIDED_BOUND] = "bound",
+                                       [TSR_UNDECIDED_WEIGHT] = "weight",
+                                       [TSR_UNDECIDED_MIRROR] = "mirror images",
+                                       [TSR_UNDECIDED_OUTLINE] =
+                                           "same outline"};
     tsr_json_array(j, "undecided");
-    for (int i = 0; i < v->n_open; i++) {
-        const tsr_verdict_open *o = &v->open[i];
+    for (int i = 0; i < v->n_undecided; i++) {
+        const tsr_verdict_undecided *o = &v->undecided[i];
         tsr_json_members(j, "{ kind %s variable %s value %g", kind[o->kind],
                          o->variable, o->value);
-        if (o->kind == TSR_OPEN_BOUND)
+        if (o->kind == TSR_UNDECIDED_BOUND)
             tsr_json_text(j, "end", o->is_low ? "lower" : "upper");
-        if (o->kind >= TSR_OPEN_MIRROR)
+        if (o->kind >= TSR_UNDECIDED_MIRROR)
             tsr_json_members(j, "arrangements[ %d %d ]", o->item[0],
                              o->item[1]);
         tsr_json_close(j);
@@ -1284,7 +1298,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
 {
     const tsr_verdict *v = verdict;
     tsr_words words;
-    tsr_verdict_say(v, &words);
+    tsr_verdict_write(v, &words);
     tsr_json_object(json, name);
     TSR_TRY(tsr_json_lines(json, "sentences", &words, err));
     tsr_json_integer(json, "states", v->n_state);
@@ -1300,7 +1314,7 @@ tsr_status tsr_verdict_put(const tsr_verdict *verdict, const char *name,
     put_arrangements(json, v);
     tsr_evidence_put(&v->evidence, "evidence", json);
     tsr_loo_put(&v->loo, "loo", json);
-    put_open(json, v);
+    put_undecided(json, v);
     tsr_advice_put(&v->advice, json);
     tsr_json_close(json);
     return TSR_OK;

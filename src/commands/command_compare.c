@@ -83,7 +83,7 @@ static tsr_status print(const tsr_comparison *c, FILE *out, tsr_err *err)
         fprintf(out, "%s\n", c->run[i].verdict->n_curve > 0 ? ")" : "");
     }
     fputc('\n', out);
-    tsr_comparison_say(c, &words);
+    tsr_comparison_write(c, &words);
     TSR_TRY(tsr_words_print(&words, out, 0, "", err));
     print_models(c, out);
     print_parameters(c, out);

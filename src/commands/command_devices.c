@@ -55,7 +55,7 @@ static void put_outcome(tsr_json *j, const outcome *o)
         return;
     }
     tsr_json_object(j, "self_test");
-    tsr_json_truth(j, "passed", o->status == TSR_OK);
+    tsr_json_boolean(j, "passed", o->status == TSR_OK);
     if (o->status == TSR_OK)
         tsr_json_members(j, "max_rel_error %g map_max_rel_error %g",
                          o->result.max_rel_error, o->map_error);

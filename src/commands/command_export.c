@@ -96,7 +96,7 @@ static tsr_status write_script(const char *path, const char *extension,
                                tsr_err *err)
 {
     tsr_file_writer script;
-    char *name = tsr_words_of("%s%s", path, extension);
+    char *name = tsr_text_format("%s%s", path, extension);
     TSR_TRY(tsr_allocated(name, err));
     tsr_status status = tsr_file_begin(&script, name, err);
     free(name);
@@ -224,7 +224,7 @@ static tsr_status mark_domain(tsr_frames *frames, const char *text, int *mark,
 {
     enum { MOST_FRAMES = 400 };
     int at[MOST_FRAMES], draw[MOST_FRAMES], n_draw;
-    int n = tsr_frames_spread(frames, MOST_FRAMES, at, draw, &n_draw);
+    int n = tsr_frames_select(frames, MOST_FRAMES, at, draw, &n_draw);
     tsr_domains *domains = NULL;
     TSR_TRY(tsr_domains_make(frames, n, at, &domains, err));
     char *end;

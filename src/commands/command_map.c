@@ -198,8 +198,9 @@ static tsr_status read_settings(tsr_map_job *job, tsr_err *err)
                         "database entry says it");
     job->resolution_ang = o->resolution_ang;
     job->kind = (tsr_blur)o->kernel;
-    job->sigma_over_r = o->sigma_over_r.word == 0 ? tsr_blur_usual(job->kind)
-                                                  : o->sigma_over_r.number;
+    job->sigma_over_r = o->sigma_over_r.word == 0
+                            ? tsr_blur_default_width(job->kind)
+                            : o->sigma_over_r.number;
     job->mask_ang = o->mask_radius_ang;
     job->most_frames = (int)o->frames;
     job->trajectory = o->trajectory;
@@ -253,7 +254,7 @@ static tsr_status apply_mask(tsr_map_job *job, tsr_err *err)
             map->value[k] = NAN;
         left += isnan(map->value[k]) ? 0 : 1;
     }
-    tsr_pool_drop(&job->pool, mask);
+    tsr_pool_free(&job->pool, mask);
     if (left < 2)
         return tsr_fail(err, TSR_E_DATA,
                         "--mask '%s' leaves %zu voxels; is it 1 inside and 0 "

@@ -53,7 +53,7 @@ static tsr_status put_options(const tsr_run_options *o, tsr_config *config,
         config->device.threads = (tsr_number_or_word){-1, (double)o->threads};
     if (o->draws > 0)
         config->sampler.draws = (tsr_number_or_word){-1, (double)o->draws};
-    return tsr_config_blame(config, tsr_config_check(config, err), err);
+    return tsr_config_locate_error(config, tsr_config_check(config, err), err);
 }
 
 /* ---- run ---- */
@@ -68,7 +68,7 @@ static tsr_status plan(tsr_session *session, FILE *out, tsr_err *err)
     double start, each;
     char all[32], some[32];
     tsr_run_plan(session->config, session->setup, out);
-    TSR_TRY(tsr_session_try(session, enough, &start, &each, err));
+    TSR_TRY(tsr_session_estimate(session, enough, &start, &each, err));
     tsr_advice_time(start + (warmup + draws) * each, all);
     if (o->until == NULL)
         fprintf(out, "time: %s (%.3g s a draw of all chains, as tried)\n", all,
@@ -88,7 +88,7 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
     tsr_config config;
     tsr_setup setup = {0};
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
-    tsr_log_hold(log);
+    tsr_log_buffer(log);
     int ignore_hang_up = tsr_hang_up_is_ignored();
     if (!o->dry_run)
         tsr_interrupt_catch(ignore_hang_up);
@@ -100,11 +100,11 @@ tsr_status tsr_run_config(const char *path, const tsr_run_options *o, FILE *out,
     if (o->prior_only)
         tsr_config_drop_data(&config); /* its config.yaml says what was done */
     TSR_THEN(status, tsr_session_read(&session, err));
-    tsr_interrupt_hold(!o->dry_run);
+    tsr_interrupt_block(!o->dry_run);
     TSR_THEN(status, tsr_setup_engine(&config, 0, log, &setup, err));
     if (!o->dry_run)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
-    tsr_interrupt_hold(0);
+    tsr_interrupt_block(0);
     if (o->dry_run) {
         TSR_THEN(status, plan(&session, out, err));
     } else {
@@ -253,7 +253,7 @@ static tsr_status put_aside(const tsr_run_checkpoint *at, const char *directory,
 static tsr_status read_checkpoint(const char *directory, tsr_run_checkpoint *at,
                                   int *is_new, tsr_err *err)
 {
-    TSR_TRY(tsr_run_directory_settle(directory, is_new, err));
+    TSR_TRY(tsr_run_directory_recover(directory, is_new, err));
     if (*is_new)
         return TSR_OK;
     tsr_status status = tsr_run_checkpoint_read(directory, 1, at, err);
@@ -311,7 +311,7 @@ static tsr_status go_on(tsr_session *s, tsr_run_checkpoint *at, int is_new,
     status = tsr_session_sample(s, err);
     TSR_THEN(status, tsr_run_report(s, is_json, out, err));
     if (status != TSR_OK && status != TSR_E_NO)
-        tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
+        tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
     return status;
 }
 
@@ -324,8 +324,8 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
     tsr_session session = {.config = &config, .setup = &setup, .log = log};
     int is_new = 0;
     int ignore_hang_up = tsr_hang_up_is_ignored();
-    tsr_log_hold(log);
-    tsr_status status = tsr_run_directory_expect(directory, err);
+    tsr_log_buffer(log);
+    tsr_status status = tsr_run_directory_require(directory, err);
     TSR_THEN(status, tsr_lock_acquire(directory, &session.lock, err));
     if (status == TSR_OK)
         /* a stop leaves all as it is */
@@ -341,19 +341,20 @@ tsr_status tsr_resume_run(const char *directory, const tsr_run_options *o,
         drop_until(&at, o, &config, log);
         lift_end(&at, o, &config);
     }
-    TSR_THEN(status, tsr_config_blame(&config,
-                                      tsr_until_parse(config.sampler.until,
-                                                      &session.until, err),
-                                      err));
+    TSR_THEN(status,
+             tsr_config_locate_error(
+                 &config,
+                 tsr_until_parse(config.sampler.until, &session.until, err),
+                 err));
     TSR_THEN(status,
              tsr_session_check_stop(
                  &session, tsr_setup_read(&config, 1, log, &setup, err), err));
-    tsr_interrupt_hold(1);
+    tsr_interrupt_block(1);
     TSR_THEN(status, tsr_setup_engine(&config, (int)at.identity.n_chain, log,
                                       &setup, err));
     if (session.lock != NULL)
         tsr_interrupt_catch(ignore_hang_up); /* devices put in their own */
-    tsr_interrupt_hold(0);
+    tsr_interrupt_block(0);
     status = tsr_session_check_stop(&session, status, err);
     session.is_resumed = !is_new;
     TSR_THEN(status, go_on(&session, &at, is_new, o->json, out, err));

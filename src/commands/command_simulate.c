@@ -83,7 +83,7 @@ static tsr_status set_contrast(tsr_config *config, tsr_err *err)
     for (int i = 0; i < TSR_N_CONTRAST && status == TSR_OK; i++)
         *run[i] = (tsr_number_or_word){-1, own[i]->word < 0 ? own[i]->number
                                                             : prior[i].start};
-    return tsr_config_blame(config, status, err);
+    return tsr_config_locate_error(config, status, err);
 }
 
 /* What is said of neutrons has to be of them. */
@@ -106,7 +106,7 @@ static tsr_status read_neutrons(work *w, tsr_err *err)
     else if (s->radiation &&
              tsr_neutron_make(&s->neutron, &w->neutron, err) != TSR_OK)
         status = tsr_wrap(err, TSR_E_CONFIG, "simulate");
-    return tsr_config_blame(config, status, err);
+    return tsr_config_locate_error(config, status, err);
 }
 
 /* I(q) of all atoms on the grid, double precision, in electrons squared, or
@@ -171,7 +171,7 @@ static tsr_status open_atoms(const work *w, const tsr_q_grid *grid,
     tsr_err why;
     if (c->simulate.radiation)
         return tsr_atom_curves_new(m, grid, NULL, NULL, curves, err);
-    if (tsr_config_no_atoms(c) == NULL &&
+    if (tsr_config_why_no_atoms(c) == NULL &&
         tsr_atom_curves_new(m, grid, NULL, NULL, curves, &why) != TSR_OK)
         tsr_info(w->log, "the curve is that of the bodies: %s", why.message);
     return TSR_OK;
@@ -226,7 +226,7 @@ static tsr_status find_curve(work *w, const double *q, double *intensity,
     tsr_pool_array(&w->pool, partial, TSR_N_COMP_PAIR * grid.n_q);
     TSR_TRY(tsr_pool_check(&w->pool, err));
     TSR_TRY(open_atoms(w, &grid, &curves, err));
-    w->is_atoms = curves != NULL && tsr_config_no_atoms(&w->config) == NULL;
+    w->is_atoms = curves != NULL && tsr_config_why_no_atoms(&w->config) == NULL;
     if (!w->config.simulate.radiation && !w->is_atoms &&
         tsr_resolution_is_ideal(&w->resolution))
         return of_bodies(w, curves, &grid, n + 3, q, intensity, err);

@@ -122,7 +122,7 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
         const tsr_saxs *saxs = s->saxs[k];
         char at[64], cormap[48];
         tsr_profile_bounds_text(f, at, sizeof at);
-        tsr_words_say(
+        tsr_words_add(
             w,
             "%sThe model as it is, rigid, %s %s: reduced chi2 %.3g%s (%s), of "
             "%s, over %d points of q %.3f to %.3f, with scale, "
@@ -130,36 +130,36 @@ static void say_rigid(const tsr_solve *s, tsr_words *w)
             k > 0 ? " " : "", is_good(f) ? "fits" : "does not fit",
             tsr_text_file_name(saxs->path), f->reduced_chi2,
             tsr_cormap_text(", CorMap p ", f->cormap_p, cormap),
-            tsr_verdict_why(f->reduced_chi2, f->cormap_p, f->noise),
+            tsr_verdict_fit_clause(f->reduced_chi2, f->cormap_p, f->noise),
             strcmp(s->bodies, "atoms") == 0
                 ? "all atoms"
                 : "two bodies a residue, as atoms are missing",
             saxs->n, saxs->q[0], saxs->q[saxs->n - 1], f->c1, f->c2, at);
-        (void)tsr_saxs_noise_say(&saxs->noise, sqrt(f->reduced_chi2), w);
+        (void)tsr_saxs_noise_describe(&saxs->noise, sqrt(f->reduced_chi2), w);
         if (isfinite(saxs->rg_guinier) && isfinite(r->rg_guinier))
-            tsr_words_say(w,
+            tsr_words_add(w,
                           " Guinier's Rg is %.1f Angstrom in the data and %.1f "
                           "in the model's curve.",
                           saxs->rg_guinier, r->rg_guinier);
     }
-    tsr_words_say(w, "\n");
+    tsr_words_add(w, "\n");
 }
 
 static void say_motion(const tsr_solve *s, tsr_words *w)
 {
-    tsr_words_say(w, s->is_frozen   ? "Nothing flexible was found in the "
+    tsr_words_add(w, s->is_frozen   ? "Nothing flexible was found in the "
                                       "model, so there is nothing to sample."
                      : s->is_enough ? "Only tails are flexible:"
                                     : "What can move:");
     for (int i = 0; i < s->flexible->n; i++)
-        tsr_words_say(w, "%s %s", i > 0 ? "," : "", s->flexible->item[i]);
+        tsr_words_add(w, "%s %s", i > 0 ? "," : "", s->flexible->item[i]);
     if (s->is_enough)
-        tsr_words_say(w, ". The curve is explained without their motion, so "
+        tsr_words_add(w, ". The curve is explained without their motion, so "
                          "they were not sampled.");
     else if (!s->is_frozen)
-        tsr_words_say(w, "; the rest moves as rigid parts.");
+        tsr_words_add(w, "; the rest moves as rigid parts.");
     else if (!fits_all(s))
-        tsr_words_say(
+        tsr_words_add(
             w,
             " What may be tried: residues that you know to be flexible (under "
             "structure: of %s/solve.yaml, flexible: [\"A:10-20\"] instead of "
@@ -168,7 +168,7 @@ static void say_motion(const tsr_solve *s, tsr_words *w)
             "sugars), above all where Rg differs; and the curve itself "
             "(aggregates, concentration, the buffer that was subtracted).",
             s->directory);
-    tsr_words_say(w, "\n");
+    tsr_words_add(w, "\n");
 }
 
 /* The last run and the one before it. */
@@ -179,19 +179,19 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
     char text[32];
     (void)tsr_evidence_gain(s->runs, last - 1, last, &gain, &error);
     if (s->says == TSR_GAIN_UNDECIDED)
-        tsr_words_say(w, "Undecided whether the data ask for %s or %d: ",
+        tsr_words_add(w, "Undecided whether the data ask for %s or %d: ",
                       states(last + 1, text), last);
     else
-        tsr_words_say(w, "The data ask for %s %s: ",
+        tsr_words_add(w, "The data ask for %s %s: ",
                       s->says == TSR_GAIN_CLEAR ? "at least" : "no more than",
                       states(s->chosen + 1, text));
-    tsr_words_say(w, "the log evidence of %d is %.1f +- %.1f nat %s that of %d",
+    tsr_words_add(w, "the log evidence of %d is %.1f +- %.1f nat %s that of %d",
                   last + 1, fabs(gain), error, gain < 0.0 ? "below" : "above",
                   last);
     if (s->says == TSR_GAIN_UNDECIDED && fabs(gain) <= 2.0 * error)
-        tsr_words_say(w, ", within two errors");
+        tsr_words_add(w, ", within two errors");
     if (s->says == TSR_GAIN_UNDECIDED)
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "; the slowest variable has %.0f effective draws with %d "
                       "and %.0f with %d, of %d that are needed. Longer runs "
                       "would decide, first of all that of %s.",
@@ -199,11 +199,11 @@ static void say_gain(const tsr_solve *s, tsr_words *w)
                       verdict_of(s, last - 1)->ess, last, TSR_GAIN_ESS,
                       states(needy(s) + 1, text));
     else if (s->says == TSR_GAIN_CLEAR)
-        tsr_words_say(w, ". More were not tried (--states %d).", last + 2);
+        tsr_words_add(w, ". More were not tried (--states %d).", last + 2);
     else
-        tsr_words_say(w, "; a further state counts from 1 nat above.");
+        tsr_words_add(w, "; a further state counts from 1 nat above.");
     if (isfinite((tsr_loo_gain(s->runs, last - 1, last, &gain, &error), gain)))
-        tsr_words_say(w,
+        tsr_words_add(w,
                       " Points left out of the fit are predicted %s by %d "
                       "states than by %d: the expected log predictive density "
                       "changes by %.1f +- %.1f nat (PSIS-LOO).",
@@ -220,14 +220,14 @@ static void say_states(const tsr_solve *s, tsr_words *w)
     if (n > 1 && s->says != TSR_GAIN_UNKNOWN)
         say_gain(s, w);
     else if (n > 1 || evidence->n_temp < 2 || !isfinite(evidence->log))
-        tsr_words_say(w,
+        tsr_words_add(w,
                       "How many states the data ask for is not known: the log "
                       "evidence of %d is missing%s%s.",
                       n, evidence->why_not[0] ? ", " : "", evidence->why_not);
     else
-        tsr_words_say(w, "Whether the data ask for more than one state %s.",
+        tsr_words_add(w, "Whether the data ask for more than one state %s.",
                       s->is_finished ? "was not tried" : "is not known yet");
-    tsr_words_say(w, " States are not conformations: with n states the mean "
+    tsr_words_add(w, " States are not conformations: with n states the mean "
                      "curve of n structures is compared with the data; the "
                      "arrangements below are alternatives for each of them "
                      "that the data leave open.\n");
@@ -239,12 +239,12 @@ static void say_convergence(const tsr_solve *s, tsr_words *w)
     char text[32];
     for (int k = 0; k < s->runs->n; k++)
         if (!is_converged(s, k))
-            tsr_words_say(w, "%s%s (%s)",
+            tsr_words_add(w, "%s%s (%s)",
                           n++ > 0 ? ", "
                                   : "Not converged, so this may "
                                     "change: ",
                           states(k + 1, text), verdict_of(s, k)->advice.worst);
-    tsr_words_say(w, n > 0 ? "." : "All runs have converged.");
+    tsr_words_add(w, n > 0 ? "." : "All runs have converged.");
 }
 
 /* Of the model as it is, of the runs, or of both. */
@@ -313,7 +313,7 @@ tsr_status tsr_solve_print_runs(const tsr_solve *solve, FILE *out, tsr_err *err)
         print_table(s, out);
         fprintf(out, "\nThe run of %s, %s:\n", states(s->chosen + 1, number),
                 s->runs->run[s->chosen].directory);
-        tsr_verdict_say(verdict_of(s, s->chosen), &words);
+        tsr_verdict_write(verdict_of(s, s->chosen), &words);
         TSR_TRY(tsr_words_print(&words, out, 2, "", err));
     }
     if (!s->is_finished) {
@@ -430,7 +430,7 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     for (int k = 0; k < s->runs->n; k++)
         put_run(s, k, &j);
     tsr_json_close(&j);
-    tsr_json_truth(&j, "finished", s->is_finished);
+    tsr_json_boolean(&j, "finished", s->is_finished);
     tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
         const tsr_advice *more = &verdict_of(s, needy(s))->advice;
@@ -654,7 +654,7 @@ static tsr_status fit_curve(work *w, int k, tsr_err *err)
     how.background = o->background.word < 0 ? o->background.number : 0.0;
     TSR_TRY(tsr_saxs_read(o->file, (tsr_q_unit)o->q_unit, o->q_range, NULL,
                           &w->saxs[k], err));
-    TSR_TRY(tsr_saxs_resolve(w->saxs[k], &o->resolution, NULL, err));
+    TSR_TRY(tsr_saxs_set_resolution(w->saxs[k], &o->resolution, NULL, err));
     TSR_TRY(compute(w, of != NULL ? &neutron : NULL, tsr_saxs_q_max(w->saxs[k]),
                     &r->structure, err));
     TSR_TRY(tsr_profile_finish(&how, w->saxs[k], r, err));
@@ -709,7 +709,7 @@ static tsr_status find_motion(work *w, tsr_err *err)
         s->flexible = &w->config.structure.flexible;
         s->is_enough = s->n_curve > 0 && s->n_curve == w->config.data.n &&
                        fits_all(s) &&
-                       tsr_tails_alone(setup.molecule.topology) &&
+                       tsr_only_tails_flexible(setup.molecule.topology) &&
                        !w->o->sample && !exists(begun);
         s->atoms = w->atoms = setup.molecule.model;
         setup.molecule.model = NULL;
@@ -809,7 +809,7 @@ static tsr_status bring_to_end(work *w, int n_state, tsr_err *err)
 {
     const char *directory = w->run[n_state - 1], *s = n_state == 1 ? "" : "s";
     tsr_run_checkpoint at = {0};
-    if (tsr_run_directory_expect(directory, NULL) != TSR_OK) {
+    if (tsr_run_directory_require(directory, NULL) != TSR_OK) {
         tsr_info(w->log, "%d state%s: %s", n_state, s, directory);
         return begin_run(w, n_state, err);
     }

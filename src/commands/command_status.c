@@ -94,7 +94,7 @@ static tsr_status look(const char *directory, run_status *s, tsr_err *err)
     s->accepted = s->chi2 = (double)NAN;
     char *path = tsr_run_directory_file(directory, "config.yaml");
     tsr_status status = tsr_allocated(path, err);
-    TSR_THEN(status, tsr_run_directory_expect(directory, err));
+    TSR_THEN(status, tsr_run_directory_require(directory, err));
     TSR_THEN(status, tsr_lock_query(directory, &s->holder, err));
     TSR_THEN(status, tsr_config_read(path, 0, NULL, &s->config, err));
     if (status == TSR_OK) {

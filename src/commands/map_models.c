@@ -184,7 +184,7 @@ static tsr_status take_frames(drawn *d, int most, tsr_map_models *out,
     tsr_pool_array(&d->pool, d->order, room);
     tsr_pool_array(&d->pool, d->model, tsr_frames_atoms(d->frames)->n_atom);
     TSR_TRY(tsr_pool_check(&d->pool, err));
-    out->n = tsr_frames_spread(d->frames, (int)room, d->at, d->draw, &n_draw);
+    out->n = tsr_frames_select(d->frames, (int)room, d->at, d->draw, &n_draw);
     tsr_pool_array(pool, out->xyz, (size_t)out->n * (size_t)list->n_atom);
     tsr_pool_array(pool, out->start, list->n_atom);
     tsr_pool_array(pool, out->draw, out->n);
@@ -248,7 +248,7 @@ typedef struct {
 static tsr_status open_frames(const char *path, frames_file *out, tsr_err *err)
 {
     *out = (frames_file){.n_atom = 0};
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     if (tsr_h5md_is(path)) {
         TSR_TRY(tsr_h5md_open(path, &out->h5md, err));
         out->n_atom = tsr_h5md_n_atom(out->h5md);

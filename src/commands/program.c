@@ -456,7 +456,7 @@ static int run(const tsr_command *command, int argc, const char *const *argv,
 static int start_tool(const char *name, int argc, const char *const *argv,
                       FILE *message)
 {
-    char path[4096], *tool = tsr_words_of("%s-%s", PROGRAM, name);
+    char path[4096], *tool = tsr_text_format("%s-%s", PROGRAM, name);
     char **word = calloc((size_t)argc + 2, sizeof *word);
     tsr_err err = {.status = TSR_OK};
     if (tool == NULL || word == NULL) {

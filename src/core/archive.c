@@ -1,6 +1,7 @@
-/* One pair of arrays, of doubles and of integers, that grows while state is
- * saved and is read from its beginning while it is restored. What goes wrong on
- * the way is remembered and told at the end, so that modules need no checks. */
+/* An archive is a pair of arrays, of doubles and of integers, which grow while
+ * state is saved and are read from the start while it is restored. Errors are
+ * recorded and reported by tsr_archive_end, so that modules need no checks of
+ * their own. */
 #include "core/archive.h"
 
 #include <stdlib.h>
@@ -27,28 +28,30 @@ void tsr_archive_rewind(tsr_archive *archive)
     archive->at_real = archive->at_integer = 0;
 }
 
-/* Room for n more of `size` bytes; 0: out of memory. */
-static int want(void **array, size_t *room, size_t used, size_t n, size_t size)
+/* Makes room for n more elements of `size` bytes; 0: out of memory. */
+static int reserve(void **array, size_t *capacity, size_t used, size_t n,
+                   size_t size)
 {
-    if (used + n <= *room)
+    if (used + n <= *capacity)
         return 1;
-    size_t more = 2 * *room > used + n ? 2 * *room : used + n;
+    size_t more = 2 * *capacity > used + n ? 2 * *capacity : used + n;
     void *larger = realloc(*array, more * size);
     if (larger == NULL)
         return 0;
     *array = larger;
-    *room = more;
+    *capacity = more;
     return 1;
 }
 
-/* n numbers into the array, or the next n out of it. */
-static void transfer(tsr_archive *a, void **array, size_t *room, size_t *used,
-                     size_t *at, void *value, size_t n, size_t size)
+/* Appends n numbers to the array, or reads the next n. */
+static void transfer(tsr_archive *a, void **array, size_t *capacity,
+                     size_t *used, size_t *at, void *value, size_t n,
+                     size_t size)
 {
     if (n == 0 || a->failed)
         return;
-    a->failed =
-        a->is_restoring ? n > *used - *at : !want(array, room, *used, n, size);
+    a->failed = a->is_restoring ? n > *used - *at
+                                : !reserve(array, capacity, *used, n, size);
     if (a->failed)
         return;
     if (a->is_restoring) {
@@ -63,7 +66,7 @@ static void transfer(tsr_archive *a, void **array, size_t *room, size_t *used,
 void tsr_archive_real(tsr_archive *a, double *value, size_t n)
 {
     void *array = a->real;
-    transfer(a, &array, &a->room_real, &a->n_real, &a->at_real, value, n,
+    transfer(a, &array, &a->capacity_real, &a->n_real, &a->at_real, value, n,
              sizeof *a->real);
     a->real = array;
 }
@@ -71,8 +74,8 @@ void tsr_archive_real(tsr_archive *a, double *value, size_t n)
 static void archive_integer(tsr_archive *a, int64_t *value, size_t n)
 {
     void *array = a->integer;
-    transfer(a, &array, &a->room_integer, &a->n_integer, &a->at_integer, value,
-             n, sizeof *a->integer);
+    transfer(a, &array, &a->capacity_integer, &a->n_integer, &a->at_integer,
+             value, n, sizeof *a->integer);
     a->integer = array;
 }
 

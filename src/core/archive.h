@@ -1,5 +1,5 @@
-/* State that outlives a process: one function of a module both saves and
- * restores it.
+/* State that outlives a process. One function of a module both saves and
+ * restores its state:
  *
  *     void tsr_thing_archive(tsr_thing *t, tsr_archive *a)
  *     {
@@ -7,9 +7,9 @@
  *         tsr_archive_int(a, &t->n, 1);
  *     }
  *
- * Saving copies the numbers behind each other, restoring copies them back in
- * the same order: to the bit, on any machine with IEEE doubles. Only what
- * cannot be made again from the configuration belongs in it. */
+ * Saving appends the numbers to the archive. Restoring copies them back in the
+ * same order, with identical bits on any machine with IEEE doubles. An archive
+ * holds only state that cannot be recomputed from the configuration. */
 #ifndef TSR_CORE_ARCHIVE_H
 #define TSR_CORE_ARCHIVE_H
 
@@ -19,31 +19,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An archive of numbers. All members are private, except that the arrays may be
+ * filled from a file before tsr_archive_rewind. */
 typedef struct {
     int is_restoring;
-    int failed;       /* out of memory, or not enough to restore */
+    int failed;       /* out of memory, or too few numbers to restore */
     double *real;     /* [n_real] */
     int64_t *integer; /* [n_integer] */
     size_t n_real, n_integer;
-    size_t at_real, at_integer; /* how far it is read */
-    size_t room_real, room_integer;
+    size_t at_real, at_integer; /* next number to restore */
+    size_t capacity_real, capacity_integer;
 } tsr_archive;
 
-/* Empties it and saves from here on; its memory is used again. A zeroed one is
- * empty. */
+/* Empties the archive and starts to save; its memory is reused. An archive of
+ * zero bytes is empty and valid. */
 void tsr_archive_begin(tsr_archive *archive);
 void tsr_archive_clear(tsr_archive *archive);
 
-/* Restores from the beginning; `real` and `integer` may come from elsewhere. */
+/* Starts to restore from the first number. `real` and `integer` may have been
+ * read from a file. */
 void tsr_archive_rewind(tsr_archive *archive);
 
+/* Save or restore n values, and the state of a random generator. */
 void tsr_archive_real(tsr_archive *archive, double *value, size_t n);
 void tsr_archive_int(tsr_archive *archive, int *value, size_t n);
 void tsr_archive_long(tsr_archive *archive, long *value, size_t n);
 void tsr_archive_rng(tsr_archive *archive, gsl_rng *rng);
 
-/* After the last value. Errors: TSR_E_NOMEM; TSR_E_DATA where what was
- * restored had more or fewer numbers. */
+/* Reports whether saving or restoring succeeded. Call it after the last value.
+ * Errors: TSR_E_NOMEM; TSR_E_DATA (the archive holds more or fewer numbers than
+ * were restored). */
 tsr_status tsr_archive_end(const tsr_archive *archive, tsr_err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* The system's monotonic clock, which no change of date moves. */
+/* Uses the system's monotonic clock, which is independent of changes of the
+ * date. */
 #include "core/clock.h"
 
 #include <time.h>

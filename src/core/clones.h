@@ -1,12 +1,13 @@
-/* Loops that the compiler turns into vector instructions: TSR_CLONES before a
- * function makes one version for each kind of processor, of which the program
- * takes the best when it starts. Results do not depend on which, since products
- * and sums are not contracted (Makefile). Sanitizers start too late for that
- * choice, and other compilers than gcc may not know it. */
+/* Vector instructions for hot loops. TSR_CLONES before a function compiles one
+ * version for each kind of processor; at start-up the program chooses the best
+ * version that its processor supports. All versions give the same bits, because
+ * the compiler does not contract products and sums (Makefile). TSR_CLONES is
+ * empty under sanitizers, which start after the choice is made, and for
+ * compilers other than gcc. */
 #ifndef TSR_CORE_CLONES_H
 #define TSR_CORE_CLONES_H
 
-/* A function that such a loop calls is to be part of it. */
+/* For functions that such a loop calls: they must be inlined into it. */
 #if defined(__GNUC__)
 #define TSR_INLINE static inline __attribute__((always_inline))
 #else

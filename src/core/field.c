@@ -1,4 +1,5 @@
-/* Field tables: defaults, ownership, names. */
+/* Field tables: defaults, ownership of members, conversion from and to text,
+ * and help. */
 #include "core/field.h"
 
 #include "core/text.h"
@@ -17,7 +18,8 @@ static void *at(const tsr_field *field, void *object)
     return (char *)object + field->offset;
 }
 
-/* 0: a GROUP, whose members have sizes of their own. */
+/* Bytes of a field's value in the struct; 0 for a GROUP, whose members have
+ * their own sizes. */
 static size_t size_of(const tsr_field *field)
 {
     static const size_t size[] = {[TSR_FIELD_BOOL] = sizeof(int),
@@ -43,14 +45,14 @@ const tsr_field *tsr_field_members(const tsr_field *field, const void *object)
     return field->kind(number).fields;
 }
 
-/* Raw memory becomes something that tsr_fields_clear may be given. */
-static void zero(const tsr_field *fields, void *object)
+/* Zeroes all members, so that tsr_fields_clear can be called. */
+static void zero_members(const tsr_field *fields, void *object)
 {
     for (const tsr_field *f = fields; f->name != NULL; f++) {
         if (f->type == TSR_FIELD_GROUP && f->selector != NULL)
             memset(at(f, object), 0, f->size);
         else if (f->type == TSR_FIELD_GROUP)
-            zero(f->fields, at(f, object));
+            zero_members(f->fields, at(f, object));
         else
             memset(at(f, object), 0, size_of(f));
     }
@@ -113,7 +115,7 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
                         field->name);
     if (n > INT_MAX || n > SIZE_MAX / 2 / field->element_size)
         return tsr_fail(err, TSR_E_NOMEM, "list '%s' is too long", field->name);
-    if ((n & (n - 1)) == 0) { /* full: room for n is doubled at 1, 2, 4 ... */
+    if ((n & (n - 1)) == 0) { /* capacity doubles at n = 1, 2, 4, ... */
         void *item = realloc(list->item, 2 * n * field->element_size);
         if (item == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "out of memory for %zu '%s'", n,
@@ -144,7 +146,7 @@ static tsr_status init_field(const tsr_field *f, void *object, tsr_err *err)
 
 tsr_status tsr_fields_init(const tsr_field *fields, void *object, tsr_err *err)
 {
-    zero(fields, object);
+    zero_members(fields, object);
     for (const tsr_field *f = fields; f->name != NULL; f++) {
         tsr_status status = init_field(f, object, err);
         if (status != TSR_OK) {
@@ -155,9 +157,9 @@ tsr_status tsr_fields_init(const tsr_field *fields, void *object, tsr_err *err)
     return TSR_OK;
 }
 
-/* What two kinds have in common moves from one struct to the other. */
-static void hand_over(const tsr_field *from, void *old, const tsr_field *to,
-                      void *fresh)
+/* Swaps the values of fields that both kinds have. */
+static void swap_common_fields(const tsr_field *from, void *old,
+                               const tsr_field *to, void *fresh)
 {
     for (const tsr_field *t = to; t->name != NULL; t++) {
         const tsr_field *f = tsr_field_find(from, t->name);
@@ -171,8 +173,8 @@ static void hand_over(const tsr_field *from, void *old, const tsr_field *to,
     }
 }
 
-tsr_status tsr_field_choose(const tsr_field *field, void *object,
-                            const char *name, tsr_err *err)
+tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
+                              const char *name, tsr_err *err)
 {
     const size_t size =
         field->type == TSR_FIELD_LIST ? field->element_size : field->size;
@@ -200,7 +202,7 @@ tsr_status tsr_field_choose(const tsr_field *field, void *object,
     TSR_TRY(tsr_allocated(fresh, err));
     tsr_status status = tsr_fields_init(to, fresh, err);
     if (status == TSR_OK) {
-        hand_over(from, object, to, fresh);
+        swap_common_fields(from, object, to, fresh);
         tsr_fields_clear(from, object);
         memcpy(object, fresh, size);
         memcpy(object, &number, sizeof number);
@@ -233,17 +235,17 @@ const char *tsr_field_nearest(const tsr_field *fields, const char *name)
 
 /* ---- text ----
  *
- * Field tables: values from text and back, and what a field expects. */
+ * Values from text and back, and descriptions of allowed values. */
 
-/* Text that grows within a fixed buffer; `length` counts on past its end, as
- * snprintf does. */
+/* Text in a buffer of fixed size. `length` counts beyond its end, as snprintf
+ * does. */
 typedef struct {
     char *text;
     size_t size;
     size_t length;
 } buffer;
 
-TSR_PRINTF(2, 3) static void put(buffer *b, const char *format, ...)
+TSR_PRINTF(2, 3) static void append(buffer *b, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -253,16 +255,16 @@ TSR_PRINTF(2, 3) static void put(buffer *b, const char *format, ...)
     b->length += n > 0 ? (size_t)n : 0;
 }
 
-/* The fewest digits that read back to the same bits, in the notation that
- * Python's repr chooses: plain between 1e-4 and 1e16. */
+/* Appends the fewest digits that are read back to the same bits, in the
+ * notation of Python's repr: without exponent between 1e-4 and 1e16. */
 static void put_double(buffer *b, double x)
 {
     if (!isfinite(x)) {
-        put(b, "%s", isnan(x) ? ".nan" : x > 0.0 ? ".inf" : "-.inf");
+        append(b, "%s", isnan(x) ? ".nan" : x > 0.0 ? ".inf" : "-.inf");
         return;
     }
     char e[40];
-    int digits = 0; /* after the point */
+    int digits = 0; /* after the decimal point */
     do {
         snprintf(e, sizeof e, "%.*e", digits, x);
     } while (strtod(e, NULL) != x && ++digits < 17);
@@ -270,13 +272,13 @@ static void put_double(buffer *b, double x)
     int exponent = (int)strtol(mark + 1, NULL, 10);
     if (exponent < -4 || exponent > 15) {
         *mark = '\0';
-        put(b, "%se%d", e, exponent);
+        append(b, "%se%d", e, exponent);
     } else {
-        put(b, "%.*f", digits > exponent ? digits - exponent : 0, x);
+        append(b, "%.*f", digits > exponent ? digits - exponent : 0, x);
     }
 }
 
-/* ---- what a field expects ---- */
+/* ---- descriptions ---- */
 
 static int is_checked(const tsr_field *f)
 {
@@ -293,39 +295,39 @@ static void put_range(buffer *b, const tsr_field *f, const char *within)
     if (!is_checked(f) || (isinf(f->min) && isinf(f->max)))
         return;
     if (isinf(f->max) || isinf(f->min)) {
-        put(b, isinf(f->max) ? ", at least " : ", at most ");
+        append(b, isinf(f->max) ? ", at least " : ", at most ");
         put_double(b, isinf(f->max) ? f->min : f->max);
         return;
     }
-    put(b, " %s [", within);
+    append(b, " %s [", within);
     put_double(b, f->min);
-    put(b, ", ");
+    append(b, ", ");
     put_double(b, f->max);
-    put(b, "]");
+    append(b, "]");
 }
 
 static void put_words(buffer *b, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++)
-        put(b, "%s%s", i == 0 ? "" : ", ", words[i]);
+        append(b, "%s%s", i == 0 ? "" : ", ", words[i]);
 }
 
-/* Of a struct without kinds all keys; else those of each kind. */
+/* All keys of a struct, or the keys of each of its kinds. */
 static void put_keys(buffer *b, const tsr_field *field)
 {
     const char *comma = "";
     for (const tsr_field *f = field->fields; f != NULL && f->name != NULL; f++)
-        put(b, "%s%s", f == field->fields ? "" : ", ", f->name);
+        append(b, "%s%s", f == field->fields ? "" : ", ", f->name);
     for (int k = 0; field->selector != NULL && field->kind(k).name != NULL;
          k++, comma = "; ") {
-        put(b, "%s%s", comma, field->selector);
+        append(b, "%s%s", comma, field->selector);
         for (const tsr_field *f = field->kind(k).fields; f->name != NULL; f++)
-            put(b, ", %s", f->name);
-        put(b, " (%s %s)", field->selector, field->kind(k).name);
+            append(b, ", %s", f->name);
+        append(b, " (%s %s)", field->selector, field->kind(k).name);
     }
 }
 
-int tsr_field_expects(const tsr_field *field, char *text, size_t size)
+int tsr_field_expected(const tsr_field *field, char *text, size_t size)
 {
     static const char *const what[] = {
         [TSR_FIELD_BOOL] = "true or false",
@@ -343,15 +345,15 @@ int tsr_field_expects(const tsr_field *field, char *text, size_t size)
     buffer b = {text, size, 0};
     if (size > 0)
         text[0] = '\0';
-    put(&b, "%s", field->is_path ? "path" : what[type]);
+    append(&b, "%s", field->is_path ? "path" : what[type]);
     if (type == TSR_FIELD_INT || type == TSR_FIELD_DOUBLE ||
         type == TSR_FIELD_NUMBER_OR_WORD || type == TSR_FIELD_PAIR)
         put_range(&b, field, type == TSR_FIELD_PAIR ? "within" : "in");
     if (words != NULL && type != TSR_FIELD_CHOICE)
-        put(&b, type == TSR_FIELD_NUMBER_OR_WORD && words[0] != NULL &&
-                        words[1] != NULL
-                    ? ", or one of "
-                    : ", or ");
+        append(&b, type == TSR_FIELD_NUMBER_OR_WORD && words[0] != NULL &&
+                           words[1] != NULL
+                       ? ", or one of "
+                       : ", or ");
     if (words != NULL)
         put_words(&b, words);
     if (type == TSR_FIELD_GROUP || type == TSR_FIELD_LIST) {
@@ -362,8 +364,8 @@ int tsr_field_expects(const tsr_field *field, char *text, size_t size)
                 : NULL;
         if (alias != NULL) {
             char inner[200];
-            tsr_field_expects(alias, inner, sizeof inner);
-            put(&b, ", or %s (its '%s')", inner, alias->name);
+            tsr_field_expected(alias, inner, sizeof inner);
+            append(&b, ", or %s (its '%s')", inner, alias->name);
         }
     }
     return (int)b.length;
@@ -375,14 +377,14 @@ static tsr_status refuse(const tsr_field *f, const char *text, const char *what,
                          tsr_err *err)
 {
     char shown[TSR_EXCERPT_SIZE], expected[512];
-    tsr_field_expects(f, expected, sizeof expected);
+    tsr_field_expected(f, expected, sizeof expected);
     return tsr_fail(err, TSR_E_CONFIG, "value '%s' %s: expected %s%s%s%s",
                     tsr_text_excerpt(text, shown), what, expected,
                     f->unit != NULL ? " (" : "", f->unit != NULL ? f->unit : "",
                     f->unit != NULL ? ")" : "");
 }
 
-/* 1 where all of the text is a decimal number in YAML's core schema, which is
+/* Is the whole text a decimal number of YAML's core schema? That schema is
  * narrower than strtod: no hexadecimal, no "infinity", no leading space. */
 static int is_number(const char *s)
 {
@@ -391,7 +393,7 @@ static int is_number(const char *s)
     return s[strspn(s, "+-.0123456789eE")] == '\0' && end != s && *end == '\0';
 }
 
-/* NULL, or what is wrong with the text. */
+/* Returns NULL, or the error. */
 static const char *read_double(const tsr_field *f, const char *text, double *x)
 {
     if (!is_number(text))
@@ -402,7 +404,8 @@ static const char *read_double(const tsr_field *f, const char *text, double *x)
     return in_range(f, *x) ? NULL : "is out of range";
 }
 
-/* As integers: above 2^53 neighbours are one double. */
+/* Compares as integers, because above 2^53 neighbouring integers are the same
+ * double. */
 static int in_range_long(const tsr_field *f, long x)
 {
     if (!is_checked(f))
@@ -552,9 +555,10 @@ tsr_status tsr_field_parse(const tsr_field *field, void *object,
 
 static void put_number(buffer *b, const tsr_field *f, double x)
 {
-    /* a field without a default is 0 until it is set, and 0 may be refused */
+    /* a field without default is 0 until it is set, and its range may exclude
+     * 0 */
     if (f->initial == NULL && x == 0.0 && !in_range(f, x))
-        put(b, "null");
+        append(b, "null");
     else
         put_double(b, x);
 }
@@ -568,14 +572,14 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
         text[0] = '\0';
     switch (field->type) {
     case TSR_FIELD_BOOL:
-        put(&b, "%s", *(const int *)p ? "true" : "false");
+        append(&b, "%s", *(const int *)p ? "true" : "false");
         break;
     case TSR_FIELD_INT: {
         long x = *(const long *)p;
         if (x == 0)
             put_number(&b, field, 0.0);
         else
-            put(&b, "%ld", x);
+            append(&b, "%ld", x);
         break;
     }
     case TSR_FIELD_DOUBLE:
@@ -583,16 +587,16 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
         break;
     case TSR_FIELD_STRING: {
         const char *s = *(char *const *)p;
-        put(&b, "%s", s != NULL ? s : "null");
+        append(&b, "%s", s != NULL ? s : "null");
         break;
     }
     case TSR_FIELD_CHOICE:
-        put(&b, "%s", field->words[*(const int *)p]);
+        append(&b, "%s", field->words[*(const int *)p]);
         break;
     case TSR_FIELD_NUMBER_OR_WORD: {
         const tsr_number_or_word *n = p;
         if (n->word >= 0)
-            put(&b, "%s", field->words[n->word]);
+            append(&b, "%s", field->words[n->word]);
         else
             put_double(&b, n->number);
         break;
@@ -600,14 +604,14 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
     case TSR_FIELD_PAIR: {
         const double *x = p;
         if (x[0] == x[1]) {
-            put(&b, "null");
+            append(&b, "null");
             break;
         }
-        put(&b, "[");
+        append(&b, "[");
         put_double(&b, x[0]);
-        put(&b, ", ");
+        append(&b, ", ");
         put_double(&b, x[1]);
-        put(&b, "]");
+        append(&b, "]");
         break;
     }
     default:
@@ -618,13 +622,14 @@ int tsr_field_format(const tsr_field *field, const void *object, char *text,
 
 /* ---- help ----
  *
- * Field tables as --help shows them: four columns, the last one wrapped. */
+ * Prints four columns (name, default, unit, meaning) and wraps the last one. */
 
 enum { GAP = 2, WIDEST_NAME = 26, INITIAL_MAX = 14, UNIT_MAX = 10 };
 
+/* Layout of the help. */
 typedef struct {
-    int name, initial, unit; /* widths; 0 where the column is empty */
-    int is_flat;             /* without what is in groups */
+    int name, initial, unit; /* widths; 0: empty column */
+    int is_flat;             /* 1: without the content of groups */
 } columns;
 
 static const char *initial_of(const tsr_field *f)
@@ -644,9 +649,9 @@ static void widen(int *width, const char *text, int before, int most)
         *width = n;
 }
 
-/* Groups share the columns of the whole table; what is longer than a column's
- * bound does not widen it and breaks the line instead. */
-static void measure(const tsr_field *fields, int indent, columns *c)
+/* Finds the widths of the columns, which all groups share. A text longer than
+ * the largest width of its column does not widen it, but breaks the line. */
+static void measure_columns(const tsr_field *fields, int indent, columns *c)
 {
     for (const tsr_field *f = fields; f->name != NULL; f++) {
         widen(&c->name, f->name, indent, WIDEST_NAME);
@@ -655,13 +660,13 @@ static void measure(const tsr_field *fields, int indent, columns *c)
         if (c->is_flat)
             continue;
         if (f->fields != NULL)
-            measure(f->fields, indent + 2, c);
+            measure_columns(f->fields, indent + 2, c);
         for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++)
-            measure(f->kind(k).fields, indent + 4, c);
+            measure_columns(f->kind(k).fields, indent + 4, c);
     }
 }
 
-/* Moves the cursor to a column, on a new line where it is past it. */
+/* Moves the cursor to a column, on a new line if it is past it. */
 static void move_to(FILE *out, int *column, int to)
 {
     if (*column > 0 && *column + GAP > to) {
@@ -672,8 +677,9 @@ static void move_to(FILE *out, int *column, int to)
     *column = to;
 }
 
-/* Prints one cell; returns where the next one starts. */
-static int cell(FILE *out, int *column, int from, const char *text, int width)
+/* Prints one cell. Returns the column of the next cell. */
+static int print_cell(FILE *out, int *column, int from, const char *text,
+                      int width)
 {
     if (*text != '\0') {
         move_to(out, column, from);
@@ -683,13 +689,14 @@ static int cell(FILE *out, int *column, int from, const char *text, int width)
     return from + width + (width > 0 ? GAP : 0);
 }
 
-static void meaning(const tsr_field *f, char *text, size_t size)
+static void format_meaning(const tsr_field *f, char *text, size_t size)
 {
     char expected[600];
     const char *doc = f->doc != NULL ? f->doc : "";
     const char *join = *doc != '\0' ? "; " : "";
-    tsr_field_expects(f, expected, sizeof expected);
-    if (f->type == TSR_FIELD_STRING) /* "text" tells nobody anything */
+    tsr_field_expected(f, expected, sizeof expected);
+    if (f->type == TSR_FIELD_STRING) /* the expected type "text" is no
+                                        information */
         snprintf(text, size, "%s", doc);
     else if (f->type != TSR_FIELD_GROUP && f->type != TSR_FIELD_LIST)
         snprintf(text, size, "%s%s%s", doc, join, expected);
@@ -706,7 +713,7 @@ static void meaning(const tsr_field *f, char *text, size_t size)
 static void print(const tsr_field *fields, int indent, const columns *c,
                   FILE *out);
 
-/* "kind: saxs" with what it is, and below it the keys of that kind. */
+/* Prints each kind, "kind: saxs" with its description, and its keys. */
 static void print_kinds(const tsr_field *f, int indent, const columns *c,
                         FILE *out)
 {
@@ -728,14 +735,15 @@ static void print(const tsr_field *fields, int indent, const columns *c,
 {
     for (const tsr_field *f = fields; f->name != NULL; f++) {
         char text[1400];
-        meaning(f, text, sizeof text);
+        format_meaning(f, text, sizeof text);
         if (c->is_flat)
             text[strcspn(text, ";,")] = '\0';
         int column = 0;
-        cell(out, &column, indent, f->name, 0);
+        print_cell(out, &column, indent, f->name, 0);
         int at = c->name + GAP;
-        at = cell(out, &column, at, initial_of(f), c->initial);
-        at = cell(out, &column, at, f->unit != NULL ? f->unit : "", c->unit);
+        at = print_cell(out, &column, at, initial_of(f), c->initial);
+        at = print_cell(out, &column, at, f->unit != NULL ? f->unit : "",
+                        c->unit);
         if (*text != '\0')
             move_to(out, &column, at);
         tsr_text_wrap(out, column, at, "", text);
@@ -748,15 +756,17 @@ static void print(const tsr_field *fields, int indent, const columns *c,
     }
 }
 
+/* Search for a topic of the help. */
 typedef struct {
     const char *topic;
-    tsr_field found[2]; /* the first; name NULL: not yet */
-    char name[128];     /* of it, from the first section on */
+    tsr_field found[2]; /* [0]: the match; name NULL: no match yet */
+    char name[128];     /* full name of the match */
     tsr_nearest nearest;
 } search;
 
-/* The first key with that name, or else the first with that end of a name. */
-static void seek(search *s, const char *before, const tsr_field *fields)
+/* Finds the first key whose full name is the topic, or else the first whose
+ * full name ends with it. */
+static void find_topic(search *s, const char *before, const tsr_field *fields)
 {
     const size_t n = strlen(s->topic);
     for (const tsr_field *f = fields; f->name != NULL; f++) {
@@ -773,16 +783,16 @@ static void seek(search *s, const char *before, const tsr_field *fields)
         }
         tsr_nearest_try(&s->nearest, f->name);
         if (f->fields != NULL)
-            seek(s, name, f->fields);
+            find_topic(s, name, f->fields);
         for (int k = 0; f->selector != NULL && f->kind(k).name != NULL; k++) {
             const tsr_field_kind kind = f->kind(k);
-            seek(s, name,
-                 (tsr_field[]){{.name = kind.name,
-                                .type = TSR_FIELD_GROUP,
-                                .fields = kind.fields,
-                                .doc = kind.doc},
-                               {0}});
-            seek(s, name, kind.fields);
+            find_topic(s, name,
+                       (tsr_field[]){{.name = kind.name,
+                                      .type = TSR_FIELD_GROUP,
+                                      .fields = kind.fields,
+                                      .doc = kind.doc},
+                                     {0}});
+            find_topic(s, name, kind.fields);
         }
     }
 }
@@ -795,7 +805,7 @@ tsr_status tsr_fields_help(const tsr_field *fields, const char *topic,
     search s = {.topic = topic, .nearest = {.typed = dot ? dot + 1 : topic}};
     char shown[TSR_EXCERPT_SIZE];
     if (topic != NULL && strcmp(topic, "all") != 0) {
-        seek(&s, "", fields);
+        find_topic(&s, "", fields);
         fields = s.found;
     }
     if (fields->name == NULL)
@@ -804,7 +814,7 @@ tsr_status tsr_fields_help(const tsr_field *fields, const char *topic,
                         s.nearest.best != NULL ? "; did you mean '" : "",
                         s.nearest.best != NULL ? s.nearest.best : "",
                         s.nearest.best != NULL ? "'?" : "");
-    measure(fields, indent, &c);
+    measure_columns(fields, indent, &c);
     print(fields, indent, &c, out);
     return TSR_OK;
 }

@@ -1,9 +1,9 @@
-/* Field tables: one table describes the members of a struct.
+/* Field tables. One table describes the members of a struct.
  *
- * The same table parses YAML (files/yaml.h) and the options of a command line
- * (commands/command.h), checks ranges, prints the live defaults in --help,
- * writes the resolved config.yaml and HDF5 attributes. A move, a noise model, a
- * config section or a command owns one; it ends with {0}.
+ * The table is used to parse YAML (files/yaml.h) and options of a command line
+ * (commands/command.h), to check ranges, to print defaults in --help, and to
+ * write the resolved config.yaml and HDF5 attributes. Each move, noise model,
+ * section of the configuration and command has a table, which ends with {0}:
  *
  *     static const tsr_field fields[] = {
  *         TSR_FIELD(DOUBLE, "step", pivot_options, step_rad, .initial = "0.1",
@@ -11,10 +11,9 @@
  *                   .doc = "standard deviation of the rotation"),
  *         {0}};
  *
- * A GROUP, or the elements of a LIST, can be one of several kinds, each with
- * a table of its own: noise models, kinds of data. Such a struct begins with
- * an int, the number of its kind, and one key (the selector) says which.
- */
+ * A GROUP, or an element of a LIST, can be one of several kinds (noise models,
+ * kinds of data), each with its own table. The struct then begins with an int,
+ * the number of the kind, and a key called the selector chooses the kind. */
 #ifndef TSR_CORE_FIELD_H
 #define TSR_CORE_FIELD_H
 
@@ -23,6 +22,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Types of fields, with the C type of the member. */
 typedef enum {
     TSR_FIELD_BOOL = 1,       /* int, 0 or 1 */
     TSR_FIELD_INT,            /* long */
@@ -36,104 +36,115 @@ typedef enum {
     TSR_FIELD_LIST            /* tsr_list of structs described by `fields` */
 } tsr_field_type;
 
+/* A number, or one of a field's words. */
 typedef struct {
-    int word;      /* index into the field's `words`, or -1 for a number */
-    double number; /* where word is -1 */
+    int word;      /* index into the field's `words`; -1: a number */
+    double number; /* valid if word is -1 */
 } tsr_number_or_word;
 
+/* A list of strings. */
 typedef struct {
     int n;
     char **item; /* [n], owned */
 } tsr_strings;
 
+/* A list of structs. */
 typedef struct {
     int n;
-    void *item; /* [n][size of the element], owned */
+    void *item; /* [n][element_size], owned */
 } tsr_list;
 
 typedef struct tsr_field tsr_field;
 
-/* One of the kinds that a struct can be. The fields of all kinds lie behind the
- * int with which the struct begins, and may overlap from kind to kind. */
+/* One kind of a struct. The members of each kind follow the int that begins the
+ * struct. Members of different kinds may overlap in memory. */
 typedef struct {
-    const char *name; /* as the selector's value; NULL: there is no such kind */
+    const char *name; /* value of the selector; NULL: no such kind */
     const char *doc;
     const tsr_field *fields;
 } tsr_field_kind;
 
+/* One entry of a field table: a key, and the member of the struct for its
+ * value. */
 struct tsr_field {
     const char *name;
-    const char
-        *former; /* the name of an earlier version, still read; or NULL */
+    const char *former; /* name in an earlier version, still accepted; or
+                           NULL */
     tsr_field_type type;
-    size_t offset;            /* in bytes, from the start of the struct */
-    const char *unit;         /* NULL where there is none */
-    const char *initial;      /* the default, as YAML text; NULL: none */
-    double min, max;          /* inclusive; both 0: unchecked */
-    const char *const *words; /* NULL-terminated; CHOICE, NUMBER_OR_WORD; of a
-                                 path: what is none, "threshold:" with a rest */
-    const tsr_field *fields;  /* GROUP, LIST; NULL where there are kinds */
-    const char *selector;     /* GROUP, LIST with kinds: the key that says which
-                                 of them; else NULL */
-    tsr_field_kind (*kind)(int number); /* with a selector; 0 is the default */
-    size_t size; /* GROUP with kinds: bytes of the struct, whatever its kind */
-    size_t element_size; /* LIST: bytes an element */
-    int is_path;         /* STRING: relative to the file that names it */
+    size_t offset;            /* bytes from the start of the struct */
+    const char *unit;         /* NULL: no unit */
+    const char *initial;      /* default as YAML text; NULL: no default */
+    double min, max;          /* inclusive; both 0: not checked */
+    const char *const *words; /* CHOICE, NUMBER_OR_WORD: allowed words. Path:
+                                 values that are not files; "threshold:" matches
+                                 every value with that prefix. Ends with NULL */
+    const tsr_field *fields;  /* GROUP, LIST; NULL if there are kinds */
+    const char *selector;     /* GROUP, LIST with kinds: key that chooses the
+                                 kind; else NULL */
+    tsr_field_kind (*kind)(int number); /* kinds by number, 0 is the default */
+    size_t size;         /* GROUP with kinds: bytes of the largest struct */
+    size_t element_size; /* LIST: bytes of an element */
+    int is_path;         /* STRING: a path, relative to the file that
+                            contains it */
     const char *doc;     /* one line */
-    const char *alias;   /* GROUP, LIST: see files/yaml.h; else NULL */
-    /* An option of a command line: */
-    char letter;          /* 'o', for -o; 0: none */
-    const char *argument; /* what --help calls its value; NULL of a BOOL */
+    const char *alias;   /* GROUP, LIST: key that a bare scalar sets
+                            (files/yaml.h); else NULL */
+    /* Options of a command line: */
+    char letter;          /* 'o' for -o; 0: no short form */
+    const char *argument; /* name of its value in --help; NULL for BOOL */
 };
 
-/* An entry of a table: `member` of the struct `owner`, under a name of its own;
- * what follows are designated initialisers of the rest. */
+/* Entry of a table for `member` of the struct `owner`. The remaining arguments
+ * are designated initialisers of a tsr_field. */
 #define TSR_FIELD(TYPE, NAME, owner, member, ...)      \
     {                                                  \
         .name = NAME, .type = TSR_FIELD_##TYPE,        \
         .offset = offsetof(owner, member), __VA_ARGS__ \
     }
 
-/* Does the text of a STRING name a file? A path does, but for its words. */
+/* Does `text`, the value of a STRING, name a file? True for a path, unless the
+ * text is one of the field's `words`. */
 int tsr_field_names_file(const tsr_field *field, const char *text);
 
-/* Sets every field of `object` to its default. The object is raw memory or
- * zeroed; owned members are allocated. Errors: TSR_E_NOMEM, TSR_E_INTERNAL
- * (a default that its own table refuses). */
+/* Sets every field of `object` to its default. The object is uninitialised
+ * memory; owned members are allocated. Errors: TSR_E_NOMEM, TSR_E_INTERNAL (the
+ * table refuses its own default). */
 tsr_status tsr_fields_init(const tsr_field *fields, void *object, tsr_err *err);
 
-/* Frees the owned members and zeroes them. The object stays. */
+/* Frees and zeroes the owned members. The object itself is not freed. */
 void tsr_fields_clear(const tsr_field *fields, void *object);
 
-/* Parses one scalar (BOOL .. PAIR) from text and checks its range. The message
- * names the value, what was expected and the allowed range, not the place. A
- * field without a default takes "null" for unset: zero bytes, a NULL string. A
- * STRING is its text as it stands, without YAML's quotes. On failure the value
+/* Parses one scalar (BOOL .. PAIR) and checks its range. The message names the
+ * value, the expected type and the allowed range; the caller adds the key. For
+ * a field without default, "null" unsets the value (zero bytes, a NULL string).
+ * A STRING is taken literally, without YAML's quotes. On failure the old value
  * stays. Errors: TSR_E_CONFIG, TSR_E_NOMEM. */
 tsr_status tsr_field_parse(const tsr_field *field, void *object,
                            const char *text, tsr_err *err);
 
-/* The value of a scalar as text that tsr_field_parse reads back to the same
- * bits; returns the length, as snprintf. */
+/* Formats the value of a scalar so that tsr_field_parse reads back the same
+ * bits. Returns the length as snprintf does. */
 int tsr_field_format(const tsr_field *field, const void *object, char *text,
                      size_t size);
 
-/* "number in [min, max]", "one of a, b, c", ... for messages and help; returns
- * the length, as snprintf. An infinite bound (HUGE_VAL) is not shown. */
-int tsr_field_expects(const tsr_field *field, char *text, size_t size);
+/* Describes the allowed values for messages and help: "number in [min, max]",
+ * "one of a, b, c". Infinite bounds (HUGE_VAL) are left out. Returns the length
+ * as snprintf does. */
+int tsr_field_expected(const tsr_field *field, char *text, size_t size);
 
-/* The table of the struct that a GROUP is, or of an element of a LIST: `object`
- * is that struct itself, and says of which kind it is. */
+/* The table for `object`, the struct of a GROUP or an element of a LIST,
+ * according to its kind. */
 const tsr_field *tsr_field_members(const tsr_field *field, const void *object);
 
-/* Makes that struct one of the kind of that name. What the kinds have under the
- * same name keeps its value, the rest takes its default. Errors: TSR_E_CONFIG
- * (no such kind), TSR_E_NOMEM. */
-tsr_status tsr_field_choose(const tsr_field *field, void *object,
-                            const char *name, tsr_err *err);
+/* Changes the kind of `object` to `name`. Fields that both kinds have keep
+ * their values; the others get their defaults. Errors: TSR_E_CONFIG (no such
+ * kind), TSR_E_NOMEM. */
+tsr_status tsr_field_set_kind(const tsr_field *field, void *object,
+                              const char *name, tsr_err *err);
 
-/* Appends an element, set to its defaults, to a LIST; *element is the new one
- * and the older ones may have moved. Errors: as tsr_fields_init. */
+/* Appends an element with default values to a LIST. *element points to the new
+ * element; older elements may have moved in memory. Errors: as
+ * tsr_fields_init. */
 tsr_status tsr_field_append(const tsr_field *field, void *object,
                             void **element, tsr_err *err);
 
@@ -141,21 +152,24 @@ tsr_status tsr_field_append(const tsr_field *field, void *object,
 tsr_status tsr_strings_append(tsr_strings *strings, const char *text,
                               tsr_err *err);
 
-/* Whether `name` is the field's name, or its former one. */
+/* Is `name` the field's name or its former name? */
 int tsr_field_is_named(const tsr_field *field, const char *name);
 
-/* The field of that name, or NULL. */
+/* The field called `name`, or NULL. */
 const tsr_field *tsr_field_find(const tsr_field *fields, const char *name);
 
-/* The nearest name to a misspelt one (Damerau-Levenshtein distance at most a
- * third of its length, at least 1; see core/text.h), or NULL. */
+/* The known name nearest to a misspelt one, or NULL. Its Damerau-Levenshtein
+ * distance is at most a third of the length of `name`, or at most 1 for a short
+ * name (core/text.h). */
 const char *tsr_field_nearest(const tsr_field *fields, const char *name);
 
-/* Prints the table for --help: name, default, unit, doc, allowed values; groups
- * indented, 80 columns. topic: a key, with all that is in it, by its whole name
- * or the end of it: "contrast", "data.saxs", "moves.pivot", "pivot"; "all": the
- * whole table; NULL: what is in groups is left out. Errors: TSR_E_USAGE (no
- * such key; nothing is printed). */
+/* Prints the table for --help: name, default, unit, doc and allowed values, in
+ * 80 columns, with groups indented.
+ * topic  a key or the end of its full name ("contrast", "data.saxs",
+ *        "moves.pivot", "pivot"): that key with all keys below it.
+ *        "all": the whole table. NULL: the table without the content of
+ *        groups.
+ * Errors: TSR_E_USAGE (no such key; nothing is printed). */
 tsr_status tsr_fields_help(const tsr_field *fields, const char *topic,
                            int indent, FILE *out, tsr_err *err);
 

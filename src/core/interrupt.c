@@ -1,6 +1,6 @@
-/* Handlers only set a flag, which the drawing loop looks at between steps. A
- * second signal more than a second later ends the process as if there were no
- * handler. */
+/* Signal handlers set only a flag, which the drawing loop checks between steps.
+ * A second signal more than one second later has its default action, and so
+ * ends the process. */
 #include "core/interrupt.h"
 
 #include <signal.h>
@@ -8,37 +8,37 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Only then may a signal handler use them (C11, 7.14.1.1). */
+/* Required for use in signal handlers (C11, 7.14.1.1). */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LONG_LOCK_FREE == 2,
                "atomic integers take a lock here");
 
 static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 enum { N_STOPPING = sizeof stopping / sizeof *stopping };
 
-atomic_int tsr_stop_asked;
-atomic_int tsr_checkpoint_asked;
+atomic_int tsr_stop_requested;
+atomic_int tsr_checkpoint_requested;
 
-static atomic_long asked_at; /* seconds; 0: not yet */
+static atomic_long first_signal_at; /* s, monotonic clock; 0: no signal yet */
 
-/* Two threads may be in it at once. */
-static void ask_to_stop(int signal_number)
+/* May run in two threads at the same time. */
+static void handle_stop(int signal_number)
 {
     struct timespec now;
     long before = 0;
     clock_gettime(CLOCK_MONOTONIC, &now);
     long at = (long)now.tv_sec + 1;
-    if (atomic_compare_exchange_strong(&asked_at, &before, at)) {
-        tsr_stop_asked = signal_number;
+    if (atomic_compare_exchange_strong(&first_signal_at, &before, at)) {
+        tsr_stop_requested = signal_number;
     } else if (at - before > 1 && signal_number != SIGXCPU) {
         signal(signal_number, SIG_DFL);
-        raise(signal_number); /* comes when this handler returns */
+        raise(signal_number); /* delivered when this handler returns */
     }
 }
 
-static void ask_for_checkpoint(int signal_number)
+static void handle_checkpoint(int signal_number)
 {
     (void)signal_number;
-    tsr_checkpoint_asked = 1;
+    tsr_checkpoint_requested = 1;
 }
 
 int tsr_hang_up_is_ignored(void)
@@ -48,29 +48,29 @@ int tsr_hang_up_is_ignored(void)
            hang_up.sa_handler == SIG_IGN;
 }
 
-void tsr_interrupt_hold(int hold)
+void tsr_interrupt_block(int block)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     for (int i = 0; i < N_STOPPING; i++)
         sigaddset(&set, stopping[i]);
-    pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+    pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void tsr_interrupt_catch(int ignore_hang_up)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = ask_to_stop;
+    action.sa_handler = handle_stop;
     sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART; /* a device's library may not know EINTR */
+    action.sa_flags = SA_RESTART; /* a device's library may not handle EINTR */
     for (int i = 0; i < N_STOPPING; i++)
         sigaction(stopping[i], &action, NULL);
-    action.sa_handler = ask_for_checkpoint;
+    action.sa_handler = handle_checkpoint;
     sigaction(SIGUSR1, &action, NULL);
     if (ignore_hang_up)
         signal(SIGHUP, SIG_IGN);
-    signal(SIGABRT, SIG_DFL); /* LLVM's handler swallows the first */
-    signal(SIGXFSZ, SIG_IGN); /* as main wants it, and LLVM not */
+    signal(SIGABRT, SIG_DFL); /* LLVM's handler would ignore the first signal */
+    signal(SIGXFSZ, SIG_IGN); /* set by main, and changed by LLVM */
 }

@@ -1,6 +1,7 @@
-/* JSON is written, never built in memory: results can be long, and a benchmark
- * shows each row when it is measured. The state is thus only which brackets are
- * open and whether something stands in them, which decides on commas. */
+/* JSON is written directly to the stream, never built in memory: results can be
+ * long, and a benchmark shows each row as soon as it is measured. The state is
+ * the stack of open brackets, and for each whether it has an entry, which
+ * determines the commas. */
 #include "core/json.h"
 
 #include "core/text.h"
@@ -30,9 +31,9 @@ static void put_string(const tsr_json *j, const char *text)
     fputc('"', out);
 }
 
-/* The comma, the line and the key before a value; 0: nothing is written here,
- * since it is nested too deep. */
-static int start(tsr_json *j, const char *key, int is_container)
+/* Writes the comma, line break and key before a value. Returns 0 if the value
+ * must be dropped because it is nested too deep. */
+static int begin_value(tsr_json *j, const char *key, int is_container)
 {
     const int inside = j->depth - 1;
     if (j->too_deep > 0)
@@ -53,10 +54,10 @@ static int start(tsr_json *j, const char *key, int is_container)
     return 1;
 }
 
-static void open_with(tsr_json *j, const char *key, const char *bracket)
+static void open_container(tsr_json *j, const char *key, const char *bracket)
 {
     const int is_deep = j->depth == TSR_JSON_DEPTH;
-    if (start(j, key, !is_deep))
+    if (begin_value(j, key, !is_deep))
         fputs(is_deep ? "null" : (char[2]){bracket[0]}, j->out);
     if (is_deep) {
         j->is_bad = 1;
@@ -69,12 +70,12 @@ static void open_with(tsr_json *j, const char *key, const char *bracket)
 
 void tsr_json_object(tsr_json *json, const char *key)
 {
-    open_with(json, key, "{}");
+    open_container(json, key, "{}");
 }
 
 void tsr_json_array(tsr_json *json, const char *key)
 {
-    open_with(json, key, "[]");
+    open_container(json, key, "[]");
 }
 
 void tsr_json_close(tsr_json *json)
@@ -92,13 +93,13 @@ void tsr_json_number(tsr_json *json, const char *key, double value)
 {
     char text[32];
     int digits = json->digits > 0 ? json->digits : 15;
-    if (!start(json, key, 0))
+    if (!begin_value(json, key, 0))
         return;
     if (!isfinite(value)) {
         fputs("null", json->out);
         return;
     }
-    do /* 17 digits always suffice, and 15 mostly */
+    do /* 17 digits always suffice, and 15 in most cases */
         snprintf(text, sizeof text, "%.*g", digits, value);
     while (json->digits == 0 && digits++ < 17 && strtod(text, NULL) != value);
     fputs(text, json->out);
@@ -115,19 +116,19 @@ void tsr_json_numbers(tsr_json *json, const char *key, int n,
 
 void tsr_json_integer(tsr_json *json, const char *key, long long value)
 {
-    if (start(json, key, 0))
+    if (begin_value(json, key, 0))
         fprintf(json->out, "%lld", value);
 }
 
-void tsr_json_truth(tsr_json *json, const char *key, int value)
+void tsr_json_boolean(tsr_json *json, const char *key, int value)
 {
-    if (start(json, key, 0))
+    if (begin_value(json, key, 0))
         fputs(value ? "true" : "false", json->out);
 }
 
 void tsr_json_text(tsr_json *json, const char *key, const char *text)
 {
-    if (!start(json, key, 0))
+    if (!begin_value(json, key, 0))
         return;
     if (text != NULL)
         put_string(json, text);
@@ -151,8 +152,8 @@ tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
 
 /* ---- members and tables ---- */
 
-/* Copies n characters: '~' becomes a blank, two '%' become one. */
-static void copy(char *to, size_t size, const char *from, size_t n)
+/* Copies n characters; '~' becomes a blank, "%%" becomes '%'. */
+static void copy_heading(char *to, size_t size, const char *from, size_t n)
 {
     size_t used = 0;
     for (size_t i = 0; i < n && used + 1 < size; i++) {
@@ -171,14 +172,14 @@ static void add_cell(char *line, size_t size, size_t *n, int width,
 }
 
 /* Writes the first value of `values`, "key|heading %8.3f ...", as a member of
- * the JSON or as a cell of the line. Characters behind the conversion are
- * printed behind a number. Returns the rest of `values`. */
+ * the JSON or as a cell of the line. Characters after the conversion are
+ * printed after a number. Returns the remaining `values`. */
 static const char *put_value(tsr_table *t, const char *values, va_list *list)
 {
-    const int is_entry = *values == '%'; /* of an array */
+    const int is_entry = *values == '%'; /* entry of an array: no key */
     const size_t n_name = is_entry ? 0 : strcspn(values, " "),
                  n_key = is_entry ? 0 : strcspn(values, " |");
-    const char *kind = values + n_name + (is_entry ? 1 : 2); /* behind '%' */
+    const char *kind = values + n_name + (is_entry ? 1 : 2); /* after '%' */
     const size_t n_kind = strcspn(kind, " ");
     const int is_left = *kind == '-';
     char name[64], heading[64], after[16], text[256] = "-", *end;
@@ -192,10 +193,10 @@ static const char *put_value(tsr_table *t, const char *values, va_list *list)
         digits = (int)strtol(end + 1, &end, 10);
     const char conversion = end[*end == 'l'];
     snprintf(name, sizeof name, "%.*s", (int)n_key, values);
-    copy(heading, sizeof heading, values + n_key + 1,
-         n_name > n_key ? n_name - n_key - 1 : 0);
-    copy(after, sizeof after, end + 1 + (*end == 'l'),
-         (size_t)(kind + n_kind - end) - 1 - (*end == 'l'));
+    copy_heading(heading, sizeof heading, values + n_key + 1,
+                 n_name > n_key ? n_name - n_key - 1 : 0);
+    copy_heading(after, sizeof after, end + 1 + (*end == 'l'),
+                 (size_t)(kind + n_kind - end) - 1 - (*end == 'l'));
     const int has_json = t->json != NULL && (n_key > 0 || is_entry);
     if (conversion == 's') {
         const char *value = va_arg(*list, const char *);
@@ -205,7 +206,7 @@ static const char *put_value(tsr_table *t, const char *values, va_list *list)
     } else if (conversion == 'i') {
         const int value = va_arg(*list, int);
         if (has_json)
-            tsr_json_truth(t->json, key, value);
+            tsr_json_boolean(t->json, key, value);
     } else if (conversion == 'd') {
         const long value =
             *end == 'l' ? va_arg(*list, long) : va_arg(*list, int);
@@ -231,7 +232,8 @@ static const char *put_value(tsr_table *t, const char *values, va_list *list)
     return kind + n_kind + (kind[n_kind] == ' ');
 }
 
-/* "key{" and "key[", without a key in an array; "}" and "]". NULL: none. */
+/* Handles "key{", "key[", "}" and "]"; entries of arrays have no key. Returns
+ * the remaining `values`, or NULL if they begin with a value. */
 static const char *put_bracket(tsr_json *j, const char *values)
 {
     const size_t n = strcspn(values, "{}[]|% ");
@@ -285,7 +287,7 @@ void tsr_table_row(tsr_table *t, const char *key)
         tsr_json_object(t->json, key);
 }
 
-/* A line without the blanks at its end. */
+/* Prints a line without its trailing blanks. */
 static void put_line(FILE *out, const char *line, size_t n)
 {
     while (n > 0 && line[n - 1] == ' ')
@@ -308,8 +310,8 @@ void tsr_table_end(tsr_table *t)
 
 /* ---- reading ----
  *
- * A reader without a tree, since the only large files are matrices; libyaml,
- * which reads JSON too, makes a node of every number. */
+ * The reader builds no tree, because the large files are matrices. libyaml,
+ * which also reads JSON, would make a node of every number. */
 
 enum { MOST_DEPTH = 64 };
 
@@ -326,7 +328,7 @@ char tsr_json_peek(tsr_json_reader *r)
     return r->is_bad || r->at >= r->end ? '\0' : *r->at;
 }
 
-static int take(tsr_json_reader *r, char c)
+static int accept(tsr_json_reader *r, char c)
 {
     if (tsr_json_peek(r) != c)
         return 0;
@@ -336,33 +338,33 @@ static int take(tsr_json_reader *r, char c)
 
 int tsr_json_open(tsr_json_reader *reader, char bracket)
 {
-    int is_open = take(reader, bracket);
+    int is_open = accept(reader, bracket);
     reader->is_first |= is_open;
     return is_open;
 }
 
-/* Is there one more in the list that ends with `close`? */
-static int next(tsr_json_reader *r, char close)
+/* Is there another entry before the bracket `close`? */
+static int has_next(tsr_json_reader *r, char close)
 {
     int is_first = r->is_first;
     r->is_first = 0;
-    if (take(r, close))
+    if (accept(r, close))
         return 0;
-    if (!is_first && !take(r, ','))
+    if (!is_first && !accept(r, ','))
         return fail(r);
     return tsr_json_peek(r) != '\0' ? 1 : fail(r);
 }
 
 int tsr_json_entry(tsr_json_reader *reader)
 {
-    return next(reader, ']');
+    return has_next(reader, ']');
 }
 
 int tsr_json_member(tsr_json_reader *r, size_t size, char *key)
 {
-    if (!next(r, '}') || !tsr_json_read_text(r, size, key))
+    if (!has_next(r, '}') || !tsr_json_read_text(r, size, key))
         return 0;
-    return take(r, ':') ? 1 : fail(r);
+    return accept(r, ':') ? 1 : fail(r);
 }
 
 int tsr_json_read_number(tsr_json_reader *reader, double *value)
@@ -375,8 +377,8 @@ int tsr_json_read_number(tsr_json_reader *reader, double *value)
     return 1;
 }
 
-/* The character after a backslash, which is passed. */
-static char escaped(tsr_json_reader *r)
+/* Reads the rest of an escape sequence, after the backslash. */
+static char read_escape(tsr_json_reader *r)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
     char c = *r->at++;
@@ -392,12 +394,12 @@ static char escaped(tsr_json_reader *r)
 int tsr_json_read_text(tsr_json_reader *r, size_t size, char *text)
 {
     size_t n = 0;
-    if (!take(r, '"'))
+    if (!accept(r, '"'))
         return fail(r);
     while (r->at < r->end && *r->at != '"') {
         char c = *r->at++;
         if (c == '\\' && r->at < r->end)
-            c = escaped(r);
+            c = read_escape(r);
         if (n + 1 < size)
             text[n++] = c;
     }
@@ -423,7 +425,7 @@ static void skip_value(tsr_json_reader *r, int depth)
     } else if (tsr_json_peek(r) == '"') {
         (void)tsr_json_read_text(r, sizeof key, key);
     } else {
-        const char *from = r->at; /* a number, true, false, null */
+        const char *from = r->at; /* a number, true, false or null */
         while (r->at < r->end &&
                (isalnum((unsigned char)*r->at) || strchr("+-.", *r->at)))
             r->at++;

@@ -1,5 +1,5 @@
-/* Writes JSON (RFC 8259) as it is made: objects and arrays are opened and
- * closed in order, commas and lines come by themselves.
+/* Writes JSON (RFC 8259) to a stream. The caller opens and closes objects and
+ * arrays in order; the writer adds commas and line breaks.
  *
  *     tsr_json j = {.out = out};
  *     tsr_json_object(&j, NULL);
@@ -9,12 +9,11 @@
  *     tsr_json_close(&j);
  *     tsr_json_close(&j);
  *
- * A member of an object has a key, an entry of an array has NULL. An object or
- * array within an array begins a line of its own, and so do the members of the
- * outermost object that are objects or arrays. After the last close the line is
- * ended. Errors of writing stay in the stream (ferror). An object or array that
- * is nested too deep is null, without what was to be in it, and is_bad is set;
- * the rest is whole. */
+ * The key is NULL for an entry of an array. An object or array inside an array
+ * begins a new line, and so does each object or array that is a direct member
+ * of the outermost object. A newline follows the last close. Write errors stay
+ * in the stream (ferror). An object or array nested deeper than TSR_JSON_DEPTH
+ * is written as null, its content is dropped, and is_bad is set. */
 #ifndef TSR_CORE_JSON_H
 #define TSR_CORE_JSON_H
 
@@ -24,54 +23,61 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { TSR_JSON_DEPTH = 32 }; /* brackets within each other, at most */
+enum { TSR_JSON_DEPTH = 32 }; /* largest nesting of brackets */
 
+/* The state of a writer. The caller sets `out`, `digits` and `is_script`. */
 typedef struct {
     FILE *out;
-    int digits;    /* significant ones of numbers that follow; 0: so many that
-                      reading gives back the same double */
-    int is_script; /* to stand in a script of a page: no blanks or lines, and
-                      no '<', which with "/script" would end it */
-    int is_bad;    /* out: something was nested deeper than can be written */
-    int depth;     /* what follows is the writer's own */
-    int too_deep;  /* open brackets that are not written */
+    int digits;    /* significant digits of the numbers that follow; 0:
+                      enough to read back the same double */
+    int is_script; /* 1: safe inside <script> of an HTML page: without blanks
+                      and newlines, and '<' is escaped */
+    int is_bad;    /* out: some nesting was too deep */
+    int depth;     /* the following members are private */
+    int too_deep;  /* open brackets that were dropped */
     char close[TSR_JSON_DEPTH], has_entry[TSR_JSON_DEPTH];
 } tsr_json;
 
+/* Open an object or array. */
 void tsr_json_object(tsr_json *json, const char *key);
 void tsr_json_array(tsr_json *json, const char *key);
-void tsr_json_close(tsr_json *json); /* the object or array opened last */
+void tsr_json_close(tsr_json *json); /* closes the innermost open object or
+                                        array */
 
-/* null where it is not finite, which JSON cannot say. */
+/* A value that is not finite is written as null, because JSON has no such
+ * numbers. */
 void tsr_json_number(tsr_json *json, const char *key, double value);
 void tsr_json_numbers(tsr_json *json, const char *key, int n,
                       const double *value);
 void tsr_json_integer(tsr_json *json, const char *key, long long value);
-void tsr_json_truth(tsr_json *json, const char *key, int value);
+void tsr_json_boolean(tsr_json *json, const char *key, int value);
 
-/* NULL is null; a byte that is no UTF-8 becomes U+FFFD. */
+/* NULL is written as null. A byte that is not UTF-8 becomes U+FFFD. */
 void tsr_json_text(tsr_json *json, const char *key, const char *text);
 
-/* Ends a text: an array of its lines but empty ones. Errors: TSR_E_NOMEM. */
+/* Ends `words` and writes its non-empty lines as an array. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_json_lines(tsr_json *json, const char *key, tsr_words *words,
                           tsr_err *err);
 
-/* Several members at once, each a key and a conversion of printf, with one
- * blank between: %g is a number, %d and %ld an integer, %i a truth, %s a text.
- * "key{" or "key[" opens an object or an array, "}" or "]" closes it; what
- * stands in an array has no key.
+/* Writes several members. `members` is a list of keys, each followed by a blank
+ * and a conversion: %g for a double, %d and %ld for integers, %i for a boolean,
+ * %s for a text. "key{" and "key[" open an object or array, "}" and "]" close
+ * it; entries of arrays have no key.
  *
  *     tsr_json_members(&j, "name %s range[ %g %g ] fit{ chi2 %g fits %i }",
- *                      ...); */
+ *                      ...);
+ */
 void tsr_json_members(tsr_json *json, const char *members, ...)
     TSR_PRINTF(2, 3);
 
 /* ---- tables ----
  *
- * Rows of values, written as JSON objects or as lines of text under a heading.
- * One list describes both: the word before '|' is the key of a member, the word
- * behind it the heading of a column, in which '~' stands for a blank. A value
- * without a key is left out of the JSON, one without a heading out of the text.
+ * Rows of values, written either as JSON objects or as lines of text under a
+ * heading. One format describes both: the word before '|' is the JSON key, the
+ * word after '|' the heading of the column, where '~' stands for a blank. A
+ * value without a key is left out of the JSON, a value without a heading out of
+ * the text.
  *
  *     tsr_table t = {.out = out, .json = is_json ? &j : NULL};
  *     for (int i = 0; i < n; i++) {
@@ -81,27 +87,28 @@ void tsr_json_members(tsr_json *json, const char *members, ...)
  *         tsr_table_end(&t);
  *     }
  *
- * A number that is NaN is printed as "-". Characters behind a conversion are
- * printed behind the number, as in %6.1f~%%. The first row prints the headings.
- * Every row is flushed. */
+ * NaN is printed as "-". Characters after a conversion are printed after the
+ * number, as in %6.1f~%%. The first row prints the headings. Each row is
+ * flushed. */
 typedef struct {
     FILE *out;
     tsr_json *json; /* NULL: text */
-    int n_row;      /* what follows is the table's own */
+    int n_row;      /* the following members are private */
     size_t n_head, n_line;
     char head[512], line[1024];
 } tsr_table;
 
-/* A row, in JSON under a key where it is no entry of an array; and its end. */
+/* Begins a row and ends it. In JSON a row has a key unless it is an entry of an
+ * array. */
 void tsr_table_row(tsr_table *table, const char *key);
 void tsr_table_put(tsr_table *table, const char *values, ...) TSR_PRINTF(2, 3);
 void tsr_table_end(tsr_table *table);
 
 /* ---- reading ----
  *
- * Reads JSON (RFC 8259) piece by piece, so that a matrix of millions of numbers
- * never becomes a tree: the caller asks for what it expects next and skips the
- * rest.
+ * Reads JSON (RFC 8259) value by value, so that a matrix of millions of numbers
+ * never becomes a tree in memory. The caller reads the values it needs and
+ * skips the rest.
  *
  *     tsr_json_reader r = {text, text + size};
  *     char key[32];
@@ -110,35 +117,37 @@ void tsr_table_end(tsr_table *table);
  *             ... read one value, or tsr_json_skip(&r) ...
  *     if (r.is_bad) ...
  *
- * After a mistake everything answers 0 and is_bad is 1; at is where it is. */
+ * After a syntax error every function returns 0, is_bad is 1, and `at` points
+ * to the error. */
 
+/* The state of a reader. The caller sets `at` and `end`. */
 typedef struct {
-    const char *at, *end; /* *end is readable and NUL */
+    const char *at, *end; /* *end must be readable and NUL */
     int is_bad;
-    int is_first; /* the reader's own: nothing of this list was read yet */
+    int is_first; /* private: nothing of this list was read yet */
 } tsr_json_reader;
 
-/* The first character of the next value; 0 at the end. */
+/* First character of the next value; 0 at the end. */
 char tsr_json_peek(tsr_json_reader *reader);
 
-/* Enters an object ('{') or an array ('['); 0, and nothing is read, where the
- * next value is another. */
+/* Enters an object ('{') or array ('['). Returns 0 and reads nothing if the
+ * next value has another type. */
 int tsr_json_open(tsr_json_reader *reader, char bracket);
 
-/* Moves to the next member of the object, whose key, cut to what has room, is
- * put there; or to the next entry of the array. 0: it has ended. */
+/* Moves to the next member of the object and copies its key, cut to `size`; or
+ * moves to the next entry of the array. Returns 0 after the last one. */
 int tsr_json_member(tsr_json_reader *reader, size_t size, char *key);
 int tsr_json_entry(tsr_json_reader *reader);
 
-/* Moves to what lies under keys and numbers of entries, "runs.0.evidence.log".
- * 0: there is no such thing, and the reader is of no further use. */
+/* Moves to the value at a path of keys and indices, "runs.0.evidence.log".
+ * Returns 0 if the path does not exist; the reader cannot be used any more. */
 int tsr_json_find(tsr_json_reader *reader, const char *path);
 
-/* A number; a string, in which a character written as \uXXXX becomes '?'. */
+/* Reads a number, or a string. A character written as \uXXXX becomes '?'. */
 int tsr_json_read_number(tsr_json_reader *reader, double *value);
 int tsr_json_read_text(tsr_json_reader *reader, size_t size, char *text);
 
-/* Passes over one value, whatever it holds. */
+/* Skips one value with all its content. */
 void tsr_json_skip(tsr_json_reader *reader);
 
 #endif

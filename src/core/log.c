@@ -1,7 +1,7 @@
-/* A line goes to the terminal and, once a run has a folder, to its log; what
- * was said before that is held and written first. A mutex keeps lines of
- * several threads whole, and a progress line is wiped before a message and
- * drawn again. */
+/* Each message is written to the terminal, and to the log file once a run has a
+ * folder; earlier messages are buffered and written to the file first. A mutex
+ * keeps the lines of several threads intact. A message erases the progress
+ * line, which is shown again later. */
 #include "core/log.h"
 
 #include "core/clock.h"
@@ -18,13 +18,14 @@ struct tsr_log {
     pthread_mutex_t mutex;
     FILE *stream; /* borrowed */
     FILE *file;   /* owned */
-    FILE *hold;   /* owned: into `held` until there is a file; or NULL */
-    char *held;
-    size_t n_held;
+    FILE *buffer; /* owned: writes to `buffered` until a file is open; or
+                     NULL */
+    char *buffered;
+    size_t n_buffered;
     tsr_log_level level;
-    int is_brief; /* remarks go to the file alone */
+    int is_brief; /* INFO messages go to the file alone */
     int is_terminal;
-    int progress_width; /* columns of the progress line shown, 0 for none */
+    int progress_width; /* width of the progress line; 0: not shown */
 };
 
 static const char *const level_name[] = {[TSR_LOG_ERROR] = "error",
@@ -48,8 +49,8 @@ tsr_log *tsr_log_new(FILE *stream, tsr_log_level level)
     return log;
 }
 
-/* On a terminal, blanks the progress line and goes to its start. Spaces and
- * carriage returns work where escape sequences may not. */
+/* Erases the progress line on a terminal. Spaces and carriage returns work
+ * where escape sequences may not. */
 static void clear_progress(tsr_log *log)
 {
     if (log->progress_width > 0)
@@ -64,11 +65,11 @@ void tsr_log_close(tsr_log *log)
     pthread_mutex_lock(&log->mutex);
     if (log->file != NULL)
         fclose(log->file);
-    if (log->hold != NULL)
-        fclose(log->hold);
-    free(log->held);
-    log->file = log->hold = NULL;
-    log->held = NULL;
+    if (log->buffer != NULL)
+        fclose(log->buffer);
+    free(log->buffered);
+    log->file = log->buffer = NULL;
+    log->buffered = NULL;
     pthread_mutex_unlock(&log->mutex);
 }
 
@@ -85,22 +86,22 @@ void tsr_log_free(tsr_log *log)
     free(log);
 }
 
-/* Without memory for it these lines are lost to the file, no more. */
-void tsr_log_hold(tsr_log *log)
+/* If memory runs out, the buffered lines are missing in the file. */
+void tsr_log_buffer(tsr_log *log)
 {
-    if (log != NULL && log->file == NULL && log->hold == NULL)
-        log->hold = open_memstream(&log->held, &log->n_held);
+    if (log != NULL && log->file == NULL && log->buffer == NULL)
+        log->buffer = open_memstream(&log->buffered, &log->n_buffered);
 }
 
-static void release_held(tsr_log *log)
+static void flush_buffer(tsr_log *log)
 {
-    if (log->hold == NULL)
+    if (log->buffer == NULL)
         return;
-    if (fclose(log->hold) == 0)
-        fwrite(log->held, 1, log->n_held, log->file);
-    free(log->held);
-    log->hold = NULL;
-    log->held = NULL;
+    if (fclose(log->buffer) == 0)
+        fwrite(log->buffered, 1, log->n_buffered, log->file);
+    free(log->buffered);
+    log->buffer = NULL;
+    log->buffered = NULL;
     fflush(log->file);
 }
 
@@ -121,15 +122,15 @@ tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err)
     pthread_mutex_lock(&log->mutex);
     FILE *before = log->file;
     log->file = file;
-    release_held(log);
+    flush_buffer(log);
     pthread_mutex_unlock(&log->mutex);
     if (before != NULL)
         fclose(before);
     return TSR_OK;
 }
 
-/* Errors and warnings say what they are; what a user reads all the time does
- * not. */
+/* Prefixes errors, warnings and debug messages with their level, but not INFO
+ * messages. */
 static void write_stream(tsr_log *log, tsr_log_level level, const char *text)
 {
     clear_progress(log);
@@ -142,7 +143,7 @@ static void write_stream(tsr_log *log, tsr_log_level level, const char *text)
 
 static void write_file(tsr_log *log, tsr_log_level level, const char *text)
 {
-    FILE *file = log->file != NULL ? log->file : log->hold;
+    FILE *file = log->file != NULL ? log->file : log->buffer;
     if (file == NULL)
         return;
     char when[40];
@@ -157,7 +158,8 @@ void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    char *text = tsr_words_list(format, args); /* NULL: lost */
+    char *text = tsr_text_format_list(format, args); /* NULL: the message is
+                                                        lost */
     va_end(args);
     if (text == NULL)
         return;
@@ -177,7 +179,7 @@ void tsr_log_set_brief(tsr_log *log, int is_brief)
         log->is_brief = is_brief && log->level < TSR_LOG_DEBUG;
 }
 
-void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text)
+void tsr_log_write_file(tsr_log *log, tsr_log_level level, const char *text)
 {
     if (log == NULL)
         return;

@@ -1,7 +1,8 @@
-/* Messages for people: levels, a terminal stream and, for a run, a log file.
+/* Messages for the user, by level, on a terminal and in the log file of a run.
  *
- * Library code never prints; it takes a tsr_log where it has something to say
- * that is not an error, and NULL silences it. Safe from several threads. */
+ * Library code never prints. A function that reports anything other than an
+ * error has a tsr_log argument; NULL suppresses the messages. All functions may
+ * be called from several threads. */
 #ifndef TSR_CORE_LOG_H
 #define TSR_CORE_LOG_H
 
@@ -16,42 +17,45 @@ typedef enum {
     TSR_LOG_DEBUG
 } tsr_log_level;
 
+/* A log. NULL is a log without output. */
 typedef struct tsr_log tsr_log;
 
-/* Messages up to `level` go to `stream` (borrowed; NULL for none). Returns NULL
- * when out of memory. */
+/* A log that writes messages up to `level` to `stream` (borrowed; NULL: no
+ * stream). Returns NULL when out of memory. */
 tsr_log *tsr_log_new(FILE *stream, tsr_log_level level);
 void tsr_log_free(tsr_log *log);
 
-/* Remembers what comes until tsr_log_open, for its file. */
-void tsr_log_hold(tsr_log *log);
+/* Buffers the following messages in memory until tsr_log_open writes them to
+ * its file. */
+void tsr_log_buffer(tsr_log *log);
 
-/* Also appends every message up to TSR_LOG_INFO, with the time in UTC, to the
- * file at `path`, those held first. Errors: TSR_E_IO (also for a symbolic
- * link: what it leads to might not be a log). */
+/* Opens the log file. Buffered messages and every later message up to
+ * TSR_LOG_INFO are appended to `path`, with the time in UTC. Errors: TSR_E_IO
+ * (also if path is a symbolic link, because its target might not be a log). */
 tsr_status tsr_log_open(tsr_log *log, const char *path, tsr_err *err);
 
-/* Ends the file, and what is held for one: what comes next goes elsewhere. */
+/* Closes the log file and ends buffering. */
 void tsr_log_close(tsr_log *log);
 
-/* One line; no final newline in `format`. */
+/* Writes one line; `format` has no final newline. */
 void tsr_log_write(tsr_log *log, tsr_log_level level, const char *format, ...)
     TSR_PRINTF(3, 4);
 
-/* From here on (1) remarks of TSR_LOG_INFO go to the file alone, unless the
- * stream gets TSR_LOG_DEBUG; warnings and progress lines are shown as before.
- */
+/* is_brief 1: messages of level TSR_LOG_INFO go to the file alone, unless the
+ * level of the stream is TSR_LOG_DEBUG. Warnings and progress lines are not
+ * affected. */
 void tsr_log_set_brief(tsr_log *log, int is_brief);
 
-/* To the file alone, where there is one: what the stream is told otherwise. */
-void tsr_log_keep(tsr_log *log, tsr_log_level level, const char *text);
+/* Writes to the log file alone, for text that the stream shows in another
+ * form. */
+void tsr_log_write_file(tsr_log *log, tsr_log_level level, const char *text);
 
-/* A progress line: on a terminal it replaces the one before it, elsewhere it is
- * an ordinary line. An empty text ends the line. Never goes to the file; silent
- * below TSR_LOG_INFO. */
+/* Shows a progress line. On a terminal it replaces the previous progress line;
+ * elsewhere it is an ordinary line. An empty text ends the line. Progress is
+ * never written to the file, and not shown below TSR_LOG_INFO. */
 void tsr_log_progress(tsr_log *log, const char *text);
 
-/* 1 when the stream is a terminal. */
+/* Is the stream a terminal? */
 int tsr_log_is_terminal(const tsr_log *log);
 
 #define tsr_debug(log, ...) tsr_log_write((log), TSR_LOG_DEBUG, __VA_ARGS__)

@@ -1,11 +1,12 @@
-/* Threads take the next part that nobody has taken yet, until none is left:
- * parts may differ in cost. */
+/* Each thread takes the next part that is not yet taken, until all are done,
+ * because parts may differ in cost. */
 #include "core/parallel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
+/* A loop whose parts are distributed over threads. */
 typedef struct {
     int n_part;
     atomic_int next, next_thread;
@@ -19,7 +20,7 @@ int tsr_parallel_processors(void)
     return n < 1 ? 1 : n > TSR_MAX_THREAD ? TSR_MAX_THREAD : (int)n;
 }
 
-static void *take_parts(void *argument)
+static void *run_parts(void *argument)
 {
     job *j = argument;
     int thread = atomic_fetch_add(&j->next_thread, 1), part;
@@ -36,9 +37,9 @@ void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
     int most = n_thread < n_part ? n_thread : n_part, started = 0;
     most = most > TSR_MAX_THREAD ? TSR_MAX_THREAD : most;
     while (started < most - 1 &&
-           pthread_create(&thread[started], NULL, take_parts, &j) == 0)
+           pthread_create(&thread[started], NULL, run_parts, &j) == 0)
         started++;
-    take_parts(&j);
+    run_parts(&j);
     for (int t = 0; t < started; t++)
         pthread_join(thread[t], NULL);
 }

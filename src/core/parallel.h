@@ -1,20 +1,21 @@
-/* Work that falls into parts, over the processors of the host. */
+/* Parallel loops over the processors of the host. */
 #ifndef TSR_CORE_PARALLEL_H
 #define TSR_CORE_PARALLEL_H
 
 enum { TSR_MAX_THREAD = 256 };
 
-/* The processors that are online, at most TSR_MAX_THREAD. */
+/* Number of processors online, at most TSR_MAX_THREAD. */
 int tsr_parallel_processors(void);
 
-/* One part; thread: 0 to n_thread - 1, for scratch of its own. */
+/* Computes one part. `thread` is 0 to n_thread - 1, an index for workspaces of
+ * the threads. */
 typedef void (*tsr_parallel_work)(void *context, int part, int thread);
 
 /* Calls work(context, part, thread) once for each part 0 to n_part - 1, from up
- * to n_thread threads (at most TSR_MAX_THREAD) of which the caller is one;
- * returns when all are done. Which thread does a part is left to chance: a
- * result that must not depend on it goes to a place of the part's own. Where
- * no thread can be had, the caller does all. */
+ * to n_thread threads (at most TSR_MAX_THREAD) including the caller, and
+ * returns when all parts are done. The assignment of parts to threads varies
+ * from call to call, so a reproducible result must be stored by part. If no
+ * thread can be created, the caller computes all parts. */
 void tsr_parallel_run(int n_part, int n_thread, tsr_parallel_work work,
                       void *context);
 

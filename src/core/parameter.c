@@ -1,7 +1,6 @@
-/* Densities of the priors of parameters. They are normalised, so that log
- * posteriors of runs with other parameters can be compared, and every prior can
- * be drawn from (tests/parameter_draw.h), so that calibration tests have
- * truths. */
+/* Prior densities of parameters. They are normalised, so that log posteriors of
+ * runs with different parameters can be compared. Every proper prior can be
+ * sampled (tests/parameter_draw.h), for calibration tests. */
 #include "core/parameter.h"
 
 #include <gsl/gsl_cdf.h>
@@ -33,7 +32,8 @@ static double log_cut_normal(const tsr_parameter *p, double theta)
     return p->log_norm - 0.5 * z * z;
 }
 
-/* Of the value; the last term is the measure of theta = log(value - low). */
+/* Gamma density of the value; the last term is the Jacobian of theta =
+ * log(value - low). */
 static double log_gamma(const tsr_parameter *p, double theta)
 {
     double value = tsr_parameter_value(p, theta);
@@ -61,8 +61,8 @@ double tsr_parameter_log_prior(const tsr_parameter *parameter, double theta)
     return 0.0;
 }
 
-/* Where nearly all of the prior of the value is. */
-static void range_of(const tsr_parameter *p, double *low, double *high)
+/* Range that contains nearly all of the prior. */
+static void density_range(const tsr_parameter *p, double *low, double *high)
 {
     const double far = 4.0; /* standard deviations */
     if (p->shape == TSR_PRIOR_SIMPLEX) {
@@ -81,17 +81,17 @@ static void range_of(const tsr_parameter *p, double *low, double *high)
     }
 }
 
-int tsr_parameter_density(const tsr_parameter *p, int n_share, int n, double *x,
-                          double *y)
+int tsr_parameter_density(const tsr_parameter *p, int n_weight, int n,
+                          double *x, double *y)
 {
     double low, high;
     if (!p->infer || p->shape == TSR_PRIOR_FLAT)
         return 0;
-    range_of(p, &low, &high);
+    density_range(p, &low, &high);
     for (int i = 0; i < n; i++) {
         x[i] = low + (high - low) * (i + 0.5) / n;
         if (p->shape == TSR_PRIOR_SIMPLEX)
-            y[i] = (n_share - 1) * pow(1.0 - x[i], n_share - 2);
+            y[i] = (n_weight - 1) * pow(1.0 - x[i], n_weight - 2);
         else
             y[i] =
                 exp(tsr_parameter_log_prior(p, tsr_parameter_theta(p, x[i]))) /

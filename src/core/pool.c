@@ -1,4 +1,5 @@
-/* Each allocation has a header that links it to its neighbours. */
+/* A doubly linked list of allocations: a header before each allocation points
+ * to its neighbours. */
 #include "core/pool.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@ typedef struct tsr_pool_item item;
 
 struct tsr_pool_item {
     item *before, *after;
-    max_align_t memory[]; /* what the caller has */
+    max_align_t memory[]; /* returned to the caller */
 };
 
 static item *item_of(void *memory)
@@ -19,8 +20,8 @@ static item *item_of(void *memory)
     return (item *)((char *)memory - offsetof(item, memory));
 }
 
-/* The neighbours, or the pool, point at where the item is now. */
-static void *link_in(tsr_pool *pool, item *i)
+/* Points the neighbours, or the pool, to the item's current address. */
+static void *link_item(tsr_pool *pool, item *i)
 {
     if (i->before != NULL)
         i->before->after = i;
@@ -41,7 +42,7 @@ void *tsr_pool_new(tsr_pool *pool, size_t n, size_t size)
         return NULL;
     }
     i->before = pool->last;
-    return link_in(pool, i);
+    return link_item(pool, i);
 }
 
 void *tsr_pool_resize(tsr_pool *pool, void *array, size_t n, size_t size)
@@ -55,7 +56,7 @@ void *tsr_pool_resize(tsr_pool *pool, void *array, size_t n, size_t size)
         pool->failed = 1;
         return NULL;
     }
-    return link_in(pool, i);
+    return link_item(pool, i);
 }
 
 char *tsr_pool_text(tsr_pool *pool, const char *text)
@@ -82,7 +83,7 @@ char *tsr_pool_print(tsr_pool *pool, const char *format, ...)
     return text;
 }
 
-void tsr_pool_drop(tsr_pool *pool, void *memory)
+void tsr_pool_free(tsr_pool *pool, void *memory)
 {
     if (memory == NULL)
         return;

@@ -1,19 +1,20 @@
-/* Philox as GSL's generator type, so that GSL's distributions use it. A block
- * of the counter gives four words; the state is small enough to stand in a
- * checkpoint. */
+/* Philox as a generator type of GSL, for use with its distributions. One value
+ * of the counter yields four 32-bit words, and the state is small enough for
+ * checkpoints. */
 #include "core/random.h"
 
 #include <Random123/philox.h>
 #include <string.h>
 
-/* The counter is (block, stream), the key the seed; a block is four words. */
+/* The counter is (block, stream), the key is the seed, and each block has four
+ * words. */
 typedef struct {
     uint64_t seed, stream, block;
     uint32_t word[4];
-    unsigned used; /* words of the block handed out; 4: none is left */
+    unsigned used; /* words of the block already returned; 4: all */
 } philox_state;
 
-static void philox_fill(philox_state *s)
+static void philox_compute_block(philox_state *s)
 {
     philox4x32_ctr_t counter = {{(uint32_t)s->block, (uint32_t)(s->block >> 32),
                                  (uint32_t)s->stream,
@@ -27,7 +28,7 @@ static uint32_t philox_next(philox_state *s)
 {
     if (s->used == 4) {
         s->block++;
-        philox_fill(s);
+        philox_compute_block(s);
         s->used = 0;
     }
     return s->word[s->used++];
@@ -36,7 +37,7 @@ static uint32_t philox_next(philox_state *s)
 static void philox_start(philox_state *s, uint64_t seed, uint64_t stream)
 {
     s->seed = seed, s->stream = stream, s->block = 0, s->used = 0;
-    philox_fill(s);
+    philox_compute_block(s);
 }
 
 static void philox_set(void *state, unsigned long seed)
@@ -78,6 +79,7 @@ void tsr_rng_restore(gsl_rng *rng, const uint64_t word[TSR_RNG_WORDS])
 {
     philox_state *s = rng->state;
     s->seed = word[0], s->stream = word[1], s->block = word[2];
-    s->used = word[3] < 4 ? (unsigned)word[3] : 4; /* of a file: an index */
-    philox_fill(s);
+    s->used = word[3] < 4 ? (unsigned)word[3] : 4; /* from a file, but used
+                                                      as an index */
+    philox_compute_block(s);
 }

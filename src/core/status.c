@@ -1,4 +1,4 @@
-/* Messages are cut to the room that a tsr_err has, never beyond it. */
+/* Messages longer than TSR_ERR_SIZE are cut. */
 #define TSR_STATUS_ITSELF
 #include "core/status.h"
 

@@ -1,15 +1,15 @@
-/* Status codes and messages.
+/* Status codes and error messages.
  *
- * A function that can fail returns tsr_status and takes a tsr_err last. The
- * caller owns the tsr_err; NULL is allowed where the text is not wanted.
- * 0 is success. A rejected move or a log density of -inf is a value, not an
- * error; NaN is an error (TSR_E_NUMERIC). */
+ * A function that can fail returns a tsr_status and has a tsr_err as its last
+ * argument. The caller owns the tsr_err, or passes NULL if the message is not
+ * needed. Success is 0. A rejected move and a log density of -infinity are
+ * values, not errors; NaN is an error (TSR_E_NUMERIC). */
 #ifndef TSR_CORE_STATUS_H
 #define TSR_CORE_STATUS_H
 
 #include <stddef.h>
 
-/* X(name, exit status of the program, what it means) */
+/* X(name, exit status of the program, meaning) */
 #define TSR_STATUS_LIST(X)                                         \
     X(OK, 0, "done")                                               \
     X(E_NO, 1, "the answer is no")                                 \
@@ -25,6 +25,7 @@
     X(E_INTERRUPTED, 75, "interrupted; can be resumed")            \
     X(E_CONFIG, 78, "bad configuration")
 
+/* The status codes, TSR_OK, TSR_E_NO, ... */
 typedef enum {
 #define TSR_STATUS_ENUM(name, exit_status, text) TSR_##name,
     TSR_STATUS_LIST(TSR_STATUS_ENUM)
@@ -33,9 +34,10 @@ typedef enum {
 
 enum { TSR_ERR_SIZE = 2048 };
 
+/* An error with its message. */
 typedef struct {
     tsr_status status;
-    char message[TSR_ERR_SIZE]; /* one message, no final newline */
+    char message[TSR_ERR_SIZE]; /* without a final newline */
 } tsr_err;
 
 #if defined(__GNUC__)
@@ -45,17 +47,17 @@ typedef struct {
 #define TSR_PRINTF(format_at, args_at)
 #endif
 
-/* Records the message and returns `status`, so that a failing function ends
- * with `return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", ...);` */
+/* Stores the message and returns `status`, so that a function can end with
+ * `return tsr_fail(err, TSR_E_IO, "cannot open '%s': %s", ...);` */
 tsr_status tsr_fail(tsr_err *err, tsr_status status, const char *format, ...)
     TSR_PRINTF(3, 4);
 
-/* Puts "context: " before the message that is there; returns its status. */
+/* Prepends "context: " to the stored message and returns `status`. */
 tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
     TSR_PRINTF(3, 4);
 
-/* Makes a call and, where it fails, returns its status from the function that
- * stands around: for one that owns nothing that it would have to free. */
+/* Returns from the enclosing function if `call` fails. For functions that have
+ * nothing to free. */
 #define TSR_TRY(call)                    \
     do {                                 \
         const tsr_status tried = (call); \
@@ -63,31 +65,32 @@ tsr_status tsr_wrap(tsr_err *err, tsr_status status, const char *format, ...)
             return tried;                \
     } while (0)
 
-/* The next of several calls, made where those before it went well: for a
- * function that frees something at its end, whatever came of them.
+/* Makes `call` only if all earlier calls succeeded. For functions that free
+ * something at the end.
  *
  *     tsr_status status = tsr_allocated(path, err);
  *     TSR_THEN(status, write_head(path, err));
  *     TSR_THEN(status, write_rest(path, err));
  *     free(path);
- *     return status; */
+ *     return status;
+ */
 #define TSR_THEN(status, call)  \
     do {                        \
         if ((status) == TSR_OK) \
             (status) = (call);  \
     } while (0)
 
-/* What malloc and its like leave to be said: TSR_E_NOMEM. */
+/* Reports a failed malloc: TSR_E_NOMEM. */
 static inline tsr_status tsr_no_memory(tsr_err *err)
 {
     return tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-/* TSR_OK where `memory` could be had, which is not NULL then. */
+/* TSR_OK, or TSR_E_NOMEM if `memory` is NULL. */
 #define tsr_allocated(memory, err) \
     ((memory) != NULL ? TSR_OK : tsr_no_memory(err))
 
-/* What a static analyzer cannot see from here: these return their status. */
+/* Shows a static analyzer that these functions return their status. */
 #if defined(__clang_analyzer__) && !defined(TSR_STATUS_ITSELF)
 #define tsr_fail(err, status, ...) \
     ((void)(tsr_fail)((err), (status), __VA_ARGS__), (status))
@@ -99,7 +102,7 @@ static inline tsr_status tsr_no_memory(tsr_err *err)
 /* Exit status of the program for a status (docs/design.md, section 4). */
 int tsr_exit_status(tsr_status status);
 
-/* A fixed phrase for a status, never NULL. */
+/* A fixed phrase for a status; never NULL. */
 const char *tsr_status_text(tsr_status status);
 
 #endif

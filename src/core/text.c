@@ -1,6 +1,5 @@
-/* Text is UTF-8 throughout; names, units and paths may hold anything, so
- * widths count characters and what is ill-formed is replaced rather than
- * passed on. */
+/* All text is UTF-8. Names, units and paths may contain any bytes, so widths
+ * count characters, and ill-formed bytes are replaced. */
 #include "core/text.h"
 
 #include <stdarg.h>
@@ -18,13 +17,13 @@ long tsr_utf8_next(const char **text)
                                     : 0;
     long code = n == 1 ? s[0] : s[0] & (0x7f >> n);
     for (int i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) { /* also the final NUL */
+        if ((s[i] & 0xc0) != 0x80) { /* includes the final NUL */
             n = 0;
             break;
         }
         code = code << 6 | (s[i] & 0x3f);
     }
-    /* overlong forms, surrogates and what lies beyond Unicode are ill-formed */
+    /* overlong forms, surrogates and codes beyond Unicode are ill-formed */
     if (n == 0 || code < least[n] || code > 0x10ffff ||
         (code >= 0xd800 && code <= 0xdfff)) {
         *text += 1;
@@ -67,7 +66,7 @@ const char *tsr_text_shell(const char *name, char out[TSR_SHELL_SIZE])
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
                                 "UVWXYZ0123456789_./+-@%:,=";
-    enum { LONGEST = 8, END = 2 }; /* of a character: '$'\012'' */
+    enum { LONGEST = 8, END = 2 }; /* of an escaped character: '$'\012'' */
     const int is_plain = *name != '\0' && name[strspn(name, plain)] == '\0';
     const char *mark = is_plain ? "" : "'";
     size_t n = (size_t)snprintf(out, TSR_SHELL_SIZE, "%s%s", mark,
@@ -124,7 +123,8 @@ void tsr_text_wrap(FILE *out, int column, int indent, const char *prefix,
 
 enum { NAME_MAX_LENGTH = 63 };
 
-/* Optimal string alignment: Levenshtein with adjacent swaps (Damerau 1964). */
+/* Optimal string alignment distance: Levenshtein distance with swaps of
+ * neighbours (Damerau 1964). */
 static int distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     int row[3][NAME_MAX_LENGTH + 1];
@@ -184,7 +184,7 @@ void tsr_words_begin(tsr_words *words)
     words->out = open_memstream(&words->text, &words->size);
 }
 
-void tsr_words_say(tsr_words *words, const char *format, ...)
+void tsr_words_add(tsr_words *words, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -220,7 +220,7 @@ tsr_status tsr_words_print(tsr_words *words, FILE *out, int indent,
     return TSR_OK;
 }
 
-char *tsr_words_list(const char *format, va_list list)
+char *tsr_text_format_list(const char *format, va_list list)
 {
     tsr_words words;
     tsr_words_begin(&words);
@@ -229,11 +229,11 @@ char *tsr_words_list(const char *format, va_list list)
     return tsr_words_end(&words);
 }
 
-char *tsr_words_of(const char *format, ...)
+char *tsr_text_format(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = tsr_words_list(format, list);
+    char *text = tsr_text_format_list(format, list);
     va_end(list);
     return text;
 }

@@ -1,4 +1,4 @@
-/* Axes of small symmetric matrices: those of GSL, whose workspace is on the
+/* Eigenvectors of small symmetric matrices, by GSL with its workspace on the
  * stack. */
 #include "core/vec3.h"
 
@@ -7,8 +7,9 @@
 void tsr_eigen(int n, double *matrix, double *value, double *vector)
 {
     const size_t m = (size_t)n;
-    double room[4][TSR_MAX_EIGEN];
-    gsl_eigen_symmv_workspace work = {m, room[0], room[1], room[2], room[3]};
+    double workspace[4][TSR_MAX_EIGEN];
+    gsl_eigen_symmv_workspace work = {m, workspace[0], workspace[1],
+                                      workspace[2], workspace[3]};
     gsl_matrix_view a = gsl_matrix_view_array(matrix, m, m);
     gsl_matrix_view v = gsl_matrix_view_array(vector, m, m);
     gsl_vector_view e = gsl_vector_view_array(value, m);

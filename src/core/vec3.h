@@ -1,5 +1,5 @@
-/* Vectors of three doubles: plain arrays, functions that inline; and the axes
- * of small symmetric matrices. */
+/* Vectors of three doubles as plain arrays, rigid motions, local frames, and
+ * eigenvectors of small symmetric matrices. */
 #ifndef TSR_CORE_VEC3_H
 #define TSR_CORE_VEC3_H
 
@@ -64,8 +64,8 @@ static inline double tsr_vec3_angle(const double a[3], const double b[3],
     return atan2(tsr_vec3_norm(w), tsr_vec3_dot(u, v));
 }
 
-/* Cosine (x) and sine (y) of the torsion a-b-c-d, IUPAC sign, both times the
- * same positive number. */
+/* Torsion a-b-c-d with the IUPAC sign: x is its cosine and y its sine, both
+ * multiplied by the same positive factor. */
 static inline void tsr_vec3_torsion_xy(const double a[3], const double b[3],
                                        const double c[3], const double d[3],
                                        double *x, double *y)
@@ -122,7 +122,7 @@ static inline void tsr_motion_apply(const tsr_motion *m, double x[3])
     tsr_vec3_copy(x, y);
 }
 
-/* out = second after first. */
+/* Composition: out(x) = second(first(x)). */
 static inline void tsr_motion_compose(tsr_motion *out, const tsr_motion *second,
                                       const tsr_motion *first)
 {
@@ -140,8 +140,8 @@ static inline void tsr_motion_compose(tsr_motion *out, const tsr_motion *second,
     *out = m;
 }
 
-/* Orthonormal frame of a residue: origin CA, x towards C, z normal to the
- * plane N-CA-C. column vectors in `frame`. */
+/* Orthonormal frame of a residue: origin at CA, x towards C, z normal to the
+ * plane N-CA-C. The axes are the columns of `frame`. */
 static inline void tsr_frame(double frame[3][3], const double n[3],
                              const double ca[3], const double c[3])
 {
@@ -174,8 +174,9 @@ static inline void tsr_frame_to_local(double out[3], double frame[3][3],
         out[i] = frame[0][i] * d[0] + frame[1][i] * d[1] + frame[2][i] * d[2];
 }
 
-/* Eigenvalues, the largest first, and eigenvectors (of length 1, a row each) of
- * a symmetric matrix [n][n], n at most TSR_MAX_EIGEN; the matrix is used up. */
+/* Eigenvalues, largest first, and unit eigenvectors (one per row) of a
+ * symmetric matrix [n][n]. n is at most TSR_MAX_EIGEN. The matrix is
+ * overwritten. */
 enum { TSR_MAX_EIGEN = 4 };
 void tsr_eigen(int n, double *matrix, double *value, double *vector);
 

@@ -1,9 +1,8 @@
-/* Eight bytes at a time are mixed into the state by a multiplication and a
- * shift. A sum can be continued, so that data in pieces give that of the whole.
- */
+/* Each step mixes eight bytes into the state by a multiplication and a shift. A
+ * checksum can be continued with the next piece of data. */
 #include "files/checksum.h"
 
-/* The bytes as a little-endian number, whatever the machine. */
+/* The bytes as a little-endian number on any machine. */
 static uint64_t word_at(const unsigned char *at, size_t n)
 {
     uint64_t word = 0;
@@ -12,7 +11,8 @@ static uint64_t word_at(const unsigned char *at, size_t n)
     return word;
 }
 
-/* Multiplication carries differences up, the shift carries them down again. */
+/* The multiplication propagates differences to higher bits, the shift to lower
+ * bits. */
 static uint64_t mix(uint64_t state, uint64_t word)
 {
     state = (state ^ word) * UINT64_C(0x9e3779b97f4a7c15);

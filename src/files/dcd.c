@@ -1,8 +1,9 @@
-/* Records as Fortran writes them: their length in bytes, the data, the length
- * once more. The first has the word CORD and 20 integers, the second titles,
- * the third the number of atoms; then of each frame, where the integers say so,
- * six numbers of the unit cell, and x, y and z of all atoms in single
- * precision. Nothing but lengths is said twice, so they are checked. */
+/* A DCD file consists of Fortran records: length in bytes, data, length again.
+ * The first record has the word CORD and 20 integers, the second has titles,
+ * the third the number of atoms. Each frame follows as records of x, y and z of
+ * all atoms in single precision, after six numbers of the unit cell if the
+ * integers announce it. The repeated length is checked, because a record has no
+ * other redundancy. */
 #include "files/dcd.h"
 
 #include "core/pool.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Integers of the first record. */
+/* Indices into the integers of the first record. */
 enum { FIXED = 8, HAS_CELL = 10, HAS_FOURTH = 11, VERSION = 19, N_HEAD = 20 };
 
 struct tsr_dcd {
@@ -25,8 +26,8 @@ struct tsr_dcd {
     const char *path;
     int fd, is_swapped, n_atom;
     size_t size, first;     /* bytes of the file, and before the first frame */
-    size_t cell, per_frame; /* bytes of a frame's cell, and of all of it */
-    float *axis;            /* [n_atom] */
+    size_t cell, per_frame; /* bytes of a frame's unit cell, and of a frame */
+    float *axis;            /* [n_atom] workspace */
 };
 
 void tsr_dcd_free(tsr_dcd *dcd)
@@ -39,8 +40,9 @@ void tsr_dcd_free(tsr_dcd *dcd)
     free(dcd);
 }
 
-/* n numbers of 4 bytes. */
-static void turn_bytes(const tsr_dcd *d, void *data, size_t n)
+/* Reverses the bytes of n 4-byte numbers if the file's byte order requires
+ * it. */
+static void swap_bytes(const tsr_dcd *d, void *data, size_t n)
 {
     unsigned char *b = data;
     for (size_t i = 0; d->is_swapped && i < n; i++, b += 4) {
@@ -69,15 +71,16 @@ static tsr_status read_at(const tsr_dcd *d, void *to, size_t n, size_t at,
                                   d->path, strerror(failed));
 }
 
-/* The length of the record at a place, which has to be whole. */
-static tsr_status record_at(const tsr_dcd *d, size_t at, size_t *n,
-                            tsr_err *err)
+/* Length *n of the record at byte `at`. Both copies of the length must
+ * agree. */
+static tsr_status check_record(const tsr_dcd *d, size_t at, size_t *n,
+                               tsr_err *err)
 {
     uint32_t before, after;
     TSR_TRY(read_at(d, &before, 4, at, err));
-    turn_bytes(d, &before, 1);
+    swap_bytes(d, &before, 1);
     TSR_TRY(read_at(d, &after, 4, at + 4 + before, err));
-    turn_bytes(d, &after, 1);
+    swap_bytes(d, &after, 1);
     *n = before;
     return before == after ? TSR_OK : damaged(d, at, err);
 }
@@ -107,31 +110,32 @@ static tsr_status read_head(tsr_dcd *d, tsr_err *err)
     size_t n = 0, at = 0;
     TSR_TRY(read_at(d, &length, 4, 0, err));
     d->is_swapped = length != 84;
-    turn_bytes(d, &length, 1);
+    swap_bytes(d, &length, 1);
     if (length != 84)
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' is not a DCD trajectory; MDTraj's mdconvert -o "
                         "x.dcd x.xtc makes one of XTC and others, and a run's "
                         "own are read by naming its folder",
                         d->path);
-    TSR_TRY(record_at(d, at, &n, err));
+    TSR_TRY(check_record(d, at, &n, err));
     TSR_TRY(read_at(d, word, 4, at + 4, err));
     TSR_TRY(read_at(d, head, sizeof head, at + 8, err));
-    turn_bytes(d, head, N_HEAD);
+    swap_bytes(d, head, N_HEAD);
     TSR_TRY(check_head(d, word, head, err));
     at += n + 8;
-    TSR_TRY(record_at(d, at, &n, err)); /* titles */
+    TSR_TRY(check_record(d, at, &n, err)); /* titles */
     at += n + 8;
-    TSR_TRY(record_at(d, at, &n, err));
+    TSR_TRY(check_record(d, at, &n, err));
     if (n != 4)
         return damaged(d, at, err);
     TSR_TRY(read_at(d, &n_atom, 4, at + 4, err));
-    turn_bytes(d, &n_atom, 1);
+    swap_bytes(d, &n_atom, 1);
     d->first = at + n + 8;
     if (n_atom < 1 || (size_t)n_atom > d->size / 12)
         return damaged(d, at, err);
     d->n_atom = n_atom;
-    /* X-PLOR, which has no version, has neither. */
+    /* X-PLOR files have version 0, and neither unit cell nor fourth
+     * dimension. */
     const int is_charmm = head[VERSION] != 0;
     const size_t axis = 4 * (size_t)n_atom + 8;
     d->cell = is_charmm && head[HAS_CELL] != 0 ? 48 + 8 : 0;
@@ -183,11 +187,11 @@ tsr_status tsr_dcd_read(tsr_dcd *dcd, int k, double (*xyz)[3], tsr_err *err)
     const size_t n = (size_t)dcd->n_atom;
     size_t at = dcd->first + (size_t)k * dcd->per_frame + dcd->cell, length;
     for (int c = 0; c < 3; c++, at += 4 * n + 8) {
-        TSR_TRY(record_at(dcd, at, &length, err));
+        TSR_TRY(check_record(dcd, at, &length, err));
         if (length != 4 * n)
             return damaged(dcd, at, err);
         TSR_TRY(read_at(dcd, dcd->axis, 4 * n, at + 4, err));
-        turn_bytes(dcd, dcd->axis, n);
+        swap_bytes(dcd, dcd->axis, n);
         for (size_t i = 0; i < n; i++) {
             xyz[i][c] = (double)dcd->axis[i];
             if (!isfinite(xyz[i][c]))

@@ -1,6 +1,6 @@
-/* Reading goes through zlib, which also passes what is not compressed. Writing
- * goes to another name beside, is synced and renamed, so that at every moment
- * there is the old file or the new one. */
+/* Files are read with zlib, which passes uncompressed data through. A file is
+ * written under a temporary name, synced and renamed, so that at every moment
+ * either the old or the new file exists. */
 #include "files/file.h"
 
 #include "core/text.h"
@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* A pipe that the shell makes for one command, as /dev/fd/63 of <(...). */
-static int is_of_shell(const char *path)
+/* A pipe that the shell makes for <(...), /dev/fd/63. */
+static int is_shell_pipe(const char *path)
 {
     return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
@@ -28,14 +28,14 @@ tsr_path tsr_path_in(const char *folder, const char *name)
     return path;
 }
 
-tsr_status tsr_file_expect(const char *path, tsr_err *err)
+tsr_status tsr_file_check_input(const char *path, tsr_err *err)
 {
     struct stat info;
     const int is_there = stat(path, &info) == 0;
     if (is_there && S_ISDIR(info.st_mode))
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is a directory; name a file in it", path);
-    if (is_there && S_ISFIFO(info.st_mode) && !is_of_shell(path))
+    if (is_there && S_ISFIFO(info.st_mode) && !is_shell_pipe(path))
         return tsr_fail(err, TSR_E_NOINPUT,
                         "'%s' is a named pipe; put what comes from it into a "
                         "file",
@@ -43,20 +43,20 @@ tsr_status tsr_file_expect(const char *path, tsr_err *err)
     return TSR_OK;
 }
 
-/* The stream's content into a buffer that grows; zlib passes what is not gzip
- * through unchanged. */
+/* Reads the stream into a growing buffer. zlib passes data that are not gzip
+ * through. */
 static tsr_status read_stream(gzFile stream, const char *path, size_t most,
                               char **data, size_t *size, tsr_err *err)
 {
-    size_t room = 0, n = 0;
+    size_t capacity = 0, n = 0;
     char *text = NULL;
     tsr_status status = TSR_OK;
     for (int got = 1, code = Z_OK; got > 0 && status == TSR_OK;) {
-        if (room - n <= room / 4) {
-            room = room == 0 ? (size_t)1 << 16 : 2 * room;
-            char *more = room <= most ? realloc(text, room) : NULL;
+        if (capacity - n <= capacity / 4) {
+            capacity = capacity == 0 ? (size_t)1 << 16 : 2 * capacity;
+            char *more = capacity <= most ? realloc(text, capacity) : NULL;
             if (more == NULL) {
-                status = room <= most
+                status = capacity <= most
                              ? tsr_fail(err, TSR_E_NOMEM,
                                         "out of memory reading '%s'", path)
                              : tsr_fail(err, TSR_E_DATA,
@@ -66,7 +66,7 @@ static tsr_status read_stream(gzFile stream, const char *path, size_t most,
             }
             text = more;
         }
-        got = gzread(stream, text + n, (unsigned)(room - n - 1));
+        got = gzread(stream, text + n, (unsigned)(capacity - n - 1));
         n += got > 0 ? (size_t)got : 0;
         const char *why = gzerror(stream, &code);
         if (code == Z_ERRNO)
@@ -91,21 +91,22 @@ static tsr_status read_stream(gzFile stream, const char *path, size_t most,
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err)
 {
-    TSR_TRY(tsr_file_read_most(path, (size_t)1 << 31, data, size, err));
+    TSR_TRY(tsr_file_read_limited(path, (size_t)1 << 31, data, size, err));
     if (*size > 0)
         return TSR_OK;
     free(*data);
     *data = NULL;
     return tsr_fail(err, TSR_E_DATA, "'%s' is empty%s", path,
-                    is_of_shell(path) ? "; a pipe can be read only once" : "");
+                    is_shell_pipe(path) ? "; a pipe can be read only once"
+                                        : "");
 }
 
-tsr_status tsr_file_read_most(const char *path, size_t most, char **data,
-                              size_t *size, tsr_err *err)
+tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
+                                 size_t *size, tsr_err *err)
 {
     *data = NULL;
     *size = 0;
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     errno = 0;
     gzFile stream = gzopen(path, "rbe");
     if (stream == NULL)
@@ -151,8 +152,7 @@ int tsr_file_write_at(int fd, const void *from, size_t n, size_t at)
     return 0;
 }
 
-/* Some file systems cannot sync a directory; nothing can be done about it
- * there. */
+/* Some file systems cannot sync a directory, which is not an error. */
 int tsr_file_sync_directory(const char *path)
 {
     char *copy = strdup(path);
@@ -168,9 +168,8 @@ int tsr_file_sync_directory(const char *path)
     return failed;
 }
 
-/* O_EXCL alone makes open() fail where a link has the name, whoever put it
- * there and whenever; removing what has the name never touches what a link
- * leads to. */
+/* With O_EXCL, open() fails if any file or link has the name. unlink() removes
+ * a link, never its target. */
 int tsr_file_open_new(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
@@ -178,7 +177,7 @@ int tsr_file_open_new(const char *path)
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-/* Writes, syncs and closes; 0, or the errno of what failed. */
+/* Writes, syncs and closes. Returns 0 or an errno. */
 static int write_file(int fd, const char *data, size_t size)
 {
     if (fd < 0)
@@ -191,17 +190,18 @@ static int write_file(int fd, const char *data, size_t size)
     return failed;
 }
 
-/* Is something there that is written in place, such as /dev/stdout? */
+/* Is this a device or pipe, such as /dev/stdout, which is written directly? */
 static int is_device(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
-/* A name beside `path` that no other process uses; caller frees. */
-static char *name_beside(const char *path)
+/* A temporary name in the folder of `path`, unique to this process; the caller
+ * frees it. */
+static char *temporary_name(const char *path)
 {
-    return tsr_words_of("%s.%ld.tmp", path, (long)getpid());
+    return tsr_text_format("%s.%ld.tmp", path, (long)getpid());
 }
 
 tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
@@ -209,7 +209,7 @@ tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
 {
     int direct = is_device(path), fd = -1;
     *writer = (tsr_file_writer){.path = strdup(path),
-                                .beside = direct ? NULL : name_beside(path)};
+                                .beside = direct ? NULL : temporary_name(path)};
     if (writer->path != NULL && (direct || writer->beside != NULL))
         fd = direct ? open(path, O_WRONLY | O_CLOEXEC)
                     : tsr_file_open_new(writer->beside);
@@ -263,17 +263,16 @@ tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
 {
     tsr_file_writer writer;
     TSR_TRY(tsr_file_begin(&writer, path, err));
-    fwrite(data, 1, size, writer.out); /* tsr_file_end sees a failure */
+    fwrite(data, 1, size, writer.out); /* tsr_file_end reports a failure */
     return tsr_file_end(&writer, TSR_OK, err);
 }
 
-/* link() fails where the name is taken, which rename() does not. Some file
- * systems (FAT, a few network ones) have no links: there the file is written
- * in place. */
+/* Unlike rename(), link() fails if the name is in use. File systems without
+ * links (FAT, some network file systems) get the file written directly. */
 tsr_status tsr_file_create(const char *path, const char *data, size_t size,
                            int *is_taken, tsr_err *err)
 {
-    char *beside = name_beside(path);
+    char *beside = temporary_name(path);
     *is_taken = 0;
     if (beside == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "out of memory writing '%s'", path);
@@ -303,10 +302,8 @@ int tsr_file_is_same(const char *a, const char *b)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The part of the rule that knows tessera's files: would something else be
- * lost?
- * A file with content whose beginning is not as tessera writes it, or that
- * cannot be read. */
+/* Whether overwriting would lose a file of another program: a non-empty file
+ * that does not begin as tessera's files do, or cannot be read. */
 static int file_is_foreign(const char *path, const char *begins,
                            const char *holds)
 {
@@ -319,7 +316,7 @@ static int file_is_foreign(const char *path, const char *begins,
     if (in != NULL)
         fclose(in);
     for (size_t k = 0; k < n; k++)
-        if (head[k] == '\0') /* binary files hold words, too */
+        if (head[k] == '\0') /* so that strstr searches binary files, too */
             head[k] = ' ';
     head[n] = '\0';
     return n == 0 || strncmp(head, begins, strlen(begins)) != 0 ||
@@ -355,8 +352,8 @@ tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err)
     if (folder == NULL)
         return tsr_fail(err, TSR_E_IO, "cannot find the current folder: %s",
                         strerror(errno));
-    *out = tsr_words_of("%s%s%s", folder,
-                        *path == '/' || *path == '\0' ? "" : "/", path);
+    *out = tsr_text_format("%s%s%s", folder,
+                           *path == '/' || *path == '\0' ? "" : "/", path);
     free(folder);
     return tsr_allocated(*out, err);
 }

@@ -1,8 +1,8 @@
-/* Whole files: read at once, gzipped or not; replaced at once or not at all.
+/* Whole files. Reading handles gzip. Writing replaces a file atomically.
  *
- * What is being written has the name PATH.PID.tmp beside PATH until it is
- * whole. A link of that name, planted by whoever may write in the folder, is
- * taken away and never followed. */
+ * Until a new file is complete, its name is PATH.PID.tmp beside PATH. A
+ * symbolic link of that name, which another user could have created, is removed
+ * and never followed. */
 #ifndef TSR_FILES_FILE_H
 #define TSR_FILES_FILE_H
 
@@ -11,102 +11,102 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A path in no memory of its own: unlink(tsr_path_in(folder, name).text). What
- * is cut here is longer than a system call takes (PATH_MAX), so that whoever
- * uses it hears that the name is too long. */
+/* A path in a struct, without allocation: unlink(tsr_path_in(folder,
+ * name).text). A path that is cut here is longer than PATH_MAX, so that the
+ * system call reports that the name is too long. */
 typedef struct {
     char text[4160];
 } tsr_path;
 
 tsr_path tsr_path_in(const char *folder, const char *name);
 
-/* Refuses as an input a directory, and a named pipe, which would wait for
- * whoever writes into it; a pipe of the shell, which has its writer, is none.
- * To be called before any input is opened, which tells what is missing. Errors:
- * TSR_E_NOINPUT. */
-tsr_status tsr_file_expect(const char *path, tsr_err *err);
+/* Refuses a directory or a named pipe as an input; a named pipe would block
+ * until another process writes to it. Pipes of the shell, <(...), are allowed.
+ * To be called before an input is opened; opening reports a missing file.
+ * Errors: TSR_E_NOINPUT. */
+tsr_status tsr_file_check_input(const char *path, tsr_err *err);
 
-/* Reads a file and, where its content is gzip, unpacks it. *data (caller frees)
- * ends in a NUL that *size does not count. Errors: TSR_E_NOINPUT (missing,
- * a directory, unreadable), TSR_E_DATA (empty, a damaged gzip file, more than
- * 2 GiB). */
+/* Reads a file and unpacks it if it is gzipped. *data out, the caller frees it;
+ * a NUL follows the *size bytes. Errors: TSR_E_NOINPUT (missing, a directory,
+ * unreadable), TSR_E_DATA (empty, a damaged gzip file, more than 2 GiB). */
 tsr_status tsr_file_read(const char *path, char **data, size_t *size,
                          tsr_err *err);
 
-/* The same with another bound than 2 GiB, in bytes, a power of two; may be
+/* The same with a limit of `most` bytes, a power of two. The file may be
  * empty. */
-tsr_status tsr_file_read_most(const char *path, size_t most, char **data,
-                              size_t *size, tsr_err *err);
+tsr_status tsr_file_read_limited(const char *path, size_t most, char **data,
+                                 size_t *size, tsr_err *err);
 
-/* Puts `size` bytes into the file at `path`: written beside it, synced and
- * renamed, so that a reader sees the old file or the new one and a crash leaves
- * one of them. A path that is no regular file (/dev/stdout) is written
- * directly. Errors: TSR_E_IO. */
+/* Replaces the file at `path` atomically: writes a temporary file, syncs it and
+ * renames it. A reader, or a crash, finds either the old file or the new one. A
+ * path that is not a regular file (/dev/stdout) is written directly. Errors:
+ * TSR_E_IO. */
 tsr_status tsr_file_replace(const char *path, const char *data, size_t size,
                             tsr_err *err);
 
-/* Makes a file that is not there yet, at once and whole. Where anything has
- * that name, a link that leads nowhere included, *is_taken is 1 and nothing is
- * touched. Errors: TSR_E_IO. */
+/* Creates a file atomically if the name is not in use. Otherwise (a dangling
+ * link also uses the name) sets *is_taken to 1 and changes nothing. Errors:
+ * TSR_E_IO. */
 tsr_status tsr_file_create(const char *path, const char *data, size_t size,
                            int *is_taken, tsr_err *err);
 
-/* The same as tsr_file_replace for what is printed bit by bit. */
+/* tsr_file_replace for output that is printed in pieces. */
 typedef struct {
     FILE *out;           /* NULL: nothing is open */
-    char *path, *beside; /* beside: NULL where written in place */
+    char *path, *beside; /* beside: temporary file, NULL if written
+                            directly */
 } tsr_file_writer;
 
-/* Errors: TSR_E_IO; then nothing is open. */
+/* Opens the temporary file. Errors: TSR_E_IO; nothing is open then. */
 tsr_status tsr_file_begin(tsr_file_writer *writer, const char *path,
                           tsr_err *err);
 
-/* Puts the file in its place if `status` is TSR_OK and all of it could be
- * written, else takes it away; does nothing where none is open. Returns
+/* Renames the temporary file to its path if `status` is TSR_OK and all writes
+ * succeeded; otherwise removes it. Does nothing if nothing is open. Returns
  * `status`, or TSR_E_IO. */
 tsr_status tsr_file_end(tsr_file_writer *writer, tsr_status status,
                         tsr_err *err);
 
-/* Opens an empty file for reading and writing that this call makes; what had
- * the name is taken away. < 0: errno says why. */
+/* Creates an empty file, open for reading and writing; an old file of that name
+ * is removed. Returns the descriptor; < 0: failed, see errno. */
 int tsr_file_open_new(const char *path);
 
-/* ---- what a command may write over ----
+/* ---- files a command may overwrite ----
  *
- * The rule for every file that a command is told to write: never one of its
- * inputs, and a file that tessera did not write itself only with --force. A
- * file is known by how it begins, so that a command can be repeated, and a
- * mistyped name does not cost a measured curve. */
+ * A command never overwrites its inputs, and overwrites a file that tessera did
+ * not write only with --force. Files of tessera are recognised by their first
+ * bytes. So a command can be repeated, and a mistyped name does not destroy a
+ * measured curve. */
 typedef struct {
     const char *maker; /* the command, for messages: "profile" */
     int n_input;
-    const char *const *input; /* [n_input], NULL for one that is not there */
+    const char *const *input; /* [n_input]; NULL: no such input */
     int is_forced;
 } tsr_file_target;
 
-/* May `path` (NULL: no file is written) be written? A file of tessera's begins
- * with `begins` and has `holds` in its first 500 bytes (NULL: anything).
- * Errors: TSR_E_USAGE, with the remedy. */
+/* Checks that `path` (NULL: no output file) may be written. A file of tessera
+ * begins with `begins` and contains `holds` in its first 500 bytes (NULL: no
+ * condition). Errors: TSR_E_USAGE, with a remedy. */
 tsr_status tsr_file_check_target(const tsr_file_target *target,
                                  const char *path, const char *begins,
                                  const char *holds, tsr_err *err);
 
-/* *out (caller frees) = `path` where it is absolute, else the current folder's
- * path, '/', `path`; the current folder alone for an empty one. Errors:
- * TSR_E_IO, TSR_E_NOMEM. */
+/* Absolute form of a path, in the current folder if it is relative; an empty
+ * path is the current folder. The caller frees *out. Errors: TSR_E_IO,
+ * TSR_E_NOMEM. */
 tsr_status tsr_file_absolute(const char *path, char **out, tsr_err *err);
 
-/* Whole transfers at a place in an open file; 0, or the errno of what failed
- * (reading past the end: EIO). */
+/* Reads or writes exactly n bytes at an offset of an open file. Returns 0 or an
+ * errno (EIO for reading past the end). */
 int tsr_file_read_at(int fd, void *to, size_t n, size_t at);
 int tsr_file_write_at(int fd, const void *from, size_t n, size_t at);
 
-/* Makes the names in the directory of `path` durable: what was created,
- * renamed or removed there. 0, or the errno of what failed; a file system that
- * cannot sync a directory counts as done. */
+/* Syncs the directory of `path`, so that created, renamed and removed names
+ * survive a power cut. Returns 0 or an errno; 0 also for file systems that
+ * cannot sync a directory. */
 int tsr_file_sync_directory(const char *path);
 
-/* Do both names lead to one file that is there? NULL leads nowhere. */
+/* Do both names refer to the same existing file? NULL refers to none. */
 int tsr_file_is_same(const char *a, const char *b);
 
 #endif

@@ -1,7 +1,7 @@
-/* The lock is one of the open file (F_OFD_SETLK), or of the process where the
- * system has no others. Who holds it writes into the file who it is, for the
- * message of whoever comes next. */
-#define _GNU_SOURCE /* F_OFD_SETLK */
+/* The lock belongs to the open file (F_OFD_SETLK), or to the process on systems
+ * without such locks. Its holder writes its identity into the file, for the
+ * error message of other processes. */
+#define _GNU_SOURCE /* for F_OFD_SETLK */
 #include "files/lock.h"
 
 #include "core/clock.h"
@@ -18,12 +18,12 @@
 
 typedef enum {
     LOCKED,
-    HELD,   /* by somebody else */
+    HELD,   /* by another process */
     NO_LOCK /* the file system has no locks */
 } lock_result;
 
-/* fcntl with the kind of lock that the system knows. */
-static int call(int fd, int set, struct flock *lock)
+/* fcntl with the kind of lock that the system supports. */
+static int lock_control(int fd, int set, struct flock *lock)
 {
 #ifdef F_OFD_SETLK
     lock->l_pid = 0;
@@ -38,21 +38,21 @@ static lock_result lock_file(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int failed;
-    while ((failed = call(fd, 1, &lock) != 0) && errno == EINTR)
+    while ((failed = lock_control(fd, 1, &lock) != 0) && errno == EINTR)
         continue;
     return !failed                              ? LOCKED
            : errno == EAGAIN || errno == EACCES ? HELD
                                                 : NO_LOCK;
 }
 
-/* Would lock_file get it? *pid: of the holder where the system tells, else
- * -1. */
+/* Whether lock_file would succeed. *pid out: process id of the holder, -1 if
+ * unknown. */
 static lock_result test_lock(int fd, long *pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
     *pid = -1;
-    if (call(fd, 0, &lock) != 0)
+    if (lock_control(fd, 0, &lock) != 0)
         return NO_LOCK;
     if (lock.l_type == F_UNLCK)
         return LOCKED;
@@ -65,7 +65,7 @@ struct tsr_lock {
     int fd;
 };
 
-/* Lines "host H", "pid N", "since T"; what is missing stays empty. */
+/* Reads lines "host H", "pid N", "since T". Missing values stay empty. */
 static void read_holder(int fd, tsr_lock_holder *holder)
 {
     char text[512] = "";
@@ -75,7 +75,7 @@ static void read_holder(int fd, tsr_lock_holder *holder)
     for (char *line = text, *next = NULL; line != NULL; line = next) {
         next = strchr(line, '\n');
         if (next == NULL)
-            break; /* cut off */
+            break; /* incomplete line */
         *next++ = '\0';
         if (strncmp(line, "host ", 5) == 0)
             snprintf(holder->host, sizeof holder->host, "%s", line + 5);
@@ -116,7 +116,8 @@ static tsr_status refuse(const char *directory, int fd, tsr_err *err)
                     holder.pid, holder.host, directory, holder.since);
 }
 
-/* Who opened the file before its owner removed it holds a lock on nothing. */
+/* Whether `fd` is still the file `name`: a lock on a file that its owner has
+ * removed is worthless. */
 static int is_in_place(int fd, const char *name)
 {
     struct stat ours, there;
@@ -124,8 +125,8 @@ static int is_in_place(int fd, const char *name)
            ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
-                       tsr_err *err)
+static tsr_status lock_directory(const char *directory, const char *name,
+                                 tsr_lock *lock, tsr_err *err)
 {
     lock->fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (lock->fd < 0)
@@ -155,7 +156,7 @@ static tsr_status take(const char *directory, const char *name, tsr_lock *lock,
 
 tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out, tsr_err *err)
 {
-    char *name = tsr_words_of("%s/run.lock", directory);
+    char *name = tsr_text_format("%s/run.lock", directory);
     tsr_lock *lock = malloc(sizeof *lock);
     tsr_status status = TSR_OK;
 
@@ -165,7 +166,7 @@ tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out, tsr_err *err)
             tsr_fail(err, TSR_E_NOMEM, "no memory to lock '%s'", directory);
         free(lock);
     } else {
-        status = take(directory, name, lock, err);
+        status = lock_directory(directory, name, lock, err);
         if (status == TSR_OK)
             *out = lock;
         else
@@ -194,7 +195,7 @@ tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
     memset(holder, 0, sizeof *holder);
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
         return tsr_fail(err, TSR_E_NOINPUT, "'%s' is no directory", directory);
-    char *name = tsr_words_of("%s/run.lock", directory);
+    char *name = tsr_text_format("%s/run.lock", directory);
     if (name == NULL)
         return tsr_fail(err, TSR_E_NOMEM, "no memory to look at '%s'",
                         directory);

@@ -1,15 +1,14 @@
-/* The lock on a run's directory: one process at a time works in it.
+/* The lock on a run's directory, which admits one process at a time.
  *
- * A lock on the file run.lock in it, which the kernel drops when
- * the process dies, however it dies, and which works over NFS (where a client
- * that vanished keeps it until the server's lease is over). The file holds
- * host, pid and start for messages; it stays behind, and says nothing by
- * itself: only the lock counts. Where the system has no locks bound to an open
- * file, closing any other descriptor of run.lock in the process that holds the
- * lock would drop it; tsr_lock_query therefore must not be asked by the holder
- * there (it is not: Linux has them since 3.15).
- * A child of fork() shares the lock, and holds it until it has closed all it
- * inherited; exec closes it. */
+ * It is an fcntl lock on the file run.lock. The kernel releases it when the
+ * process ends for any reason. It also works over NFS, where the lock of a
+ * client that vanished lasts until its lease expires. The file contains host,
+ * process id and start time for messages. It is never removed, and its
+ * existence means nothing; only the lock counts. Linux has locks of open files
+ * since 3.15. On systems without them, closing any descriptor of run.lock in
+ * the process that holds the lock releases it, so that the holder must not call
+ * tsr_lock_query there. A child of fork() shares the lock until it closes its
+ * inherited descriptors; exec closes them. */
 #ifndef TSR_FILES_LOCK_H
 #define TSR_FILES_LOCK_H
 
@@ -17,25 +16,25 @@
 
 typedef struct tsr_lock tsr_lock;
 
-/* Who works, or worked last, in a directory. */
+/* The process that works, or worked last, in a directory. */
 typedef struct {
     int is_held;
-    char host[128]; /* "" where unknown */
-    long pid;       /* 0 where unknown */
-    char since[40]; /* UTC, ISO 8601; "" where unknown */
+    char host[128]; /* "" if unknown */
+    long pid;       /* 0 if unknown */
+    char since[40]; /* UTC, ISO 8601; "" if unknown */
 } tsr_lock_holder;
 
-/* Errors: TSR_E_CONFIG (another process has it; says which), TSR_E_IO (the
- * directory is missing or may not be written; the file system has no locks:
- * says how to go on). */
+/* Takes the lock. Errors: TSR_E_CONFIG (another process has the lock; the
+ * message names it), TSR_E_IO (no such directory, no permission, or a file
+ * system without locks; with a remedy). */
 tsr_status tsr_lock_acquire(const char *directory, tsr_lock **out,
                             tsr_err *err);
 
-/* NULL is fine. */
+/* Releases the lock. NULL is fine. */
 void tsr_lock_free(tsr_lock *lock);
 
-/* For `status`: changes nothing, works in a read-only directory. Errors:
- * TSR_E_NOINPUT (no such directory), TSR_E_IO. */
+/* Asks for the holder without changing anything, also in a read-only directory.
+ * Errors: TSR_E_NOINPUT (no such directory), TSR_E_IO. */
 tsr_status tsr_lock_query(const char *directory, tsr_lock_holder *holder,
                           tsr_err *err);
 

@@ -1,7 +1,7 @@
-/* Walks libyaml's tree and a field table side by side. Every refusal names
- * file, line, column and key, and for an unknown key the nearest known one;
- * where a key was given is kept as a mark, so that later checks can name the
- * place, too. */
+/* Traverses libyaml's document tree and a field table in parallel. Every error
+ * names file, line, column and key, and for an unknown key the nearest known
+ * one. The place of each key is recorded as a mark, so that later checks can
+ * also report it. */
 #include "files/yaml.h"
 
 #include "core/field.h"
@@ -19,19 +19,20 @@
 
 enum { KEY_SIZE = 256 };
 
+/* State while a file or an override is read. */
 typedef struct {
-    const char *source; /* the file, or the KEY=VALUE of --set */
+    const char *source; /* the file, or KEY=VALUE of --set */
     int is_set;
-    const char *folder;    /* absolute; relative paths start here */
+    const char *folder;    /* absolute; start of relative paths */
     const tsr_field *top;  /* the whole table, for suggestions */
-    tsr_yaml_marks *marks; /* NULL: not wanted */
+    tsr_yaml_marks *marks; /* NULL: not needed */
     yaml_document_t document;
-    long n_node; /* visited */
+    long n_node; /* nodes visited */
     tsr_err *err;
 } yaml_reader;
 
-/* Reads `node` (NULL: an empty value) into the field of `object`. `key`: its
- * path, for messages. */
+/* Reads `node` (NULL: an empty value) into the field of `object`. `key` is its
+ * full path, for messages. */
 static tsr_status read_value(yaml_reader *r, yaml_node_t *node,
                              const tsr_field *field, void *object,
                              const char *key);
@@ -41,13 +42,13 @@ static tsr_status read_struct(yaml_reader *r, yaml_node_t *node,
                               const tsr_field *field, void *object,
                               const char *key);
 
-/* Aliases let a small file stand for a huge tree. */
+/* Limit on nodes: with aliases a small file can expand to a huge tree. */
 enum { NODE_MAX = 100000 };
 
 /* ---- marks ---- */
 
-/* Says where a key was given of which nothing is known yet: looks through none,
- * so that a file's long lists do not take time that grows with their square. */
+/* Records the place of a key that has no mark yet. It does not search the
+ * marks, so that long lists in a file take linear time. */
 static tsr_status marks_add(tsr_yaml_marks *marks, const char *key,
                             const char *place, tsr_err *err)
 {
@@ -101,7 +102,7 @@ static const char *scalar(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-/* An absent node, or a plain null. */
+/* Is the node missing, or a plain null? */
 static int is_null(const yaml_node_t *node)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
@@ -116,16 +117,16 @@ static int is_null(const yaml_node_t *node)
     return 0;
 }
 
-static const char *kind(const yaml_node_t *node)
+static const char *describe_node(const yaml_node_t *node)
 {
     return node->type == YAML_MAPPING_NODE    ? "a mapping"
            : node->type == YAML_SEQUENCE_NODE ? "a list"
                                               : "a single value";
 }
 
-/* "run.yaml:7:12", "--set a.b=c". Returns the length, as snprintf. */
-static int say_place(const yaml_reader *r, const yaml_node_t *node, char *text,
-                     size_t size)
+/* "run.yaml:7:12" or "--set a.b=c". Returns the length as snprintf does. */
+static int format_place(const yaml_reader *r, const yaml_node_t *node,
+                        char *text, size_t size)
 {
     char shown[TSR_EXCERPT_SIZE];
     if (r->is_set)
@@ -136,27 +137,28 @@ static int say_place(const yaml_reader *r, const yaml_node_t *node, char *text,
     return snprintf(text, size, "%s:%zu:%zu", r->source, line, column);
 }
 
-/* Puts file, line, column and key before the message that is there. Returns
+/* Puts file, line, column and key before the stored message. Returns
  * `status`. */
-static tsr_status at_place(yaml_reader *r, const yaml_node_t *node,
-                           const char *key, tsr_status status)
+static tsr_status wrap_place(yaml_reader *r, const yaml_node_t *node,
+                             const char *key, tsr_status status)
 {
     char place[TSR_ERR_SIZE];
-    say_place(r, node, place, sizeof place);
+    format_place(r, node, place, sizeof place);
     return *key != '\0' ? tsr_wrap(r->err, status, "%s: key '%s'", place, key)
                         : tsr_wrap(r->err, status, "%s", place);
 }
 
-/* The configuration is wrong there. */
-#define REFUSE(r, node, key, ...) \
-    at_place((r), (node), (key), tsr_fail((r)->err, TSR_E_CONFIG, __VA_ARGS__))
+/* Reports a configuration error at a node. */
+#define REFUSE(r, node, key, ...)  \
+    wrap_place((r), (node), (key), \
+               tsr_fail((r)->err, TSR_E_CONFIG, __VA_ARGS__))
 
-/* The value is of the wrong kind for its field. */
+/* Reports a value of the wrong type for its field. */
 static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
                          const char *key, const tsr_field *field)
 {
     char expected[600], value[TSR_EXCERPT_SIZE];
-    tsr_field_expects(field, expected, sizeof expected);
+    tsr_field_expected(field, expected, sizeof expected);
     if (is_null(node))
         return REFUSE(r, node, key, "no value: expected %s", expected);
     if (node->type == YAML_SCALAR_NODE)
@@ -170,7 +172,7 @@ static tsr_status refuse(yaml_reader *r, const yaml_node_t *node,
     return REFUSE(r, node, key, "value is a mapping: expected %s", expected);
 }
 
-/* What no value may be, whatever its field. */
+/* Checks rules for all values: number of nodes, tags, NUL characters. */
 static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
                              const char *key)
 {
@@ -195,16 +197,16 @@ static tsr_status check_node(yaml_reader *r, const yaml_node_t *node,
     return TSR_OK;
 }
 
-/* The same of the value of a key, whose place is marked. A file is read before
- * any --set and gives no key twice. */
-static tsr_status visit(yaml_reader *r, const yaml_node_t *node,
-                        const char *key)
+/* The same for the value of a key, whose place is recorded. A file is read
+ * before any --set and has no repeated keys, so its keys have no marks yet. */
+static tsr_status check_value(yaml_reader *r, const yaml_node_t *node,
+                              const char *key)
 {
     char place[TSR_ERR_SIZE];
     TSR_TRY(check_node(r, node, key));
     if (r->marks == NULL)
         return TSR_OK;
-    say_place(r, node, place, sizeof place);
+    format_place(r, node, place, sizeof place);
     return r->is_set ? tsr_yaml_marks_put(r->marks, key, place, r->err)
                      : marks_add(r->marks, key, place, r->err);
 }
@@ -229,8 +231,8 @@ static void join_key(char out[KEY_SIZE], const char *key, const char *name)
 
 /* ---- names ---- */
 
-/* Where the whole table has a field of that name, its path; a key in the wrong
- * section is the commonest mistake after a misspelt one. */
+/* Path of a field of that name anywhere in the table. A key in the wrong
+ * section is the most common mistake after a misspelt one. */
 static int find_elsewhere(const tsr_field *fields, const char *name,
                           const char *key, char out[KEY_SIZE])
 {
@@ -250,7 +252,7 @@ static int find_elsewhere(const tsr_field *fields, const char *name,
     return 0;
 }
 
-/* The number of the kind of a struct that has a key of that name; -1: none. */
+/* Number of the kind of a struct that has a key of that name; -1: no kind. */
 static int find_kind(const tsr_field *field, const char *name)
 {
     for (int k = 0; field->selector != NULL && field->kind(k).name != NULL; k++)
@@ -259,8 +261,8 @@ static int find_kind(const tsr_field *field, const char *name)
     return -1;
 }
 
-/* Says that the struct of a GROUP or an element of a LIST (NULL: the whole
- * table) has no such key, and what was meant; no place. */
+/* Reports an unknown key of a struct (field NULL: of the whole table), and
+ * suggests a known one. The caller adds the place. */
 static tsr_status refuse_unknown(yaml_reader *r, const tsr_field *field,
                                  const void *object, const char *name)
 {
@@ -298,7 +300,7 @@ static yaml_node_t *node_at(yaml_reader *r, int index)
     return yaml_document_get_node(&r->document, index);
 }
 
-/* Refuses a key that stands before `pair` in the mapping. */
+/* Refuses a key that occurs earlier in the mapping. */
 static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
                                  const tsr_field *field, const char *path)
 {
@@ -315,7 +317,7 @@ static tsr_status check_repeated(yaml_reader *r, yaml_node_t *mapping, int pair,
     return TSR_OK;
 }
 
-/* group: whose struct this is; NULL for the whole table. */
+/* group: field of the struct; NULL for the whole table. */
 static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
                            const tsr_field *group, void *object,
                            const char *key)
@@ -324,11 +326,13 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
     yaml_node_t *name = node_at(r, pairs[pair].key);
     TSR_TRY(check_node(r, name, key));
     if (name->type != YAML_SCALAR_NODE)
-        return REFUSE(r, name, key, "%s where a key belongs", kind(name));
+        return REFUSE(r, name, key, "%s where a key belongs",
+                      describe_node(name));
     char path[KEY_SIZE], shown[TSR_EXCERPT_SIZE];
     join_key(path, key, tsr_text_excerpt(scalar(name), shown));
     if (group != NULL && group->selector != NULL &&
-        strcmp(scalar(name), group->selector) == 0) /* was read before */
+        strcmp(scalar(name), group->selector) == 0) /* already read by
+                                                       read_kind */
         return check_repeated(r, mapping, pair, NULL, path);
     const tsr_field *field = tsr_field_find(
         group == NULL ? r->top : tsr_field_members(group, object),
@@ -338,29 +342,29 @@ static tsr_status read_key(yaml_reader *r, yaml_node_t *mapping, int pair,
                       "merge keys are not supported: write the keys out, or "
                       "use an alias for a whole value");
     if (field == NULL)
-        return at_place(r, name, path,
-                        refuse_unknown(r, group, object, scalar(name)));
+        return wrap_place(r, name, path,
+                          refuse_unknown(r, group, object, scalar(name)));
     join_key(path, key, field->name);
     TSR_TRY(check_repeated(r, mapping, pair, field, path));
     TSR_TRY(read_value(r, node_at(r, pairs[pair].value), field, object, path));
     return mark_former(r, field, scalar(name), path);
 }
 
-/* Reads the selector of a struct that has kinds; key: its path. */
+/* Reads the selector of a struct with kinds; key: its full path. */
 static tsr_status choose_kind(yaml_reader *r, yaml_node_t *node,
                               const tsr_field *group, void *object,
                               const char *key)
 {
-    TSR_TRY(visit(r, node, key));
+    TSR_TRY(check_value(r, node, key));
     if (is_null(node) || node->type != YAML_SCALAR_NODE)
         return REFUSE(r, node, key, "expected one word, the %s, such as %s",
                       group->selector, group->kind(0).name);
     const tsr_status status =
-        tsr_field_choose(group, object, scalar(node), r->err);
-    return status == TSR_OK ? TSR_OK : at_place(r, node, key, status);
+        tsr_field_set_kind(group, object, scalar(node), r->err);
+    return status == TSR_OK ? TSR_OK : wrap_place(r, node, key, status);
 }
 
-/* Of which kind the struct is decides what its other keys mean. */
+/* Reads the selector before the other keys, whose meaning depends on it. */
 static tsr_status read_kind(yaml_reader *r, yaml_node_t *mapping,
                             const tsr_field *group, void *object,
                             const char *key)
@@ -391,7 +395,7 @@ static tsr_status read_mapping(yaml_reader *r, yaml_node_t *node,
     return TSR_OK;
 }
 
-/* The struct of a GROUP or of one element of a LIST. */
+/* Reads the struct of a GROUP or of one element of a LIST. */
 static tsr_status read_struct(yaml_reader *r, yaml_node_t *node,
                               const tsr_field *field, void *object,
                               const char *key)
@@ -405,14 +409,14 @@ static tsr_status read_struct(yaml_reader *r, yaml_node_t *node,
             ? tsr_field_find(tsr_field_members(field, object), field->alias)
             : NULL;
     if (alias == NULL || node->type != YAML_SCALAR_NODE) {
-        tsr_field one = *field; /* of a list, the element */
+        tsr_field one = *field; /* the element of a list */
         one.type = TSR_FIELD_GROUP;
         return refuse(r, node, key, &one);
     }
     return read_value(r, node, alias, object, key);
 }
 
-/* One more element of a LIST, or text of a STRINGS. */
+/* Appends an element to a LIST, or a string to a STRINGS. */
 static tsr_status read_item(yaml_reader *r, yaml_node_t *node,
                             const tsr_field *field, void *object,
                             const char *key)
@@ -423,7 +427,7 @@ static tsr_status read_item(yaml_reader *r, yaml_node_t *node,
     snprintf(number, sizeof number, "%d",
              is_list ? ((tsr_list *)list)->n : ((tsr_strings *)list)->n);
     join_key(path, key, number);
-    TSR_TRY(visit(r, node, path));
+    TSR_TRY(check_value(r, node, path));
     if (is_list) {
         TSR_TRY(tsr_field_append(field, object, &element, r->err));
         return read_struct(r, node, field, element, path);
@@ -433,8 +437,7 @@ static tsr_status read_item(yaml_reader *r, yaml_node_t *node,
     return tsr_strings_append(list, scalar(node), r->err);
 }
 
-/* A LIST or STRINGS: what the document says replaces the list that was there.
- */
+/* Reads a LIST or STRINGS, which replaces the old list. */
 static tsr_status read_items(yaml_reader *r, yaml_node_t *node,
                              const tsr_field *field, void *object,
                              const char *key)
@@ -453,14 +456,14 @@ static tsr_status read_items(yaml_reader *r, yaml_node_t *node,
     return TSR_OK;
 }
 
-/* Takes "/." and "/folder/.." out of an absolute path, for messages and for who
- * reads the resolved config. Not where `folder` is a link or is not there: then
- * ".." leads elsewhere. */
+/* Removes "/." and "/folder/.." from an absolute path, for readability. If
+ * `folder` is a link or does not exist, ".." stays, because it leads
+ * elsewhere. */
 static void shorten_path(char *path)
 {
     struct stat info;
     for (char *p = path; (p = strstr(p, "/.")) != NULL;) {
-        size_t n = p[2] == '.' ? 3 : 2; /* of "/.." or "/." */
+        size_t n = p[2] == '.' ? 3 : 2; /* length of "/.." or "/." */
         char *from = p;
         if (p[n] != '/') { /* a name that begins with a dot, or the end */
             p += 2;
@@ -489,8 +492,8 @@ static tsr_status read_string(yaml_reader *r, yaml_node_t *node,
     const char *text = scalar(node);
     int joined =
         tsr_field_names_file(field, text) && *text != '\0' && *text != '/';
-    char *copy = tsr_words_of("%s%s%s", joined ? r->folder : "",
-                              joined ? "/" : "", text);
+    char *copy = tsr_text_format("%s%s%s", joined ? r->folder : "",
+                                 joined ? "/" : "", text);
     TSR_TRY(tsr_allocated(copy, r->err));
     if (joined)
         shorten_path(copy);
@@ -510,7 +513,7 @@ static tsr_status read_scalar(yaml_reader *r, yaml_node_t *node,
             return refuse(r, node, key, field);
         text = "null";
     } else if (field->type == TSR_FIELD_PAIR) {
-        /* the table parses text; the tree has taken the brackets away */
+        /* tsr_field_parse needs the pair as text */
         if (node->type != YAML_SEQUENCE_NODE ||
             node->data.sequence.items.top - node->data.sequence.items.start !=
                 2)
@@ -532,14 +535,14 @@ static tsr_status read_scalar(yaml_reader *r, yaml_node_t *node,
         text = scalar(node);
     }
     tsr_status status = tsr_field_parse(field, object, text, r->err);
-    return status == TSR_OK ? TSR_OK : at_place(r, node, key, status);
+    return status == TSR_OK ? TSR_OK : wrap_place(r, node, key, status);
 }
 
 static tsr_status read_value(yaml_reader *r, yaml_node_t *node,
                              const tsr_field *field, void *object,
                              const char *key)
 {
-    TSR_TRY(visit(r, node, key));
+    TSR_TRY(check_value(r, node, key));
     switch (field->type) {
     case TSR_FIELD_GROUP:
         return read_struct(r, node, field, (char *)object + field->offset, key);
@@ -561,31 +564,31 @@ static tsr_status read_root(yaml_reader *r, yaml_node_t *node, void *object)
         return read_mapping(r, node, NULL, object, "");
     return REFUSE(r, node, "",
                   "the file is %s: expected lines of 'key: value' (a mapping)",
-                  kind(node));
+                  describe_node(node));
 }
 
 /* ---- files and overrides ----
  *
- * YAML files and --set overrides: bytes to libyaml's document tree. */
+ * From the text of a file or of --set to libyaml's document tree. */
 
-/* Field tables nest four deep. */
+/* Far more than needed: field tables nest four deep. */
 enum { FILE_MAX_BYTES = 16 << 20, DEPTH_MAX = 64 };
 
-/* The folder of `path` ("" for the current one) as an absolute path, so that a
- * path made from it means the same file wherever it is read next. The caller
- * frees it. */
+/* The folder of `path` ("": the current folder) as an absolute path, so that
+ * paths that start there keep their meaning in other folders. The caller frees
+ * *out. */
 static tsr_status absolute_folder(const char *path, char **out, tsr_err *err)
 {
     tsr_status status = tsr_file_absolute(path, out, err);
     char *slash = status == TSR_OK && *path != '\0' ? strrchr(*out, '/') : NULL;
     if (slash != NULL)
-        slash[slash == *out] = '\0'; /* the root keeps its slash */
+        slash[slash == *out] = '\0'; /* keeps the slash of "/" */
     return status;
 }
 
 /* ---- libyaml ---- */
 
-/* The offset of a place; libyaml counts characters, not bytes. */
+/* Byte offset of a line and column, which libyaml counts in characters. */
 static size_t byte_at(const char *text, size_t n, size_t line, size_t column)
 {
     size_t at = 0;
@@ -598,9 +601,10 @@ static size_t byte_at(const char *text, size_t n, size_t line, size_t column)
     return at;
 }
 
-/* libyaml's own words, with the place that it found. */
-static tsr_status not_yaml(const yaml_reader *r, const yaml_parser_t *parser,
-                           const char *text, size_t n)
+/* Reports a syntax error with libyaml's message and position. */
+static tsr_status report_syntax_error(const yaml_reader *r,
+                                      const yaml_parser_t *parser,
+                                      const char *text, size_t n)
 {
     const char *problem =
         parser->problem != NULL ? parser->problem : "cannot be read";
@@ -614,7 +618,7 @@ static tsr_status not_yaml(const yaml_reader *r, const yaml_parser_t *parser,
                         r->source);
     size_t at = byte_at(text, n, line, column);
     if (parser->error == YAML_READER_ERROR) {
-        /* no mark here, only an offset in bytes */
+        /* this error has a byte offset instead of a mark */
         at = parser->problem_offset < n ? parser->problem_offset : n;
         line = column = 1;
         for (size_t i = 0; i < at; i++) {
@@ -637,9 +641,9 @@ static tsr_status not_yaml(const yaml_reader *r, const yaml_parser_t *parser,
                     r->source, line, column, problem, comma, context, remedy);
 }
 
-/* libyaml's time grows with the square of the depth, so what is nested deeper
- * than any configuration is refused as soon as it is met. An error of syntax
- * ends the look: whoever loads the text says it. */
+/* Refuses text nested too deep before it is loaded, because libyaml's time
+ * grows quadratically with depth. Syntax errors end the check; load_document
+ * reports them. */
 static tsr_status check_depth(yaml_reader *r, const char *text, size_t n)
 {
     yaml_parser_t parser;
@@ -668,8 +672,8 @@ static tsr_status check_depth(yaml_reader *r, const char *text, size_t n)
     return status;
 }
 
-/* Loads the one document of a text. On success the caller deletes it. */
-static tsr_status load(yaml_reader *r, const char *text, size_t n)
+/* Loads a text with one document. On success the caller deletes r->document. */
+static tsr_status load_document(yaml_reader *r, const char *text, size_t n)
 {
     yaml_parser_t parser;
     yaml_document_t second;
@@ -680,13 +684,13 @@ static tsr_status load(yaml_reader *r, const char *text, size_t n)
                         r->source);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     if (!yaml_parser_load(&parser, &r->document)) {
-        status = not_yaml(r, &parser, text, n);
+        status = report_syntax_error(r, &parser, text, n);
         goto done;
     }
     if (yaml_document_get_root_node(&r->document) == NULL)
-        goto done; /* an empty stream; libyaml allows no more calls */
+        goto done; /* an empty stream; libyaml then allows no further calls */
     if (!yaml_parser_load(&parser, &second)) {
-        status = not_yaml(r, &parser, text, n);
+        status = report_syntax_error(r, &parser, text, n);
     } else {
         yaml_node_t *root = yaml_document_get_root_node(&second);
         if (root != NULL)
@@ -704,8 +708,8 @@ done:
 
 /* ---- --set KEY=VALUE ---- */
 
-/* Which element of a list "data.0.file" means; the number after the last is a
- * new element. */
+/* The element that the number in "data.0.file" selects; the next free number
+ * appends an element. */
 static tsr_status find_element(yaml_reader *r, const tsr_field *field,
                                void *object, const char *name, const char *key,
                                void **element)
@@ -728,11 +732,11 @@ static tsr_status find_element(yaml_reader *r, const tsr_field *field,
     return TSR_OK;
 }
 
-/* Walks the dotted path `names`, which it takes apart, and reads the value. */
+/* Follows the dotted path `names`, which is modified, and reads the value. */
 static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
                            void *object)
 {
-    const tsr_field *group = NULL; /* whose struct `object` is */
+    const tsr_field *group = NULL; /* field of the struct `object` */
     char key[KEY_SIZE] = "", path[KEY_SIZE];
     char shown[TSR_EXCERPT_SIZE];
     for (char *name = names, *next; name != NULL; name = next) {
@@ -746,8 +750,8 @@ static tsr_status set_path(yaml_reader *r, yaml_node_t *root, char *names,
         const tsr_field *field = tsr_field_find(
             group == NULL ? r->top : tsr_field_members(group, object), name);
         if (field == NULL)
-            return at_place(r, NULL, path,
-                            refuse_unknown(r, group, object, name));
+            return wrap_place(r, NULL, path,
+                              refuse_unknown(r, group, object, name));
         join_key(path, key, field->name);
         if (next == NULL) {
             TSR_TRY(read_value(r, root, field, object, path));
@@ -787,7 +791,7 @@ static tsr_status apply_set(yaml_reader *r, void *object)
                         tsr_text_excerpt(r->source, shown));
     char *names = strndup(r->source, (size_t)(equals - r->source));
     TSR_TRY(tsr_allocated(names, r->err));
-    tsr_status status = load(r, equals + 1, strlen(equals + 1));
+    tsr_status status = load_document(r, equals + 1, strlen(equals + 1));
     if (status == TSR_OK) {
         status = set_path(r, yaml_document_get_root_node(&r->document), names,
                           object);
@@ -805,13 +809,13 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
     size_t n = 0;
     yaml_reader r = {.source = path, .top = fields, .marks = marks, .err = err};
     tsr_status status =
-        tsr_file_read_most(path, FILE_MAX_BYTES, &text, &n, err);
+        tsr_file_read_limited(path, FILE_MAX_BYTES, &text, &n, err);
     if (status == TSR_E_DATA)
         status = tsr_wrap(err, TSR_E_CONFIG, "not a configuration");
     TSR_THEN(status, absolute_folder(path, &folder, err));
     TSR_THEN(status, absolute_folder("", &here, err));
     r.folder = folder;
-    TSR_THEN(status, load(&r, text, n));
+    TSR_THEN(status, load_document(&r, text, n));
     if (status == TSR_OK) {
         status =
             read_root(&r, yaml_document_get_root_node(&r.document), object);
@@ -832,15 +836,14 @@ tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
 
 /* ---- writing ----
  *
- * Field tables as commented YAML.
- *
- * Written by hand: libyaml's emitter has no comments, and what is written here
- * (block style, one value a line) is a small part of YAML. */
+ * Writes field tables as YAML with comments. libyaml's emitter cannot write
+ * comments, and only a small part of YAML is needed: block style, one value per
+ * line. */
 
 static const char LETTERS[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/* 1 where any YAML reader takes the unquoted text for that same string. */
+/* Would every YAML reader read the unquoted text as the same string? */
 static int is_plain(const char *text)
 {
     static const char *const taken[] = {"null", "true", "false", "yes", "no",
@@ -849,7 +852,7 @@ static int is_plain(const char *text)
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if (strcasecmp(text, taken[i]) == 0)
             return 0;
-    /* what numbers, dates and times are made of */
+    /* characters of numbers, dates and times */
     if (strspn(text, "0123456789+-._:abcdefxoABCDEFXOTZ") == n &&
         strcspn(text, "0123456789") < n)
         return 0;
@@ -863,7 +866,7 @@ static int is_plain(const char *text)
     return n > 0;
 }
 
-/* 1 where YAML allows the character as it stands in double quotes. */
+/* Does YAML allow the character unescaped in double quotes? */
 static int is_printable(long code)
 {
     return (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code < 0x2028) ||
@@ -872,7 +875,7 @@ static int is_printable(long code)
            (code >= 0x10000 && code <= 0x10ffff);
 }
 
-/* Errors: TSR_E_DATA, bytes that are no UTF-8, which YAML cannot hold. */
+/* Errors: TSR_E_DATA (not UTF-8, which YAML cannot represent). */
 static tsr_status write_text(FILE *out, const char *name, const char *text,
                              tsr_err *err)
 {
@@ -902,9 +905,9 @@ static tsr_status write_text(FILE *out, const char *name, const char *text,
     return TSR_OK;
 }
 
-/* A path that is relative is so to the current folder, and whoever reads the
- * file resolves it against the file's own; only an absolute one means the same
- * to both. "./x" is meant to be relative to the file that is written. */
+/* Writes a path as an absolute one: in `object` it is relative to the current
+ * folder, but a reader would resolve it against the folder of the file. "./x"
+ * is meant to be relative to the file. */
 static tsr_status write_path(FILE *out, const char *name, const char *path,
                              tsr_err *err)
 {
@@ -956,7 +959,7 @@ static void write_comment(FILE *out, const tsr_field *f, int indent)
     int is_choice =
         f->type == TSR_FIELD_CHOICE || f->type == TSR_FIELD_NUMBER_OR_WORD;
     if (is_choice)
-        tsr_field_expects(f, expected, sizeof expected);
+        tsr_field_expected(f, expected, sizeof expected);
     if (*doc == '\0' && *unit == '\0' && !is_choice)
         return;
     snprintf(text, sizeof text, "%s%s%s%s%s", doc,
@@ -966,7 +969,7 @@ static void write_comment(FILE *out, const tsr_field *f, int indent)
     tsr_text_wrap(out, 0, indent, "# ", text);
 }
 
-/* The selector's line of a struct that has kinds; empty where it has none. */
+/* Writes the line of the selector. */
 static void write_kind(FILE *out, const tsr_field *f, const void *object,
                        int indent, int dash, int comments)
 {
@@ -1022,7 +1025,7 @@ static tsr_status write_strings(FILE *out, const tsr_field *f,
     return TSR_OK;
 }
 
-/* dash: the first key follows the "- " of a list. */
+/* dash 1: the first key follows the "- " of a list. */
 static tsr_status write_fields(FILE *out, const tsr_field *fields,
                                const void *object, int indent, int dash,
                                int comments, tsr_err *err)

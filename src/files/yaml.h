@@ -1,7 +1,7 @@
-/* YAML through libyaml into field tables, and back.
+/* Reads YAML into field tables with libyaml, and writes it.
  *
- * Every message names file, line, column, key, value and the allowed range, and
- * for an unknown key the nearest known one. A repeated key is refused. */
+ * Every error names file, line, column, key, value and allowed range, and for
+ * an unknown key the nearest known one. A repeated key is an error. */
 #ifndef TSR_FILES_YAML_H
 #define TSR_FILES_YAML_H
 
@@ -11,57 +11,60 @@
 
 #include <stdio.h>
 
-/* Where each key of a configuration was given, for messages that come later. */
+/* Where each key of a configuration was given, for later error messages. */
 
 typedef struct {
     char *key;    /* "data.0.file" */
     char *place;  /* "lar.yaml:7:12", "--set data.0.file=x" */
-    char *former; /* the key's former name where that was used; NULL */
+    char *former; /* former name by which the key was given, or NULL */
 } tsr_yaml_mark;
 
-/* Zeroed: empty. */
+/* A struct of zero bytes is empty. */
 typedef struct {
     tsr_pool pool;
     int n;
     tsr_yaml_mark *item; /* [n] */
 } tsr_yaml_marks;
 
-/* Says where a key was given, in place of what was known of it and of keys
- * below it. Copies both. Looks through all marks. Errors: TSR_E_NOMEM. */
+/* Records where a key was given, and forgets earlier records of the key and of
+ * keys below it. Both strings are copied. Cost: O(number of marks). Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_yaml_marks_put(tsr_yaml_marks *marks, const char *key,
                               const char *place, tsr_err *err);
 
-/* Where the key, or else the nearest one above it, was given; NULL: nowhere. */
+/* The place where the key, or the nearest key above it, was given; NULL: not
+ * given. */
 const char *tsr_yaml_marks_find(const tsr_yaml_marks *marks, const char *key);
 
 void tsr_yaml_marks_clear(tsr_yaml_marks *marks);
 
-/* Reads a mapping from a file into `object`, which holds its defaults
- * (tsr_fields_init); keys that the file lacks keep them. A GROUP takes a
- * mapping; where its `alias` names one of its fields, a bare scalar sets that
- * field (moves: {pivot: 1} is {pivot: {weight: 1}}). A LIST takes a sequence of
- * mappings, or one mapping for a list of one; with an alias, bare scalars too.
- * An empty value keeps the defaults of a GROUP and empties a list; a scalar
- * takes it only where it has no default. A STRINGS takes a bare scalar as a
- * list of one. A relative `is_path` string starts at the file's folder (in
- * `set`: the current folder) and is stored as an absolute path, which means the
- * same file in a config.yaml written elsewhere.
- * `set` [n_set]: "a.b=value" overrides from the command line, applied last;
- * the value is YAML, list elements are named by number ("data.0.file=x"), the
- * number after the last adds one.
- * `marks` (NULL: not wanted), empty before, says where each key was given; the
- * caller clears it, also after an error.
- * On failure `object` may be changed in part; tsr_fields_clear frees it.
- * Errors: TSR_E_NOINPUT (missing, unreadable), TSR_E_CONFIG, TSR_E_USAGE (a
- * `set` without '='). */
+/* Reads a mapping from a file into `object`, which already has its default
+ * values (tsr_fields_init). Keys missing in the file keep them.
+ *
+ * A GROUP is a mapping. A bare scalar sets the field that the group's `alias`
+ * names: moves: {pivot: 1} is {pivot: {weight: 1}}. A LIST is a sequence of
+ * mappings, or one mapping for a list of one, and with an alias also bare
+ * scalars. A STRINGS may be a bare scalar. An empty value keeps the defaults of
+ * a GROUP, empties a list, and unsets a scalar that has no default. A relative
+ * path (`is_path`) starts at the file's folder, or for `set` at the current
+ * folder, and is stored as an absolute path, so that it has the same meaning in
+ * a config.yaml elsewhere.
+ * set    [n_set]  in   "a.b=value" overrides of the command line, applied
+ *                      last. The value is YAML. List elements have numbers
+ *                      ("data.0.file=x"); the next free number appends one
+ * marks           out  where each key was given, empty on entry; NULL: not
+ *                      needed. The caller clears it, also after an error
+ * After an error `object` may be partly changed; tsr_fields_clear frees it.
+ * Errors: TSR_E_NOINPUT (missing, unreadable), TSR_E_CONFIG, TSR_E_USAGE (an
+ * override without '='). */
 tsr_status tsr_yaml_read_marked(const char *path, const tsr_field *fields,
                                 void *object, int n_set, const char *const *set,
                                 tsr_yaml_marks *marks, tsr_err *err);
 
-/* Writes every key with its value, units and docs as comments; reading it back
- * gives the same object; a relative path is written as an absolute one, except
- * "./x", which stays as it is and then lies beside the file. Errors: TSR_E_IO;
- * TSR_E_DATA (a text that is not UTF-8), TSR_E_NUMERIC. */
+/* Writes every key with its value, and unit and doc as comments. Reading the
+ * file gives the same object. Relative paths are written as absolute ones,
+ * except "./x", which then refers to a file beside the written file. Errors:
+ * TSR_E_IO; TSR_E_DATA (a text that is not UTF-8), TSR_E_NUMERIC. */
 tsr_status tsr_yaml_write(FILE *out, const tsr_field *fields,
                           const void *object, tsr_err *err);
 

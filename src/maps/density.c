@@ -1,5 +1,5 @@
-/* Atoms that are blurred, the density that they make, and its correlation with
- * a map. */
+/* Blurred atoms, the density of a model on a grid, and its correlation with a
+ * map. */
 #include "maps/density.h"
 
 #include "molecule/structure.h"
@@ -9,14 +9,14 @@
 
 /* ---- blur ----
  *
- * Radii and widths of atoms at a resolution, element by element; the kinds of
- * blur and their usual widths are a table at the top. */
+ * Widths of atoms at a resolution, by element. The first table lists the shapes
+ * and their default widths. */
 
 static const double pi = 3.14159265358979324;
 
 static const struct {
     const char *name;
-    double usual; /* sigma / R */
+    double default_width; /* sigma / R */
 } kinds[] = {{"gaussian", 0.225}, {"radius", 0.30}, {"electron", 0.225}};
 
 const char *tsr_blur_name(tsr_blur kind)
@@ -24,12 +24,12 @@ const char *tsr_blur_name(tsr_blur kind)
     return kinds[kind].name;
 }
 
-double tsr_blur_usual(tsr_blur kind)
+double tsr_blur_default_width(tsr_blur kind)
 {
-    return kinds[kind].usual;
+    return kinds[kind].default_width;
 }
 
-/* VMD's, of the paper. */
+/* Radii of VMD, from the paper (density.h). */
 static double radius(int z)
 {
     switch (z) {
@@ -48,7 +48,8 @@ static double radius(int z)
     }
 }
 
-static void add(tsr_blur_table *table, int z, double amplitude, double sigma)
+static void append_gaussian(tsr_blur_table *table, int z, double amplitude,
+                            double sigma)
 {
     table->gaussian[table->n++] = (tsr_gaussian){
         .amplitude = amplitude,
@@ -58,9 +59,9 @@ static void add(tsr_blur_table *table, int z, double amplitude, double sigma)
     table->count[z]++;
 }
 
-/* The transform of a exp(-b s^2), s = sin(theta) / lambda, is
- * a (4 pi / b)^(3/2) exp(-4 pi^2 r^2 / b): a Gaussian of variance b / 8 pi^2,
- * to which the blur's is added. */
+/* The Fourier transform of a exp(-b s^2), s = sin(theta) / lambda, is a (4 pi /
+ * b)^(3/2) exp(-4 pi^2 r^2 / b). This is a Gaussian of variance b / 8 pi^2, to
+ * which the variance of the blur is added. */
 static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
                                tsr_err *err)
 {
@@ -72,7 +73,8 @@ static tsr_status add_electron(tsr_blur_table *table, int z, double sigma,
                         z);
     for (int k = 0; k < 5; k++) {
         double variance = sigma * sigma + b[k] / (8.0 * pi * pi);
-        add(table, z, a[k] * pow(2.0 * pi * variance, -1.5), sqrt(variance));
+        append_gaussian(table, z, a[k] * pow(2.0 * pi * variance, -1.5),
+                        sqrt(variance));
     }
     return TSR_OK;
 }
@@ -97,9 +99,9 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
             continue;
         out->first[e] = out->n;
         if (kind == TSR_BLUR_GAUSSIAN)
-            add(out, e, e, sigma);
+            append_gaussian(out, e, e, sigma);
         else if (kind == TSR_BLUR_RADIUS)
-            add(out, e, 1.0, sigma * radius(e) / 1.5);
+            append_gaussian(out, e, 1.0, sigma * radius(e) / 1.5);
         else
             TSR_TRY(add_electron(out, e, sigma, err));
     }
@@ -108,8 +110,8 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
 
 /* ---- density ----
  *
- * The reference: every Gaussian at every voxel of its reach, in double
- * precision. */
+ * The reference engine: every Gaussian at every voxel within its cut-off, in
+ * double precision. */
 
 size_t tsr_map_n_tile(const tsr_map_grid *grid)
 {
@@ -119,7 +121,7 @@ size_t tsr_map_n_tile(const tsr_map_grid *grid)
     return n;
 }
 
-/* In parts, whose sums are added in their order: rounding is then less. */
+/* Partial sums, added in fixed order, reduce the rounding error. */
 tsr_map_sums tsr_map_whole(const tsr_map *map)
 {
     enum { PARTS = 256 };
@@ -200,18 +202,18 @@ void tsr_density_free(tsr_density_engine *engine)
 
 typedef struct {
     tsr_density_engine base;
-    double *density;     /* [n_voxel] of the system at hand */
+    double *density;     /* [n_voxel] of the present system */
     unsigned char *mask; /* [n_voxel] */
 } reference;
 
 static void add_gaussian(reference *e, const double r[3],
                          const tsr_gaussian *gaussian)
 {
-    const double falls = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
+    const double rate = 0.5 / (gaussian->sigma_ang * gaussian->sigma_ang);
     tsr_map_box b = tsr_map_box_about(&e->base.map->grid, r,
                                       TSR_BLUR_REACH * gaussian->sigma_ang);
     while (tsr_map_box_next(&b))
-        e->density[b.k] += gaussian->amplitude * exp(-falls * b.square);
+        e->density[b.k] += gaussian->amplitude * exp(-rate * b.square);
 }
 
 static void add_mask(reference *e, const double r[3], double radius)
@@ -221,8 +223,8 @@ static void add_mask(reference *e, const double r[3], double radius)
         e->mask[b.k] |= b.square <= radius * radius;
 }
 
-static void add_up(const reference *e, const tsr_density_options *o,
-                   double threshold, tsr_density_sums *out)
+static void sum_voxels(const reference *e, const tsr_density_options *o,
+                       double threshold, tsr_density_sums *out)
 {
     const tsr_map *map = e->base.map;
     const int *n = map->grid.n;
@@ -276,8 +278,9 @@ static tsr_status reference_run(tsr_density_engine *engine,
                 add_mask(e, batch->xyz[i], o->mask_ang);
         }
         out[k] = (tsr_density_sums){0};
-        add_up(e, o, o->threshold != NULL ? o->threshold[k] : (double)INFINITY,
-               &out[k]);
+        sum_voxels(e, o,
+                   o->threshold != NULL ? o->threshold[k] : (double)INFINITY,
+                   &out[k]);
         for (size_t v = 0; o->density != NULL && v < n_voxel; v++)
             o->density[v] = (float)e->density[v];
     }
@@ -297,16 +300,16 @@ tsr_status tsr_density_reference_new(const tsr_map *map,
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
     tsr_pool pool = {0};
-    reference room, *e = tsr_pool_new(&pool, 1, sizeof *e);
-    tsr_pool_array(&pool, room.density, n_voxel);
-    tsr_pool_array(&pool, room.mask, n_voxel);
+    reference own, *e = tsr_pool_new(&pool, 1, sizeof *e);
+    tsr_pool_array(&pool, own.density, n_voxel);
+    tsr_pool_array(&pool, own.mask, n_voxel);
     const tsr_status status = tsr_pool_check(&pool, err);
     *out = NULL;
     if (status != TSR_OK) {
         tsr_pool_clear(&pool);
         return status;
     }
-    *e = room;
+    *e = own;
     e->base = (tsr_density_engine){.pool = pool,
                                    .set_blur = reference_blur,
                                    .run = reference_run,
@@ -319,10 +322,10 @@ tsr_status tsr_density_reference_new(const tsr_map *map,
 
 /* ---- correlation ----
  *
- * Correlations from the six sums of two densities. A density without any
- * spread has no correlation: NaN, and no message. */
+ * Correlation coefficients from the six sums. A constant density has none: the
+ * result is NaN without an error. */
 
-/* n times the variances and the covariance. */
+/* n times variance or covariance. */
 static double var_s(const tsr_map_sums *m)
 {
     return m->ss - m->s * m->s / m->n;
@@ -338,7 +341,7 @@ static double cov(const tsr_map_sums *m)
     return m->es - m->e * m->s / m->n;
 }
 
-/* What rounding alone leaves of a difference of equal sums. */
+/* 1: the variance is a rounding error. */
 static int is_flat(double variance, double square)
 {
     return !(variance > 1e-12 * square);

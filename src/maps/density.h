@@ -1,19 +1,19 @@
-/* How an atom looks at a resolution: one Gaussian, or a few.
+/* Densities of atomic models at a resolution, and their correlation with a map.
  *
- * A density map of resolution R shows every atom blurred. Programs do not agree
- * on by how much: the width is sigma = (sigma / R) R with sigma / R from 0.19
- * to 0.5. A correlation without that number says little, so it is part of every
- * result. Three kinds of atoms are blurred so:
+ * A map of resolution R shows every atom blurred. Programs use different widths
+ * sigma = (sigma / R) R, with sigma / R from 0.19 to 0.5. A correlation is
+ * meaningless without that number, so sigma / R is part of every result. Three
+ * shapes of atoms are available:
  *
- *   gaussian   a point of as many electrons as the element has, as in molmap
- *              of Chimera and in EMAN; sigma / R is 0.225 there
- *   radius     height 1 for every atom, a width in proportion to a radius
+ *   gaussian   a point with as many electrons as the element, as in molmap of
+ *              Chimera and in EMAN, where sigma / R is 0.225
+ *   radius     height 1 for every atom and a width in proportion to a radius
  *              (H 1.0, C 1.5, N 1.4, O 1.3, F 1.2, S 1.9, others 1.5 Angstrom),
- *              as in VMD (Stone et al. 2014, Faraday Discuss. 169:265); the
+ *              as in VMD (Stone et al. 2014, Faraday Discuss. 169:265);
  *              sigma / R is that of carbon, 0.30 there
- *   electron   the potential that electrons scatter from: five Gaussians an
- *              element (International Tables C, table 4.3.2.2; Peng et al.
- *              1996), each of them blurred */
+ *   electron   the electrostatic potential that scatters electrons: five
+ *              Gaussians an element (International Tables C, table 4.3.2.2;
+ *              Peng et al. 1996), each of them blurred */
 #ifndef TSR_MAPS_DENSITY_H
 #define TSR_MAPS_DENSITY_H
 
@@ -23,33 +23,37 @@
 
 typedef enum { TSR_BLUR_GAUSSIAN, TSR_BLUR_RADIUS, TSR_BLUR_ELECTRON } tsr_blur;
 
-/* Gaussians end at so many sigma along each axis: exp(-12.5) = 4e-6. */
+/* Gaussians are cut off after so many sigma along each axis: exp(-12.5) =
+ * 4e-6. */
 #define TSR_BLUR_REACH 5.0
 
-/* A exp(-r^2 / 2 sigma^2) about the atom. */
+/* amplitude exp(-r^2 / 2 sigma_ang^2) at distance r from the atom. */
 typedef struct {
     double amplitude, sigma_ang;
-    int is_atom; /* 1: the first of its atom, which a mask is made around */
+    int is_atom; /* 1: the first Gaussian of its atom, which a mask is made
+                    around */
 } tsr_gaussian;
 
 enum { TSR_MOST_GAUSSIANS = 256, TSR_MOST_ELEMENTS = 99 };
 
+/* The Gaussians of all elements at a resolution. */
 typedef struct {
     tsr_blur kind;
     double resolution_ang, sigma_over_r;
     int n;
     tsr_gaussian gaussian[TSR_MOST_GAUSSIANS];
-    int first[TSR_MOST_ELEMENTS], count[TSR_MOST_ELEMENTS]; /* of an element */
+    /* Index of an element's first Gaussian, and their number. */
+    int first[TSR_MOST_ELEMENTS], count[TSR_MOST_ELEMENTS];
 } tsr_blur_table;
 
 /* "gaussian", "radius", "electron". */
 const char *tsr_blur_name(tsr_blur kind);
 
-/* What programs of the kind use. */
-double tsr_blur_usual(tsr_blur kind);
+/* Usual sigma / R of programs with this shape. */
+double tsr_blur_default_width(tsr_blur kind);
 
-/* For the elements that z [n_atom] names. Errors: TSR_E_DATA (an element that
- * the tables lack, too many elements). */
+/* Makes the table for the elements of z [n_atom]. Errors: TSR_E_DATA (an
+ * element without an entry in the tables, too many elements). */
 tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
                          double sigma_over_r, int n_atom,
                          const unsigned char *z, tsr_blur_table *out,
@@ -57,21 +61,21 @@ tsr_status tsr_blur_make(tsr_blur kind, double resolution_ang,
 
 /* ---- density ----
  *
- * The density of models on the grid of a map, and the sums that every
- * correlation of the two is made of.
+ * The density of models on the grid of a map, and the sums that correlations
+ * are computed from.
  *
  * Two engines give the same numbers: a slow one in double precision on the host
- * (tsr_density_reference_new), which the tests believe, and one for an OpenCL
- * device (maps/map_sum.h). An engine holds one map; many models, or parts of
- * models, or frames, are compared with it in one call. */
+ * (tsr_density_reference_new), the standard of the tests, and one for OpenCL
+ * devices (maps/map_sum.h). An engine holds one map. One call compares many
+ * models, parts of models, or frames with the map. */
 
-/* Over the voxels of a set: their number, and sums of the map E, of the model's
- * density S, of squares and of the product. */
+/* Sums over a set of voxels: their number n, the map's values E, the model's
+ * density S, the squares and the product. */
 typedef struct {
     double n, e, ee, s, ss, es;
 } tsr_map_sums;
 
-/* One voxel more: e of the map, s of the model. */
+/* Adds a voxel with value e of the map and s of the model. */
 static inline void tsr_map_sums_add(tsr_map_sums *sum, double e, double s)
 {
     sum->n += 1.0;
@@ -82,75 +86,81 @@ static inline void tsr_map_sums_add(tsr_map_sums *sum, double e, double s)
     sum->es += e * s;
 }
 
+/* Sums over three sets of voxels. */
 typedef struct {
     tsr_map_sums box;   /* all voxels of the map that are not NaN */
-    tsr_map_sums mask;  /* of them those near an atom */
-    tsr_map_sums above; /* those where S is at or above the threshold */
+    tsr_map_sums mask;  /* those near an atom */
+    tsr_map_sums above; /* those with S at or above the threshold */
 } tsr_density_sums;
 
-/* Atoms, one system after the other. */
+/* Atoms of several systems, one system after another. */
 typedef struct {
     int n_system;
-    const int *first;       /* [n_system + 1] into what follows */
+    const int *first;       /* [n_system + 1] index of each system's first
+                               atom */
     const double (*xyz)[3]; /* Angstrom */
     const unsigned char *z; /* atomic numbers; all are in the blur table */
 } tsr_density_batch;
 
+/* What a call of an engine computes. */
 typedef struct {
-    double mask_ang;         /* radius of the mask around atoms; 0: no mask */
-    const double *threshold; /* [n_system] of S; NULL: `above` is not wanted */
-    /* Wanted of a batch of one system only; NULL: not at all. */
+    double mask_ang;         /* Angstrom, radius of the mask around atoms; 0: no
+                                mask */
+    const double *threshold; /* [n_system] of S; NULL: do not compute `above` */
+    /* Optional results, for a batch of one system only; NULL: not computed. */
     float *density;     /* [n_voxel] S */
-    tsr_map_sums *tile; /* [n_tile] over tiles of 8^3 voxels; all 0 where no
-                           atom reaches */
+    tsr_map_sums *tile; /* [n_tile] sums over tiles of 8^3 voxels; all 0 where
+                           no atom reaches */
 } tsr_density_options;
 
 typedef struct tsr_density_engine tsr_density_engine;
 
+/* An engine: a map, a blur, and functions that compute sums. */
 struct tsr_density_engine {
-    tsr_pool pool; /* of what it holds, and of itself */
-    void (*free)(tsr_density_engine *engine); /* what is not; NULL: nothing */
-    /* Another blur; the map stays where it is. Errors: TSR_E_DEVICE,
-     * TSR_E_RANGE. */
+    tsr_pool pool; /* memory of the engine, this structure included */
+    void (*free)(tsr_density_engine *engine); /* frees what the pool does not
+                                                 own; NULL: nothing */
+    /* Sets the blur; the map stays. Errors: TSR_E_DEVICE, TSR_E_RANGE. */
     tsr_status (*set_blur)(tsr_density_engine *engine,
                            const tsr_blur_table *blur, tsr_err *err);
-    /* out [n_system]. Errors: TSR_E_NUMERIC (a coordinate that is not finite),
-     * TSR_E_NOMEM, TSR_E_DEVICE, TSR_E_RANGE. */
+    /* Computes out [n_system]. Errors: TSR_E_NUMERIC (a coordinate that is not
+     * finite), TSR_E_NOMEM, TSR_E_DEVICE, TSR_E_RANGE. */
     tsr_status (*run)(tsr_density_engine *engine,
                       const tsr_density_batch *batch,
                       const tsr_density_options *options, tsr_density_sums *out,
                       tsr_err *err);
     const tsr_map *map; /* borrowed */
-    tsr_map_sums whole; /* n, e and ee over the box */
+    tsr_map_sums whole; /* n, e and ee over all voxels */
     tsr_blur_table blur;
-    char describe[320]; /* which engine, on what */
+    char describe[320]; /* name of the engine and its device */
 };
 
 /* The map is borrowed. Errors: TSR_E_NOMEM. */
 tsr_status tsr_density_reference_new(const tsr_map *map,
                                      tsr_density_engine **out, tsr_err *err);
 
-/* A run of one system. */
+/* Runs a batch of one system. */
 tsr_status tsr_density_one(tsr_density_engine *engine, int n_atom,
                            const double (*xyz)[3], const unsigned char *z,
                            const tsr_density_options *options,
                            tsr_density_sums *out, tsr_err *err);
 void tsr_density_free(tsr_density_engine *engine);
 
-/* Systems that are put together one by one: parts of a model, or copies of it
- * that are moved. A call with them all costs less than one for each. */
+/* Systems assembled one by one: parts of a model, or moved copies of it. One
+ * call with all systems costs less than a call for each. */
 typedef struct {
     int n, *first;
     double (*xyz)[3];
     unsigned char *z;
 } tsr_systems;
 
-/* Room for so many, of the pool; n = 0 empties them. Errors: TSR_E_NOMEM. */
+/* Memory for n_system systems with n_atom atoms in all, from the pool. Setting
+ * n = 0 empties the list. Errors: TSR_E_NOMEM. */
 tsr_status tsr_systems_make(tsr_pool *pool, int n_system, size_t n_atom,
                             tsr_systems *out, tsr_err *err);
 
-/* One more: n atoms of a model, those of a list or (NULL) the first. Returns
- * its coordinates. */
+/* Appends a system of n atoms: those listed in `atom`, or (NULL) the first n.
+ * Returns the system's coordinates. */
 double (*tsr_systems_add(tsr_systems *systems, int n, const int *atom,
                          const double (*xyz)[3], const unsigned char *z))[3];
 tsr_status tsr_systems_run(const tsr_systems *systems,
@@ -158,43 +168,44 @@ tsr_status tsr_systems_run(const tsr_systems *systems,
                            const tsr_density_options *options,
                            tsr_density_sums *out, tsr_err *err);
 
-/* ---- what both engines need ---- */
+/* ---- shared by both engines ---- */
 
 enum { TSR_TILE_SIDE = 8 /* voxels */ };
 
-/* Number of tiles along an axis of n voxels, and of all. */
+/* Number of tiles along an axis of n voxels, and in all. */
 static inline int tsr_map_tiles(int n)
 {
     return (n + TSR_TILE_SIDE - 1) / TSR_TILE_SIDE;
 }
 size_t tsr_map_n_tile(const tsr_map_grid *grid);
 
-/* TSR_E_NUMERIC: a coordinate is not finite, or beyond 1e30. */
+/* Fails with TSR_E_NUMERIC: a coordinate is not finite, or beyond 1e30. */
 tsr_status tsr_density_not_finite(tsr_err *err);
 
-/* n, E and E^2 of the whole map. */
+/* n, e and ee of the whole map. */
 tsr_map_sums tsr_map_whole(const tsr_map *map);
 
 /* ---- correlation ----
  *
- * How well a model's density and a map agree: correlation coefficients and
- * the line between the two. */
+ * Correlation coefficients of a model's density and a map, and the regression
+ * line. */
 
-/* Pearson's, with both means taken off, or uncentred (the cosine, as some
- * programs' "correlation" is). NaN where there is no voxel or one of the two
- * does not vary. */
+/* Pearson's correlation coefficient, and the uncentred one (cosine), which some
+ * programs report. NaN where there is no voxel or one of the two is
+ * constant. */
 double tsr_map_cc(const tsr_map_sums *sums);
 double tsr_map_cc_uncentred(const tsr_map_sums *sums);
 
-/* E = slope S + offset by least squares; 0 and the map's mean where S does not
- * vary. */
+/* The line E = slope S + offset by least squares; slope 0 and the map's mean
+ * where S is constant. */
 void tsr_map_line(const tsr_map_sums *sums, double *slope, double *offset);
 
 /* Standard deviation of S. */
 double tsr_map_sd_s(const tsr_map_sums *sums);
 
-/* The same grid with 8^3 voxels as one, and in each the correlation within the
- * tile; 0 where it is not defined. Errors: TSR_E_NOMEM. */
+/* A map with one voxel for each tile of 8^3 voxels, whose value is the
+ * correlation within the tile; 0 where that is not defined. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_map_tile_cc(const tsr_map *map, const tsr_map_sums *tile,
                            tsr_pool *pool, tsr_map **out, tsr_err *err);
 

@@ -1,5 +1,5 @@
-/* Density maps in files: MRC2014 and CCP4 with their header's words, modes and
- * byte orders, and OpenDX. */
+/* Density maps in files: MRC2014 and CCP4, with all header words, modes and
+ * byte orders that occur, and OpenDX. */
 #include "maps/density_map.h"
 
 #include "files/file.h"
@@ -16,7 +16,7 @@
 #include <zlib.h>
 
 enum {
-    CHUNK = 1 << 16, /* voxels at a time */
+    CHUNK = 1 << 16, /* voxels read at a time */
     HEADER = 1024    /* bytes */
 };
 
@@ -59,7 +59,8 @@ tsr_map_box tsr_map_box_about(const tsr_map_grid *g, const double x[3],
         b.first[c] = b.at[c] = (int)low;
         b.last[c] = (int)high;
     }
-    b.at[0] = b.last[0]; /* the first row comes next */
+    b.at[0] = b.last[0]; /* the first call of tsr_map_box_next starts the first
+                            row */
     b.at[1]--;
     return b;
 }
@@ -82,8 +83,8 @@ int tsr_map_box_row(tsr_map_box *b)
     return 1;
 }
 
-tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,
-                               const tsr_map *of, tsr_err *err)
+tsr_status tsr_map_check_grid(const char *what, const tsr_map *map,
+                              const tsr_map *of, tsr_err *err)
 {
     const int *a = map->grid.n, *b = of->grid.n;
     if (tsr_map_same_grid(&map->grid, &of->grid))
@@ -95,7 +96,7 @@ tsr_status tsr_map_expect_grid(const char *what, const tsr_map *map,
                     b[2]);
 }
 
-/* ---- one voxel as the file has it ---- */
+/* ---- decoding of a voxel ---- */
 
 static const struct {
     int mode, bytes;
@@ -110,7 +111,7 @@ static int mode_bytes(int mode)
 }
 
 /* IEEE 754 half precision: 1 sign, 5 exponent, 10 fraction bits. */
-static float half(uint16_t bits)
+static float half_to_float(uint16_t bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
     double value;
@@ -123,7 +124,7 @@ static float half(uint16_t bits)
     return (float)(bits & 0x8000 ? -value : value);
 }
 
-/* n bytes as this machine orders them. */
+/* Copies n bytes into this machine's order. */
 static void copy_bytes(const unsigned char *at, int n, int is_swapped, void *to)
 {
     unsigned char *out = to;
@@ -131,7 +132,7 @@ static void copy_bytes(const unsigned char *at, int n, int is_swapped, void *to)
         out[i] = at[is_swapped ? n - 1 - i : i];
 }
 
-static float voxel(const unsigned char *at, int mode, int is_swapped)
+static float decode_voxel(const unsigned char *at, int mode, int is_swapped)
 {
     uint16_t two = 0;
     float four = 0.0f;
@@ -142,13 +143,13 @@ static float voxel(const unsigned char *at, int mode, int is_swapped)
     return mode == 0    ? (float)(signed char)*at
            : mode == 1  ? (float)(int16_t)two
            : mode == 6  ? (float)two
-           : mode == 12 ? half(two)
+           : mode == 12 ? half_to_float(two)
                         : four;
 }
 
 /* ---- the header ---- */
 
-/* Numbers of words, from 1. */
+/* Numbers of the header's words, from 1. */
 enum {
     NX = 1,
     MODE = 4,
@@ -175,11 +176,11 @@ typedef struct {
     const char *path;
     gzFile stream;
     unsigned char raw[HEADER];
-    int is_swapped;    /* the file's bytes are in the other order */
-    int axis[3];       /* what columns, rows and sections are, from 0 */
-    double start[3];   /* NXSTART and so on in Angstrom, by x, y, z */
+    int is_swapped;    /* 1: the file has the other byte order */
+    int axis[3];       /* axis (0 to 2) of columns, rows and sections */
+    double start[3];   /* NXSTART to NZSTART in Angstrom, by x, y, z */
     double origin[3];  /* ORIGIN, by x, y, z */
-    tsr_map_grid grid; /* but for its origin */
+    tsr_map_grid grid; /* without its origin */
 } reader;
 
 static int32_t word(const reader *r, int w)
@@ -196,7 +197,7 @@ static double real(const reader *r, int w)
     return (double)value;
 }
 
-/* Numbers of voxels and axes are small only in the right order of bytes. */
+/* Numbers of voxels and axes are plausible only in the right byte order. */
 static int is_plausible(const reader *r)
 {
     for (int i = 0; i < 3; i++) {
@@ -213,7 +214,7 @@ static int is_little_endian(void)
     return *(const unsigned char *)&one;
 }
 
-/* The header's own word for the order of bytes is often wrong. */
+/* Tests plausibility, since the header's machine stamp is often wrong. */
 static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
 {
     r->is_swapped = 0;
@@ -233,8 +234,8 @@ static tsr_status find_order(reader *r, tsr_log *log, tsr_err *err)
     return TSR_OK;
 }
 
-/* CCP4's skew matrix, where the words hold one: MRC2014 has other things there,
- * and what programs left in them. */
+/* Whether the map has CCP4's skew matrix. MRC2014 uses these words otherwise,
+ * and programs leave other data in them, so the matrix must look like one. */
 static int is_skewed(const reader *r)
 {
     double m[9], most = 0.0;
@@ -248,7 +249,7 @@ static int is_skewed(const reader *r)
     return word(r, LSKFLG) == 1 && fabs(det - 1.0) < 0.01 && most > 1e-6;
 }
 
-/* Axes that no program set are those of the laboratory. */
+/* If no axis is set, columns, rows and sections are x, y and z. */
 static tsr_status find_axes(reader *r, tsr_err *err)
 {
     int seen = 0;
@@ -339,7 +340,7 @@ static void put_real(unsigned char *raw, int w, double value)
     memcpy(raw + 4 * (w - 1), &real, 4);
 }
 
-/* stats: least, greatest, mean, rms deviation. */
+/* stats: minimum, maximum, mean, rms deviation. */
 static void make_header(const tsr_map_grid *grid, const double stats[4],
                         const char *title, unsigned char raw[HEADER])
 {
@@ -386,7 +387,7 @@ static tsr_status read_bytes(const reader *r, void *to, size_t size,
                     r->path, what);
 }
 
-static tsr_status skip(const reader *r, int size, tsr_err *err)
+static tsr_status skip_bytes(const reader *r, int size, tsr_err *err)
 {
     char buffer[4096];
     for (int left = size, n; left > 0; left -= n) {
@@ -397,9 +398,9 @@ static tsr_status skip(const reader *r, int size, tsr_err *err)
     return TSR_OK;
 }
 
-/* Before voxels are read, the file's size is compared with their number, and
- * what they take is told: the voxels in memory, a second grid as large for the
- * model's density, and two for Fourier transforms. */
+/* Compares the file's size with the number of voxels, and reports the memory
+ * needed: the voxels, a grid of equal size for the model's density, and two for
+ * Fourier transforms. */
 static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
 {
     const tsr_map_grid *grid = &r->grid;
@@ -408,7 +409,9 @@ static tsr_status check_memory(const reader *r, tsr_log *log, tsr_err *err)
     const double bytes = 4.0 * n_voxel;
     const double here =
         (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    const double packed = gzdirect(r->stream) ? 1.0 : 1032.0; /* at most */
+    const double packed =
+        gzdirect(r->stream) ? 1.0 : 1032.0; /* largest compression
+                                               ratio of zlib */
     struct stat file;
     if (stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
         (double)file.st_size * packed < n_voxel * mode_bytes(word(r, MODE)))
@@ -437,8 +440,9 @@ static int is_zero(const double v[3])
     return v[0] == 0.0 && v[1] == 0.0 && v[2] == 0.0;
 }
 
-/* Where the first voxel is, by either convention; a contradiction is told. */
-static void place(reader *r, tsr_map_origin choice, tsr_log *log)
+/* Sets the position of the first voxel, by either convention, and reports a
+ * contradiction between the two. */
+static void set_origin(reader *r, tsr_map_origin choice, tsr_log *log)
 {
     const double *start = r->start, *origin = r->origin;
     const int takes_start = choice == TSR_MAP_ORIGIN_NSTART ||
@@ -458,7 +462,7 @@ static void place(reader *r, tsr_map_origin choice, tsr_log *log)
                  start[2]);
 }
 
-/* Columns, rows and sections of the file go to their places in x, y, z. */
+/* Reads voxels in file order and stores them in the order x, y, z. */
 static tsr_status read_voxels(const reader *r, tsr_map *map, tsr_err *err)
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
@@ -473,7 +477,8 @@ static tsr_status read_voxels(const reader *r, tsr_map *map, tsr_err *err)
         size_t n = n_voxel - done < CHUNK ? n_voxel - done : CHUNK;
         status = read_bytes(r, buffer, n * (size_t)bytes, "voxels", err);
         for (size_t k = 0; k < n && status == TSR_OK; k++) {
-            float v = voxel(buffer + k * (size_t)bytes, mode, r->is_swapped);
+            float v =
+                decode_voxel(buffer + k * (size_t)bytes, mode, r->is_swapped);
             size_t to = 0;
             for (int i = 0; i < 3; i++)
                 to += at[i] * step[r->axis[i]];
@@ -492,16 +497,16 @@ static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
                            tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     TSR_TRY(read_header(r, log, err));
-    place(r, origin, log);
+    set_origin(r, origin, log);
     TSR_TRY(check_memory(r, log, err));
-    TSR_TRY(skip(r, word(r, NSYMBT), err));
+    TSR_TRY(skip_bytes(r, word(r, NSYMBT), err));
     TSR_TRY(tsr_map_new(&r->grid, pool, out, err));
     return read_voxels(r, *out, err);
 }
 
 /* ---- OpenDX ----
  *
- * Maps, as VMD, APBS and MDFF write them: a text with
+ * The text format of VMD, APBS and MDFF:
  *
  *     object 1 class gridpositions counts NX NY NZ
  *     origin X Y Z
@@ -511,10 +516,9 @@ static tsr_status read_mrc(reader *r, tsr_map_origin origin, tsr_log *log,
  *     object 2 class gridconnections counts NX NY NZ
  *     object 3 class array type double rank 0 items N data follows
  *
- * and N numbers, z fastest. */
+ * and then N values, z fastest. */
 
-/* A line of the head into the grid, or into the number of items. Returns what
- * is wrong with it; NULL: nothing. */
+/* Reads one line of the header. Returns an error text, or NULL. */
 static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
                                 double *n_item)
 {
@@ -534,7 +538,7 @@ static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
     } else if (strncmp(line + strspn(line, " \t"), "origin", 6) == 0) {
         return "origin without three numbers";
     } else if (strncmp(line + strspn(line, " \t"), "delta", 5) == 0) {
-        /* the k-th line may have a number only in its k-th place */
+        /* the k-th line may have a nonzero number only in place k */
         const int k = (*n_delta)++;
         if (k > 2 ||
             sscanf(line, " delta %lf %lf %lf", &d[0], &d[1], &d[2]) != 3)
@@ -557,7 +561,8 @@ static const char *read_dx_line(const char *line, tsr_map_grid *g, int *n_delta,
     return NULL;
 }
 
-/* Lines up to the array, which comes last; *text is then there. */
+/* Reads the header. *text then points to the array. Returns an error text, or
+ * NULL. */
 static const char *read_dx_head(const char **text, tsr_map_grid *g)
 {
     int n_delta = 0;
@@ -580,7 +585,7 @@ static const char *read_dx_head(const char **text, tsr_map_grid *g)
         return "three lines 'delta' are needed";
     if (n_item != (double)tsr_map_n_voxel(g))
         return "items of the array are not those of gridpositions";
-    if (n_item > (double)strlen(at)) /* before memory is asked for */
+    if (n_item > (double)strlen(at)) /* checked before memory is allocated */
         return "the array ends before its items do";
     return NULL;
 }
@@ -612,14 +617,14 @@ static tsr_status read_text(const char *path, tsr_pool *pool, tsr_map **out,
                : status;
 }
 
-/* A text begins with a comment or an object's name; a header holds zero bytes.
- */
+/* Text starts with a comment or an object's name, a binary header contains zero
+ * bytes. */
 static int is_text(const unsigned char *raw, size_t n)
 {
     return n > 0 && memchr(raw, '\0', n) == NULL;
 }
 
-/* Where the voxels are, whatever their values. */
+/* Checks steps and origin. */
 static tsr_status check_grid(const char *path, const tsr_map_grid *g,
                              tsr_err *err)
 {
@@ -644,7 +649,7 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
                         tsr_pool *pool, tsr_map **out, tsr_err *err)
 {
     *out = NULL;
-    TSR_TRY(tsr_file_expect(path, err));
+    TSR_TRY(tsr_file_check_input(path, err));
     reader r = {.path = path, .stream = gzopen(path, "rb")};
     if (r.stream == NULL)
         return tsr_fail(err, TSR_E_NOINPUT, "cannot open '%s': %s", path,
@@ -673,7 +678,7 @@ tsr_status tsr_map_read(const char *path, tsr_map_origin origin, tsr_log *log,
     return status;
 }
 
-/* Least, greatest, mean, rms deviation of the finite voxels; returns their
+/* Minimum, maximum, mean and rms deviation of the finite voxels. Returns their
  * number. */
 static double statistics(const tsr_map *map, double stats[4])
 {

@@ -1,5 +1,5 @@
-/* The rigid search: orientations at a coarse resolution, all shifts of each at
- * once, then the best of them refined one by one. */
+/* Rigid docking: all shifts of many orientations at a coarse resolution, then
+ * refinement of the best poses one by one. */
 #include "maps/dock.h"
 
 #include "core/pool.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    IN_GROUP = 8, /* atoms that the search takes as one */
+    IN_GROUP = 8, /* atoms that the search joins into one */
     MOST_CANDIDATES = 16,
     MOST_TURNS = 20000
 };
@@ -20,7 +20,7 @@ static const double two_pi = 6.28318530717958648;
 
 typedef struct {
     int n;
-    double (*xyz)[3]; /* about the model's centre */
+    double (*xyz)[3]; /* relative to the model's centre */
     double *weight;
 } cloud;
 
@@ -44,8 +44,8 @@ void tsr_map_pose_apply(const tsr_map_pose *pose, const double x[3],
 
 /* ---- the model ---- */
 
-static tsr_status take_model(dock *d, int n, const double (*xyz)[3],
-                             const double *weight, tsr_err *err)
+static tsr_status set_model(dock *d, int n, const double (*xyz)[3],
+                            const double *weight, tsr_err *err)
 {
     const int n_group = (n + IN_GROUP - 1) / IN_GROUP;
     double sum = 0.0, square = 0.0;
@@ -92,9 +92,9 @@ static int count_turns(const dock *d)
     return n < 500.0 ? 500 : n > MOST_TURNS ? MOST_TURNS : (int)n;
 }
 
-/* The rotation of a quaternion whose real part is a. */
-static void of_quaternion(double a, double b, double c, double e,
-                          double turn[3][3])
+/* The rotation of a quaternion with real part a. */
+static void quaternion_to_matrix(double a, double b, double c, double e,
+                                 double turn[3][3])
 {
     const double m[3][3] = {
         {1 - 2 * (c * c + e * e), 2 * (b * c - e * a), 2 * (b * e + c * a)},
@@ -103,7 +103,7 @@ static void of_quaternion(double a, double b, double c, double e,
     memcpy(turn, m, sizeof m);
 }
 
-/* The k-th of n, by super-Fibonacci spirals. */
+/* Orientation k of n, by super-Fibonacci spirals. */
 static void choose_turn(int k, int n, double turn[3][3])
 {
     const double psi = 1.533751168755204288118041, s = k + 0.5;
@@ -111,7 +111,7 @@ static void choose_turn(int k, int n, double turn[3][3])
     const double alpha = two_pi * s / sqrt(2.0), beta = two_pi * s / psi;
     const double a = far * cos(beta), b = near * sin(alpha);
     const double c = near * cos(alpha), e = far * sin(beta);
-    of_quaternion(a, b, c, e, turn);
+    quaternion_to_matrix(a, b, c, e, turn);
 }
 
 /* out = exp(v) m. */
@@ -121,17 +121,16 @@ static void turn_by(const double v[3], const double m[3][3], double out[3][3])
     const double s = angle > 1e-12 ? sin(half) / angle : 0.5;
     const double a = cos(half), b = s * v[0], c = s * v[1], e = s * v[2];
     double r[3][3];
-    of_quaternion(a, b, c, e, r);
+    quaternion_to_matrix(a, b, c, e, r);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             out[i][j] =
                 r[i][0] * m[0][j] + r[i][1] * m[1][j] + r[i][2] * m[2][j];
 }
 
-/* Of one turn against another, and of places: mean square distance that atoms
- * are apart. */
-static double apart2(const dock *d, const tsr_map_pose *a,
-                     const tsr_map_pose *b)
+/* Mean square distance between the atoms of two poses. */
+static double distance2(const dock *d, const tsr_map_pose *a,
+                        const tsr_map_pose *b)
 {
     double trace = 0.0;
     for (int i = 0; i < 3; i++)
@@ -140,22 +139,23 @@ static double apart2(const dock *d, const tsr_map_pose *a,
            2.0 / 3.0 * d->rg * d->rg * (3.0 - trace);
 }
 
-static void leave_out(tsr_map_pose *list, int i, int *n)
+static void remove_pose(tsr_map_pose *list, int i, int *n)
 {
     --*n;
     memmove(list + i, list + i + 1, (size_t)(*n - i) * sizeof *list);
 }
 
-/* Keeps the list in order, best first, of poses that differ. */
-static void keep(const dock *d, const tsr_map_pose *pose, double least,
-                 int most, tsr_map_pose *list, int *n)
+/* Inserts a pose into the list, best first, unless a better pose is closer than
+ * `least`. Poses closer than that with a lower score are removed. */
+static void insert_pose(const dock *d, const tsr_map_pose *pose, double least,
+                        int most, tsr_map_pose *list, int *n)
 {
     int at = 0;
     for (int i = *n - 1; i >= 0; i--)
-        if (apart2(d, pose, &list[i]) < least * least) {
+        if (distance2(d, pose, &list[i]) < least * least) {
             if (list[i].score >= pose->score)
                 return;
-            leave_out(list, i, n);
+            remove_pose(list, i, n);
         }
     while (at < *n && list[at].score >= pose->score)
         at++;
@@ -168,7 +168,8 @@ static void keep(const dock *d, const tsr_map_pose *pose, double least,
 
 /* ---- the search ---- */
 
-/* A grid over the same box, with voxels of about a third of the resolution. */
+/* A grid over the same box, with voxels of about a third of the coarse
+ * resolution. */
 static tsr_map_grid coarse_grid(const dock *d)
 {
     tsr_map_grid g = d->map->grid;
@@ -181,9 +182,10 @@ static tsr_map_grid coarse_grid(const dock *d)
     return g;
 }
 
-/* The map's frequencies that the coarse grid has, blurred as the coarse model
- * is. */
-static void crop(const dock *d, const tsr_fourier *from, tsr_fourier *to)
+/* Copies the frequencies of the coarse grid from the map's transform, and blurs
+ * them like the coarse model. */
+static void crop_frequencies(const dock *d, const tsr_fourier *from,
+                             tsr_fourier *to)
 {
     const tsr_map_grid *g = &to->grid, *h = &from->grid;
     const double blur =
@@ -206,11 +208,12 @@ static void crop(const dock *d, const tsr_fourier *from, tsr_fourier *to)
             }
 }
 
-/* The turned model about the first voxel, around the edges. */
-static void spread(const dock *d, const tsr_map_grid *g,
-                   const double turn[3][3], float *value)
+/* Density of the turned model, centred on the first voxel, with periodic
+ * boundaries. */
+static void compute_density(const dock *d, const tsr_map_grid *g,
+                            const double turn[3][3], float *value)
 {
-    const double falls = 0.5 / (d->coarse_sigma * d->coarse_sigma);
+    const double rate = 0.5 / (d->coarse_sigma * d->coarse_sigma);
     memset(value, 0, tsr_map_n_voxel(g) * sizeof *value);
     for (int i = 0; i < d->group.n; i++) {
         enum { SIDE = 9 };
@@ -224,7 +227,7 @@ static void spread(const dock *d, const tsr_map_grid *g,
                 const int v = middle + k - SIDE / 2;
                 const double far = (v - x) * g->step[c];
                 at[c][k] = ((v % n) + n) % n;
-                w[c][k] = exp(-falls * far * far);
+                w[c][k] = exp(-rate * far * far);
             }
         }
         for (int z = 0; z < SIDE; z++)
@@ -240,14 +243,15 @@ static void spread(const dock *d, const tsr_map_grid *g,
 }
 
 /* The best shift of one orientation. value: scratch. */
-static tsr_status try_turn(const dock *d, const tsr_fourier *map, float *value,
-                           tsr_map_pose *pose, tsr_err *err)
+static tsr_status find_best_shift(const dock *d, const tsr_fourier *map,
+                                  float *value, tsr_map_pose *pose,
+                                  tsr_err *err)
 {
     const tsr_map_grid *g = &map->grid;
     const size_t n = tsr_map_n_voxel(g);
     const size_t n_f = (size_t)map->half * (size_t)g->n[1] * (size_t)g->n[2];
     tsr_fourier f;
-    spread(d, g, (const double(*)[3])pose->turn, value);
+    compute_density(d, g, (const double(*)[3])pose->turn, value);
     TSR_TRY(tsr_fourier_make(g, value, 0.0, &f, err));
     for (size_t k = 0; k < n_f; k++) {
         const float a = map->f[k][0], b = map->f[k][1];
@@ -269,7 +273,8 @@ static tsr_status try_turn(const dock *d, const tsr_fourier *map, float *value,
     return status;
 }
 
-static tsr_status search(dock *d, tsr_map_pose *list, int *n_list, tsr_err *err)
+static tsr_status search_orientations(dock *d, tsr_map_pose *list, int *n_list,
+                                      tsr_err *err)
 {
     const tsr_map_grid grid = coarse_grid(d);
     const int n = count_turns(d);
@@ -281,15 +286,16 @@ static tsr_status search(dock *d, tsr_map_pose *list, int *n_list, tsr_err *err)
         tsr_fourier_make(&d->map->grid, d->map->value, d->mean, &full, err);
     TSR_THEN(status, tsr_fourier_make(&grid, value, 0.0, &map, err));
     if (status == TSR_OK)
-        crop(d, &full, &map);
+        crop_frequencies(d, &full, &map);
     tsr_fourier_clear(&full);
     for (int k = 0; k < n && status == TSR_OK; k++) {
         tsr_map_pose pose;
         tsr_vec3_copy(pose.from, d->centre);
         choose_turn(k, n, pose.turn);
-        status = try_turn(d, &map, value, &pose, err);
+        status = find_best_shift(d, &map, value, &pose, err);
         if (status == TSR_OK)
-            keep(d, &pose, 0.5 * d->coarse_ang, MOST_CANDIDATES, list, n_list);
+            insert_pose(d, &pose, 0.5 * d->coarse_ang, MOST_CANDIDATES, list,
+                        n_list);
     }
     tsr_fourier_clear(&map);
     return status;
@@ -304,8 +310,8 @@ typedef struct {
     const tsr_map_pose *from;
 } local;
 
-/* A step is a rotation vector times the radius of gyration, and a shift, all in
- * Angstrom. */
+/* Applies a step in six dimensions: a rotation vector times the radius of
+ * gyration, and a shift, both in Angstrom. */
 static void step_from(const dock *d, const tsr_map_pose *from,
                       const gsl_vector *step, tsr_map_pose *out)
 {
@@ -325,8 +331,7 @@ static double overlap(const local *l, const tsr_map_pose *pose)
         double x[3];
         for (int c = 0; c < 3; c++)
             x[c] = pose->to[c] + tsr_vec3_dot(pose->turn[c], l->model->xyz[i]);
-        sum +=
-            l->model->weight[i] * tsr_blurred_read(l->d->blurred, l->level, x);
+        sum += l->model->weight[i] * tsr_blurred_at(l->d->blurred, l->level, x);
     }
     return sum;
 }
@@ -339,9 +344,11 @@ static double to_minimise(const gsl_vector *step, void *context)
     return -overlap(l, &pose);
 }
 
-/* By a simplex, from steps of `size` until they are a fiftieth of it. */
-static int climb(local *l, double size, gsl_multimin_fminimizer *simplex,
-                 gsl_vector *start, gsl_vector *steps, tsr_map_pose *pose)
+/* Maximises the overlap with the simplex method, from steps of `size` down to a
+ * fiftieth of it. Returns 0 where the overlap is not finite. */
+static int maximise_overlap(local *l, double size,
+                            gsl_multimin_fminimizer *simplex, gsl_vector *start,
+                            gsl_vector *steps, tsr_map_pose *pose)
 {
     gsl_multimin_function f = {.f = to_minimise, .n = 6, .params = l};
     gsl_vector_set_zero(start);
@@ -357,7 +364,7 @@ static int climb(local *l, double size, gsl_multimin_fminimizer *simplex,
     return 1;
 }
 
-/* One pass over the resolutions, from the coarse one to the map's own. */
+/* A pass of refinement, at one resolution. */
 typedef struct {
     const cloud *model;
     double sigma_ang, size;
@@ -373,40 +380,43 @@ static tsr_status refine(const dock *d, const pass *p, tsr_map_pose *pose,
     gsl_multimin_fminimizer *simplex =
         gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, 6);
     gsl_vector *start = gsl_vector_alloc(6), *steps = gsl_vector_alloc(6);
-    const int has_room = simplex != NULL && start != NULL && steps != NULL;
-    const int ok = has_room && climb(&l, p->size, simplex, start, steps, pose);
+    const int is_allocated = simplex != NULL && start != NULL && steps != NULL;
+    const int ok = is_allocated &&
+                   maximise_overlap(&l, p->size, simplex, start, steps, pose);
     if (simplex != NULL)
         gsl_multimin_fminimizer_free(simplex);
     gsl_vector_free(start);
     gsl_vector_free(steps);
-    return ok          ? TSR_OK
-           : !has_room ? tsr_fail(err, TSR_E_NOMEM, "out of memory for docking")
-                       : tsr_fail(err, TSR_E_NUMERIC,
-                                  "docking: an overlap is not a finite number");
+    return ok ? TSR_OK
+           : !is_allocated
+               ? tsr_fail(err, TSR_E_NOMEM, "out of memory for docking")
+               : tsr_fail(err, TSR_E_NUMERIC,
+                          "docking: an overlap is not a finite number");
 }
 
-static tsr_status find(dock *d, int most, tsr_map_pose *pose, int *n_pose,
-                       tsr_err *err)
+static tsr_status find_poses(dock *d, int most, tsr_map_pose *pose, int *n_pose,
+                             tsr_err *err)
 {
-    const double coarse = d->coarse_sigma, all_atom = d->o->sigma_ang;
-    const double middle = sqrt(coarse * all_atom);
+    const double coarse = d->coarse_sigma, map_sigma = d->o->sigma_ang;
+    const double middle = sqrt(coarse * map_sigma);
     const pass passes[] = {{&d->group, coarse, 0.3 * d->coarse_ang},
                            {&d->group, middle, middle},
-                           {&d->all, all_atom, 0.5 * all_atom}};
+                           {&d->all, map_sigma, 0.5 * map_sigma}};
     const tsr_map_filter plain = {.n = 1, .share = {1.0}};
     tsr_map_pose list[MOST_CANDIDATES], next[MOST_CANDIDATES];
     int n = 0, n_next = 0;
-    TSR_TRY(search(d, list, &n, err));
-    TSR_TRY(tsr_blurred_make(d->map, d->mean, &plain, all_atom * all_atom,
+    TSR_TRY(search_orientations(d, list, &n, err));
+    TSR_TRY(tsr_blurred_make(d->map, d->mean, &plain, map_sigma * map_sigma,
                              coarse * coarse, &d->pool, &d->blurred, err));
     for (int p = 0; p < 3; p++) {
         n_next = 0;
         for (int k = 0; k < n; k++) {
             TSR_TRY(refine(d, &passes[p], &list[k], err));
-            keep(d, &list[k], d->o->resolution_ang, MOST_CANDIDATES, next,
-                 &n_next);
+            insert_pose(d, &list[k], d->o->resolution_ang, MOST_CANDIDATES,
+                        next, &n_next);
         }
-        /* The last pass costs most: it has a few more than are wanted. */
+        /* The last pass costs most and gets only three poses more than asked
+         * for. */
         n = p == 1 && n_next > most + 3 ? most + 3 : n_next;
         memcpy(list, next, (size_t)n * sizeof *list);
     }
@@ -424,8 +434,8 @@ tsr_status tsr_dock(const tsr_map *map, int n, const double (*xyz)[3],
               .mean = whole.n > 0.0 ? whole.e / whole.n : 0.0,
               .o = options};
     *n_pose = 0;
-    tsr_status status = take_model(&d, n, xyz, weight, err);
-    TSR_THEN(status, find(&d, most, pose, n_pose, err));
+    tsr_status status = set_model(&d, n, xyz, weight, err);
+    TSR_THEN(status, find_poses(&d, most, pose, n_pose, err));
     tsr_pool_clear(&d.pool);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Transforms by FFTW, and the comparison of two of them shell by shell: half of
- * the frequencies stand for all, as the others are their conjugates. */
+/* Transforms by FFTW, shell correlations, and blurred maps. Only half of the
+ * frequencies are stored, the others are their conjugates. */
 #include "maps/fourier.h"
 
 #include "core/random.h"
@@ -90,7 +90,7 @@ void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
             for (int x = 0; x < f->half; x++, at++) {
                 const double radius = sqrt(tsr_fourier_s2(grid, x, y, z));
                 const int k = (int)(radius / shells->width_inv_ang + 0.5) - 1;
-                const double times = tsr_fourier_times(grid, x);
+                const double times = tsr_fourier_multiplicity(grid, x);
                 if (k < 0 || k >= shells->n)
                     continue;
                 const double a = (double)f->f[at][0], b = (double)f->f[at][1];
@@ -105,9 +105,10 @@ void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
 /* ---- shell correlation ----
  *
  * Fourier shell correlation (Harauz & van Heel 1986; Rosenthal & Henderson
- * 2003), and what a mask makes of it (Chen et al. 2013). */
+ * 2003), and the effect of a mask on it (Chen et al. 2013). */
 
-/* NaN of `map` are the mean of the others. */
+/* Transforms `value`. Voxels that are NaN in `map` get the mean of the
+ * others. */
 static tsr_status transform(const tsr_map *map, const float *value,
                             tsr_fourier *out, tsr_err *err)
 {
@@ -129,7 +130,7 @@ static tsr_status transform(const tsr_map *map, const float *value,
     return status;
 }
 
-/* Where the curve first falls below a level. */
+/* The frequency where the curve first falls below a level. */
 static double crossing(const tsr_fsc *fsc, double level, int *is_at_limit)
 {
     *is_at_limit = 0;
@@ -147,8 +148,8 @@ static double crossing(const tsr_fsc *fsc, double level, int *is_at_limit)
     return fsc->n > 0 ? fsc->s_inv_ang[fsc->n - 1] : (double)NAN;
 }
 
-static tsr_status fill(const tsr_fourier *f, const tsr_fourier *g,
-                       tsr_pool *pool, tsr_fsc *out, tsr_err *err)
+static tsr_status compute_fsc(const tsr_fourier *f, const tsr_fourier *g,
+                              tsr_pool *pool, tsr_fsc *out, tsr_err *err)
 {
     const tsr_shells shells = tsr_fourier_shells(&f->grid);
     const size_t n = (size_t)shells.n;
@@ -164,7 +165,7 @@ static tsr_status fill(const tsr_fourier *f, const tsr_fourier *g,
         out->s_inv_ang[k] = (k + 1) * shells.width_inv_ang;
         out->fsc[k] = norm > 0.0 ? shell[k].fg / norm : 0.0;
     }
-    tsr_pool_drop(pool, shell);
+    tsr_pool_free(pool, shell);
     out->half_inv_ang = crossing(out, 0.5, &out->half_is_at_limit);
     out->low_inv_ang = crossing(out, 0.143, &out->low_is_at_limit);
     return TSR_OK;
@@ -177,7 +178,7 @@ tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
     *out = (tsr_fsc){0};
     tsr_status status = transform(map, map->value, &f, err);
     TSR_THEN(status, transform(map, density, &g, err));
-    TSR_THEN(status, fill(&f, &g, pool, out, err));
+    TSR_THEN(status, compute_fsc(&f, &g, pool, out, err));
     tsr_fourier_clear(&f);
     tsr_fourier_clear(&g);
     return status;
@@ -185,9 +186,9 @@ tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
 
 /* ---- two maps and a mask ---- */
 
-/* The phase of what stands at (x, y, z), as it was drawn; on the planes that
- * hold both a frequency and its conjugate the second takes after the first, so
- * that the map stays real. */
+/* Randomises phases in the row (y, z). Planes that hold both a frequency and
+ * its conjugate must stay consistent for the map to be real: the second of a
+ * pair copies the first. */
 static void randomise_row(tsr_fourier *f, double beyond, int y, int z,
                           gsl_rng *rng)
 {
@@ -201,7 +202,7 @@ static void randomise_row(tsr_fourier *f, double beyond, int y, int z,
         float *own = f->f[row + (size_t)x];
         const float *other = f->f[mirrored + (size_t)x];
         const double phase = 6.28318530717958648 * gsl_rng_uniform(rng);
-        const int is_shared = tsr_fourier_times(g, x) < 2.0;
+        const int is_shared = tsr_fourier_multiplicity(g, x) < 2.0;
         if (sqrt(tsr_fourier_s2(g, x, y, z)) < beyond ||
             (is_shared && mirrored == row))
             continue;
@@ -212,8 +213,8 @@ static void randomise_row(tsr_fourier *f, double beyond, int y, int z,
     }
 }
 
-/* A map with phases at random beyond a frequency. `stream`: another for each
- * map. */
+/* A map with random phases beyond a frequency. stream: number of the random
+ * stream, different for each map. */
 static tsr_status randomise(const tsr_map *map, double beyond, uint64_t stream,
                             float *out, tsr_err *err)
 {
@@ -231,9 +232,9 @@ static tsr_status randomise(const tsr_map *map, double beyond, uint64_t stream,
     return status;
 }
 
-/* value times the mask, about the mean of what is outside: the solvent's level
- * makes no step at the mask's edge. */
-static void apply(size_t n, const float *mask, float *value)
+/* Multiplies by the mask, relative to the mean outside, so that the solvent
+ * level makes no step at the mask's edge. */
+static void apply_mask(size_t n, const float *mask, float *value)
 {
     double sum = 0.0, count = 0.0;
     for (size_t k = 0; k < n; k++)
@@ -246,8 +247,8 @@ static void apply(size_t n, const float *mask, float *value)
         value[k] = (float)((double)mask[k] * ((double)value[k] - level));
 }
 
-/* Both maps under the mask: as they are, or (beyond not infinite) with phases
- * at random. */
+/* Shell correlation of both maps under the mask; with random phases if `beyond`
+ * is finite. */
 static tsr_status compare_masked(const tsr_map *one, const tsr_map *other,
                                  const float *mask, double beyond,
                                  tsr_pool *pool, tsr_fsc *out, tsr_err *err)
@@ -265,14 +266,14 @@ static tsr_status compare_masked(const tsr_map *one, const tsr_map *other,
             status =
                 randomise(from[k], beyond, (uint64_t)k, map[k]->value, err);
         if (status == TSR_OK)
-            apply(n, mask, map[k]->value);
+            apply_mask(n, mask, map[k]->value);
     }
     TSR_THEN(status, tsr_fsc_make(map[0], map[1]->value, pool, out, err));
     tsr_pool_clear(&own);
     return status;
 }
 
-static tsr_status correct(tsr_fsc_halves *h, tsr_pool *pool, tsr_err *err)
+static tsr_status correct_fsc(tsr_fsc_halves *h, tsr_pool *pool, tsr_err *err)
 {
     tsr_fsc *c = &h->corrected;
     *c = (tsr_fsc){.n = h->plain.n, .s_inv_ang = h->plain.s_inv_ang};
@@ -296,7 +297,8 @@ static tsr_status compare_halves(const tsr_map *one, const tsr_map *other,
                                  const float *mask, tsr_pool *pool,
                                  tsr_fsc_halves *out, tsr_err *err)
 {
-    const double sure = 0.8; /* of their own phases both are that alike */
+    const double sure = 0.8; /* above this the unmasked maps agree, and phases
+                                stay */
     TSR_TRY(tsr_fsc_make(one, other->value, pool, &out->plain, err));
     out->random_from_inv_ang = (double)INFINITY;
     if (mask == NULL)
@@ -310,7 +312,7 @@ static tsr_status compare_halves(const tsr_map *one, const tsr_map *other,
     if (isfinite(from))
         TSR_TRY(
             compare_masked(one, other, mask, from, pool, &out->random, err));
-    return correct(out, pool, err);
+    return correct_fsc(out, pool, err);
 }
 
 tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
@@ -320,7 +322,7 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
     const size_t n = tsr_map_n_voxel(&one->grid);
     int has_any = mask == NULL;
     *out = (tsr_fsc_halves){.random_from_inv_ang = (double)INFINITY};
-    TSR_TRY(tsr_map_expect_grid("map", one, other, err));
+    TSR_TRY(tsr_map_check_grid("map", one, other, err));
     for (size_t k = 0; k < n && !has_any; k++)
         has_any = mask[k] > 0.0f;
     if (!has_any)
@@ -330,21 +332,22 @@ tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
 
 /* ---- blurred maps ----
  *
- * Read by cubic B-splines, which go through the voxels once their coefficients
- * are found (Unser 1999, IEEE Signal Process. Mag. 16:22): nine times as exact
- * as the cubic through four voxels, and smooth. Blur, filter and splines'
- * coefficients are products in Fourier space, so that the map is continued
- * periodically. */
+ * Maps are interpolated by cubic B-splines whose coefficients make them pass
+ * through the voxels (Unser 1999, IEEE Signal Process. Mag. 16:22). They are
+ * nine times as exact as cubic interpolation between four voxels, and smooth.
+ * Blur, filter and spline coefficients are products in Fourier space, so the
+ * map is periodic. */
 
 static const double two_pi = 6.28318530717958648;
 
-/* One over the transform of a spline's values at the voxels, along an axis. */
-static double sharpen(const tsr_map_grid *g, int axis, int k)
+/* Inverse of the transform of a B-spline sampled at the voxels, along an
+ * axis. */
+static double spline_gain(const tsr_map_grid *g, int axis, int k)
 {
     return 3.0 / (2.0 + cos(two_pi * k / g->n[axis]));
 }
 
-/* The coefficients of the map at one level. */
+/* Turns the map's transform into spline coefficients of one level. */
 static void filter_level(const tsr_blurred *b, double variance, tsr_fourier *to)
 {
     const tsr_map_grid *g = &to->grid;
@@ -353,20 +356,21 @@ static void filter_level(const tsr_blurred *b, double variance, tsr_fourier *to)
         for (int y = 0; y < g->n[1]; y++) {
             const double sz = tsr_fourier_s(g, 2, z);
             const double sy = tsr_fourier_s(g, 1, y);
-            const double sharp = sharpen(g, 1, y) * sharpen(g, 2, z);
+            const double sharp = spline_gain(g, 1, y) * spline_gain(g, 2, z);
             for (int x = 0; x < to->half; x++, at++) {
                 const double sx = tsr_fourier_s(g, 0, x);
                 const double s2 = sx * sx + sy * sy + sz * sz;
                 const double w = tsr_map_filter_at(&b->filter, s2) *
                                  exp(-0.5 * variance * two_pi * two_pi * s2) *
-                                 sharp * sharpen(g, 0, x);
+                                 sharp * spline_gain(g, 0, x);
                 to->f[at][0] = (float)(w * (double)to->f[at][0]);
                 to->f[at][1] = (float)(w * (double)to->f[at][1]);
             }
         }
 }
 
-/* sum of W |F|^2 / N^2, which is that of E W E over the voxels, over N. */
+/* Sum of W |F|^2 / N^2, equal to the sum of E W E over the voxels, divided by
+ * N. */
 static double filtered_square(const tsr_blurred *b, const tsr_fourier *f)
 {
     const tsr_map_grid *g = &f->grid;
@@ -378,14 +382,14 @@ static double filtered_square(const tsr_blurred *b, const tsr_fourier *f)
             for (int x = 0; x < f->half; x++, at++) {
                 const double s2 = tsr_fourier_s2(g, x, y, z);
                 const double re = (double)f->f[at][0], im = (double)f->f[at][1];
-                sum += tsr_fourier_times(g, x) *
+                sum += tsr_fourier_multiplicity(g, x) *
                        tsr_map_filter_at(&b->filter, s2) * (re * re + im * im);
             }
     return sum / (n * n);
 }
 
-/* Levels 0.16 apart in the logarithm of the variance: reading between them is
- * then exact to some 3e-4. */
+/* Levels 0.16 apart in the log of the variance, which makes interpolation exact
+ * to about 3e-4. */
 static tsr_status space_levels(tsr_blurred *b, const tsr_map *map,
                                double narrow, double wide, tsr_err *err)
 {
@@ -437,9 +441,9 @@ tsr_status tsr_blurred_make(const tsr_map *map, double mean,
     return make_levels(b, map, mean, pool, err);
 }
 
-/* Weights of coefficients -1, 0, 1, 2 at t in [0, 1] between the two in the
- * middle. */
-static void spline(double t, double w[4])
+/* Weights of coefficients -1, 0, 1, 2 at t in [0, 1] between coefficients 0 and
+ * 1. */
+static void spline_weights(double t, double w[4])
 {
     const double u = 1.0 - t;
     w[0] = u * u * u / 6.0;
@@ -448,9 +452,9 @@ static void spline(double t, double w[4])
     w[3] = t * t * t / 6.0;
 }
 
-/* 0: outside of the grid. */
-static int weights(const tsr_map_grid *g, const double x[3], double w[3][4],
-                   size_t *first)
+/* Returns 0 outside the grid. */
+static int voxel_weights(const tsr_map_grid *g, const double x[3],
+                         double w[3][4], size_t *first)
 {
     int at[3];
     for (int c = 0; c < 3; c++) {
@@ -459,7 +463,7 @@ static int weights(const tsr_map_grid *g, const double x[3], double w[3][4],
             return 0;
         at[c] = (int)v;
         at[c] = at[c] > g->n[c] - 3 ? g->n[c] - 3 : at[c];
-        spline(v - at[c], w[c]);
+        spline_weights(v - at[c], w[c]);
     }
     *first = ((size_t)(at[2] - 1) * (size_t)g->n[1] + (size_t)(at[1] - 1)) *
                  (size_t)g->n[0] +
@@ -472,9 +476,9 @@ double tsr_blurred_level(const tsr_blurred *blurred, double variance)
     return (log(variance) - blurred->log_first) / blurred->step;
 }
 
-/* Quadratic between three levels. */
-double tsr_blurred_read(const tsr_blurred *blurred, double level,
-                        const double x[3])
+/* Quadratic interpolation between three levels. */
+double tsr_blurred_at(const tsr_blurred *blurred, double level,
+                      const double x[3])
 {
     const tsr_blurred *b = blurred;
     const tsr_map_grid *g = &b->level[0]->grid;
@@ -486,7 +490,7 @@ double tsr_blurred_read(const tsr_blurred *blurred, double level,
                           0.5 * d * (d + 1.0)};
     double w[3][4], sum = 0.0;
     size_t first;
-    if (!weights(g, x, w, &first))
+    if (!voxel_weights(g, x, w, &first))
         return 0.0;
     for (int m = 0; m < 3; m++)
         for (size_t j = 0; j < 16; j++) {

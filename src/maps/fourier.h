@@ -1,6 +1,6 @@
-/* Discrete Fourier transforms of maps, by FFTW (Frigo & Johnson 2005) in single
- * precision, and what is made by them: shell correlations and blurred maps. A
- * map is continued periodically. */
+/* Discrete Fourier transforms of maps by FFTW (Frigo & Johnson 2005) in single
+ * precision, and their uses: shell correlations and blurred maps. Maps are
+ * periodic. */
 #ifndef TSR_MAPS_FOURIER_H
 #define TSR_MAPS_FOURIER_H
 
@@ -9,31 +9,31 @@
 
 #include <math.h>
 
-/* F = sum over voxels of value exp(-2 pi i s x), for half of the frequencies
- * along x: the others are their conjugates. */
+/* F(s) = sum over voxels of value exp(-2 pi i s x), for half of the frequencies
+ * along x. The other half are complex conjugates. */
 typedef struct {
     tsr_map_grid grid;
     int half;      /* grid.n[0] / 2 + 1 */
     float (*f)[2]; /* [n[2]][n[1]][half] real and imaginary part */
 } tsr_fourier;
 
-/* Of values [n_voxel] less `mean`; NaN count as the mean. Errors: TSR_E_NOMEM.
- */
+/* Transforms values [n_voxel] minus `mean`; NaN counts as the mean. Errors:
+ * TSR_E_NOMEM. */
 tsr_status tsr_fourier_make(const tsr_map_grid *grid, const float *value,
                             double mean, tsr_fourier *out, tsr_err *err);
 
-/* Back to values [n_voxel]; the transform is lost. */
+/* Inverse transform into values [n_voxel]; overwrites the transform. */
 tsr_status tsr_fourier_back(tsr_fourier *fourier, float *value, tsr_err *err);
 void tsr_fourier_clear(tsr_fourier *fourier);
 
-/* The frequency of index k along an axis, 1/Angstrom, with its sign. */
+/* The signed frequency of index k along an axis, 1/Angstrom. */
 static inline double tsr_fourier_s(const tsr_map_grid *grid, int axis, int k)
 {
     const int n = grid->n[axis];
     return (k <= n / 2 ? k : k - n) / (n * grid->step[axis]);
 }
 
-/* |s|^2 of the frequency at indices x, y, z. */
+/* Squared frequency |s|^2 at indices x, y, z, 1/Angstrom squared. */
 static inline double tsr_fourier_s2(const tsr_map_grid *grid, int x, int y,
                                     int z)
 {
@@ -42,38 +42,40 @@ static inline double tsr_fourier_s2(const tsr_map_grid *grid, int x, int y,
     return s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
 }
 
-/* How many frequencies the one at index x along the first axis stands for: its
- * conjugate is left out, but for those that are their own. */
-static inline double tsr_fourier_times(const tsr_map_grid *grid, int x)
+/* How many frequencies a stored one at index x represents: 2, itself and its
+ * conjugate, or 1 if it is its own conjugate. */
+static inline double tsr_fourier_multiplicity(const tsr_map_grid *grid, int x)
 {
     return x == 0 || 2 * x == grid->n[0] ? 1.0 : 2.0;
 }
 
-/* Transforms of two maps are compared in shells of equal |s|, the k-th about
- * (k + 1) width, up to Nyquist's frequency. */
+/* Shells of equal |s|. Shell k is centred at (k + 1) width_inv_ang; none is
+ * beyond the Nyquist frequency. */
 typedef struct {
     int n;
     double width_inv_ang;
 } tsr_shells;
 tsr_shells tsr_fourier_shells(const tsr_map_grid *grid);
 
+/* Sums over the frequencies of a shell. */
 typedef struct {
-    double n, fg, ff, gg; /* frequencies, sums of Re F G*, |F|^2, |G|^2 */
+    double n, fg, ff, gg; /* number of frequencies; sums of Re F G*, |F|^2,
+                             |G|^2 */
 } tsr_shell;
 void tsr_fourier_compare(const tsr_fourier *f, const tsr_fourier *g,
                          const tsr_shells *shells, tsr_shell *out);
 
-/* ---- shells of two maps ---- */
+/* ---- Fourier shell correlation ---- */
 
-/* Fourier shell correlation of a map and a density on its grid: of the Fourier
- * coefficients F, G in shells of 1 / (longest edge) in s,
- * sum Re F G* / sqrt(sum |F|^2 sum |G|^2). Voxels that are not known are set to
- * the mean of the others, in both. */
+/* Fourier shell correlation of a map and a density on its grid, sum Re F G* /
+ * sqrt(sum |F|^2 sum |G|^2) over shells of width 1 / (longest edge). Voxels
+ * that are NaN in the map are set to the mean of the others, in both. */
 typedef struct {
     int n;
-    double *s_inv_ang, *fsc; /* [n] from s > 0 up to Nyquist's */
-    /* The first s at which it is below 0.5, 0.143, from line to line between
-     * shells; where it never is, Nyquist's, and is_at_limit is 1. */
+    double *s_inv_ang, *fsc; /* [n] s > 0 up to the Nyquist frequency */
+    /* The first s where the correlation falls below 0.5 and 0.143, interpolated
+     * linearly between shells. If it never does: the Nyquist frequency, and
+     * is_at_limit is 1. */
     double half_inv_ang, low_inv_ang;
     int half_is_at_limit, low_is_at_limit;
 } tsr_fsc;
@@ -82,40 +84,41 @@ typedef struct {
 tsr_status tsr_fsc_make(const tsr_map *map, const float *density,
                         tsr_pool *pool, tsr_fsc *out, tsr_err *err);
 
-/* The same of two maps, as the halves of the data, with a mask or without.
- *
- * A mask takes away the noise around the molecule and makes correlation of its
- * own: the sharper its edge, the more. How much shows where both maps get
- * phases at random beyond a frequency: what then is left there is the mask's,
- * and (masked - random) / (1 - random) is free of it (Chen et al. 2013,
- * Ultramicroscopy 135:24). Phases are random from where the curve without a
- * mask first falls below 0.8; the correction begins two shells later, as the
- * step itself blurs over its neighbours. */
+/* Shell correlation of two half-maps, with and without a mask.
+ * A mask removes noise around the molecule, but adds a correlation of its own,
+ * more so the sharper its edge. Randomising the phases of both maps beyond a
+ * frequency measures this artefact: any correlation left beyond it is due to
+ * the mask, and (masked - random) / (1 - random) is free of it (Chen et al.
+ * 2013, Ultramicroscopy 135:24). Phases are random from the frequency where the
+ * unmasked curve first falls below 0.8. The correction starts two shells later,
+ * because the step in the phases affects neighbouring shells. */
 typedef struct {
-    tsr_fsc plain;                     /* as the maps are */
+    tsr_fsc plain;                     /* without a mask */
     tsr_fsc masked, random, corrected; /* n 0: there is no mask */
-    double random_from_inv_ang;        /* infinite: nowhere */
+    double random_from_inv_ang;        /* infinite: no phase was randomised */
 } tsr_fsc_halves;
 
-/* mask [n_voxel]: 1 inside, 0 outside, between at a soft edge; NULL: none.
- * Errors: TSR_E_DATA (other grids, a mask of nothing), TSR_E_NOMEM. */
+/* mask [n_voxel]: 1 inside, 0 outside, intermediate at a soft edge; NULL: none.
+ * Errors: TSR_E_DATA (different grids, an empty mask), TSR_E_NOMEM. */
 tsr_status tsr_fsc_halves_make(const tsr_map *one, const tsr_map *other,
                                const float *mask, tsr_pool *pool,
                                tsr_fsc_halves *out, tsr_err *err);
 
 /* ---- filters ---- */
 
-/* What frequencies count in sums over voxels of a product of two maps: W(s),
- * the sum over n parts of share exp(-extra (2 pi s)^2 / 2), so that the product
- * is of one map with the other blurred by these Gaussians. 1, share 1, extra 0:
- * all alike. */
+/* Weights of frequencies in a sum over voxels of the product of two maps. W(s)
+ * is the sum over n parts of share exp(-extra (2 pi s)^2 / 2), which amounts to
+ * blurring one map by these Gaussians. n 1, share 1, extra 0: all frequencies
+ * have weight 1. */
 enum { TSR_FILTER_PARTS = 6 /* at most */ };
 
+/* A filter W(s). */
 typedef struct {
     int n;
     double share[TSR_FILTER_PARTS], extra[TSR_FILTER_PARTS]; /* Angstrom^2 */
 } tsr_map_filter;
 
+/* W at the squared frequency s2. */
 static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
 {
     const double half_square = 19.739208802178716 * s2; /* (2 pi s)^2 / 2 */
@@ -127,37 +130,39 @@ static inline double tsr_map_filter_at(const tsr_map_filter *f, double s2)
 
 /* ---- blurred maps ----
  *
- * A map blurred beforehand, to be read anywhere: its mean under a Gaussian,
- * G(x) = sum_v g(x - v) E(v) over the voxels v, where g is a normal density in
- * units of voxels and E the map less its mean.
+ * A map convolved with a Gaussian, to be evaluated at any position: G(x) =
+ * sum_v g(x - v) E(v) over the voxels v, where g is a normal density in units
+ * of voxels and E is the map minus its mean.
  *
- * The overlap of a model with a map is then one reading a body, and no grid is
- * needed while a model moves. Widths are close together, and read between. */
+ * The overlap of a model with a map is then one evaluation for each body, and
+ * no grid is needed while a model moves. The map is blurred by closely spaced
+ * variances; values between them are interpolated. */
 
 enum { TSR_MOST_LEVELS = 32 };
 
+/* A map at several levels of blur. */
 typedef struct {
     tsr_map_filter filter;
     double n_voxel;
     double square; /* sum of E W E over the voxels, divided by their number */
-    /* Level k is the map under the filter, blurred by a variance of
-       exp(log_first + k step). */
+    /* Level k is the filtered map blurred by the variance exp(log_first + k
+     * step). */
     int n_level;
     double log_first, step;
     tsr_map *level[TSR_MOST_LEVELS];
 } tsr_blurred;
 
-/* By variances from `narrow` to `wide`, Angstrom^2. Unknown voxels count as the
- * mean. Errors: TSR_E_NOMEM, TSR_E_DATA (more than 8 GiB). */
+/* Blurs by variances from `narrow` to `wide`, Angstrom squared. Unknown voxels
+ * count as the mean. Errors: TSR_E_NOMEM, TSR_E_DATA (more than 8 GiB). */
 tsr_status tsr_blurred_make(const tsr_map *map, double mean,
                             const tsr_map_filter *filter, double narrow,
                             double wide, tsr_pool *pool, tsr_blurred **out,
                             tsr_err *err);
 
-/* Where a variance lies between the levels, and G there at x; 0 outside of the
- * grid. */
+/* level: the fractional level of a variance. at: G at that level and position
+ * x; 0 outside the grid. */
 double tsr_blurred_level(const tsr_blurred *blurred, double variance);
-double tsr_blurred_read(const tsr_blurred *blurred, double level,
-                        const double x[3]);
+double tsr_blurred_at(const tsr_blurred *blurred, double level,
+                      const double x[3]);
 
 #endif

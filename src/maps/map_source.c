@@ -1,5 +1,5 @@
-/* From the options of an entry to a map that is ready: file, mask, half-maps,
- * filter, margins cut off, and how many of its voxels are worth one. */
+/* Prepares a map as data from the options of an entry: file, mask, half-maps,
+ * noise filter, cropping, and the number of independent voxels. */
 #include "maps/map_source.h"
 
 #include "core/text.h"
@@ -13,12 +13,12 @@
 
 /* ---- masks ----
  *
- * Distances to the nearest place, within reach of it; then the edge. A place
- * changes only voxels that it can reach. */
+ * First the distance of each voxel to the nearest position, then the soft edge.
+ * A position changes only voxels within its reach. */
 
-/* Squares of distances, where they are smaller than what is there. */
-static void come_near(const tsr_map_grid *g, const double x[3], double reach,
-                      float *square)
+/* Lowers squared distances to those from x, within reach. */
+static void lower_distances(const tsr_map_grid *g, const double x[3],
+                            double reach, float *square)
 {
     tsr_map_box b = tsr_map_box_about(g, x, reach);
     while (tsr_map_box_next(&b))
@@ -26,7 +26,7 @@ static void come_near(const tsr_map_grid *g, const double x[3], double reach,
             square[b.k] = (float)b.square;
 }
 
-static void soften(size_t n, double radius, double edge, float *value)
+static void apply_edge(size_t n, double radius, double edge, float *value)
 {
     const double pi = 3.14159265358979324;
     for (size_t k = 0; k < n; k++) {
@@ -45,12 +45,12 @@ void tsr_mask_around(const tsr_map_grid *grid, int n, const double (*xyz)[3],
     for (size_t k = 0; k < n_voxel; k++)
         value[k] = HUGE_VALF;
     for (int i = 0; i < n; i++)
-        come_near(grid, xyz[i], radius_ang + edge_ang, value);
-    soften(n_voxel, radius_ang, edge_ang, value);
+        lower_distances(grid, xyz[i], radius_ang + edge_ang, value);
+    apply_edge(n_voxel, radius_ang, edge_ang, value);
 }
 
-/* Inside, next to a voxel that is not: only from there can others be reached.
- */
+/* Whether a voxel above the threshold has a neighbour below it. Only such
+ * voxels can be the nearest to a voxel outside. */
 static int is_at_surface(const tsr_map *map, double threshold, const int at[3])
 {
     const int *n = map->grid.n;
@@ -87,13 +87,13 @@ tsr_status tsr_mask_above(const tsr_map *map, double threshold,
         for (int y = 0; y < g->n[1]; y++)
             for (int x = 0; x < g->n[0]; x++, k++) {
                 const int at[3] = {x, y, z};
-                const double place[3] = {g->origin[0] + g->step[0] * x,
-                                         g->origin[1] + g->step[1] * y,
-                                         g->origin[2] + g->step[2] * z};
+                const double position[3] = {g->origin[0] + g->step[0] * x,
+                                            g->origin[1] + g->step[1] * y,
+                                            g->origin[2] + g->step[2] * z};
                 if (is_at_surface(map, threshold, at))
-                    come_near(g, place, radius_ang + edge_ang, value);
+                    lower_distances(g, position, radius_ang + edge_ang, value);
             }
-    soften(n_voxel, radius_ang, edge_ang, value);
+    apply_edge(n_voxel, radius_ang, edge_ang, value);
     return TSR_OK;
 }
 
@@ -120,16 +120,18 @@ tsr_status tsr_mask_parse(const char *text, tsr_mask *kind, double *threshold,
 
 /* ---- a map that is ready ---- */
 
-/* What is known of a map beside its voxels. */
+/* A map being prepared. */
 typedef struct {
     const tsr_map_options *o;
     tsr_log *log;
-    tsr_pool pool; /* until it is ready */
+    tsr_pool pool; /* memory that is freed when the map is ready */
     tsr_map_source *out;
-    unsigned char *is_inside; /* [n_voxel] of the mask; NULL: all are */
-    double share;             /* of the voxels inside */
-    double mean;              /* of the map; with a mask, of what is outside */
-    double n_free; /* frequencies that the filter leaves; 0: no filter */
+    unsigned char *is_inside; /* [n_voxel] 1: inside the mask; NULL: no mask */
+    double share;             /* share of the voxels inside */
+    double mean;              /* of the map; with a mask, of the voxels
+                                 outside */
+    double n_free; /* effective number of frequencies under the filter; 0: no
+                      filter */
 } job;
 
 tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
@@ -145,7 +147,7 @@ tsr_status tsr_mask_make(const tsr_mask_source *s, const tsr_map *map,
     TSR_TRY(tsr_mask_parse(s->mask, &kind, &threshold, err));
     if (kind == TSR_MASK_FILE) {
         TSR_TRY(tsr_map_read(s->mask, s->origin, log, pool, &file, err));
-        TSR_TRY(tsr_map_expect_grid("mask", file, map, err));
+        TSR_TRY(tsr_map_check_grid("mask", file, map, err));
         *value = file->value;
         return TSR_OK;
     }
@@ -178,8 +180,8 @@ tsr_status tsr_map_source_mask(const tsr_map_options *o, const tsr_map *map,
     return tsr_mask_make(&source, map, log, pool, value, err);
 }
 
-/* Inside is where the mask is at least 0.5. */
-static tsr_status take_mask(job *j, tsr_map_start start, tsr_err *err)
+/* A voxel is inside where the mask is at least 0.5. */
+static tsr_status set_mask(job *j, tsr_map_start start, tsr_err *err)
 {
     const tsr_map *map = j->out->map;
     const size_t n = tsr_map_n_voxel(&map->grid);
@@ -209,28 +211,29 @@ static tsr_status take_mask(job *j, tsr_map_start start, tsr_err *err)
 
 /* ---- noise ----
  *
- * Power spectra of noise, from half-maps or from the solvent, and the filter
- * that whitens them as far as the resolution lets frequencies count. */
+ * The power spectrum of the noise, from half-maps or from the solvent, and a
+ * filter that whitens the noise up to the resolution. */
 
-/* |F|^2 of the noise over the number of voxels, in shells of |s|: of white
- * noise its variance. */
+/* Power |F|^2 of the noise divided by the number of voxels, in shells of |s|.
+ * For white noise this is the variance. */
 typedef struct {
     tsr_shells shells;
-    int n_all;         /* shells up to the corners, beyond Nyquist's frequency
-                          of an axis, which `shells` ends at */
-    double *n, *power; /* [n_all] frequencies, and the mean of each shell */
+    int n_all;         /* shells up to the corners of the grid; `shells` ends at
+                          the Nyquist frequency of an axis */
+    double *n, *power; /* [n_all] number of frequencies, and mean power, of each
+                          shell */
 } spectrum;
 
 enum { PARTS = TSR_FILTER_PARTS };
 
 static const double two_pi = 6.28318530717958648;
 
-/* ---- the power ---- */
+/* ---- the power spectrum ---- */
 
-/* Of values that are 0 but in a share of the voxels. */
-static tsr_status measure(const tsr_map_grid *grid, const float *value,
-                          double share, tsr_pool *pool, spectrum *out,
-                          tsr_err *err)
+/* Spectrum of values that are 0 except in a share of the voxels. */
+static tsr_status compute_spectrum(const tsr_map_grid *grid, const float *value,
+                                   double share, tsr_pool *pool, spectrum *out,
+                                   tsr_err *err)
 {
     const tsr_shells shells = tsr_fourier_shells(grid);
     tsr_shells all = shells;
@@ -256,7 +259,7 @@ static tsr_status measure(const tsr_map_grid *grid, const float *value,
             out->power[k] = shell[k].ff / (shell[k].n * n_voxel * share);
     }
     tsr_fourier_clear(&f);
-    tsr_pool_drop(pool, shell);
+    tsr_pool_free(pool, shell);
     return status;
 }
 
@@ -268,18 +271,18 @@ static int has_power(const spectrum *noise)
     return 0;
 }
 
-/* Of the mean of two half-maps: half their difference. */
+/* Noise of the mean of two half-maps: half their difference. */
 static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
                                   tsr_pool *pool, spectrum *out, tsr_err *err)
 {
     const size_t n = tsr_map_n_voxel(&one->grid);
     float *value;
-    TSR_TRY(tsr_map_expect_grid("half-map", one, other, err));
+    TSR_TRY(tsr_map_check_grid("half-map", one, other, err));
     tsr_pool_array(pool, value, n);
     TSR_TRY(tsr_pool_check(pool, err));
     for (size_t k = 0; k < n; k++)
         value[k] = 0.5f * (one->value[k] - other->value[k]);
-    TSR_TRY(measure(&one->grid, value, 1.0, pool, out, err));
+    TSR_TRY(compute_spectrum(&one->grid, value, 1.0, pool, out, err));
     if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
                         "half-maps '%s' and '%s' are the same: their "
@@ -288,7 +291,7 @@ static tsr_status noise_of_halves(const tsr_map *one, const tsr_map *other,
     return TSR_OK;
 }
 
-/* Of what is outside of the mask. */
+/* Noise from the voxels outside the mask. */
 static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
 {
     const tsr_map *map = j->out->map;
@@ -307,7 +310,8 @@ static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
                         "'%s': only %.0f of %zu voxels are outside of the "
                         "mask, too few to see the noise in",
                         map->path, n_out, n);
-    TSR_TRY(measure(&map->grid, value, n_out / (double)n, &j->pool, out, err));
+    TSR_TRY(compute_spectrum(&map->grid, value, n_out / (double)n, &j->pool,
+                             out, err));
     if (!has_power(out))
         return tsr_fail(err, TSR_E_DATA,
                         "'%s': all voxels outside of the mask have one value: "
@@ -318,8 +322,8 @@ static tsr_status noise_of_solvent(job *j, spectrum *out, tsr_err *err)
 
 /* ---- the filter ---- */
 
-/* What W power is wanted to be: 1, and less beyond the resolution. */
-static double wanted(double s, double resolution_ang)
+/* Target of W times power: 1 up to the resolution, falling beyond. */
+static double target_response(double s, double resolution_ang)
 {
     const double beyond = s * resolution_ang - 1.0;
     return beyond > 0.0 ? exp(-8.0 * beyond * beyond) : 1.0;
@@ -330,10 +334,10 @@ static double frequency(const spectrum *noise, int k)
     return (k + 1) * noise->shells.width_inv_ang;
 }
 
-/* Shares by least squares with a ridge, in units in which all columns are
- * alike. 0: the equations have no answer. */
-static int solve(const spectrum *noise, double resolution_ang, double ridge,
-                 tsr_map_filter *f)
+/* Fits the shares of the filter by least squares with a ridge, on normalised
+ * columns. Returns 0 where the equations are singular. */
+static int fit_shares(const spectrum *noise, double resolution_ang,
+                      double ridge, tsr_map_filter *f)
 {
     double left[PARTS * PARTS] = {0.0}, right[PARTS] = {0.0};
     double norm[PARTS] = {0.0};
@@ -348,8 +352,8 @@ static int solve(const spectrum *noise, double resolution_ang, double ridge,
                     norm[m] += noise->n[k] * g[m] * g[m];
             }
             for (int m = 0; m < PARTS && pass == 1; m++) {
-                right[m] += noise->n[k] * g[m] * wanted(s, resolution_ang) /
-                            sqrt(norm[m]);
+                right[m] += noise->n[k] * g[m] *
+                            target_response(s, resolution_ang) / sqrt(norm[m]);
                 for (int l = 0; l < PARTS; l++)
                     left[m * PARTS + l] +=
                         noise->n[k] * g[m] * g[l] / sqrt(norm[m] * norm[l]);
@@ -367,8 +371,9 @@ static int solve(const spectrum *noise, double resolution_ang, double ridge,
     return 1;
 }
 
-/* Nowhere negative, from 0 to beyond the corners of the grid. */
-static int is_filter(const spectrum *noise, const tsr_map_filter *f)
+/* Whether the filter is nonnegative from 0 to beyond the corners of the
+ * grid. */
+static int is_nonnegative(const spectrum *noise, const tsr_map_filter *f)
 {
     double least = tsr_map_filter_at(f, 0.0), most = least;
     for (int k = 0; k < 2 * noise->shells.n; k++) {
@@ -380,10 +385,11 @@ static int is_filter(const spectrum *noise, const tsr_map_filter *f)
     return least >= -1e-4 * most && most > 0.0;
 }
 
-/* Where u is not 1, the likelihood claims a place with the variance 1 / H,
- * H = sum W |dS|^2, and has it with J / H^2, J = sum W u |dS|^2 (Godambe 1960).
- * So many voxels count that the two agree. |dS|^2, what a shift changes, is s^2
- * times the power of atoms blurred by the usual width. */
+/* Effective number of frequencies. u = W power should be 1. Where it is not,
+ * the likelihood claims the variance 1 / H for a shift of the molecule, H = sum
+ * W |dS|^2. The actual variance is J / H^2, J = sum W u |dS|^2 (Godambe 1960).
+ * The number is chosen so that the two agree. |dS|^2, the effect of a shift, is
+ * s^2 times the power of atoms blurred by the usual width. */
 static double count_frequencies(const spectrum *noise, double resolution_ang,
                                 const tsr_map_filter *f)
 {
@@ -401,9 +407,9 @@ static double count_frequencies(const spectrum *noise, double resolution_ang,
     return n * claimed / had;
 }
 
-/* A filter W near 1 / power up to the frequency 1 / resolution, and falling
- * beyond: a sum of Gaussians, by least squares of W power - 1. *n_free out: how
- * many frequencies that is worth. */
+/* Fits a filter W close to 1 / power up to the frequency 1 / resolution,
+ * falling beyond: a sum of Gaussians, by least squares of W power - 1. *n_free:
+ * effective number of frequencies. */
 static tsr_status whiten(const spectrum *noise, double resolution_ang,
                          tsr_map_filter *out, double *n_free, tsr_err *err)
 {
@@ -412,8 +418,8 @@ static tsr_status whiten(const spectrum *noise, double resolution_ang,
     *out = (tsr_map_filter){.n = PARTS};
     for (int m = 0; m < PARTS; m++)
         out->extra[m] = narrow * pow(2.0, m);
-    while (ridge < 1e3 &&
-           !(solve(noise, resolution_ang, ridge, out) && is_filter(noise, out)))
+    while (ridge < 1e3 && !(fit_shares(noise, resolution_ang, ridge, out) &&
+                            is_nonnegative(noise, out)))
         ridge *= 4.0;
     if (!(ridge < 1e3))
         return tsr_fail(err, TSR_E_NUMERIC,
@@ -422,20 +428,21 @@ static tsr_status whiten(const spectrum *noise, double resolution_ang,
     return TSR_OK;
 }
 
-/* ---- what is left of it in sums ---- */
+/* ---- the noise under the filter ---- */
 
-/* The power at a frequency, and what a filter makes of it. */
+/* Power at the squared frequency s2; 0 outside all shells. */
 static double power_at(const spectrum *noise, double s2)
 {
     const int k = (int)(sqrt(s2) / noise->shells.width_inv_ang + 0.5) - 1;
     return k < 0 || k >= noise->n_all ? 0.0 : noise->power[k];
 }
 
-/* Into value [n_voxel] what is its own transform's |F|^2 (which 0), the noise's
- * power (1) or the filter (2), brought back to space. */
-static tsr_status in_space(const spectrum *noise, const tsr_map_filter *filter,
-                           const tsr_map_grid *grid, int which, float *value,
-                           tsr_err *err)
+/* Computes value [n_voxel] in real space from one of three spectra: |F|^2 of
+ * `value` itself (which 0), the noise's power (1), the filter (2). */
+static tsr_status to_real_space(const spectrum *noise,
+                                const tsr_map_filter *filter,
+                                const tsr_map_grid *grid, int which,
+                                float *value, tsr_err *err)
 {
     tsr_fourier f = {.f = NULL};
     size_t at = 0;
@@ -456,11 +463,12 @@ static tsr_status in_space(const spectrum *noise, const tsr_map_filter *filter,
     return status;
 }
 
-/* The expected sum of N W N over the voxels, of the noise N under the filter W,
- * where N is set to 0 outside of the mask: over shifts, that of the mask's
- * pairs of voxels, the noise's covariance and the filter's kernel. A mask's
- * edge carries noise to frequencies that had none, and these may weigh much. */
-static tsr_status noise_under(job *j, const spectrum *noise, tsr_err *err)
+/* Expected sum of N W N over the voxels, for noise N under the filter W that is
+ * set to 0 outside the mask. It is a sum over shifts of the product of three
+ * functions: the mask's autocorrelation, the noise's covariance, and the
+ * filter's kernel. The mask's edge carries noise to frequencies without noise,
+ * whose weights may be large. */
+static tsr_status compute_noise(job *j, const spectrum *noise, tsr_err *err)
 {
     const tsr_map_filter *filter = &j->out->filter;
     const tsr_map_grid *grid = &j->out->map->grid;
@@ -478,8 +486,8 @@ static tsr_status noise_under(job *j, const spectrum *noise, tsr_err *err)
     for (size_t k = 0; k < n; k++)
         block[k] = j->is_inside[k] ? 1.0f : 0.0f;
     for (int which = 0; which < 3; which++)
-        TSR_TRY(in_space(noise, filter, grid, which, block + (size_t)which * n,
-                         err));
+        TSR_TRY(to_real_space(noise, filter, grid, which,
+                              block + (size_t)which * n, err));
     sum = 0.0;
     for (size_t k = 0; k < n; k++)
         sum +=
@@ -488,9 +496,9 @@ static tsr_status noise_under(job *j, const spectrum *noise, tsr_err *err)
     return TSR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- preparing a map ---- */
 
-/* Noise by half-maps, with how far they agree. */
+/* Noise from half-maps; logs the resolution to which they agree. */
 static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
@@ -502,7 +510,7 @@ static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
         TSR_TRY(tsr_map_check(half[k], 0.0, j->log, err));
     }
     TSR_TRY(noise_of_halves(half[0], half[1], &j->pool, noise, err));
-    TSR_TRY(tsr_map_expect_grid("half-map", half[0], j->out->map, err));
+    TSR_TRY(tsr_map_check_grid("half-map", half[0], j->out->map, err));
     TSR_TRY(tsr_fsc_make(half[0], half[1]->value, &j->pool, &fsc, err));
     tsr_info(j->log,
              "%s: half-maps agree (FSC 0.143) to %s%.2f Angstrom; the "
@@ -512,7 +520,8 @@ static tsr_status read_halves(job *j, spectrum *noise, tsr_err *err)
     return TSR_OK;
 }
 
-/* The filter by half-maps, else by what is outside of the mask, else none. */
+/* The filter from half-maps, or else from the voxels outside the mask; without
+ * both, all weights are 1. */
 static tsr_status find_filter(job *j, tsr_err *err)
 {
     spectrum noise;
@@ -526,11 +535,12 @@ static tsr_status find_filter(job *j, tsr_err *err)
     else
         return TSR_OK;
     TSR_TRY(whiten(&noise, j->o->resolution, &m->filter, &j->n_free, err));
-    return noise_under(j, &noise, err);
+    return compute_noise(j, &noise, err);
 }
 
-/* The box of what is inside, and a margin, is all that is kept. */
-static tsr_status crop(job *j, double margin_ang, tsr_pool *pool, tsr_err *err)
+/* Crops the map to the box of the mask's inside plus a margin. */
+static tsr_status crop_to_mask(job *j, double margin_ang, tsr_pool *pool,
+                               tsr_err *err)
 {
     tsr_map *from = j->out->map, *to;
     const int *n = from->grid.n;
@@ -569,17 +579,17 @@ static tsr_status crop(job *j, double margin_ang, tsr_pool *pool, tsr_err *err)
              "%d",
              tsr_text_file_name(to->path), grid.n[0], grid.n[1], grid.n[2],
              n[0], n[1], n[2]);
-    tsr_pool_drop(pool, from->value);
+    tsr_pool_free(pool, from->value);
     j->out->map = to;
     return TSR_OK;
 }
 
-/* On what share of the voxels the map's variance lies: (sum E^2)^2 / sum E^4 of
- * them, times 3, by which it is all where E is Gaussian noise. Where the
- * solvent is flat, as in a map that was masked or simulated, a structure that
- * is not quite right leaves its residuals where the molecule is; voxels that
- * are met whatever the structure then tell nothing of how large they are, and
- * the larger the box, the more sure of itself the likelihood would be. */
+/* The share of the voxels that carry the map's variance: 3 (sum E^2)^2 / (n sum
+ * E^4), at most 1. The factor 3 makes the share 1 for Gaussian noise. If the
+ * solvent is flat, as in masked or simulated maps, the residuals of a wrong
+ * structure lie at the molecule only. Voxels that fit any structure say nothing
+ * about the size of residuals. Without this correction the likelihood would
+ * become more confident with a larger box. */
 static double share_with_variance(const tsr_map *map, double mean)
 {
     const size_t n_voxel = tsr_map_n_voxel(&map->grid);
@@ -594,8 +604,8 @@ static double share_with_variance(const tsr_map *map, double mean)
     return fmin(1.0, 3.0 * square * square / (n * fourth));
 }
 
-/* How many voxels, or frequencies, are independent. */
-static tsr_status count_free(const job *j, double *out, tsr_err *err)
+/* Number of independent voxels or frequencies. */
+static tsr_status count_independent(const job *j, double *out, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
     const tsr_map *map = j->out->map;
@@ -631,9 +641,9 @@ static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
     const tsr_map_sums whole = tsr_map_whole(out->map);
     j->mean = whole.e / whole.n;
     if (o->mask != NULL)
-        TSR_TRY(take_mask(j, start, err));
+        TSR_TRY(set_mask(j, start, err));
     TSR_TRY(find_filter(j, err));
-    TSR_TRY(count_free(j, &out->n_free, err));
+    TSR_TRY(count_independent(j, &out->n_free, err));
     const size_t n = tsr_map_n_voxel(g);
     tsr_info(j->log, "%s: %zu voxels count as %.0f independent ones%s",
              tsr_text_file_name(o->file), n, out->n_free,
@@ -642,7 +652,7 @@ static tsr_status read_source(job *j, tsr_map_start start, tsr_pool *pool,
         if (!j->is_inside[k])
             out->map->value[k] = (float)j->mean;
     if (j->is_inside != NULL)
-        TSR_TRY(crop(j, 3.0 * o->resolution, pool, err));
+        TSR_TRY(crop_to_mask(j, 3.0 * o->resolution, pool, err));
     out->noise /= (double)tsr_map_n_voxel(&out->map->grid);
     return TSR_OK;
 }

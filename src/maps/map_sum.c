@@ -1,6 +1,6 @@
-/* What the kernels of map sums are given: coordinates in integer units, the
- * tiles that each system reaches, and scales that keep 64-bit sums from
- * running over. */
+/* Host side of the map-sum kernels: coordinates in integer units, the tiles
+ * that each system reaches, scales that keep 64-bit sums from overflowing,
+ * launches, and the self-test. */
 #include "maps/map_sum.h"
 
 #include "core/clock.h"
@@ -15,20 +15,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One system, as the kernels have it. */
+/* A system in the layout of the kernels. */
 typedef struct {
-    int32_t box[8]; /* first tile along x, y, z; tiles along them; first cell,
-                       first particle */
+    int32_t box[8]; /* first tile along x, y, z; number of tiles along each;
+                       first cell, first particle */
     int32_t n_particle, n_cell;
-    double threshold; /* in units */
-    double scale[4];  /* of E, E^2, S^2, E S */
+    double threshold; /* in units of `unit` */
+    double scale[4];  /* of E, E^2, S^2 and E S */
 } map_system;
 
 enum {
-    SUMS = 18, /* as in the kernel */
+    SUMS = 18, /* number of sums, as in the kernels */
     LANES = 64,
     LISTERS = 256,
-    SMALL = 4096,      /* cells */
+    SMALL = 4096,      /* cells of a small system */
     MOST_VOXELS = 2000 /* along an axis: coordinates have 32 bits */
 };
 
@@ -36,7 +36,7 @@ enum { COUNT, PLACE, SCATTER, LIST, SUM, N_KERNEL };
 static const char *const kernel_name[N_KERNEL] = {
     "map_count", "map_place", "map_scatter", "map_list", "map_sum"};
 
-/* Buffers that grow with what is asked for. */
+/* Buffers, which grow on demand. */
 enum {
     PARTICLE,
     CALL, /* counters and systems */
@@ -54,7 +54,7 @@ typedef struct {
     tsr_density_engine base;
     const tsr_device *device;
     tsr_program program;
-    tsr_cl cl; /* of the queue, the kernels and what stays on the device: */
+    tsr_cl cl; /* owns the queue, the kernels and the permanent buffers: */
     cl_command_queue queue;
     cl_kernel kernel[N_KERNEL];
     cl_mem map, on_blur, on_reach;
@@ -62,29 +62,33 @@ typedef struct {
     size_t bytes[N_BUFFER];
     tsr_staging staging;
     tsr_map_sum_times times;
-    /* The blur in units of voxels and of S; for the kernels, by Gaussian. */
-    double unit; /* of S */
-    double most; /* voxels that a Gaussian amounts to */
-    int32_t reach[TSR_MOST_GAUSSIANS][4]; /* along x, y, z; 1: of an atom */
+    /* The blur in units of voxels and of `unit`, by Gaussian. */
+    double unit; /* unit of S */
+    double most; /* largest effective volume of a Gaussian, in voxels */
+    int32_t reach[TSR_MOST_GAUSSIANS][4]; /* along x, y, z; then 1 for the first
+                                             Gaussian of an atom */
     int32_t mask_reach[4];
-    int32_t reach_max[3]; /* of all and the mask */
-    /* The call's. */
+    int32_t reach_max[3]; /* largest reach of Gaussians and mask */
+    /* The present call. */
     const tsr_density_batch *from;       /* borrowed */
-    int first_system;                    /* of the call */
-    size_t each;                         /* Gaussians of an atom */
-    size_t n_particle, n_cell, n_listed; /* n_listed: at most so many entries in
-                                            the lists of all tiles */
-    int n_system, is_small; /* small: one work-group lists a system's atoms */
-    int room;               /* systems that there is room for */
-    map_system *system;     /* [1 + n_system] the first of them all 0 */
-    int32_t (*bound)[2][3]; /* [n_system] lowest and highest place */
+    int first_system;                    /* number of the call's first system in
+                                            the batch */
+    size_t gaussians_each;               /* Gaussians of an atom */
+    size_t n_particle, n_cell, n_listed; /* n_listed: upper bound of the entries
+                                            in all tiles' lists */
+    int n_system, is_small; /* is_small 1: one work-group makes all lists of a
+                               system */
+    int capacity;           /* allocated systems */
+    map_system *system;     /* [1 + n_system]; number 0 is all 0 */
+    int32_t (*bound)[2][3]; /* [n_system] lowest and highest coordinates */
     cl_long (*sum)[SUMS];   /* [n_system] */
-    int is_bad;             /* a coordinate is not finite */
-    pthread_mutex_t shared; /* bound and is_bad */
+    int is_bad;             /* 1: a coordinate is not finite */
+    pthread_mutex_t shared; /* guards bound and is_bad */
 } map_sum;
 
 enum {
-    FRACTION = 19,     /* bits of a coordinate below the voxel; the kernels' */
+    FRACTION = 19,     /* bits of a coordinate below one voxel; as in the
+                          kernels */
     MOST_REACH = 1000, /* voxels */
     MOST_CELLS = 1 << 24,
     MOST_LISTED = 1 << 27,
@@ -95,8 +99,9 @@ enum {
 
 static const double ln_2 = 0.69314718055994531, root_2pi = 2.5066282746310002;
 
-/* Another blur; value [n] out: A / unit, and what falls along x, y, z, by which
- * the exponent of 2 is multiplied. Errors: TSR_E_RANGE. */
+/* Sets the blur. value [n] out: amplitude / unit; then, for x, y and z, the
+ * power of 2 by which the Gaussian falls over one voxel. Errors:
+ * TSR_E_RANGE. */
 static tsr_status scale_blur(map_sum *e, const tsr_blur_table *blur,
                              float (*value)[4], tsr_err *err)
 {
@@ -131,12 +136,12 @@ static tsr_status scale_blur(map_sum *e, const tsr_blur_table *blur,
 static tsr_status reserve(map_sum *e, int n_system, tsr_err *err)
 {
     const size_t n = (size_t)n_system + 1;
-    if (n_system <= e->room)
+    if (n_system <= e->capacity)
         return TSR_OK;
     e->system = tsr_pool_resize(&e->base.pool, e->system, n, sizeof *e->system);
     e->bound = tsr_pool_resize(&e->base.pool, e->bound, n, sizeof *e->bound);
     e->sum = tsr_pool_resize(&e->base.pool, e->sum, n, sizeof *e->sum);
-    e->room = n_system;
+    e->capacity = n_system;
     return tsr_pool_check(&e->base.pool, err);
 }
 
@@ -170,8 +175,8 @@ static tsr_status set_mask(map_sum *b, double mask_ang, tsr_err *err)
 
 /* ---- one system ---- */
 
-/* The nearest integer of |x| < 2^31: the sum with 1.5 * 2^52 has it as its last
- * bits. A call of lrint would take as long as all the rest here. */
+/* The nearest integer of |x| < 2^31. Adding 1.5 * 2^52 leaves it in the last
+ * bits of the sum. Calling lrint would take as long as the rest of the loop. */
 static int32_t nearest(double x)
 {
     const double sum = x + 0x1.8p52;
@@ -180,16 +185,16 @@ static int32_t nearest(double x)
     return (int32_t)(bits & 0xffffffff);
 }
 
-/* A coordinate too far from the map to reach it, or for 32 bits. */
+/* A coordinate that reaches no voxel, for atoms too far away for 32 bits. */
 static const int32_t too_far = 0x5fffffff;
 
-/* An atom's coordinates; by: steps of a coordinate in an Angstrom. Whether they
- * are finite. */
-static int put_coordinates(const map_sum *b, const double by[3],
-                           const double x[3], int32_t out[3])
+/* Converts an atom's coordinates to integers. by: coordinate steps in an
+ * Angstrom. Returns 0 where a coordinate is not finite. */
+static int scale_coordinates(const map_sum *b, const double by[3],
+                             const double x[3], int32_t out[3])
 {
     int is_near = 1, is_good = 1;
-    for (int c = 0; c < 3; c++) { /* without a branch: this is hot */
+    for (int c = 0; c < 3; c++) { /* hot loop without a branch */
         const double at = (x[c] - b->base.map->grid.origin[c]) * by[c];
         is_good &= fabs(x[c]) <= 1e30;
         is_near &= fabs(at) < 0x1.8p30;
@@ -200,14 +205,16 @@ static int put_coordinates(const map_sum *b, const double by[3],
     return is_good;
 }
 
-/* An atom's Gaussians have one place; the place widens its system's bound. */
-static int put_atom(const map_sum *b, int atom, int system, const double by[3],
-                    int32_t bound[2][3], int32_t (*out)[4])
+/* Writes an atom's Gaussians, all at one position, and extends the bound of its
+ * system. */
+static int make_particles(const map_sum *b, int atom, int system,
+                          const double by[3], int32_t bound[2][3],
+                          int32_t (*out)[4])
 {
     const int z = b->from->z[atom];
     int32_t x[3];
-    const int is_good = put_coordinates(b, by, b->from->xyz[atom], x);
-    for (size_t n = 0; n < b->each; n++) {
+    const int is_good = scale_coordinates(b, by, b->from->xyz[atom], x);
+    for (size_t n = 0; n < b->gaussians_each; n++) {
         memcpy(out[n], x, sizeof x);
         out[n][3] =
             (b->base.blur.first[z] + (int)n) | (int32_t)((uint32_t)system << 8);
@@ -222,7 +229,8 @@ static int put_atom(const map_sum *b, int atom, int system, const double by[3],
 static const int32_t no_bound[2][3] = {{INT32_MAX, INT32_MAX, INT32_MAX},
                                        {INT32_MIN, INT32_MIN, INT32_MIN}};
 
-/* The call's system that an atom is of: first[k] <= atom < first[k + 1]. */
+/* Number in the call of the system with this atom: first[k] <= atom < first[k +
+ * 1]. */
 static int system_of(const map_sum *b, int atom)
 {
     const int *first = b->from->first + b->first_system;
@@ -237,9 +245,10 @@ static int system_of(const map_sum *b, int atom)
     return low;
 }
 
-/* System by system, of which the first and the last may be shared with other
- * threads. Lowest and highest do not depend on who comes first. */
-static void put_atoms(void *engine, size_t first, size_t n, void *out)
+/* Converts n atoms from number `first` on, system by system. Other threads may
+ * process parts of the first and the last system. Lowest and highest
+ * coordinates do not depend on the order of threads. */
+static void make_all_particles(void *engine, size_t first, size_t n, void *out)
 {
     map_sum *b = engine;
     const int *first_of = b->from->first + b->first_system;
@@ -254,8 +263,9 @@ static void put_atoms(void *engine, size_t first, size_t n, void *out)
         int is_good = 1;
         memcpy(bound, no_bound, sizeof bound);
         for (; i < smaller(end, first_of[system + 1]); i++)
-            is_good &= put_atom(b, i, system, by, bound,
-                                particle + (size_t)(i - begin) * b->each);
+            is_good &= make_particles(b, i, system, by, bound,
+                                      particle + (size_t)(i - begin) *
+                                                     b->gaussians_each);
         int32_t(*to)[3] = b->bound[system];
         pthread_mutex_lock(&b->shared);
         b->is_bad |= !is_good;
@@ -267,9 +277,9 @@ static void put_atoms(void *engine, size_t first, size_t n, void *out)
     }
 }
 
-/* The box of the map's tiles that the n particles of a system, which come next,
- * may reach, and how many at most one of them reaches. */
-static void put_system(map_sum *b, int at, size_t n)
+/* Sets the box of tiles that the n particles of a system may reach, and the
+ * largest number of tiles that one particle reaches. */
+static void set_box(map_sum *b, int at, size_t n)
 {
     map_system *system = &b->system[at + 1];
     int32_t *s = system->box;
@@ -300,15 +310,15 @@ static void put_system(map_sum *b, int at, size_t n)
     b->n_particle += n;
 }
 
-/* The largest power of two by which a sum of this size may be multiplied. */
-static double room_in_long(double bound)
+/* The largest power of two that may multiply a sum bounded by `bound`. */
+static double largest_scale(double bound)
 {
     return bound > 0.0 ? exp2(floor(61.0 - log2(bound))) : 1.0;
 }
 
-/* Bounds of the sums, so that their integers cannot overflow: all particles
- * in one place at most. */
-static tsr_status put_scales(map_sum *b, int at, size_t n_particle,
+/* Sets scales that keep integer sums from overflowing, even with all particles
+ * at one position. */
+static tsr_status set_scales(map_sum *b, int at, size_t n_particle,
                              double threshold, tsr_err *err)
 {
     const double n = (double)n_particle, peak = 0x1p22 * n;
@@ -319,18 +329,18 @@ static tsr_status put_scales(map_sum *b, int at, size_t n_particle,
                         "%zu atoms, each over %.0f voxels, are too much for "
                         "64-bit sums; bin the map",
                         n_particle, b->most);
-    system->scale[0] = room_in_long(sqrt(b->base.whole.n * b->base.whole.ee));
-    system->scale[1] = room_in_long(b->base.whole.ee);
-    system->scale[2] = room_in_long(ss);
-    system->scale[3] = room_in_long(sqrt(b->base.whole.ee * ss));
+    system->scale[0] = largest_scale(sqrt(b->base.whole.n * b->base.whole.ee));
+    system->scale[1] = largest_scale(b->base.whole.ee);
+    system->scale[2] = largest_scale(ss);
+    system->scale[3] = largest_scale(sqrt(b->base.whole.ee * ss));
     system->threshold = threshold / b->unit;
     return TSR_OK;
 }
 
 /* ---- a call ---- */
 
-/* Gaussians of an atom at most. */
-static size_t per_atom(const map_sum *b)
+/* Largest number of Gaussians of an atom. */
+static size_t gaussians_per_atom(const map_sum *b)
 {
     int most = 1;
     for (int z = 0; z < TSR_MOST_ELEMENTS; z++)
@@ -338,12 +348,14 @@ static size_t per_atom(const map_sum *b)
     return (size_t)most;
 }
 
-/* How many systems from k on may go into a call, by their atoms. */
-static int portion(const map_sum *b, const tsr_density_batch *from, int k)
+/* Number of systems from k on that fit into one call, by their atoms. */
+static int systems_that_fit(const map_sum *b, const tsr_density_batch *from,
+                            int k)
 {
     int end = k;
     while (end < from->n_system && end - k < MOST_SYSTEMS) {
-        size_t n = (size_t)(from->first[end + 1] - from->first[k]) * b->each;
+        size_t n =
+            (size_t)(from->first[end + 1] - from->first[k]) * b->gaussians_each;
         if (n > MOST_PARTICLES && end > k)
             break;
         end++;
@@ -351,17 +363,17 @@ static int portion(const map_sum *b, const tsr_density_batch *from, int k)
     return end - k;
 }
 
-/* Begins a call with the systems from number `first` on, as many as fit by
- * their atoms, at least one; n_atom out. Errors: TSR_E_NOMEM, TSR_E_RANGE. */
-static tsr_status begin(map_sum *b, const tsr_density_batch *from, int first,
-                        const tsr_density_options *options, size_t *n_atom,
-                        tsr_err *err)
+/* Begins a call with as many systems from number `first` on as fit, at least
+ * one. *n_atom out. Errors: TSR_E_NOMEM, TSR_E_RANGE. */
+static tsr_status begin_call(map_sum *b, const tsr_density_batch *from,
+                             int first, const tsr_density_options *options,
+                             size_t *n_atom, tsr_err *err)
 {
     b->from = from;
     b->first_system = first;
-    b->each = per_atom(b);
+    b->gaussians_each = gaussians_per_atom(b);
     b->is_bad = 0;
-    b->n_system = portion(b, from, first);
+    b->n_system = systems_that_fit(b, from, first);
     *n_atom = (size_t)(from->first[first + b->n_system] - from->first[first]);
     TSR_TRY(set_mask(b, options->mask_ang, err));
     TSR_TRY(reserve(b, b->n_system, err));
@@ -371,11 +383,11 @@ static tsr_status begin(map_sum *b, const tsr_density_batch *from, int first,
     return TSR_OK;
 }
 
-/* What remains when all particles are made: n_system, which may be fewer if
- * their tiles are too many for a call. Errors: TSR_E_NUMERIC (a coordinate is
- * not finite), TSR_E_RANGE. */
-static tsr_status end(map_sum *b, const tsr_density_options *options,
-                      tsr_err *err)
+/* Completes the systems after all particles are made. Reduces n_system where
+ * tiles would exceed the limits of a call. Errors: TSR_E_NUMERIC (a coordinate
+ * is not finite), TSR_E_RANGE. */
+static tsr_status end_call(map_sum *b, const tsr_density_options *options,
+                           tsr_err *err)
 {
     const int most = b->n_system;
     if (b->is_bad)
@@ -385,11 +397,11 @@ static tsr_status end(map_sum *b, const tsr_density_options *options,
     for (b->n_system = 0; b->n_system < most; b->n_system++) {
         const int at = b->n_system, k = b->first_system + at;
         const int *first = b->from->first + k;
-        const size_t n = (size_t)(first[1] - first[0]) * b->each;
+        const size_t n = (size_t)(first[1] - first[0]) * b->gaussians_each;
         if (at > 0 && (b->n_cell > MOST_CELLS || b->n_listed > MOST_LISTED))
             break;
-        put_system(b, at, n);
-        TSR_TRY(put_scales(b, at, n,
+        set_box(b, at, n);
+        TSR_TRY(set_scales(b, at, n,
                            options->threshold != NULL ? options->threshold[k]
                                                       : (double)INFINITY,
                            err));
@@ -397,12 +409,11 @@ static tsr_status end(map_sum *b, const tsr_density_options *options,
     return TSR_OK;
 }
 
-/* ---- on the device ----
+/* ---- the device ----
  *
- * The calls of map sums: buffers, launches, and sums turned back into units of
- * the map. */
+ * Buffers, launches, and conversion of sums to units of the map. */
 
-/* ---- making it ---- */
+/* ---- construction ---- */
 
 static void sum_free(tsr_density_engine *engine)
 {
@@ -417,8 +428,8 @@ static void sum_free(tsr_density_engine *engine)
     pthread_mutex_destroy(&e->shared);
 }
 
-static tsr_status check(const tsr_device *device, const tsr_map *map,
-                        tsr_err *err)
+static tsr_status check_device(const tsr_device *device, const tsr_map *map,
+                               tsr_err *err)
 {
     const tsr_device_info *info = &device->info;
     const double bytes = (double)tsr_map_n_voxel(&map->grid) * sizeof(float);
@@ -446,7 +457,7 @@ static tsr_status check(const tsr_device *device, const tsr_map *map,
     return TSR_OK;
 }
 
-/* What stays on the device: the program, the map, and room for the blur. */
+/* Builds the program and allocates the map and the blur on the device. */
 static tsr_status build(map_sum *e, tsr_err *err)
 {
     const char *source = "map_sum.cl";
@@ -469,13 +480,13 @@ static tsr_status build(map_sum *e, tsr_err *err)
     return tsr_cl_check(&e->cl, err);
 }
 
-/* To the queue, after which the memory must stay. */
+/* Enqueues a write; `from` must stay unchanged until the queue is finished. */
 static tsr_status write_to(const map_sum *e, cl_mem to, size_t bytes,
                            const void *from, tsr_err *err)
 {
-    return tsr_cl_did(err, e->device, "clEnqueueWriteBuffer",
-                      clEnqueueWriteBuffer(e->queue, to, CL_FALSE, 0, bytes,
-                                           from, 0, NULL, NULL));
+    return tsr_cl_status(err, e->device, "clEnqueueWriteBuffer",
+                         clEnqueueWriteBuffer(e->queue, to, CL_FALSE, 0, bytes,
+                                              from, 0, NULL, NULL));
 }
 
 static tsr_status sum_blur(tsr_density_engine *engine,
@@ -492,7 +503,8 @@ static tsr_status sum_blur(tsr_density_engine *engine,
 
 /* ---- a call on the device ---- */
 
-static tsr_status need(map_sum *e, int which, size_t bytes, tsr_err *err)
+static tsr_status reserve_buffer(map_sum *e, int which, size_t bytes,
+                                 tsr_err *err)
 {
     cl_int code;
     if (bytes <= e->bytes[which])
@@ -502,64 +514,66 @@ static tsr_status need(map_sum *e, int which, size_t bytes, tsr_err *err)
     e->buffer[which] = clCreateBuffer(e->device->context, CL_MEM_READ_WRITE,
                                       bytes, NULL, &code);
     e->bytes[which] = e->buffer[which] != NULL ? bytes : 0;
-    return tsr_cl_did(err, e->device, "clCreateBuffer", code);
+    return tsr_cl_status(err, e->device, "clCreateBuffer", code);
 }
 
-static tsr_status zero(map_sum *e, int which, size_t bytes, tsr_err *err)
+static tsr_status clear_buffer(map_sum *e, int which, size_t bytes,
+                               tsr_err *err)
 {
     const cl_uint none = 0;
-    return tsr_cl_did(err, e->device, "clEnqueueFillBuffer",
-                      clEnqueueFillBuffer(e->queue, e->buffer[which], &none,
-                                          sizeof none, 0, bytes, 0, NULL,
-                                          NULL));
+    return tsr_cl_status(err, e->device, "clEnqueueFillBuffer",
+                         clEnqueueFillBuffer(e->queue, e->buffer[which], &none,
+                                             sizeof none, 0, bytes, 0, NULL,
+                                             NULL));
 }
 
-/* The systems' particles, and then the systems, whose boxes are known by then.
- */
-static tsr_status send(map_sum *e, const tsr_density_batch *batch, int first,
-                       const tsr_density_options *o, tsr_err *err)
+/* Sends the particles, then the systems, whose boxes depend on the
+ * particles. */
+static tsr_status send_systems(map_sum *e, const tsr_density_batch *batch,
+                               int first, const tsr_density_options *o,
+                               tsr_err *err)
 {
     const double start = tsr_clock_s();
     size_t n_atom, bytes;
-    TSR_TRY(begin(e, batch, first, o, &n_atom, err));
-    const size_t size = e->each * 4 * sizeof(cl_int);
-    TSR_TRY(need(e, PARTICLE, (n_atom + 1) * size, err));
+    TSR_TRY(begin_call(e, batch, first, o, &n_atom, err));
+    const size_t size = e->gaussians_each * 4 * sizeof(cl_int);
+    TSR_TRY(reserve_buffer(e, PARTICLE, (n_atom + 1) * size, err));
     TSR_TRY(tsr_staging_send(&e->staging, e->buffer[PARTICLE], n_atom, size,
-                             put_atoms, e, err));
+                             make_all_particles, e, err));
     e->times.place_s += tsr_clock_s() - start;
-    TSR_TRY(end(e, o, err));
+    TSR_TRY(end_call(e, o, err));
     bytes = ((size_t)e->n_system + 1) * sizeof *e->system;
-    TSR_TRY(need(e, CALL, bytes, err));
+    TSR_TRY(reserve_buffer(e, CALL, bytes, err));
     return write_to(e, e->buffer[CALL], bytes, e->system, err);
 }
 
-/* Room for what the kernels make, at 0 where they add to it. */
-static tsr_status make_place(map_sum *e, const tsr_density_options *o,
-                             tsr_err *err)
+/* Reserves the kernels' output buffers and clears those that are added to. */
+static tsr_status reserve_output(map_sum *e, const tsr_density_options *o,
+                                 tsr_err *err)
 {
     const size_t n = (size_t)e->n_system, n_cell = e->n_cell;
     const tsr_map_grid *g = &e->base.map->grid;
     const size_t tiles = o->tile != NULL ? tsr_map_n_tile(g) : 1;
     const size_t voxels = o->density != NULL ? tsr_map_n_voxel(g) : 1;
-    TSR_TRY(need(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
-    TSR_TRY(need(e, CURSOR, n_cell * sizeof(cl_uint), err));
-    TSR_TRY(need(e, NEAR, e->n_listed * sizeof(cl_uint), err));
-    TSR_TRY(need(e, ACTIVE, n_cell * 2 * sizeof(cl_uint), err));
-    TSR_TRY(need(e, OUT, n * sizeof *e->sum, err));
-    TSR_TRY(need(e, TILE, tiles * SUMS * sizeof(double), err));
-    TSR_TRY(need(e, DENSITY, voxels * sizeof(float), err));
+    TSR_TRY(reserve_buffer(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
+    TSR_TRY(reserve_buffer(e, CURSOR, n_cell * sizeof(cl_uint), err));
+    TSR_TRY(reserve_buffer(e, NEAR, e->n_listed * sizeof(cl_uint), err));
+    TSR_TRY(reserve_buffer(e, ACTIVE, n_cell * 2 * sizeof(cl_uint), err));
+    TSR_TRY(reserve_buffer(e, OUT, n * sizeof *e->sum, err));
+    TSR_TRY(reserve_buffer(e, TILE, tiles * SUMS * sizeof(double), err));
+    TSR_TRY(reserve_buffer(e, DENSITY, voxels * sizeof(float), err));
     if (!e->is_small) {
-        TSR_TRY(zero(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
-        TSR_TRY(zero(e, OUT, n * sizeof *e->sum, err));
+        TSR_TRY(clear_buffer(e, CELL_COUNT, n_cell * sizeof(cl_uint), err));
+        TSR_TRY(clear_buffer(e, OUT, n * sizeof *e->sum, err));
     }
     if (o->tile != NULL)
-        TSR_TRY(zero(e, TILE, tiles * SUMS * sizeof(double), err));
+        TSR_TRY(clear_buffer(e, TILE, tiles * SUMS * sizeof(double), err));
     if (o->density != NULL)
-        TSR_TRY(zero(e, DENSITY, voxels * sizeof(float), err));
+        TSR_TRY(clear_buffer(e, DENSITY, voxels * sizeof(float), err));
     return TSR_OK;
 }
 
-/* An argument of a kernel; the kernels' own lists are the reference. */
+/* An argument of a kernel, in the order of the kernel's parameters. */
 typedef struct {
     size_t size;
     const void *value;
@@ -577,9 +591,10 @@ static tsr_status launch(map_sum *e, int which, size_t global, size_t local,
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clSetKernelArg", code);
     global = (global + local - 1) / local * local;
-    return tsr_cl_did(err, e->device, "clEnqueueNDRangeKernel",
-                      clEnqueueNDRangeKernel(e->queue, kernel, 1, NULL, &global,
-                                             &local, 0, NULL, event));
+    return tsr_cl_status(err, e->device, "clEnqueueNDRangeKernel",
+                         clEnqueueNDRangeKernel(e->queue, kernel, 1, NULL,
+                                                &global, &local, 0, NULL,
+                                                event));
 }
 
 #define ARGUMENT(x)     \
@@ -588,7 +603,7 @@ static tsr_status launch(map_sum *e, int which, size_t global, size_t local,
     }
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-/* The lists of atoms, a tile a list. */
+/* Makes the list of atoms of each tile. */
 static tsr_status make_lists(map_sum *e, cl_event *first, tsr_err *err)
 {
     const cl_int n = (cl_int)e->n_particle, n_cell = (cl_int)e->n_cell;
@@ -621,9 +636,9 @@ static tsr_status make_lists(map_sum *e, cl_event *first, tsr_err *err)
                   NULL, err);
 }
 
-/* The launch that makes densities and sums. */
-static tsr_status sum_up(map_sum *e, const tsr_density_options *o,
-                         cl_event *last, tsr_err *err)
+/* Launches the kernel that computes densities and sums. */
+static tsr_status launch_sums(map_sum *e, const tsr_density_options *o,
+                              cl_event *last, tsr_err *err)
 {
     const tsr_map_grid *g = &e->base.map->grid;
     const cl_int size[4] = {g->n[0], g->n[1], g->n[2], 0};
@@ -660,8 +675,8 @@ static tsr_status sum_up(map_sum *e, const tsr_density_options *o,
     return launch(e, SUM, groups * LANES, LANES, COUNT_OF(sum), sum, last, err);
 }
 
-/* From the start of one event to the end of another, in seconds. */
-static double between(cl_event first, cl_event last)
+/* Seconds from the start of one event to the end of another. */
+static double event_seconds(cl_event first, cl_event last)
 {
     cl_ulong from = 0, to = 0;
     clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof from,
@@ -679,7 +694,7 @@ static tsr_status read_back(map_sum *e, int which, size_t bytes, void *to,
                                       bytes, to, 0, NULL, &event);
     if (code != CL_SUCCESS)
         return tsr_cl_fail(err, e->device, "clEnqueueReadBuffer", code);
-    e->times.read_s += between(event, event);
+    e->times.read_s += event_seconds(event, event);
     clReleaseEvent(event);
     return TSR_OK;
 }
@@ -700,7 +715,7 @@ static tsr_status read_tiles(map_sum *e, const tsr_density_options *o,
                                     .ss = t[4] * e->unit * e->unit,
                                     .es = t[5] * e->unit};
     }
-    tsr_pool_drop(&e->base.pool, raw);
+    tsr_pool_free(&e->base.pool, raw);
     return status;
 }
 
@@ -716,9 +731,9 @@ static tsr_map_sums unpack(const map_sum *e, int at, int set)
                           .es = (double)v[5] / f[3] * u};
 }
 
-/* The sums of reached tiles are the device's; where no atom reaches, S is 0
- * and adds to those of E alone, which are known. */
-static void finish(const map_sum *e, int at, tsr_density_sums *out)
+/* The device sums over reached tiles only. Elsewhere S is 0, and the sums of E
+ * over the rest are known. */
+static void complete_sums(const map_sum *e, int at, tsr_density_sums *out)
 {
     const tsr_map_sums *whole = &e->base.whole;
     out->box = unpack(e, at, 0);
@@ -735,8 +750,8 @@ static void finish(const map_sum *e, int at, tsr_density_sums *out)
     }
 }
 
-/* What no atom reaches. */
-static void put_nothing(const map_sum *e, const tsr_density_options *o)
+/* Results where no atom reaches the map. */
+static void clear_output(const map_sum *e, const tsr_density_options *o)
 {
     const tsr_map_grid *g = &e->base.map->grid;
     if (o->density != NULL)
@@ -753,17 +768,17 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
     cl_event first = NULL, last = NULL;
     memset(e->sum, 0, n_system * sizeof *e->sum);
     if (e->n_cell == 0) {
-        clFinish(e->queue); /* it may still read the batch's */
-        put_nothing(e, o);
+        clFinish(e->queue); /* the queue may still read the batch's memory */
+        clear_output(e, o);
         return TSR_OK;
     }
-    tsr_status status = make_place(e, o, err);
+    tsr_status status = reserve_output(e, o, err);
     TSR_THEN(status, make_lists(e, &first, err));
-    TSR_THEN(status, sum_up(e, o, &last, err));
+    TSR_THEN(status, launch_sums(e, o, &last, err));
     e->times.queue_s += tsr_clock_s() - start;
     TSR_THEN(status, read_back(e, OUT, n_system * sizeof *e->sum, e->sum, err));
     if (status == TSR_OK)
-        e->times.kernel_s += between(first, last);
+        e->times.kernel_s += event_seconds(first, last);
     if (status == TSR_OK && o->tile != NULL)
         status = read_tiles(e, o, err);
     if (status == TSR_OK && o->density != NULL)
@@ -771,8 +786,8 @@ static tsr_status run_device(map_sum *e, const tsr_density_options *o,
             read_back(e, DENSITY,
                       tsr_map_n_voxel(&e->base.map->grid) * sizeof *o->density,
                       o->density, err);
-    tsr_cl_forget(&first);
-    tsr_cl_forget(&last);
+    tsr_cl_release_event(&first);
+    tsr_cl_release_event(&last);
     return status;
 }
 
@@ -785,14 +800,15 @@ static tsr_status sum_run(tsr_density_engine *engine,
     e->times = (tsr_map_sum_times){.build_s = e->times.build_s,
                                    .map_s = e->times.map_s};
     for (int k = 0; k < batch->n_system; k += e->n_system) {
-        tsr_status status = send(e, batch, k, o, err);
+        tsr_status status = send_systems(e, batch, k, o, err);
         TSR_THEN(status, run_device(e, o, err));
         if (status != TSR_OK)
-            clFinish(e->queue); /* what it still reads is the engine's own */
+            clFinish(e->queue); /* the queue may still read the engine's
+                                   memory */
         e->times.send_s += tsr_staging_wait(&e->staging);
         TSR_TRY(status);
         for (int i = 0; i < e->n_system; i++)
-            finish(e, i, &out[k + i]);
+            complete_sums(e, i, &out[k + i]);
     }
     return TSR_OK;
 }
@@ -802,21 +818,21 @@ tsr_map_sum_times tsr_map_sum_last(const tsr_density_engine *engine)
     return ((const map_sum *)engine)->times;
 }
 
-static void put_voxels(void *context, size_t first, size_t n, void *out)
+static void copy_voxels(void *context, size_t first, size_t n, void *out)
 {
     const tsr_map *map = context;
     memcpy(out, map->value + first, n * sizeof *map->value);
 }
 
-static tsr_status bring(map_sum *e, const tsr_map *map, tsr_err *err)
+static tsr_status upload_map(map_sum *e, const tsr_map *map, tsr_err *err)
 {
     union {
         const tsr_map *from;
         void *context;
-    } host = {map}; /* read only */
+    } host = {map}; /* only read */
     TSR_TRY(tsr_staging_make(&e->staging, e->device, e->queue, err));
     TSR_TRY(tsr_staging_send(&e->staging, e->map, tsr_map_n_voxel(&map->grid),
-                             sizeof(float), put_voxels, host.context, err));
+                             sizeof(float), copy_voxels, host.context, err));
     tsr_staging_wait(&e->staging);
     return TSR_OK;
 }
@@ -825,7 +841,7 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
                            tsr_density_engine **out, tsr_err *err)
 {
     *out = NULL;
-    TSR_TRY(check(device, map, err));
+    TSR_TRY(check_device(device, map, err));
     tsr_pool pool = {0};
     map_sum *e = tsr_pool_new(&pool, 1, sizeof *e);
     TSR_TRY(tsr_allocated(e, err));
@@ -841,7 +857,7 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
     e->times.build_s = tsr_clock_s() - start;
     start = tsr_clock_s();
     e->base.whole = tsr_map_whole(map);
-    TSR_THEN(status, bring(e, map, err));
+    TSR_THEN(status, upload_map(e, map, err));
     e->times.map_s = tsr_clock_s() - start;
     if (status == TSR_OK)
         *out = &e->base;
@@ -850,14 +866,14 @@ tsr_status tsr_map_sum_new(const tsr_device *device, const tsr_map *map,
     return status;
 }
 
-/* ---- known answers ----
+/* ---- self-test ----
  *
- * Known answers of the map sums' program on a device, against the reference:
- * two small models in a small map, all sets of voxels. */
+ * Compares the device with the reference engine: two small models in a small
+ * map, all sets of voxels. */
 
 enum { N_ATOM = 120 };
 
-static const double limit = 1e-5; /* some ten times what rounding makes */
+static const double limit = 1e-5; /* about ten times the rounding error */
 
 static double uniform(uint64_t *state)
 {
@@ -876,8 +892,8 @@ typedef struct {
     tsr_density_sums got[2], want[2];
 } sample;
 
-/* Atoms within the map and beyond its edges; unknown voxels. */
-static tsr_status fill(sample *s, tsr_err *err)
+/* Atoms inside and outside the map, and unknown voxels. */
+static tsr_status make_sample(sample *s, tsr_err *err)
 {
     static const unsigned char element[] = {6, 7, 8};
     const tsr_map_grid grid = {.n = {21, 18, 27},
@@ -911,8 +927,8 @@ static tsr_status run(const sample *s, tsr_density_engine *engine,
     return engine->run(engine, &batch, &o, out, err);
 }
 
-static tsr_status compare(sample *s, const tsr_device *device, double *worst,
-                          tsr_err *err)
+static tsr_status compare_engines(sample *s, const tsr_device *device,
+                                  double *worst, tsr_err *err)
 {
     TSR_TRY(tsr_map_sum_new(device, s->map, &s->fast, err));
     TSR_TRY(tsr_density_reference_new(s->map, &s->slow, err));
@@ -921,7 +937,7 @@ static tsr_status compare(sample *s, const tsr_device *device, double *worst,
     double got[2 * SUMS], want[2 * SUMS];
     memcpy(got, s->got, sizeof got);
     memcpy(want, s->want, sizeof want);
-    for (int k = 0; k < 2 * SUMS; k++) { /* NaN stays */
+    for (int k = 0; k < 2 * SUMS; k++) { /* NaN is kept as the worst */
         const double error = fabs(got[k] - want[k]) / (fabs(want[k]) + 1e-30);
         *worst = error <= *worst ? *worst : error;
     }
@@ -934,8 +950,8 @@ tsr_status tsr_map_sum_test(const tsr_device *device, double *max_rel_error,
     double worst = 0.0;
     sample *s = calloc(1, sizeof *s);
     TSR_TRY(tsr_allocated(s, err));
-    tsr_status status = fill(s, err);
-    TSR_THEN(status, compare(s, device, &worst, err));
+    tsr_status status = make_sample(s, err);
+    TSR_THEN(status, compare_engines(s, device, &worst, err));
     if (status == TSR_OK && !(worst <= limit))
         status = tsr_fail(err, TSR_E_DEVICE,
                           "%s fails the self-test of density maps: a relative "

@@ -1,4 +1,4 @@
-/* How models agree with a map, part by part, and what a report shows of it. */
+/* Agreement of models with a map, part by part, and the figures of a report. */
 #include "maps/map_view.h"
 
 #include "core/text.h"
@@ -17,12 +17,12 @@
 
 /* ---- parts ----
  *
- * A part is a list of atoms: those of the residues that are marked. Which are
- * marked is all that the ways of dividing a model differ in. */
+ * A part is the list of atoms of marked residues. The ways to divide a model
+ * differ only in the marks. */
 
-/* One more, of the residues that are marked. */
-static tsr_status add(tsr_components *all, const tsr_atoms *atoms,
-                      const int *mark, const char *name, tsr_err *err)
+/* Appends the part of the marked residues. */
+static tsr_status add_component(tsr_components *all, const tsr_atoms *atoms,
+                                const int *mark, const char *name, tsr_err *err)
 {
     tsr_component *more = tsr_pool_resize(
         &all->pool, all->component, (size_t)all->n + 1, sizeof *all->component);
@@ -51,10 +51,10 @@ static void number_text(const tsr_file_residue *r, char text[16])
         snprintf(text, 16, "%d%c", r->number, r->insertion);
 }
 
-/* The residues first .. last as one, with a name. */
-static tsr_status add_run(tsr_components *all, const tsr_atoms *atoms,
-                          int first, int last, const char *what, int *mark,
-                          tsr_err *err)
+/* Appends the residues first .. last as one named part. */
+static tsr_status add_range(tsr_components *all, const tsr_atoms *atoms,
+                            int first, int last, const char *what, int *mark,
+                            tsr_err *err)
 {
     const tsr_file_residue *a = &atoms->residue[first];
     char name[64], from[16], to[16];
@@ -69,14 +69,14 @@ static tsr_status add_run(tsr_components *all, const tsr_atoms *atoms,
     memset(mark, 0, (size_t)atoms->n_residue * sizeof *mark);
     for (int r = first; r <= last; r++)
         mark[r] = 1;
-    return add(all, atoms, mark, name, err);
+    return add_component(all, atoms, mark, name, err);
 }
 
 static tsr_status by_residue(const tsr_atoms *atoms, int *mark,
                              tsr_components *out, tsr_err *err)
 {
     for (int r = 0; r < atoms->n_residue; r++)
-        TSR_TRY(add_run(out, atoms, r, r, NULL, mark, err));
+        TSR_TRY(add_range(out, atoms, r, r, NULL, mark, err));
     return TSR_OK;
 }
 
@@ -92,14 +92,14 @@ static tsr_status by_chain(const tsr_atoms *atoms, int *mark,
             continue;
         for (int k = 0; k < atoms->n_residue; k++)
             mark[k] = strcmp(atoms->residue[k].chain, chain) == 0;
-        TSR_TRY(add(out, atoms, mark, chain, err));
+        TSR_TRY(add_component(out, atoms, mark, chain, err));
     }
     return TSR_OK;
 }
 
 /* ---- secondary structure ---- */
 
-/* Coordinates of a residue's backbone, of the atoms at xyz. */
+/* Backbone coordinates of residue r. */
 static tsr_backbone find_backbone(const tsr_atoms *atoms, int r,
                                   const double (*xyz)[3])
 {
@@ -119,9 +119,9 @@ static tsr_backbone find_backbone(const tsr_atoms *atoms, int r,
     return b;
 }
 
-/* May residues r - 1 and r stand in one run? */
-static int goes_on(const tsr_atoms *atoms, const tsr_backbone *backbone,
-                   const char *kind, int r)
+/* Whether residues r - 1 and r belong to one run. */
+static int continues_run(const tsr_atoms *atoms, const tsr_backbone *backbone,
+                         const char *kind, int r)
 {
     return strcmp(atoms->residue[r].chain, atoms->residue[r - 1].chain) == 0 &&
            kind[r] == kind[r - 1] &&
@@ -129,7 +129,7 @@ static int goes_on(const tsr_atoms *atoms, const tsr_backbone *backbone,
            (!backbone[r].has_all || tsr_backbone_follows(&backbone[r]));
 }
 
-/* kind [n_residue], of the backbones. */
+/* kind [n_residue] out: secondary structure of each residue. */
 static tsr_status find_structure(const tsr_atoms *atoms, const double (*xyz)[3],
                                  tsr_backbone *backbone, char *kind,
                                  tsr_err *err)
@@ -158,13 +158,13 @@ static tsr_status by_structure(const tsr_atoms *atoms, const double (*xyz)[3],
     TSR_TRY(tsr_pool_check(&out->pool, err));
     TSR_TRY(find_structure(atoms, xyz, backbone, kind, err));
     for (int first = 0, r = 1; r <= n; r++) {
-        if (r < n && goes_on(atoms, backbone, kind, r))
+        if (r < n && continues_run(atoms, backbone, kind, r))
             continue;
         const char *what = kind[first] == TSR_HELIX    ? "helix"
                            : kind[first] == TSR_STRAND ? "strand"
                            : backbone[first].has_all   ? "coil"
                                                        : "other";
-        TSR_TRY(add_run(out, atoms, first, r - 1, what, mark, err));
+        TSR_TRY(add_range(out, atoms, first, r - 1, what, mark, err));
         first = r;
     }
     return TSR_OK;
@@ -185,8 +185,8 @@ tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
 
 /* ---- named selections ---- */
 
-/* What ranges are read against. */
-static void fill_residues(const tsr_atoms *atoms, tsr_residue *r)
+/* Residues that ranges are matched against. */
+static void set_residues(const tsr_atoms *atoms, tsr_residue *r)
 {
     for (int i = 0; i < atoms->n_residue; i++) {
         const tsr_file_residue *from = &atoms->residue[i];
@@ -224,7 +224,7 @@ static tsr_status select_one(const char *text, const tsr_atoms *atoms,
             return tsr_fail(err, TSR_E_USAGE, "--select %s: %s", name,
                             why.message);
     }
-    return add(out, atoms, mark, name, err);
+    return add_component(out, atoms, mark, name, err);
 }
 
 tsr_status tsr_components_select(int n, const char *const *text,
@@ -237,7 +237,7 @@ tsr_status tsr_components_select(int n, const char *const *text,
     tsr_pool_array(&out->pool, residue, atoms->n_residue);
     tsr_pool_array(&out->pool, mark, atoms->n_residue);
     TSR_TRY(tsr_pool_check(&out->pool, err));
-    fill_residues(atoms, residue);
+    set_residues(atoms, residue);
     for (int i = 0; i < n; i++)
         TSR_TRY(select_one(text[i], atoms, residue, mark, out, err));
     return TSR_OK;
@@ -245,11 +245,12 @@ tsr_status tsr_components_select(int n, const char *const *text,
 
 /* ---- the view ----
  *
- * A draw's density is made on the map's grid, of all its atoms and states; then
- * sums over the box, near the model and near each residue. The density near a
- * residue is of the whole model, so that neighbours do not count as missing. */
+ * The density of a draw is computed on the map's grid, with all atoms and
+ * states. Then sums are taken over the box, near the model, and near each
+ * residue. The density near a residue is that of the whole model, so that
+ * neighbours do not count as missing. */
 
-/* What is added up of draws, at most: atoms times voxels that each reaches. */
+/* Largest cost of all draws: atoms times voxels that each reaches. */
 static const double most_work = 2e9;
 
 enum { MOST_PIXELS = 80 };
@@ -261,11 +262,11 @@ typedef struct {
     tsr_density_engine *engine;
     size_t n_voxel;
     tsr_pool pool;
-    float *one;             /* [n_voxel] density of a conformation */
-    float *density;         /* of a draw */
-    double *mean;           /* of all draws */
-    unsigned char *is_near; /* [n_voxel] of the part at hand */
-    size_t *near, n_near;   /* [n_voxel] those that are */
+    float *one;                 /* [n_voxel] density of one conformation */
+    float *density;             /* [n_voxel] density of one draw */
+    double *mean;               /* [n_voxel] sum over the draws */
+    unsigned char *is_near;     /* [n_voxel] 1: near the present part */
+    size_t *near_voxel, n_near; /* [n_voxel] list of these voxels */
     tsr_map_view *out;
 } job;
 
@@ -288,8 +289,8 @@ static void add_voxel(const job *j, size_t k, tsr_map_sums *sum)
     tsr_map_sums_add(sum, (double)j->map->value[k], (double)j->density[k]);
 }
 
-/* Voxels near an atom that were not counted before. */
-static void add_near(job *j, const double x[3], tsr_map_sums *sum)
+/* Adds the voxels near an atom that were not added before. */
+static void add_near_voxels(job *j, const double x[3], tsr_map_sums *sum)
 {
     const double reach = j->out->mask_ang;
     tsr_map_box b = tsr_map_box_about(&j->map->grid, x, reach);
@@ -298,25 +299,26 @@ static void add_near(job *j, const double x[3], tsr_map_sums *sum)
             isnan(j->map->value[b.k]))
             continue;
         j->is_near[b.k] = 1;
-        j->near[j->n_near++] = b.k;
+        j->near_voxel[j->n_near++] = b.k;
         add_voxel(j, b.k, sum);
     }
 }
 
-/* The correlation near atoms first .. end - 1 of conformations [n][n_atom]. */
+/* Correlation near atoms first .. end - 1 of the conformations [n][n_atom]. */
 static double near_cc(job *j, int n, const double (*xyz)[3], int first, int end)
 {
     const size_t n_atom = (size_t)j->models->atoms->n_atom;
     tsr_map_sums sum = {0};
     for (size_t c = 0; c < (size_t)n; c++)
         for (int i = first; i < end; i++)
-            add_near(j, xyz[c * n_atom + (size_t)i], &sum);
+            add_near_voxels(j, xyz[c * n_atom + (size_t)i], &sum);
     while (j->n_near > 0)
-        j->is_near[j->near[--j->n_near]] = 0;
+        j->is_near[j->near_voxel[--j->n_near]] = 0;
     return tsr_map_cc(&sum);
 }
 
-/* Correlations of what is in j->density, of conformations [n][n_atom]. */
+/* Correlations of j->density, for the conformations [n][n_atom]: value [2 +
+ * n_residue] out. */
 static void correlate(job *j, int n, const double (*xyz)[3], double *value)
 {
     const tsr_atoms *atoms = j->models->atoms;
@@ -335,8 +337,8 @@ static void correlate(job *j, int n, const double (*xyz)[3], double *value)
 
 /* ---- slices ---- */
 
-/* So many voxels are above it as the molecule takes up: 1.21 Angstrom^3 a
- * Dalton, and two Daltons an electron. */
+/* The level above which as many voxels lie as the molecule occupies: 1.21
+ * Angstrom^3 a Dalton, and 2 Daltons an electron. */
 static double enclosing_level(job *j, const float *density)
 {
     const double *step = j->map->grid.step;
@@ -353,10 +355,10 @@ static double enclosing_level(job *j, const float *density)
     return (double)sorted[at];
 }
 
-/* The map about a place in a plane, in pixels of one or several voxels. */
-static void fill_slice(const job *j, const float *from, int at,
-                       const int low[2], int bin, const tsr_map_slice *s,
-                       float *out)
+/* Averages a plane of the map into pixels of bin x bin voxels. */
+static void compute_slice(const job *j, const float *from, int at,
+                          const int low[2], int bin, const tsr_map_slice *s,
+                          float *out)
 {
     const tsr_map_grid *g = &j->map->grid;
     const int u = s->axis == 0 ? 1 : 0, v = s->axis == 2 ? 1 : 2;
@@ -374,14 +376,14 @@ static void fill_slice(const job *j, const float *from, int at,
         }
 }
 
-/* Where the first voxel at or beyond x lies on an axis, within the grid. */
+/* Index of the first voxel at or beyond x on an axis, within the grid. */
 static int voxel_at(const tsr_map_grid *g, int axis, double x)
 {
     const double at = ceil((x - g->origin[axis]) / g->step[axis]);
     return (int)fmax(0.0, fmin(g->n[axis], at));
 }
 
-/* Within reach of the model, through its middle. */
+/* A slice through the middle of the model that covers its box. */
 static tsr_status make_slice(const job *j, int axis, const double box[2][3],
                              const float *mean, const float *start,
                              tsr_map_slice *s, tsr_err *err)
@@ -407,18 +409,18 @@ static tsr_status make_slice(const job *j, int axis, const double box[2][3],
         s->n[c] = n[c] / bin;
         s->first[c] = g->origin[other[c]] + g->step[other[c]] * (low[c] - 0.5);
     }
-    const size_t room = (size_t)s->n[0] * (size_t)s->n[1] + 1;
-    tsr_pool_array(&j->out->pool, s->map, room);
-    tsr_pool_array(&j->out->pool, s->model, room);
-    tsr_pool_array(&j->out->pool, s->start, room);
+    const size_t n_pixel = (size_t)s->n[0] * (size_t)s->n[1] + 1;
+    tsr_pool_array(&j->out->pool, s->map, n_pixel);
+    tsr_pool_array(&j->out->pool, s->model, n_pixel);
+    tsr_pool_array(&j->out->pool, s->start, n_pixel);
     TSR_TRY(tsr_pool_check(&j->out->pool, err));
-    fill_slice(j, j->map->value, at, low, bin, s, s->map);
-    fill_slice(j, mean, at, low, bin, s, s->model);
-    fill_slice(j, start, at, low, bin, s, s->start);
+    compute_slice(j, j->map->value, at, low, bin, s, s->map);
+    compute_slice(j, mean, at, low, bin, s, s->model);
+    compute_slice(j, start, at, low, bin, s, s->start);
     return TSR_OK;
 }
 
-/* The box of the atoms of the start and of the last conformation, with air. */
+/* The box of the start and of the last conformation, with a margin. */
 static void find_box(const job *j, double box[2][3])
 {
     const tsr_map_models *m = j->models;
@@ -472,7 +474,7 @@ static tsr_status find_spreads(job *j, tsr_err *err)
     return TSR_OK;
 }
 
-/* Every so many draws, that all together take a while and no more. */
+/* Uses every so many draws, so that the total cost stays below most_work. */
 static int every_draw(const job *j, int n_draw)
 {
     const double *step = j->map->grid.step;
@@ -485,7 +487,7 @@ static int every_draw(const job *j, int n_draw)
     return (int)ceil(n_draw / fmin(n_draw, most));
 }
 
-static tsr_status look_at_draws(job *j, tsr_err *err)
+static tsr_status analyse_draws(job *j, tsr_err *err)
 {
     const tsr_map_models *m = j->models;
     const size_t n_atom = (size_t)m->atoms->n_atom;
@@ -511,13 +513,14 @@ static tsr_status look_at_draws(job *j, tsr_err *err)
     return TSR_OK;
 }
 
-/* The start's density stays in j->one, the mean of the draws in j->density. */
-static tsr_status look(job *j, tsr_err *err)
+/* Analyses draws and start. Afterwards j->one has the density of the start and
+ * j->density the mean of the draws. */
+static tsr_status analyse(job *j, tsr_err *err)
 {
     tsr_map_view *v = j->out;
     const double(*start)[3] = (const double(*)[3])j->models->start;
     double box[2][3];
-    TSR_TRY(look_at_draws(j, err));
+    TSR_TRY(analyse_draws(j, err));
     memset(j->density, 0, j->n_voxel * sizeof *j->density);
     TSR_TRY(add_density(j, start, 1.0, err));
     correlate(j, 1, start, j->out->timeline);
@@ -552,9 +555,9 @@ static tsr_status compare_halves(job *j, tsr_err *err)
                                &j->out->halves, err);
 }
 
-/* ---- all of it ---- */
+/* ---- making a view ---- */
 
-static tsr_status open_job(job *j, tsr_err *err)
+static tsr_status init_job(job *j, tsr_err *err)
 {
     const tsr_map_options *o = j->o;
     const tsr_atoms *atoms = j->models->atoms;
@@ -570,7 +573,7 @@ static tsr_status open_job(job *j, tsr_err *err)
     tsr_pool_array(&j->pool, j->density, j->n_voxel);
     tsr_pool_array(&j->pool, j->mean, j->n_voxel);
     tsr_pool_array(&j->pool, j->is_near, j->n_voxel);
-    tsr_pool_array(&j->pool, j->near, j->n_voxel);
+    tsr_pool_array(&j->pool, j->near_voxel, j->n_voxel);
     tsr_pool_array(&j->out->pool, j->out->timeline,
                    (n_draw + 1) * (2 + (size_t)atoms->n_residue));
     TSR_TRY(tsr_pool_check(&j->pool, err));
@@ -591,8 +594,8 @@ tsr_status tsr_map_view_make(const tsr_term_options *options,
                           .sigma_over_r = sigma_over_r,
                           .mask_ang = 3.0,
                           .n_residue = models->atoms->n_residue};
-    tsr_status status = open_job(&j, err);
-    TSR_THEN(status, look(&j, err));
+    tsr_status status = init_job(&j, err);
+    TSR_THEN(status, analyse(&j, err));
     if (status == TSR_OK && j.o->half[0] != NULL)
         status = compare_halves(&j, err);
     tsr_density_free(j.engine);

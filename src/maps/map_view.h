@@ -1,5 +1,6 @@
-/* What a report shows of a map beside the draws of a run, in numbers: slices,
- * correlations, shell correlations. All atoms count here, not bodies. */
+/* The figures of a report that compare a map with the draws of a run: slices,
+ * correlations, shell correlations. Densities are of all atoms, not of
+ * bodies. */
 #ifndef TSR_MAPS_MAP_VIEW_H
 #define TSR_MAPS_MAP_VIEW_H
 
@@ -10,59 +11,65 @@
 #include "maps/fourier.h"
 #include "molecule/structure.h"
 
-/* Models of a file, or the conformations of a run. Of an ensemble the states of
- * a draw follow each other, and their densities add up by their weights. */
+/* Models of a file, or conformations of a run. In an ensemble the states of a
+ * draw are consecutive, and their densities add up with their weights. */
 typedef struct {
-    const char *path; /* as given, borrowed */
+    const char *path; /* as the user gave it, borrowed */
     tsr_atoms *atoms; /* names and elements; coordinates of the first model */
-    unsigned char *z; /* [n_atom] elements */
-    int n;            /* models */
+    unsigned char *z; /* [n_atom] atomic numbers */
+    int n;            /* number of models */
     double (*xyz)[3]; /* [n][n_atom] Angstrom */
-    long *draw;       /* [n] of a run: number of the draw; of a trajectory: of
-                         the frame; NULL: of a file */
-    int *chain;       /* [n] of a run: its chain; else NULL */
-    /* Of a run alone; else NULL: */
-    int *of_draw;       /* [n] states of one draw have one number, from 0,
-                           ascending */
-    double *weight;     /* [n] of the state in its draw */
-    double (*start)[3]; /* [n_atom] where the run began */
+    long *draw;       /* [n] number of the draw in a run, or of the frame in a
+                         trajectory; NULL: models of a file */
+    int *chain;       /* [n] chain of a run; else NULL */
+    /* For a run only; else NULL: */
+    int *of_draw;   /* [n] index among the stored draws, ascending; equal for
+                       the states of one draw */
+    double *weight; /* [n] weight of the state in its draw */
+    double (*start)[3]; /* [n_atom] the run's start */
 } tsr_map_models;
 
-/* The start's, and median and middle 90 % of the draws. NaN: not defined. */
+/* A correlation: of the start, and median and 90 % interval over the draws.
+ * NaN: not defined. */
 typedef struct {
     double start, median, q5, q95;
 } tsr_map_spread;
 
-/* A plane across an axis, through the middle of the model. */
+/* A plane perpendicular to an axis, through the middle of the model. */
 typedef struct {
     int axis;              /* 0 to 2 */
-    double at_ang;         /* where it lies on the axis */
-    int n[2];              /* pixels along the two others, in order */
-    double first[2], step; /* Angstrom: lowest edges, side of a pixel */
+    double at_ang;         /* position on the axis, Angstrom */
+    int n[2];              /* pixels along the two other axes, in order */
+    double first[2], step; /* Angstrom: lower edges, size of a pixel */
     float *map;            /* [n[1]][n[0]]; NaN: not known */
-    float *model, *start;  /* densities of the mean of the draws, of the start
-                              on the map's scale; as map */
+    float *model, *start;  /* densities of the draws' mean and of the start,
+                              laid out as map */
 } tsr_map_slice;
 
+/* Correlations, slices and shell correlations of a run with a map. */
 typedef struct {
-    tsr_pool pool; /* of all arrays */
+    tsr_pool pool; /* owns all arrays */
     double resolution_ang, sigma_over_r, mask_ang;
-    int n_draw;               /* that were looked at */
-    tsr_map_spread box, mask; /* all voxels; those near an atom */
-    int n_residue;            /* those that have atoms, as in the file */
-    tsr_map_spread *residue;  /* [n_residue] voxels near it, all density */
-    /* What these are of, [1 + n_draw][2 + n_residue]: the start's and then the
-     * draws'; box, mask, residues. */
+    int n_draw;               /* draws analysed */
+    tsr_map_spread box, mask; /* over all voxels; over voxels near an atom */
+    int n_residue;            /* residues with atoms, as in the file */
+    tsr_map_spread *residue;  /* [n_residue] over voxels near the residue, with
+                                 the density of the whole model */
+    /* Correlations [1 + n_draw][2 + n_residue]: the start, then the draws;
+     * columns box, mask, residues. */
     double *timeline;
     tsr_map_slice slice[3];
-    double level, start_level; /* contours that enclose the model's volume */
-    tsr_fsc mean, start;       /* map and model: mean of the draws; the start */
-    tsr_fsc_halves halves;     /* of half-maps; plain.n 0: there are none */
+    double level, start_level; /* contours of the draws' mean and of the start
+                                  that enclose the model's volume */
+    tsr_fsc mean, start;       /* map against the draws' mean, and against the
+                                  start */
+    tsr_fsc_halves halves;     /* of the half-maps; plain.n 0: the entry has
+                                  none */
 } tsr_map_view;
 
-/* Of an entry of a kind that has maps, at a width of the blur over the
- * resolution. Map, mask and half-maps are read again. Errors: those of reading
- * them; TSR_E_NOMEM; TSR_E_DATA (no atoms of known elements). */
+/* Analyses an entry of a kind with maps. sigma_over_r: width of the blur over
+ * the resolution. Reads map, mask and half-maps again. Errors: those of
+ * reading; TSR_E_NOMEM; TSR_E_DATA (an atom of unknown element). */
 tsr_status tsr_map_view_make(const tsr_term_options *options,
                              const tsr_map_models *models, double sigma_over_r,
                              tsr_map_view *out, tsr_err *err);
@@ -70,36 +77,40 @@ void tsr_map_view_clear(tsr_map_view *view);
 
 /* ---- parts ----
  *
- * The parts of a model whose agreement with a map is looked at one by one:
- * residues, elements of secondary structure, chains, or what a user names. */
+ * Parts of a model whose agreement with a map is reported one by one: residues,
+ * elements of secondary structure, chains, or selections of the user. */
 
+/* Ways to divide a model. */
 typedef enum {
     TSR_BY_RESIDUE,
-    TSR_BY_STRUCTURE, /* helices, strands, and what is between them */
+    TSR_BY_STRUCTURE, /* helices, strands, and the stretches between */
     TSR_BY_CHAIN
 } tsr_component_kind;
 
+/* A part of a model. */
 typedef struct {
     char name[48]; /* "A:17 GLY", "helix A:12-24", "A" */
     int n;
     int *atom; /* [n] ascending */
 } tsr_component;
 
+/* All parts of a model. */
 typedef struct {
-    tsr_pool pool; /* of all; the caller clears it, also after an error */
+    tsr_pool pool; /* owns all memory; the caller clears it, also after an
+                      error */
     int n;
     tsr_component *component; /* [n] in order of the file */
 } tsr_components;
 
-/* Of atoms at the coordinates xyz [n_atom][3], which decide the secondary
- * structure. Errors: TSR_E_DATA (no backbone to find secondary structure in),
+/* Divides atoms into parts. xyz [n_atom][3] determines the secondary structure.
+ * Errors: TSR_E_DATA (no backbone to find secondary structure in),
  * TSR_E_NOMEM. */
 tsr_status tsr_components_make(tsr_component_kind kind, const tsr_atoms *atoms,
                                const double (*xyz)[3], tsr_components *out,
                                tsr_err *err);
 
-/* Named selections, NAME=RANGE,RANGE... with ranges as in a configuration
- * ("A:1-29", "B"). Errors: TSR_E_USAGE, TSR_E_NOMEM. */
+/* Parts from named selections, NAME=RANGE,RANGE... with ranges as in a
+ * configuration ("A:1-29", "B"). Errors: TSR_E_USAGE, TSR_E_NOMEM. */
 tsr_status tsr_components_select(int n, const char *const *text,
                                  const tsr_atoms *atoms, tsr_components *out,
                                  tsr_err *err);

@@ -1,29 +1,30 @@
-/* The likelihood term `map`: a density map, as electron microscopy gives it.
+/* The likelihood term `map`: a density map from electron microscopy.
  *
  *     E(x) = a S(x) + b + noise
  *
- * S is the density of the ensemble, its bodies as Gaussians. The scale a > 0
- * and the background b have flat priors, the noise level s has 1 / s;
- * integrated out, with N voxels that count as n independent ones and m = n - 2,
+ * S is the density of the ensemble, with bodies as Gaussians. The scale a > 0
+ * and the background b have flat priors, the noise level s has the prior 1 / s.
+ * With these integrated out, N voxels that are equivalent to n independent
+ * ones, and m = n - 2,
  *
  *     log L = -1/2 log(n^2 Var S) - m/2 log(pi n Var E (1 - CC^2))
  *             + log Gamma(m/2) - log 2 + log P(a > 0)
  *
- * so that the correlation CC of the two becomes a likelihood. Noise of
- * neighbouring voxels is correlated. Where half-maps, or voxels of the solvent,
- * show its power P by frequency, sums over voxels weigh frequencies by W = 1/P
- * up to the resolution (maps/map_source.c), and n is how many they are. Else
- * what is independent is a piece of the size of the resolution R,
- * n = (4 pi / 3) V / R^3, a rule of thumb, of the volume V in which the map
- * varies.
+ * which turns the correlation CC of map and density into a likelihood. The
+ * noise of neighbouring voxels is correlated. If half-maps or solvent voxels
+ * show the noise's power P by frequency, sums over voxels weigh frequencies by
+ * W = 1 / P up to the resolution (maps/map_source.c), and n is the effective
+ * number of frequencies. Otherwise W = 1, and by rule of thumb n = (4 pi / 3) V
+ * / R^3. This is the number of frequencies below 1 / R, where R is the
+ * resolution and V the volume in which the map varies.
  *
- * No grid is made while structures move. With E' the map
- * less its mean, three sums matter: S W E', S W S and S. A body weighs as much
- * as its atoms have electrons; it is a normal density of the blur's width,
- * sigma = (sigma / R) R, and of its atoms' spread about its centre. The map is
- * blurred by widths that are close together, and read between them; so
- * sigma / R may be inferred. The whole box counts; a molecule must lie well
- * within it. */
+ * No grid is computed while structures move. With E' the map minus its mean,
+ * three sums over voxels are needed: those of S W E', S W S and S. A body has
+ * as many electrons as its atoms. It is a normal density whose variance is the
+ * sum of the blur's, sigma^2 with sigma = (sigma / R) R, and of its atoms'
+ * spread. The map is blurred beforehand by closely spaced widths, with
+ * interpolation between them, so that sigma / R can be inferred. All voxels of
+ * the box count, so the molecule must lie well within it. */
 #include "core/clones.h"
 #include "core/text.h"
 #include "likelihood/term.h"
@@ -37,18 +38,18 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- bodies, and what is known of a prediction ---- */
+/* ---- bodies and fits ---- */
 
-enum { BLOCK = 8 /* bodies that lie close together along the chain */ };
+enum { BLOCK = 8 /* bodies in a block, neighbours along the chain */ };
 
-/* What bodies are in the map's eyes: by type, in electrons and Angstrom^2 of
- * their atoms' spread along an axis. They are Gaussians of the blur's width and
- * this spread. A body of what is no amino acid counts as the side chain with as
- * many atoms. */
+/* Bodies as Gaussians, by type: electrons, and variance of the atoms along an
+ * axis, Angstrom squared, to which the blur's variance is added. A body that is
+ * no amino acid has the type of a side chain with as many atoms. */
 typedef struct {
     const tsr_topology *topology;
-    int n, n_block, room; /* bodies; blocks; bodies up to whole blocks */
-    unsigned char *type;  /* [room] */
+    int n, n_block,
+        n_padded;        /* bodies; blocks; bodies padded to whole blocks */
+    unsigned char *type; /* [n_padded] */
     int occurs[TSR_MAX_TYPE];
     double weight[TSR_MAX_TYPE], spread2[TSR_MAX_TYPE];
     int most_state;
@@ -56,48 +57,53 @@ typedef struct {
     const tsr_blurred *map;
 } map_bodies;
 
-/* The sum over voxels of the product of two bodies, of types a and b, is a
- * function of their distance r: the sum over parts, those of the map's filter,
- * of height[a][b] exp(-falls[a][b] r^2). It is symmetric, to the bit. */
+/* Sum over voxels of the product of two bodies of types a and b, a function of
+ * their distance r: the sum over the parts of the map's filter of height[a][b]
+ * exp(-decay[a][b] r^2). Symmetric to the bit. */
 typedef struct {
-    float falls[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
+    float decay[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
     float height[TSR_FILTER_PARTS][TSR_MAX_TYPE][TSR_MAX_TYPE];
-    float reach_ang; /* 0 beyond */
-    double unit;     /* what the integer 1 means */
+    float reach_ang; /* cut-off distance */
+    double unit;     /* value of the integer 1 */
 } overlap_kernel;
 
 typedef struct {
-    int64_t *overlap;   /* [most_state][most_state] of two states, the lower
-                           triangle; of one with itself without i = j */
-    double (*xyz)[3];   /* [most_state][n] */
-    double *value;      /* [most_state][n] weight times what the map reads */
-    float *place;       /* [most_state][place_floats]: x, y, z [room], then of
-                           each block its centre and radius */
-    float *rows;        /* [type][part][2][room]: how fast a type's overlap with
-                           each of the bodies falls, and how high it is */
-    int *is_in, *moved; /* [room] scratch: -1 each; a list of bodies */
+    int64_t *overlap; /* [most_state][most_state] overlaps of two states,
+                         lower triangle; on the diagonal without pairs i =
+                         j */
+    double (*xyz)[3]; /* [most_state][n] */
+    double *value;    /* [most_state][n] weight times blurred map at the
+                         body */
+    float *position;  /* [most_state][position_floats]: x, y, z [n_padded], then
+                         centre and radius of each block */
+    float *rows;      /* [type][part][2][n_padded]: decay and height of a
+                         type's overlap with each body */
+    int *include, *moved; /* [n_padded] scratch: bit masks, all -1 between
+                             calls; a list of bodies */
 } fit_arrays;
 
-/* What is known of one prediction beside a map: the three sums that its
- * correlation is made of, kept up to date as bodies move.
+/* A prediction compared with the map: the three sums of the correlation,
+ * updated as bodies move.
  *
- *     sum S W E    one reading a body of the map, blurred beforehand
- *     sum S W S    pairs of bodies: two Gaussians overlap in a Gaussian
+ *     sum S W E    one evaluation of the blurred map for each body
+ *     sum S W S    pairs of bodies: the overlap of two Gaussians is a Gaussian
  *     sum S        a constant
  *
- * E is the map less its mean, W what frequencies count (maps/fourier.h). */
+ * E is the map minus its mean, W are the weights of frequencies
+ * (maps/fourier.h). */
 typedef struct {
-    double cc, var_s; /* the correlation, S W S less the mean's part a voxel */
-    double sigma_ang; /* of the kernel; 0: there is none */
-    double at_level[TSR_MAX_TYPE]; /* of the map, by type */
+    double cc, var_s; /* correlation; sum of S W S minus the part of the mean,
+                         divided by the number of voxels */
+    double sigma_ang; /* width of the kernel; 0: not computed yet */
+    double at_level[TSR_MAX_TYPE]; /* level of the blurred map, by type */
     double weight[TSR_MAX_STATES];
     int n_state;
     overlap_kernel kernel;
     fit_arrays own;
 } map_fit;
 
-/* Of a topology, with rg2 [n_type] (NULL: points); most_state, voxel_volume and
- * map are the caller's. Errors: TSR_E_NOMEM. */
+/* Bodies of a topology, with rg2 [n_type] (NULL: points). The caller sets
+ * most_state, voxel_volume and map. Errors: TSR_E_NOMEM. */
 static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
                               tsr_pool *pool, map_bodies *out, tsr_err *err)
 {
@@ -105,12 +111,12 @@ static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
     *out = (map_bodies){.topology = topology,
                         .n = n,
                         .n_block = n_block,
-                        .room = n_block * BLOCK};
-    tsr_pool_array(pool, out->type, out->room);
+                        .n_padded = n_block * BLOCK};
+    tsr_pool_array(pool, out->type, out->n_padded);
     TSR_TRY(tsr_pool_check(pool, err));
     for (int i = 0; i < n; i++) {
-        /* Half the mass of C, N, O and S is the number of their electrons. */
-        const int type = topology->body[i].like;
+        /* For C, N, O and S the number of electrons is half the mass. */
+        const int type = topology->body[i].contact_type;
         out->type[i] = (unsigned char)type;
         out->occurs[type] = 1;
         out->weight[type] = 0.5 * tsr_body_mass(topology->body_model, type);
@@ -119,14 +125,14 @@ static tsr_status bodies_make(const tsr_topology *topology, const double *rg2,
     return TSR_OK;
 }
 
-static size_t place_floats(const map_bodies *t)
+static size_t position_floats(const map_bodies *t)
 {
-    return (size_t)(3 * t->room + 4 * t->n_block);
+    return (size_t)(3 * t->n_padded + 4 * t->n_block);
 }
 
-static size_t row_floats(const map_bodies *t) /* of a type */
+static size_t row_floats(const map_bodies *t) /* floats for one type */
 {
-    return (size_t)(2 * t->map->filter.n) * (size_t)t->room;
+    return (size_t)(2 * t->map->filter.n) * (size_t)t->n_padded;
 }
 
 static double (*xyz_of(const map_bodies *t, const map_fit *f, int state))[3]
@@ -139,9 +145,9 @@ static double *value_of(const map_bodies *t, const map_fit *f, int state)
     return f->own.value + (size_t)state * (size_t)t->n;
 }
 
-static float *place_of(const map_bodies *t, const map_fit *f, int state)
+static float *positions_of(const map_bodies *t, const map_fit *f, int state)
 {
-    return f->own.place + (size_t)state * place_floats(t);
+    return f->own.position + (size_t)state * position_floats(t);
 }
 
 /* NULL: out of memory. */
@@ -153,14 +159,14 @@ static map_fit *fit_new(const map_bodies *t, tsr_pool *pool)
     tsr_pool_array(pool, own.overlap, k * k);
     tsr_pool_array(pool, own.xyz, k * n);
     tsr_pool_array(pool, own.value, k * n);
-    tsr_pool_array(pool, own.place, k * place_floats(t));
+    tsr_pool_array(pool, own.position, k * position_floats(t));
     tsr_pool_array(pool, own.rows, TSR_MAX_TYPE * row_floats(t));
-    tsr_pool_array(pool, own.is_in, t->room);
-    tsr_pool_array(pool, own.moved, t->room);
+    tsr_pool_array(pool, own.include, t->n_padded);
+    tsr_pool_array(pool, own.moved, t->n_padded);
     if (pool->failed)
         return NULL;
-    for (int i = 0; i < t->room; i++)
-        own.is_in[i] = -1;
+    for (int i = 0; i < t->n_padded; i++)
+        own.include[i] = -1;
     f->own = own;
     return f;
 }
@@ -175,76 +181,76 @@ static void fit_copy(const map_bodies *t, const map_fit *from, map_fit *f)
     memcpy(own.overlap, old->overlap, k * k * sizeof *own.overlap);
     memcpy(own.xyz, old->xyz, k * n * sizeof *own.xyz);
     memcpy(own.value, old->value, k * n * sizeof *own.value);
-    memcpy(own.place, old->place, k * place_floats(t) * sizeof *own.place);
+    memcpy(own.position, old->position,
+           k * position_floats(t) * sizeof *own.position);
     *f = *from;
     f->own = own;
 }
 
 /* ---- overlaps of bodies ----
  *
- * The kernel is short-ranged: bodies lie in blocks of neighbours along the
- * chain, and blocks beyond its reach are passed over. Every pair counts as an
- * integer, so that sums kept up to date move by move are those that adding up
- * afresh would give, to the bit. */
+ * The kernel is short-ranged, so blocks of neighbours along the chain that lie
+ * beyond its reach are skipped. Every pair counts as an integer, so that
+ * updated sums equal sums computed afresh, to the bit. */
 
-/* So many units the largest pair has: what single precision can tell. */
+/* Units in the largest pair, as many as single precision resolves. */
 static const double most_units = 0x1p26;
 
-/* A Gaussian ends where it has fallen to exp(-12.5). */
-static const float most_fall = 12.5f;
+/* Gaussians are cut off where the exponent reaches -12.5. */
+static const float cut_off_exponent = 12.5f;
 
-static const float far_away = 1e9f; /* where a block has no body */
+static const float far_away = 1e9f; /* position of padding without a body */
 
-/* Of one part, in units of 1: what two bodies have in one place, and how fast
- * it falls. The order of the bodies must not matter. */
-static double overlap_of(double variance, double *falls)
+/* Overlap of two unit Gaussians at distance 0, and *decay. Independent of the
+ * order of the bodies. */
+static double overlap_of(double variance, double *decay)
 {
     const double two_pi = 6.28318530717958648;
-    *falls = 0.5 / variance;
+    *decay = 0.5 / variance;
     return pow(two_pi * variance, -1.5);
 }
 
-/* Bodies of unit height and variance[type] (Angstrom^2, along an axis; 0: does
- * not occur), whose product is blurred by the parts of the filter. */
+/* The kernel for bodies with variance[type], Angstrom squared along an axis (0:
+ * the type does not occur), and the filter's parts. */
 static void make_kernel(const map_bodies *t, const double *variance,
                         overlap_kernel *out)
 {
     const tsr_map_filter *filter = &t->map->filter;
     const double *weight = t->weight, volume = t->voxel_volume;
-    double most = 0.0, wide = 0.0, falls;
+    double most = 0.0, wide = 0.0, decay;
     for (int a = 0; a < TSR_MAX_TYPE; a++)
         if (variance[a] > 0.0) {
             double sum = 0.0;
             for (int m = 0; m < filter->n; m++) {
                 const double v = 2.0 * variance[a] + filter->extra[m];
                 sum += weight[a] * weight[a] * fabs(filter->share[m]) *
-                       overlap_of(v, &falls) / volume;
+                       overlap_of(v, &decay) / volume;
                 wide = fmax(wide, v);
             }
             most = fmax(most, sum);
         }
     out->unit = most > 0.0 ? most / most_units : 1.0;
-    out->reach_ang = (float)sqrt(2.0 * (double)most_fall * wide);
+    out->reach_ang = (float)sqrt(2.0 * (double)cut_off_exponent * wide);
     for (int m = 0; m < filter->n; m++)
         for (int a = 0; a < TSR_MAX_TYPE; a++)
             for (int b = 0; b < TSR_MAX_TYPE; b++) {
                 double height = 0.0;
-                falls = 0.0;
+                decay = 0.0;
                 if (variance[a] > 0.0 && variance[b] > 0.0)
                     height =
                         weight[a] * weight[b] * filter->share[m] *
                         overlap_of(variance[a] + variance[b] + filter->extra[m],
-                                   &falls) /
+                                   &decay) /
                         (volume * out->unit);
-                out->falls[m][a][b] = (float)falls;
+                out->decay[m][a][b] = (float)decay;
                 out->height[m][a][b] = (float)height;
             }
 }
 
-/* What depends on sigma alone. Sums over voxels of products of two Gaussians
- * are, of voxels smaller than they are wide, those of integrals: a Gaussian of
- * the distance. Looking up a pair's numbers would take as long as all the rest;
- * in rows, vector instructions read them. */
+/* Computes what depends on sigma alone. For voxels smaller than the Gaussians,
+ * sums over voxels of a product of two Gaussians equal the integral, a Gaussian
+ * of the distance. Looking up the parameters of each pair would take as long as
+ * the rest, so they are stored in rows for vector instructions. */
 static void set_sigma(const map_bodies *t, double sigma_ang, map_fit *f)
 {
     double variance[TSR_MAX_TYPE];
@@ -257,52 +263,54 @@ static void set_sigma(const map_bodies *t, double sigma_ang, map_fit *f)
     f->sigma_ang = sigma_ang;
     make_kernel(t, variance, &f->kernel);
     for (int a = 0; a < TSR_MAX_TYPE; a++)
-        for (int m = 0; m < t->map->filter.n; m++, row += 2 * (size_t)t->room)
-            for (int j = 0; j < t->room; j++) {
-                row[j] = f->kernel.falls[m][a][t->type[j]];
-                row[t->room + j] = f->kernel.height[m][a][t->type[j]];
+        for (int m = 0; m < t->map->filter.n;
+             m++, row += 2 * (size_t)t->n_padded)
+            for (int j = 0; j < t->n_padded; j++) {
+                row[j] = f->kernel.decay[m][a][t->type[j]];
+                row[t->n_padded + j] = f->kernel.height[m][a][t->type[j]];
             }
 }
 
-static void bound_block(const map_bodies *t, int b, float *place)
+static void bound_block(const map_bodies *t, int b, float *position)
 {
     const int rest = t->n - b * BLOCK, count = rest < BLOCK ? rest : BLOCK;
-    float *bound = place + (size_t)(3 * t->room + 4 * b), square = 0.0f;
+    float *bound = position + (size_t)(3 * t->n_padded + 4 * b), square = 0.0f;
     for (int c = 0; c < 3; c++) {
         float sum = 0.0f;
         for (int k = 0; k < count; k++)
-            sum += place[c * t->room + b * BLOCK + k];
+            sum += position[c * t->n_padded + b * BLOCK + k];
         bound[c] = sum / (float)count;
     }
     for (int k = 0; k < count; k++) {
         float d2 = 0.0f;
         for (int c = 0; c < 3; c++) {
-            const float d = place[c * t->room + b * BLOCK + k] - bound[c];
+            const float d =
+                position[c * t->n_padded + b * BLOCK + k] - bound[c];
             d2 += d * d;
         }
         square = d2 > square ? d2 : square;
     }
-    bound[3] = sqrtf(square) + 0.01f; /* on the safe side of rounding */
+    bound[3] = sqrtf(square) + 0.01f; /* larger than the rounding error */
 }
 
-/* Bodies of the list come to x. */
-static void place(const map_bodies *t, map_fit *f, int state, int n_moved,
-                  const double (*x)[3])
+/* Moves the listed bodies to x. */
+static void set_positions(const map_bodies *t, map_fit *f, int state,
+                          int n_moved, const double (*x)[3])
 {
-    const int *moved = f->own.moved, room = t->room;
+    const int *moved = f->own.moved, n_padded = t->n_padded;
     double(*xyz)[3] = xyz_of(t, f, state), *value = value_of(t, f, state);
-    float *to = place_of(t, f, state);
-    int last = -1; /* block that is done */
+    float *to = positions_of(t, f, state);
+    int last = -1; /* last block whose bound is up to date */
     for (int m = 0; m < n_moved; m++) {
         const int i = moved[m], type = t->type[i];
         memmove(xyz[i], x[i], sizeof xyz[i]);
         value[i] =
-            t->weight[type] * tsr_blurred_read(t->map, f->at_level[type], x[i]);
+            t->weight[type] * tsr_blurred_at(t->map, f->at_level[type], x[i]);
         for (int c = 0; c < 3; c++)
-            to[c * room + i] = (float)x[i][c];
+            to[c * n_padded + i] = (float)x[i][c];
     }
-    for (int i = t->n; i < room; i++)
-        to[i] = to[room + i] = to[2 * room + i] = far_away;
+    for (int i = t->n; i < n_padded; i++)
+        to[i] = to[n_padded + i] = to[2 * n_padded + i] = far_away;
     for (int m = 0; m < n_moved; m++)
         if (moved[m] / BLOCK != last) {
             last = moved[m] / BLOCK;
@@ -310,9 +318,9 @@ static void place(const map_bodies *t, map_fit *f, int state, int n_moved,
         }
 }
 
-/* exp(-64 y): a series, then exp(-y) - 1 doubled six times, which is as exact
- * as single precision and which the compiler makes for several y at once. */
-TSR_INLINE float fallen(float y)
+/* exp(-64 y): the series of exp(-y) - 1, doubled six times. Exact to single
+ * precision, and vectorised by compilers. */
+TSR_INLINE float exp_minus_64(float y)
 {
     const float third = 1.0f / 3.0f;
     float e = -y * (1.0f - 0.5f * y * (1.0f - third * y * (1.0f - 0.25f * y)));
@@ -325,9 +333,9 @@ TSR_INLINE float fallen(float y)
     return 1.0f + e;
 }
 
-/* Numbers that are not negative are in the order of their bits, as integers,
- * among which compilers choose without a branch. */
-TSR_INLINE void at_most(float limit, float value[BLOCK])
+/* Limits nonnegative values. Their bits, read as integers, have the same order,
+ * and compilers choose the smaller integer without a branch. */
+TSR_INLINE void clamp_block(float limit, float value[BLOCK])
 {
     int32_t bits[BLOCK], most;
     memcpy(bits, value, sizeof bits);
@@ -337,28 +345,30 @@ TSR_INLINE void at_most(float limit, float value[BLOCK])
     memcpy(value, bits, sizeof bits);
 }
 
-/* What is left of a Gaussian at its end is taken off all of it, so that it ends
- * at 0. */
-TSR_INLINE void add_part(const float *falls, const float *height,
+/* Adds one part of the kernel for a block. Subtracting the value at the cut-off
+ * makes the Gaussian end at 0. */
+TSR_INLINE void add_part(const float *decay, const float *height,
                          const float square[BLOCK], float sum[BLOCK])
 {
-    const float most = most_fall / 64.0f, rest = fallen(most);
+    const float most = cut_off_exponent / 64.0f, rest = exp_minus_64(most);
     float y[BLOCK], value[BLOCK];
     for (int j = 0; j < BLOCK; j++)
-        y[j] = falls[j] * (square[j] * (1.0f / 64.0f));
-    at_most(most, y);
+        y[j] = decay[j] * (square[j] * (1.0f / 64.0f));
+    clamp_block(most, y);
     for (int j = 0; j < BLOCK; j++)
-        value[j] = height[j] * (fallen(y[j]) - rest);
+        value[j] = height[j] * (exp_minus_64(y[j]) - rest);
     for (int j = 0; j < BLOCK; j++)
         sum[j] += value[j];
 }
 
-/* A body at r with those of block b that are not left out; row: of its type. */
-TSR_CLONES static int64_t add_block(const map_bodies *t, const float *place,
+/* Overlap of a body at r with the bodies of block b, where include selects
+ * bodies. row: of the body's type. */
+TSR_CLONES static int64_t add_block(const map_bodies *t, const float *position,
                                     const float r[3], const float *row, int b,
-                                    const int *is_in)
+                                    const int *include)
 {
-    const float *x = place + b * BLOCK, *y = x + t->room, *z = y + t->room;
+    const float *x = position + b * BLOCK, *y = x + t->n_padded,
+                *z = y + t->n_padded;
     float square[BLOCK], value[BLOCK] = {0.0f};
     int32_t sum = 0;
     for (int j = 0; j < BLOCK; j++) {
@@ -366,65 +376,67 @@ TSR_CLONES static int64_t add_block(const map_bodies *t, const float *place,
         square[j] = dx * dx + dy * dy + dz * dz;
     }
     row += b * BLOCK;
-    for (int m = 0; m < t->map->filter.n; m++, row += 2 * (size_t)t->room)
-        add_part(row, row + t->room, square, value);
+    for (int m = 0; m < t->map->filter.n; m++, row += 2 * (size_t)t->n_padded)
+        add_part(row, row + t->n_padded, square, value);
     for (int j = 0; j < BLOCK; j++)
-        sum += (int32_t)value[j] & is_in[j];
+        sum += (int32_t)value[j] & include[j];
     return sum;
 }
 
-/* Whether any of a block is within reach of r. */
-static int is_near(const map_bodies *t, const float *place, float reach,
+/* Whether some body of a block may be within reach of r. */
+static int is_near(const map_bodies *t, const float *position, float reach,
                    const float r[3], int b)
 {
-    const float *bound = place + (size_t)(3 * t->room + 4 * b);
+    const float *bound = position + (size_t)(3 * t->n_padded + 4 * b);
     const float most = reach + bound[3];
     const float d[3] = {bound[0] - r[0], bound[1] - r[1], bound[2] - r[2]};
     return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < most * most;
 }
 
-/* Twice the sum of the kernel over pairs of a body of the list, ascending, in a
- * state and any in another, or in the same one, where a pair counts once. */
+/* Twice the sum of the kernel over pairs of a listed body (ascending) of one
+ * state and any body of another state. Within one state each pair counts
+ * once. */
 static int64_t sum_overlaps(const map_bodies *t, map_fit *f, int state,
                             int other, int n_moved)
 {
     const int *moved = f->own.moved;
-    const float *place = place_of(t, f, state), *far = place_of(t, f, other);
-    int *is_in = f->own.is_in;
+    const float *position = positions_of(t, f, state),
+                *far = positions_of(t, f, other);
+    int *include = f->own.include;
     int64_t sum = 0;
-    /* Bodies that are done leave; blocks that all have left are passed over. */
+    /* Finished bodies are excluded; blocks with no bodies left are skipped. */
     int first = 0;
     for (int m = 0; m < n_moved; m++) {
         const int i = moved[m];
         const float *row = f->own.rows + t->type[i] * row_floats(t);
-        const float r[3] = {place[i], place[t->room + i],
-                            place[2 * t->room + i]};
+        const float r[3] = {position[i], position[t->n_padded + i],
+                            position[2 * t->n_padded + i]};
         if (state == other) {
-            is_in[i] = 0;
+            include[i] = 0;
             first = i == m ? (m + 1) / BLOCK : first;
         }
         for (int b = first; b < t->n_block; b++)
             if (is_near(t, far, f->kernel.reach_ang, r, b))
-                sum += add_block(t, far, r, row, b, is_in + b * BLOCK);
+                sum += add_block(t, far, r, row, b, include + b * BLOCK);
     }
     for (int m = 0; m < n_moved; m++)
-        is_in[moved[m]] = -1;
+        include[moved[m]] = -1;
     return 2 * sum;
 }
 
-/* The kernel of a body with itself, or with another in its place. */
+/* The kernel at distance 0 for two bodies of one type. */
 static double self_overlap(const map_bodies *t, const overlap_kernel *k,
                            int type)
 {
     float sum = 0.0f;
     for (int m = 0; m < t->map->filter.n; m++)
         sum += k->height[m][type][type] *
-               (fallen(0.0f) - fallen(most_fall / 64.0f));
+               (exp_minus_64(0.0f) - exp_minus_64(cut_off_exponent / 64.0f));
     return k->unit * (double)(int32_t)sum;
 }
 
-/* The overlaps of the listed bodies of a state with all others, of its own and
- * of the other states, added (sign 1) or taken off (-1). */
+/* Adds (sign 1) or subtracts (-1) the overlaps of the listed bodies of a state
+ * with all other bodies of this and the other states. */
 static void add_overlaps(const map_bodies *t, map_fit *f, int state,
                          int n_moved, int sign)
 {
@@ -435,9 +447,9 @@ static void add_overlaps(const map_bodies *t, map_fit *f, int state,
     }
 }
 
-/* ---- the sums ---- */
+/* ---- the sums over voxels ---- */
 
-/* A state's bodies that are not at x are listed. */
+/* Lists the bodies of a state that are not at x. Returns their number. */
 static int list_moved(const map_bodies *t, map_fit *f, int state,
                       const double (*x)[3])
 {
@@ -450,15 +462,15 @@ static int list_moved(const map_bodies *t, map_fit *f, int state,
     return n_moved;
 }
 
-static void take_weights(const tsr_prediction *prediction, map_fit *f)
+static void set_weights(const tsr_prediction *prediction, map_fit *f)
 {
     f->n_state = prediction->n_state;
     memcpy(f->weight, prediction->weight,
            (size_t)f->n_state * sizeof *f->weight);
 }
 
-/* The sums over the voxels, and what follows from them. */
-static void add_up(const map_bodies *t, map_fit *f)
+/* Combines the sums into the variance of S and the correlation. */
+static void combine_sums(const map_bodies *t, map_fit *f)
 {
     double se = 0.0, ss = 0.0, self = 0.0, s = 0.0, each[TSR_MAX_TYPE];
     for (int a = 0; a < TSR_MAX_TYPE; a++)
@@ -485,13 +497,13 @@ static void add_up(const map_bodies *t, map_fit *f)
     f->cc = se / (t->voxel_volume * n_voxel) / sqrt(f->var_s * t->map->square);
 }
 
-/* All at a width of the blur. prediction NULL: of the structures that it has.
- */
+/* Computes the fit for a width of the blur. prediction NULL: for the present
+ * structures. */
 static void fit_make(const map_bodies *t, double sigma_ang,
                      const tsr_prediction *prediction, map_fit *f)
 {
     if (prediction != NULL)
-        take_weights(prediction, f);
+        set_weights(prediction, f);
     const int n_state = f->n_state;
     set_sigma(t, sigma_ang, f);
     for (int i = 0; i < t->n; i++)
@@ -499,43 +511,43 @@ static void fit_make(const map_bodies *t, double sigma_ang,
     memset(f->own.overlap, 0,
            (size_t)(t->most_state * t->most_state) * sizeof *f->own.overlap);
     for (int k = 0; k < n_state; k++) {
-        place(t, f, k, t->n,
-              prediction != NULL
-                  ? (const double(*)[3])prediction->state[k]->body
-                  : (const double(*)[3])xyz_of(t, f, k));
-        f->n_state = k + 1; /* each pair of states once */
+        set_positions(t, f, k, t->n,
+                      prediction != NULL
+                          ? (const double(*)[3])prediction->state[k]->body
+                          : (const double(*)[3])xyz_of(t, f, k));
+        f->n_state = k + 1; /* counts each pair of states once */
         add_overlaps(t, f, k, t->n, 1);
     }
     f->n_state = n_state;
-    add_up(t, f);
+    combine_sums(t, f);
 }
 
-/* The same bits from the fit of another prediction at the same width, with as
- * many states: bodies that did not move keep what is known of them. */
+/* Updates the fit from another prediction at the same width and number of
+ * states, with equal bits: bodies that did not move keep their values. */
 static void fit_update(const map_bodies *t, const map_fit *from,
                        const tsr_prediction *prediction, map_fit *f)
 {
     fit_copy(t, from, f);
-    take_weights(prediction, f);
+    set_weights(prediction, f);
     for (int k = 0; k < f->n_state; k++) {
         const double(*x)[3] = (const double(*)[3])prediction->state[k]->body;
         const int n_moved = list_moved(t, f, k, x);
         add_overlaps(t, f, k, n_moved, -1);
-        place(t, f, k, n_moved, x);
+        set_positions(t, f, k, n_moved, x);
         add_overlaps(t, f, k, n_moved, 1);
     }
-    add_up(t, f);
+    combine_sums(t, f);
 }
 
-/* The product of the slopes of two Gaussians, summed over the voxels: of an
- * overlap h exp(-f r^2) it is 2 f h exp(-f r^2) (1 - 2 f r r'). */
-static void slopes(const overlap_kernel *k, int n_part, int a, int b,
-                   const double r[3], double out[3][3])
+/* Second derivative of an overlap h exp(-f r^2) by the positions of both
+ * bodies: 2 f h exp(-f r^2) (1 - 2 f r r'). */
+static void overlap_hessian(const overlap_kernel *k, int n_part, int a, int b,
+                            const double r[3], double out[3][3])
 {
     const double r2 = tsr_vec3_dot(r, r);
     memset(out, 0, 9 * sizeof(double));
     for (int m = 0; m < n_part; m++) {
-        const double f = (double)k->falls[m][a][b];
+        const double f = (double)k->decay[m][a][b];
         const double h =
             k->unit * (double)k->height[m][a][b] * 2.0 * f * exp(-f * r2);
         for (int c = 0; c < 3; c++)
@@ -544,8 +556,9 @@ static void slopes(const overlap_kernel *k, int n_part, int a, int b,
     }
 }
 
-/* y += by * d2/2 of the sum S W S, by the places of a state's bodies, times v
- * (term.h, hessian_product): of the part in which each of two bodies moves. */
+/* y += by * (1/2) d2(sum S W S) v, second derivatives by the positions of a
+ * state's bodies (term.h, hessian_product); only the terms where both bodies of
+ * a pair move. */
 static void fit_hessian_product(const map_bodies *t, const map_fit *f,
                                 int state, double by, int n, const double *v,
                                 double *y)
@@ -558,7 +571,8 @@ static void fit_hessian_product(const map_bodies *t, const map_fit *f,
             tsr_vec3_sub(r, x[i], x[j]);
             if (tsr_vec3_dot(r, r) > reach * reach)
                 continue;
-            slopes(&f->kernel, t->map->filter.n, t->type[i], t->type[j], r, k);
+            overlap_hessian(&f->kernel, t->map->filter.n, t->type[i],
+                            t->type[j], r, k);
             for (int c = 0; c < 3; c++)
                 for (int d = 0; d < 3; d++) {
                     const double stiff = by * k[c][d];
@@ -576,14 +590,14 @@ typedef struct {
     tsr_term term;
     char label[160];
     double resolution;
-    double n_free; /* n, voxels that count as independent */
+    double n_free; /* n, number of independent voxels */
     map_bodies bodies;
     tsr_blurred *map;
-    tsr_map *to_dock; /* until the molecule is placed; NULL: it is */
-    tsr_log *log;     /* until then */
+    tsr_map *to_dock; /* map for docking; NULL: the molecule is placed */
+    tsr_log *log;     /* until the molecule is placed */
     double coord, observed, sigma;
-    double limit; /* the correlation that noise leaves of the molecule itself;
-                     NaN: the noise is not known */
+    double limit; /* correlation of a correct structure, given the noise; NaN:
+                     the noise is not known */
 } map_term;
 
 static const char *const origin_words[] = {"auto", "origin", "nstart", NULL};
@@ -594,11 +608,11 @@ static const char *const mask_words[] = {"model", "threshold:", NULL};
 
 static const double pi = 3.14159265358979324;
 
-/* The prior of sigma / R where it is inferred: log-normal; programs have 0.19
- * to 0.5. The widths that the map is blurred by reach beyond it. */
+/* Log-normal prior of sigma / R where it is inferred; programs use 0.19 to 0.5.
+ * The map is blurred by widths beyond this range. */
 static const double sigma_middle = 0.28, sigma_low = 0.08, sigma_high = 0.9;
 
-/* Of the start; a molecule has to lie within its map. */
+/* Least share of the start's atoms inside the map. */
 static const double least_inside = 0.5;
 
 static const tsr_field fields[] = {
@@ -652,10 +666,10 @@ static const tsr_field fields[] = {
 
 /* ---- the map ---- */
 
-/* Blurred from the narrowest body at the smallest sigma / R to the widest at
- * the largest. */
-static tsr_status blur(map_term *t, const tsr_map_source *m,
-                       const tsr_map_options *o, tsr_err *err)
+/* Blurs the map by all widths from the narrowest body at the smallest sigma / R
+ * to the widest body at the largest. */
+static tsr_status blur_map(map_term *t, const tsr_map_source *m,
+                           const tsr_map_options *o, tsr_err *err)
 {
     const int is_fixed = o->sigma_over_r.word < 0;
     const double low = is_fixed ? o->sigma_over_r.number : sigma_low;
@@ -673,8 +687,9 @@ static tsr_status blur(map_term *t, const tsr_map_source *m,
                             &t->term.pool, &t->map, err);
 }
 
-/* The start mirrored in the middle of the box: a map of the wrong hand agrees
- * with one of its images better than with itself, as in tessera map cc. */
+/* Compares the start with its mirror images through the middle of the box. A
+ * better correlation of an image shows a map of the wrong hand, as in tessera
+ * map cc. */
 static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
                              const double middle[3], tsr_err *err)
 {
@@ -707,9 +722,9 @@ static tsr_status check_hand(const map_term *t, const tsr_term_source *source,
     return status;
 }
 
-/* The map is the term's only until the molecule is placed. */
-static tsr_status take_map(map_term *t, const tsr_term_source *source,
-                           tsr_pool *pool, tsr_err *err)
+/* Reads the map. The term keeps it only until the molecule is placed. */
+static tsr_status set_map(map_term *t, const tsr_term_source *source,
+                          tsr_pool *pool, tsr_err *err)
 {
     const tsr_map_options *o = (const void *)source->options;
     tsr_map_start start = {0, NULL};
@@ -721,13 +736,13 @@ static tsr_status take_map(map_term *t, const tsr_term_source *source,
     const double *step = m.map->grid.step;
     t->bodies.voxel_volume = step[0] * step[1] * step[2];
     t->n_free = m.n_free;
-    t->sigma = 1.0 / sqrt(t->n_free); /* of one of so many voxels */
+    t->sigma = 1.0 / sqrt(t->n_free); /* standard error of a correlation */
     if (start.n > 0)
         TSR_TRY(tsr_map_check_overlap(
             &m.map->grid, "the start", start.n, start.xyz, least_inside,
             "dock: true brings it there, or is origin another?", source->log,
             err));
-    TSR_TRY(blur(t, &m, o, err));
+    TSR_TRY(blur_map(t, &m, o, err));
     t->bodies.map = t->map;
     if (start.n > 0)
         TSR_TRY(check_hand(t, source, m.middle, err));
@@ -769,7 +784,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     map_term *t = (map_term *)term;
     TSR_TRY(check_options(source, err));
     t->resolution = o->resolution;
-    t->observed = 1.0; /* the correlation that no noise would leave */
+    t->observed = 1.0; /* the correlation without noise */
     snprintf(t->label, sizeof t->label, "%.150s", tsr_text_file_name(o->file));
     term->label = t->label;
     term->n_point = 1;
@@ -780,14 +795,14 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->parameter[0] = tsr_parameter_log_normal(
         "sigma_over_r", NULL, "width of the blur over the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
-    term->parameter[0].seldom = 0.9; /* all bodies change */
+    term->parameter[0].skip_fraction = 0.9; /* a step moves all bodies */
     TSR_TRY(bodies_make(source->topology, source->rg2, &term->pool, &t->bodies,
                         err));
     t->bodies.most_state =
         source->n_state > 0 ? source->n_state : TSR_MAX_STATES;
     tsr_pool pool = {0};
     const tsr_status status =
-        take_map(t, source, o->dock ? &term->pool : &pool, err);
+        set_map(t, source, o->dock ? &term->pool : &pool, err);
     tsr_pool_clear(&pool);
     TSR_TRY(status);
     if (!isnan(t->limit))
@@ -798,11 +813,11 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     return TSR_OK;
 }
 
-/* Scores of a model and of its mirror image are in the ratio of correlations.
- */
-static tsr_status dock(const map_term *t, const double (*xyz)[3],
-                       const double *weight, double (*image)[3],
-                       tsr_map_pose *pose, int *is_placed, tsr_err *err)
+/* Docks the start and its mirror image. Their scores have the ratio of the
+ * correlations. */
+static tsr_status dock_start(const map_term *t, const double (*xyz)[3],
+                             const double *weight, double (*image)[3],
+                             tsr_map_pose *pose, int *is_placed, tsr_err *err)
 {
     const int n = t->bodies.n;
     const tsr_dock_options options = {.resolution_ang = t->resolution,
@@ -827,9 +842,10 @@ static tsr_status dock(const map_term *t, const double (*xyz)[3],
     return TSR_OK;
 }
 
-static tsr_status term_place(const tsr_term *term,
-                             const tsr_conformation *conformation,
-                             tsr_motion *motion, int *is_placed, tsr_err *err)
+static tsr_status term_find_pose(const tsr_term *term,
+                                 const tsr_conformation *conformation,
+                                 tsr_motion *motion, int *is_placed,
+                                 tsr_err *err)
 {
     const map_term *t = (const map_term *)term;
     const map_bodies *b = &t->bodies;
@@ -844,8 +860,8 @@ static tsr_status term_place(const tsr_term *term,
     tsr_status status = tsr_pool_check(&pool, err);
     for (int i = 0; i < b->n && status == TSR_OK; i++)
         weight[i] = b->weight[b->type[i]];
-    TSR_THEN(status, dock(t, (const double(*)[3])conformation->body, weight,
-                          image, &pose, is_placed, err));
+    TSR_THEN(status, dock_start(t, (const double(*)[3])conformation->body,
+                                weight, image, &pose, is_placed, err));
     tsr_pool_clear(&pool);
     memcpy(motion->rotation, pose.turn, sizeof pose.turn);
     for (int c = 0; c < 3 && *is_placed; c++)
@@ -861,12 +877,12 @@ static void term_print(const tsr_term_options *options, FILE *out)
             "resolution, bodies as Gaussians; scale, background and noise "
             "level were integrated out",
             o->resolution);
-    tsr_term_print_free(out, ", the width over the resolution",
-                        o->sigma_over_r);
+    tsr_term_print_setting(out, ", the width over the resolution",
+                           o->sigma_over_r);
     fputs(". ", out);
 }
 
-/* ---- one prediction ---- */
+/* ---- a prediction ---- */
 
 static double sigma_of(const map_term *t, const double *theta)
 {
@@ -905,7 +921,7 @@ static void term_refit(const tsr_term *term, const void *from,
 }
 
 /* log P(T < -x) of Student's t with nu degrees of freedom, x > 0: half the
- * incomplete beta function, whose first terms do where the number itself would
+ * incomplete beta function, by its series, where the probability itself would
  * underflow. */
 static double log_tail(double x, double nu)
 {
@@ -919,7 +935,7 @@ static double log_tail(double x, double nu)
            log(sum) - log(2.0);
 }
 
-/* log P(a > 0): a is distributed as Student's t about its best value. */
+/* log P(a > 0): the scale a is Student-distributed about its best value. */
 static double log_positive(double cc, double m)
 {
     const double x = cc * sqrt(m / (1.0 - cc * cc));
@@ -933,11 +949,11 @@ static double term_log_lik(const tsr_term *term, const void *fit,
     const map_fit *f = fit;
     const double n = t->n_free, m = n - 2.0;
     (void)theta;
-    /* Sums over all of space are not those of a box that the blurred molecule
-     * does not fit into: what is left of its variance is none. */
+    /* The sums extend over all space. If the blurred molecule exceeds the box,
+     * the variance can become negative. */
     if (!(f->var_s > 0.0))
         return -HUGE_VAL;
-    /* Sums of bodies are those of the grid to some 1e-4. */
+    /* sums over bodies differ from sums on the grid by up to 1e-4 */
     const double most = 1.0 - 1e-6;
     const double cc = fmax(-most, fmin(most, f->cc));
     return -0.5 * log(n * n * f->var_s) -
@@ -945,8 +961,8 @@ static double term_log_lik(const tsr_term *term, const void *fit,
            gsl_sf_lngamma(0.5 * m) - log(2.0) + log_positive(cc, m);
 }
 
-/* That of least squares: the noise is what the residuals show, (1 - CC^2) of
- * the map's variance, and the density on the map's scale explains CC^2. */
+/* Hessian of the least squares. The residuals give the noise, (1 - CC^2) of the
+ * map's variance; the density on the map's scale explains CC^2. */
 static void term_hessian_product(const tsr_term *term, const void *fit,
                                  int state, int n, const double *v, double *y)
 {
@@ -960,9 +976,9 @@ static void term_hessian_product(const tsr_term *term, const void *fit,
                             n, v, y);
 }
 
-/* The noise is estimated from the residuals, so that in units of it their
- * squares add up to n whatever the structure. In units of the map's own spread
- * they are, a voxel, the share of its variance that the structures leave. */
+/* The noise is estimated from the residuals, so their squares in units of the
+ * noise add up to n for any structure. In units of the map's own variance, chi2
+ * is the share that the structures leave unexplained. */
 static double term_chi2(const tsr_term *term, const void *fit)
 {
     const map_fit *f = fit;
@@ -977,25 +993,25 @@ static void term_predict(const tsr_term *term, const tsr_prediction *prediction,
     value[0] = ((const map_fit *)fit)->cc;
 }
 
-/* A map is not drawn anew: its noise has no model in space. */
+/* Replicates are not drawn, since the noise has no spatial model. */
 const tsr_term_type tsr_term_map = {
     .name = "map",
     .doc = "a density map, as of electron microscopy",
     .source = "docs/density.md",
     .fields = fields,
-    .needs = TSR_NEEDS_STATES | TSR_NEEDS_PLACE,
+    .needs = TSR_NEEDS_STATES | TSR_NEEDS_POSE,
     .observable = "map_correlation",
     .axis = "map_point",
     .title = "Density map",
     .is_map = 1,
     .size = sizeof(map_term),
     .read = term_read,
-    .tell = term_print,
+    .print_assumptions = term_print,
     .fit = term_fit,
     .log_lik = term_log_lik,
     .chi2 = term_chi2,
     .predict = term_predict,
     .fit_new = term_fit_new,
     .refit = term_refit,
-    .place = term_place,
+    .find_pose = term_find_pose,
     .hessian_product = term_hessian_product};

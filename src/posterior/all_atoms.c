@@ -1,7 +1,8 @@
-/* All atoms of a drawn conformation. Each atom of the input has a recipe that
- * says what carries it: the drawn backbone, the frame of N-CA-C, or the side
- * chain, which turns as a whole about CA-CB until its centre points to where
- * the drawn centre is. */
+/* All atoms of a drawn conformation. Each atom of the input has a placement:
+ * the local frame it is fixed to, and its coordinates in that frame. Frames are
+ * the drawn backbone, the frame of N-CA-C, and the frame of the side chain,
+ * which is turned about CA-CB until the side-chain centre is nearest to the
+ * drawn centre. */
 #include "posterior/all_atoms.h"
 
 #include "core/vec3.h"
@@ -17,40 +18,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where an atom comes from. */
+/* The frame an atom is fixed to. */
 typedef enum {
-    FROM_MODEL, /* drawn: N, CA, C, O */
-    FROM_FRAME, /* CB: fixed to N, CA, C */
-    FROM_SIDE,  /* beyond CB: turns about CA-CB */
-    FROM_O,     /* OXT: opposite O */
-    /* what rides along */
-    FROM_CARBONYL, /* on O or OXT: fixed to CA, C, O */
-    FROM_HOST,     /* a guest: fixed to N, CA, C of its host */
-    FROM_BASE      /* likewise, turning with the base of its host, a link */
+    FROM_MODEL, /* drawn position: N, CA, C, O */
+    FROM_FRAME, /* fixed to N, CA, C: CB */
+    FROM_SIDE,  /* fixed to the side chain, which turns about CA-CB: atoms
+                   beyond CB */
+    FROM_O,     /* opposite O: OXT */
+    /* attached particles: water and guests */
+    FROM_CARBONYL, /* fixed to CA, C, O: water on O or OXT */
+    FROM_HOST,     /* fixed to N, CA, C of the host residue: guests */
+    FROM_BASE      /* the same, turned with the base of a nucleotide */
 } source;
 
+/* How an atom is placed. */
 typedef struct {
     source from;
-    int model;       /* FROM_MODEL: atom of the model; of an amino acid counted
-                        from the first of its residue, as all below are */
-    double local[3]; /* in the frame of the residue; FROM_O: [0] the bond */
-} recipe;
+    int model;       /* FROM_MODEL: index of the atom in the model. Indices
+                        of an amino acid, here and below, count from the first
+                        atom of its residue */
+    double local[3]; /* in the frame; FROM_O: [0] is the bond length */
+} placement;
 
+/* An amino acid whose atoms are placed. */
 typedef struct {
-    int first, count; /* its atoms */
-    int model_first;  /* the model's */
-    int n, ca, c, o;  /* atoms of the model; o < 0: none */
-    int sc;           /* drawn centre; < 0: none */
-    int cb;           /* its number among all atoms; < 0: none */
+    int first, count; /* atoms in the list */
+    int model_first;  /* first atom in the model */
+    int n, ca, c, o;  /* atoms of the model; o < 0: no O */
+    int sc;           /* drawn side-chain centre; < 0: not used */
+    int cb;           /* CB in the list; < 0: no CB */
     int is_ring;      /* proline */
-    double cb_local[3], side_local[3]; /* of the input */
+    double cb_local[3], side_local[3]; /* CB and side-chain centre of the
+                                          input, in the frame of the residue */
 } placed_residue;
 
 struct tsr_all_atoms {
-    tsr_pool pool; /* of what it holds, and of itself */
+    tsr_pool pool; /* owns all members and the struct itself */
     tsr_model_atoms list;
-    recipe *recipe;          /* [list.n_atom] */
-    placed_residue *residue; /* [n_residue] of amino acids */
+    placement *placement;    /* [list.n_atom] */
+    placed_residue *residue; /* [n_amino] */
     int n_amino;
 };
 
@@ -67,8 +73,8 @@ const tsr_model_atoms *tsr_all_atoms_list(const tsr_all_atoms *all)
     return &all->list;
 }
 
-/* The model's first atom of a residue. */
-static int first_of(const tsr_model_atoms *model, int residue_number)
+/* First atom of a residue in the model. */
+static int first_atom_of(const tsr_model_atoms *model, int residue_number)
 {
     int i = model->ca[residue_number];
     while (i > 0 && model->atom[i - 1].at == residue_number)
@@ -76,11 +82,11 @@ static int first_of(const tsr_model_atoms *model, int residue_number)
     return i;
 }
 
-/* The model's atom of that name in a residue, or -1. */
-static int find(const tsr_model_atoms *model, int residue_number,
-                const char *name)
+/* Atom of that name in a residue of the model, or -1. */
+static int find_atom(const tsr_model_atoms *model, int residue_number,
+                     const char *name)
 {
-    for (int i = first_of(model, residue_number);
+    for (int i = first_atom_of(model, residue_number);
          i < model->n_atom && model->atom[i].at == residue_number; i++)
         if (strcmp(model->atom[i].name, name) == 0)
             return i;
@@ -91,11 +97,12 @@ static int is_backbone(const char *name)
 {
     return strcmp(name, "N") == 0 || strcmp(name, "CA") == 0 ||
            strcmp(name, "C") == 0 || strcmp(name, "O") == 0 ||
-           strcmp(name, "SC") == 0; /* an input of centres */
+           strcmp(name, "SC") == 0; /* an input that has side-chain centres */
 }
 
-static tsr_status differs(const tsr_model_atoms *model, int r,
-                          const tsr_residue_record *theirs, tsr_err *err)
+static tsr_status report_difference(const tsr_model_atoms *model, int r,
+                                    const tsr_residue_record *theirs,
+                                    tsr_err *err)
 {
     const tsr_model_atom *ours = &model->atom[model->ca[r]];
     char label[32] = "none";
@@ -108,10 +115,10 @@ static tsr_status differs(const tsr_model_atoms *model, int r,
                     theirs != NULL ? theirs->name : "", label);
 }
 
-/* MSE and its SE, HID, OT1: not where the residue has lost atoms that its name
- * promises. */
-static void name_as_in_file(tsr_model_atom *to, const tsr_residue_record *in,
-                            const tsr_atom *a)
+/* Uses the names of the file (MSE with SE, HID, OT1), unless the residue has
+ * lost atoms that its original name implies. */
+static void use_file_names(tsr_model_atom *to, const tsr_residue_record *in,
+                           const tsr_atom *a)
 {
     if (in->is_cut || strlen(in->file_name) >= sizeof to->residue)
         return;
@@ -121,8 +128,9 @@ static void name_as_in_file(tsr_model_atom *to, const tsr_residue_record *in,
         snprintf(to->element, sizeof to->element, "SE");
 }
 
-/* What a side chain is fixed to: CA and the plane N-CA-C, whose angle is drawn;
- * of a proline, which is bound to N as well, N and CA exactly. */
+/* Frame of a side chain: origin CA, in the plane of N, CA and C, with its first
+ * axis towards C. The angle N-CA-C is drawn. For proline, whose ring is bound
+ * to N, the first axis points to N, which keeps the ring closed. */
 static void side_frame(double frame[3][3], const placed_residue *r,
                        const double *n, const double *ca, const double *c)
 {
@@ -132,7 +140,7 @@ static void side_frame(double frame[3][3], const placed_residue *r,
         tsr_frame(frame, n, ca, c);
 }
 
-/* A residue of the input: its atoms are added to the list. */
+/* Appends the atoms of a residue of the input to the list. */
 static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
                               int r, const tsr_structure *input, tsr_err *err)
 {
@@ -144,26 +152,26 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
     const tsr_atom *c = tsr_residue_atom(input, in, "C");
     double frame[3][3], sum[3] = {0.0}, mass = 0.0;
     if (strcmp(in->name, ours->residue) != 0 || in->number != ours->number)
-        return differs(model, r, in, err);
-    const int start = first_of(model, r);
+        return report_difference(model, r, in, err);
+    const int start = first_atom_of(model, r);
     *to = (placed_residue){.first = all->list.n_atom,
                            .count = in->n_atom,
                            .model_first = start,
-                           .n = find(model, r, "N") - start,
+                           .n = find_atom(model, r, "N") - start,
                            .ca = model->ca[r] - start,
-                           .c = find(model, r, "C") - start,
-                           .o = find(model, r, "O") - start,
-                           .sc = find(model, r, "SC") - start,
+                           .c = find_atom(model, r, "C") - start,
+                           .o = find_atom(model, r, "O") - start,
+                           .sc = find_atom(model, r, "SC") - start,
                            .cb = -1,
                            .is_ring = strcmp(in->name, "PRO") == 0};
     if (to->n < 0 || to->c < 0)
-        return differs(model, r, in, err);
+        return report_difference(model, r, in, err);
     side_frame(frame, to, n->xyz, ca->xyz, c->xyz);
     for (int k = 0; k < in->n_atom; k++) {
         const tsr_atom *a = &input->atom[in->first_atom + k];
         const int at = all->list.n_atom++;
         tsr_model_atom *out = &all->list.atom[at];
-        recipe *how = &all->recipe[at];
+        placement *how = &all->placement[at];
         *out = *ours;
         snprintf(out->name, sizeof out->name, "%.4s", a->name);
         snprintf(out->element, sizeof out->element, "%.2s",
@@ -172,7 +180,8 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         out->at = r;
         tsr_vec3_copy(&all->list.xyz[3 * at], a->xyz);
         tsr_frame_to_local(how->local, frame, ca->xyz, a->xyz);
-        const int own = is_backbone(a->name) ? find(model, r, a->name) : -1;
+        const int own =
+            is_backbone(a->name) ? find_atom(model, r, a->name) : -1;
         if (own >= 0) {
             how->from = FROM_MODEL;
             how->model = own - start;
@@ -184,7 +193,7 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
             how->from = FROM_FRAME;
         } else {
             how->from = FROM_SIDE;
-            /* the model's centres are weighted so, too */
+            /* mass-weighted, as the centres of the model */
             const double m = tsr_atom_mass(a->z);
             for (int d = 0; d < 3; d++)
                 sum[d] += m * how->local[d];
@@ -196,27 +205,27 @@ static tsr_status add_residue(tsr_all_atoms *all, const tsr_model_atoms *model,
         }
         if (strcmp(a->name, "CA") == 0)
             all->list.ca[r] = at;
-        name_as_in_file(out, in, a);
+        use_file_names(out, in, a);
     }
     for (int d = 0; d < 3 && mass > 0.0; d++)
         to->side_local[d] = sum[d] / mass;
-    /* a proline's ring ends at N, so it cannot turn */
+    /* the ring of proline ends at N, so that it cannot turn */
     if (!(mass > 0.0) || to->is_ring)
         to->sc = -1;
     return TSR_OK;
 }
 
-/* What is no amino acid is in the model, atom by atom, and stands last. */
+/* Appends the guests, which the model contains atom by atom. */
 static void add_guests(tsr_all_atoms *all, const tsr_model_atoms *model)
 {
     for (int i = 0; i < model->n_atom; i++) {
-        if (!model->atom[i].is_guest)
+        if (!model->atom[i].guest_kind)
             continue;
         const int at = all->list.n_atom++;
         all->list.atom[at] = model->atom[i];
         tsr_vec3_copy(&all->list.xyz[3 * at], &model->xyz[3 * i]);
-        all->recipe[at] = (recipe){.from = FROM_MODEL, .model = i};
-        const int of = model->atom[i].at; /* -1: no nucleotide */
+        all->placement[at] = (placement){.from = FROM_MODEL, .model = i};
+        const int of = model->atom[i].at; /* -1: not a nucleotide */
         if (model->is_nucleic && of >= 0 && i == model->ca[of])
             all->list.ca[of] = at;
     }
@@ -233,15 +242,15 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
     if (input->n_residue != n_amino) {
         const int r = input->n_residue < n_amino ? input->n_residue
                                                  : model->n_residue - 1;
-        return differs(model, r,
-                       r < input->n_residue ? &input->residue[r] : NULL, err);
+        return report_difference(
+            model, r, r < input->n_residue ? &input->residue[r] : NULL, err);
     }
     tsr_pool pool = {0};
     tsr_all_atoms *all = tsr_pool_new(&pool, 1, sizeof *all), made = {0};
     tsr_pool_array(&pool, made.list.atom, n);
     tsr_pool_array(&pool, made.list.xyz, 3 * n);
     tsr_pool_array(&pool, made.list.ca, n_residue);
-    tsr_pool_array(&pool, made.recipe, n);
+    tsr_pool_array(&pool, made.placement, n);
     tsr_pool_array(&pool, made.residue, n_residue);
     tsr_status status = tsr_pool_check(&pool, err);
     made.list.n_residue = model->n_residue;
@@ -259,8 +268,8 @@ tsr_status tsr_all_atoms_new(const tsr_model_atoms *model,
     return TSR_OK;
 }
 
-/* The turn about the axis from CA to CB that brings the centre of the side
- * chain nearest to the drawn one. */
+/* Angle of the turn about the axis from CA to CB that brings the side-chain
+ * centre nearest to the drawn one, rad. */
 static double best_turn(const double ca[3], const double cb[3],
                         const double centre[3], const double drawn[3])
 {
@@ -276,21 +285,23 @@ static double best_turn(const double ca[3], const double cb[3],
         b[d] -= along_b * axis[d];
     }
     tsr_vec3_cross(normal, a, b);
-    /* one of them on the axis: any turn is as good, so none */
+    /* 0 if one of the two centres lies on the axis */
     return atan2(tsr_vec3_dot(normal, axis), tsr_vec3_dot(a, b));
 }
 
-/* What carries the atoms of a residue. */
+/* Local frames of a residue. */
 typedef struct {
-    double frame[3][3], side[3][3]; /* at CA; the second turned about CA-CB */
-    double carbonyl[3][3];          /* at C, where the model has O */
-    double host[3][3];              /* at CA, of N-CA-C; for guests */
-    tsr_motion base;                /* in that frame */
+    double frame[3][3], side[3][3]; /* origin CA; `side` is turned about
+                                       CA-CB */
+    double carbonyl[3][3];          /* origin C, if the model has O */
+    double host[3][3];              /* origin CA, axes from N-CA-C; for
+                                       guests */
+    tsr_motion base;                /* turn of the base, in the frame `host` */
     double ca[3], c[3];
-} carrier;
+} residue_frames;
 
-static void find_carrier(const placed_residue *at, const double (*model)[3],
-                         carrier *to)
+static void compute_frames(const placed_residue *at, const double (*model)[3],
+                           residue_frames *to)
 {
     const double *ca = model[at->ca], *c = model[at->c];
     double cb[3], centre[3];
@@ -315,9 +326,9 @@ static void find_carrier(const placed_residue *at, const double (*model)[3],
         }
 }
 
-/* OXT. */
-static void place_opposite(const placed_residue *at, const double (*model)[3],
-                           double bond_ang, double out[3])
+/* Places OXT. */
+static void place_oxt(const placed_residue *at, const double (*model)[3],
+                      double bond_ang, double out[3])
 {
     const double *ca = model[at->ca], *c = model[at->c];
     double axis[3], bond[3];
@@ -330,8 +341,9 @@ static void place_opposite(const placed_residue *at, const double (*model)[3],
         out[d] = c[d] + bond_ang * (along * axis[d] - bond[d]);
 }
 
-static void place_one(const recipe *how, const placed_residue *at, carrier *by,
-                      const double (*model)[3], double out[3])
+static void place_one(const placement *how, const placed_residue *at,
+                      residue_frames *by, const double (*model)[3],
+                      double out[3])
 {
     double turned[3];
     switch (how->from) {
@@ -339,7 +351,7 @@ static void place_one(const recipe *how, const placed_residue *at, carrier *by,
         tsr_vec3_copy(out, model[how->model]);
         break;
     case FROM_O:
-        place_opposite(at, model, how->local[0], out);
+        place_oxt(at, model, how->local[0], out);
         break;
     case FROM_CARBONYL:
         tsr_frame_to_global(out, by->carbonyl, by->c, how->local);
@@ -361,15 +373,16 @@ static void place_one(const recipe *how, const placed_residue *at, carrier *by,
     }
 }
 
-/* The atoms of one amino acid: model [its atoms in the model][3] -> xyz.
- * Returns how many these are. */
+/* Places the atoms of an amino acid from its atoms in the model. Returns their
+ * number. */
 static int place_amino(const tsr_all_atoms *all, int residue_number,
-                       const double (*model)[3], carrier *by, double (*xyz)[3])
+                       const double (*model)[3], residue_frames *by,
+                       double (*xyz)[3])
 {
     const placed_residue *at = &all->residue[residue_number];
-    find_carrier(at, model, by);
+    compute_frames(at, model, by);
     for (int k = 0; k < at->count; k++)
-        place_one(&all->recipe[at->first + k], at, by, model, xyz[k]);
+        place_one(&all->placement[at->first + k], at, by, model, xyz[k]);
     return at->count;
 }
 
@@ -377,35 +390,34 @@ void tsr_all_atoms_place(const tsr_all_atoms *all, const double (*model_xyz)[3],
                          double (*xyz)[3])
 {
     int i = 0;
-    carrier by;
+    residue_frames by;
     for (int r = 0; r < all->n_amino; r++)
         i += place_amino(all, r, model_xyz + all->residue[r].model_first, &by,
                          xyz + i);
     for (; i < all->list.n_atom; i++) /* guests */
-        tsr_vec3_copy(xyz[i], model_xyz[all->recipe[i].model]);
+        tsr_vec3_copy(xyz[i], model_xyz[all->placement[i].model]);
 }
 
-/* ---- curves of all atoms ----
+/* ---- scattering of all atoms ----
  *
- * Places all atoms for a conformation of the run, builds the scatterers with
- * their layer of water, and sums their profile, on the device where there is
- * one. */
+ * Places all atoms, adds the hydration layer, and sums the profile, on the
+ * device if there is one. */
 
-/* Beyond this share of incomplete residues what is there says too little. */
+/* Largest share of incomplete residues for which the atoms are used. */
 static const double most_cut = 0.1;
 
 struct tsr_atom_curves {
-    tsr_pool pool; /* of what it holds, and of itself */
+    tsr_pool pool; /* owns all arrays and the struct itself */
     const tsr_molecule *molecule;
     tsr_q_grid grid;
     const tsr_device *device;
     tsr_all_atoms *all;
-    tsr_atoms atoms;    /* where they were placed last */
-    double (*model)[3]; /* of a conformation, as model.pdb has it */
+    tsr_atoms atoms;    /* in the last conformation placed */
+    double (*model)[3]; /* atoms of model.pdb */
     double (*xyz)[3];   /* [atoms.n_atom] */
-    int *body;          /* [atoms.n_atom] of the topology */
-    int *is_cut;        /* [residues of the topology] 1: it lacks atoms */
-    tsr_debye_sum *sum; /* NULL: the reference */
+    int *body;          /* [atoms.n_atom] body of each atom */
+    int *is_cut;        /* [n_residue] 1: the residue lacks atoms */
+    tsr_debye_sum *sum; /* NULL: the host sums */
 };
 
 void tsr_atom_curves_free(tsr_atom_curves *curves)
@@ -434,10 +446,10 @@ static void append_guests(const tsr_guests *g, tsr_atoms *to)
     }
 }
 
-/* The atoms of the run: the protein of the file, then what else the run has,
- * into arrays that have room for them. */
-static void take_atoms(const tsr_structure *s, const tsr_guests *guests,
-                       tsr_atoms *to)
+/* Collects the atoms of the run: the protein of the file, then the guests. The
+ * arrays are already allocated. */
+static void collect_atoms(const tsr_structure *s, const tsr_guests *guests,
+                          tsr_atoms *to)
 {
     to->n_atom = s->n_atom;
     to->n_residue = s->n_residue;
@@ -465,10 +477,10 @@ static void take_atoms(const tsr_structure *s, const tsr_guests *guests,
     append_guests(guests, to);
 }
 
-/* n_cut (may be NULL) out: residues without some of their atoms, and is_cut
- * [n_residue] which. */
-static tsr_status check_whole(const tsr_structure *s, int *is_cut, int *n_cut,
-                              tsr_err *err)
+/* Finds residues that lack atoms: is_cut [n_residue] out, and their number
+ * *n_cut out (may be NULL). */
+static tsr_status check_complete(const tsr_structure *s, int *is_cut,
+                                 int *n_cut, tsr_err *err)
 {
     int n = 0;
     for (int r = 0; r < s->n_residue; r++) {
@@ -492,7 +504,7 @@ static tsr_status check_whole(const tsr_structure *s, int *is_cut, int *n_cut,
                     s->path, n, s->n_residue);
 }
 
-/* The body of a topology that is number k of its guests'. */
+/* Number of the body of the topology that is guest body k. */
 static int guest_body(const tsr_topology *t, int k)
 {
     int b = 0;
@@ -502,8 +514,8 @@ static int guest_body(const tsr_topology *t, int k)
     return b;
 }
 
-/* Where each atom belongs; hydrogens of guests, which do not scatter on their
- * own, anywhere. */
+/* Body of each atom. Hydrogens of guests do not scatter separately, so their
+ * body does not matter. */
 static void find_bodies(const tsr_topology *t, const tsr_atoms *atoms,
                         int *body)
 {
@@ -525,13 +537,14 @@ static tsr_status open_sum(tsr_atom_curves *c, tsr_err *err)
 {
     if (c->device == NULL)
         return TSR_OK;
-    /* atoms and layer may reach beyond the band of the bodies: any distance */
+    /* 0: no bound on distances, because atoms and layer may exceed the bound of
+     * the bodies */
     TSR_TRY(tsr_debye_sum_new(c->device, c->grid.n_q, c->grid.dq_inv_ang, 1,
                               0.0, NULL, &c->sum, err));
     return tsr_debye_sum_test(c->sum, NULL, err);
 }
 
-static tsr_status fill_curves(tsr_atom_curves *c, const tsr_structure *input,
+static tsr_status init_curves(tsr_atom_curves *c, const tsr_structure *input,
                               int *n_cut, tsr_err *err)
 {
     const tsr_topology *t = c->molecule->topology;
@@ -545,8 +558,8 @@ static tsr_status fill_curves(tsr_atom_curves *c, const tsr_structure *input,
     tsr_pool_array(&c->pool, c->is_cut, input->n_residue);
     c->atoms.path = tsr_pool_text(&c->pool, c->molecule->file);
     TSR_TRY(tsr_pool_check(&c->pool, err));
-    TSR_TRY(check_whole(input, c->is_cut, n_cut, err));
-    take_atoms(input, t->guests, &c->atoms);
+    TSR_TRY(check_complete(input, c->is_cut, n_cut, err));
+    collect_atoms(input, t->guests, &c->atoms);
     find_bodies(t, &c->atoms, c->body);
     tsr_model_atoms *model = tsr_topology_model(t, c->molecule->first);
     tsr_status status = tsr_allocated(model, err);
@@ -570,7 +583,7 @@ tsr_status tsr_atom_curves_new(const tsr_molecule *molecule,
             .pool = pool, .molecule = molecule, .device = device};
     if (c != NULL && grid != NULL)
         c->grid = *grid;
-    TSR_THEN(status, fill_curves(c, input, n_cut, err));
+    TSR_THEN(status, init_curves(c, input, n_cut, err));
     TSR_THEN(status, open_sum(c, err));
     tsr_structure_free(input);
     if (status == TSR_OK)
@@ -594,10 +607,10 @@ tsr_status tsr_atom_curves_try(const tsr_molecule *molecule, tsr_log *log,
     return TSR_OK;
 }
 
-/* Pairs on the device, or a grid on this thread: by costs as they were measured
- * once, so that a run that goes on elsewhere chooses the same. A device that
- * is this computer's processor is shared by all threads. Without a device the
- * exact sum of many particles would take minutes. */
+/* Is FFT on a grid, on this thread, faster than the pair sum on the device? The
+ * costs are constants, so that a resumed run on another machine chooses the
+ * same method. A device that is this computer's CPU is shared by all threads.
+ * Without a device the pair sum of many particles would take minutes. */
 static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
 {
     static const double core_s = 2.4e-10, gpu_s = 2.5e-13;
@@ -611,8 +624,8 @@ static int is_grid_faster(const tsr_atom_curves *c, const tsr_debye_spec *spec)
            tsr_method_seconds(TSR_METHOD_DIRECT, spec, 0.0, &speed);
 }
 
-/* Such a model for a Debye sum, of neutrons with a series that begins at
- * `origin`. It points into the model and *factor, which the caller frees, also
+/* The Debye sum of a model; for neutrons, a series that begins at `origin`.
+ * *out points into the model and into *factor, which the caller frees, also
  * after an error. Errors: TSR_E_NOMEM. */
 static tsr_status model_spec(const tsr_atom_model *model, double origin,
                              int n_q, double dq_inv_ang, double **factor,
@@ -631,9 +644,9 @@ static tsr_status model_spec(const tsr_atom_model *model, double origin,
     return status;
 }
 
-/* origin: of neutrons. */
-static tsr_status sum_up(tsr_atom_curves *c, const tsr_atom_model *model,
-                         double origin, double *partial, tsr_err *err)
+/* origin: neutrons only. */
+static tsr_status sum_profile(tsr_atom_curves *c, const tsr_atom_model *model,
+                              double origin, double *partial, tsr_err *err)
 {
     double *factor;
     tsr_debye_spec spec;
@@ -685,7 +698,7 @@ tsr_status tsr_atom_curves_partial(tsr_atom_curves *curves,
                                            &match, err));
     else if (status == TSR_OK)
         *radius_ang = model->power_radius_ang;
-    TSR_THEN(status, sum_up(curves, model, origin, partial, err));
+    TSR_THEN(status, sum_profile(curves, model, origin, partial, err));
     tsr_atom_model_free(model);
     return status;
 }
@@ -712,7 +725,7 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     if (basis.is_series)
         basis.origin = *match;
     for (int i = 0, k = 0; i < c->atoms.n_atom && status == TSR_OK; i++)
-        if (c->atoms.atom[i].z != 1) /* as in the model */
+        if (c->atoms.atom[i].z != 1) /* the model has no hydrogens */
             body[k++] = c->body[i];
     if (status == TSR_OK)
         status = tsr_neutron_bodies_new(
@@ -724,10 +737,10 @@ tsr_status tsr_atom_curves_bodies(tsr_atom_curves *curves,
     return status;
 }
 
-/* ---- exposures ---- */
+/* ---- hydration of bodies ---- */
 
-/* Bodies of whole residues: the sums over their atoms, in place of what is in
- * `exposure`. */
+/* For bodies of complete residues, replaces `exposure` by the sum over their
+ * atoms. */
 static tsr_status expose_atoms(tsr_atom_curves *c,
                                const tsr_conformation *conformation,
                                double *exposure, tsr_err *err)
@@ -760,65 +773,70 @@ tsr_status tsr_atom_curves_expose(tsr_atom_curves *curves,
     const tsr_topology *t = molecule->topology;
     const tsr_form_factor_table *table = molecule->components;
     const double(*xyz)[3] = (const double(*)[3])conformation->body;
-    tsr_pool room = {0};
+    tsr_pool scratch = {0};
     int *type, *dry;
-    tsr_pool_array(&room, type, t->n_body);
-    tsr_pool_array(&room, dry, t->n_body);
-    tsr_status status = tsr_pool_check(&room, err);
+    tsr_pool_array(&scratch, type, t->n_body);
+    tsr_pool_array(&scratch, dry, t->n_body);
+    tsr_status status = tsr_pool_check(&scratch, err);
     for (int b = 0; b < t->n_body && status == TSR_OK; b++) {
         type[b] = t->body[b].type;
         dry[b] = type[b] >= table->n_trained && table->exposed[type[b]] == 0.0;
     }
     if (status == TSR_OK)
-        tsr_form_factor_expose(table, t->n_body, type, xyz, exposure);
+        tsr_form_factor_exposures(table, t->n_body, type, xyz, exposure);
     if (curves != NULL)
         TSR_THEN(status, expose_atoms(curves, conformation, exposure, err));
-    TSR_THEN(status, tsr_exposure_carry(&table->exposure, t->n_body, xyz, dry,
-                                        exposure, err));
-    tsr_pool_clear(&room);
+    TSR_THEN(status, tsr_exposure_displace(&table->exposure, t->n_body, xyz,
+                                           dry, exposure, err));
+    tsr_pool_clear(&scratch);
     return status;
 }
 
 /* ---- particles ----
  *
- * Which particles a residue has, where they are, and what they scatter. Those
- * of a residue are its atoms, the beads on them, then the atoms of guests that
- * it carries and their beads. */
+ * The particles of a residue: its atoms, the water beads on them, then atoms of
+ * guests that the residue hosts, and their water beads. */
 
-/* A unit of fewer residues or particles has no table: three bodies far apart
- * have to tell where it is, and what a table saves has to be worth a read. */
+/* Particles in a rigid unit are tabulated as one object, unless the unit has
+ * fewer residues (three separate bodies define its position and orientation) or
+ * fewer particles (a table would not be worth its memory traffic). */
 enum { LEAST_RESIDUES = 3, LEAST_PARTICLES = 100 };
 
-/* How much farther from CA than in the first conformation a residue's first
- * body can come, where N-CA-C bends, Angstrom. */
+/* Increase of the largest distance from CA to the first body of a residue when
+ * the angle N-CA-C bends, Angstrom. */
 static const double bending_ang = 0.5;
 
-/* What rides on a residue: a bead of water, or what a guest brings along. */
+/* A particle attached to a residue: a water bead or an atom of a guest. */
 typedef struct {
-    recipe how;
-    int number; /* in the model */
-} rider;
+    placement how;
+    int number; /* index in the atom model */
+} attached;
 
+/* Particles of all atoms: the interface of the engine, and the data to place
+ * them. */
 typedef struct {
     tsr_particles base;
-    tsr_pool pool; /* of what it holds, and of itself */
+    tsr_pool pool; /* owns all arrays and the struct itself */
     const tsr_topology *topology;
-    const tsr_conformation *first; /* whose layer rides; of the run's start */
-    const tsr_likelihood *likelihood; /* of bodies: its probes */
+    const tsr_conformation *first;    /* first conformation, whose layer is
+                                         attached */
+    const tsr_likelihood *likelihood; /* of bodies, for its probes */
     tsr_atom_curves *curves;
     int n_probe;
-    tsr_atom_model **model; /* [n_probe] in the first conformation */
-    rider *rider;           /* [n_all] by residue */
-    int *first_rider;       /* [n_residue + 1] */
-    int *first_all;         /* [n_residue + 1] of all particles */
-    int *number;            /* [n_all] of a particle in the model */
-    int *kind;              /* [n_all] its type */
-    int *sample;            /* [n_kind - 1] number of one of that type */
-    double (*inside)[3];    /* what base.inside points to */
+    tsr_atom_model **model; /* [n_probe] of the first conformation */
+    attached *attached;     /* [n_all] sorted by residue */
+    int *first_attached;    /* [n_residue + 1] first attached particle of a
+                               residue */
+    int *first_all;         /* [n_residue + 1] first particle of a residue */
+    int *number;            /* [n_all] index of a particle in the atom model */
+    int *kind;              /* [n_all] type of a particle */
+    int *sample;            /* [n_kind - 1] index in the atom model of one
+                               particle of a type */
+    double (*inside)[3];    /* storage of base.unit_particles */
     int *inside_kind, *inside_unit;
 } atom_particles;
 
-static const atom_particles *own(const tsr_particles *particles)
+static const atom_particles *as_atom_particles(const tsr_particles *particles)
 {
     return (const atom_particles *)particles;
 }
@@ -838,9 +856,10 @@ static void free_particles(tsr_particles *particles)
     tsr_pool_clear(&pool);
 }
 
-/* ---- where they are ---- */
+/* ---- positions ---- */
 
-/* All particles of a residue: xyz [.][3] out. Returns how many. */
+/* Positions of all particles of a residue: xyz [.][3] out. Returns their
+ * number. */
 static int place_residue(const atom_particles *p, const tsr_conformation *c,
                          int residue, double (*xyz)[3])
 {
@@ -849,16 +868,16 @@ static int place_residue(const atom_particles *p, const tsr_conformation *c,
     const double(*x)[3] = (const double(*)[3])c->backbone[residue];
     const int amino = is_amino(p, residue);
     const placed_residue *at = &all->residue[amino ? residue : 0];
-    const rider *r = p->rider + p->first_rider[residue];
-    const rider *end = p->rider + p->first_rider[residue + 1];
+    const attached *r = p->attached + p->first_attached[residue];
+    const attached *end = p->attached + p->first_attached[residue + 1];
     double model[TSR_MODEL_ATOMS][3] = {{0.0}};
-    carrier by = {.ca = {0.0}};
+    residue_frames by = {.ca = {0.0}};
     int n = 0, has_base = 0;
     if (amino) {
         tsr_conformation_residue_atoms(t, c, residue, model);
         n = place_amino(all, residue, (const double(*)[3])model, &by, xyz);
     }
-    if (r < end && end[-1].how.from >= FROM_HOST) { /* guests are last */
+    if (r < end && end[-1].how.from >= FROM_HOST) { /* guests come last */
         tsr_vec3_copy(by.ca, x[TSR_CA]);
         tsr_frame(by.host, x[TSR_N], x[TSR_CA], x[TSR_C]);
     }
@@ -876,24 +895,24 @@ static void place(const tsr_particles *particles,
                   double (*xyz)[3])
 {
     const tsr_particles *b = particles;
-    const tsr_topology *t = own(b)->topology;
+    const tsr_topology *t = as_atom_particles(b)->topology;
     for (int r = residue; r < residue + count; r++) {
         const int n = b->first[r + 1] - b->first[r];
         if (n > 0 && b->unit[b->first[r]] >= 0)
             memcpy(xyz, conformation->body + t->residue[r].first_body,
                    (size_t)n * sizeof *xyz);
         else
-            place_residue(own(b), conformation, r, xyz);
+            place_residue(as_atom_particles(b), conformation, r, xyz);
         xyz += n;
     }
 }
 
-/* ---- what they scatter ---- */
+/* ---- form factors ---- */
 
 static tsr_status factors(const tsr_particles *particles, int probe, int n_q,
                           double dq_inv_ang, double *factor, tsr_err *err)
 {
-    const atom_particles *p = own(particles);
+    const atom_particles *p = as_atom_particles(particles);
     const tsr_atom_model *m = p->model[probe];
     const tsr_probe *as = &p->likelihood->probe[probe];
     const size_t n_kind = (size_t)particles->n_kind, row = (size_t)n_q;
@@ -930,7 +949,7 @@ static tsr_status direct(const tsr_particles *particles,
                          const tsr_debye_progress *progress, double *partial,
                          tsr_err *err)
 {
-    const atom_particles *p = own(particles);
+    const atom_particles *p = as_atom_particles(particles);
     const tsr_probe *as = &p->likelihood->probe[probe];
     const int n_residue = p->topology->n_residue;
     const size_t n = (size_t)particles->n_all;
@@ -961,7 +980,7 @@ static tsr_status direct(const tsr_particles *particles,
 static const tsr_particles_type atom_type = {free_particles, place, factors,
                                              direct};
 
-/* ---- making them ---- */
+/* ---- construction ---- */
 
 static tsr_status make_models(atom_particles *p, const tsr_neutron *sample,
                               tsr_err *err)
@@ -983,15 +1002,15 @@ static tsr_status make_models(atom_particles *p, const tsr_neutron *sample,
     return TSR_OK;
 }
 
-/* How a bead at x goes along with an atom, of which that is the recipe. */
-static recipe ride_on_atom(const recipe *atom, const placed_residue *at,
-                           carrier *by, const double x[3])
+/* Placement that attaches a bead at x to an atom with placement `atom`. */
+static placement attach_to_atom(const placement *atom, const placed_residue *at,
+                                residue_frames *by, const double x[3])
 {
     const int is_o = atom->from == FROM_O ||
                      (atom->from == FROM_MODEL && atom->model == at->o);
-    recipe out = {.from = is_o                      ? FROM_CARBONYL
-                          : atom->from == FROM_SIDE ? FROM_SIDE
-                                                    : FROM_FRAME};
+    placement out = {.from = is_o                      ? FROM_CARBONYL
+                             : atom->from == FROM_SIDE ? FROM_SIDE
+                                                       : FROM_FRAME};
     if (is_o)
         tsr_frame_to_local(out.local, by->carbonyl, by->c, x);
     else
@@ -1000,14 +1019,15 @@ static recipe ride_on_atom(const recipe *atom, const placed_residue *at,
     return out;
 }
 
-/* How a point of a guest goes along with its host. */
-static recipe ride_on_host(const atom_particles *p, int host, int turns,
-                           const double x[3])
+/* Placement that attaches a point of a guest to its host; turns 1: it turns
+ * with the base. */
+static placement attach_to_host(const atom_particles *p, int host, int turns,
+                                const double x[3])
 {
     const double(*b)[3] = (const double(*)[3])p->first->backbone[host];
     double frame[3][3], back[3];
     tsr_motion turn;
-    recipe out = {.from = turns ? FROM_BASE : FROM_HOST};
+    placement out = {.from = turns ? FROM_BASE : FROM_HOST};
     tsr_frame(frame, b[TSR_N], b[TSR_CA], b[TSR_C]);
     tsr_frame_to_local(out.local, frame, b[TSR_CA], x);
     if (!turns)
@@ -1022,42 +1042,43 @@ static recipe ride_on_host(const atom_particles *p, int host, int turns,
     return out;
 }
 
-/* The particles of an amino acid: its atoms, and the beads on them from *bead
- * on. *n, *n_rider: particles and riders so far. */
+/* Lists the particles of an amino acid: its atoms, and the beads on them,
+ * starting with bead *bead. *n and *n_attached count particles and attached
+ * particles so far. */
 static void list_amino(atom_particles *p, int residue, int *bead, int *n,
-                       int *n_rider)
+                       int *n_attached)
 {
     const tsr_atom_model *m = p->model[0];
     const tsr_all_atoms *all = p->curves->all;
     const placed_residue *at = &all->residue[residue];
     const int end = at->first + at->count;
     double model[TSR_MODEL_ATOMS][3];
-    carrier by;
+    residue_frames by;
     tsr_conformation_residue_atoms(p->topology, p->first, residue, model);
-    find_carrier(at, (const double(*)[3])model, &by);
+    compute_frames(at, (const double(*)[3])model, &by);
     for (int k = at->first; k < end; k++)
         p->number[(*n)++] = k;
     for (; *bead < m->n && m->owner[*bead] < end; ++*bead)
-        p->rider[(*n_rider)++] = (rider){
-            ride_on_atom(&all->recipe[m->owner[*bead]], at, &by, m->xyz[*bead]),
-            *bead};
+        p->attached[(*n_attached)++] =
+            (attached){attach_to_atom(&all->placement[m->owner[*bead]], at, &by,
+                                      m->xyz[*bead]),
+                       *bead};
 }
 
-/* What rides on every residue, and the model's number of every particle: atoms
- * of an amino acid, beads on them, then atoms of guests but hydrogens with the
- * beads on these. In the model beads come behind all atoms, those of amino
- * acids first. */
-static tsr_status list_all(atom_particles *p, tsr_err *err)
+/* Lists the attached particles of every residue, and the index of every
+ * particle in the atom model. In the atom model, beads come after all atoms,
+ * and those of amino acids come first. */
+static tsr_status list_particles(atom_particles *p, tsr_err *err)
 {
     const tsr_atom_model *m = p->model[0];
     const tsr_topology *t = p->topology;
     const tsr_guests *g = t->guests;
     const int n_of = tsr_guests_n_atom(g);
     const int n_amino = p->curves->atoms.n_atom - n_of;
-    int n = 0, n_rider = 0, bead = m->n_atom, *atom, n_atom = n_amino;
+    int n = 0, n_attached = 0, bead = m->n_atom, *atom, n_atom = n_amino;
     tsr_pool_array(&p->pool, atom, m->n_atom);
-    tsr_pool_array(&p->pool, p->rider, m->n);
-    tsr_pool_array(&p->pool, p->first_rider, t->n_residue + 1);
+    tsr_pool_array(&p->pool, p->attached, m->n);
+    tsr_pool_array(&p->pool, p->first_attached, t->n_residue + 1);
     tsr_pool_array(&p->pool, p->first_all, t->n_residue + 1);
     tsr_pool_array(&p->pool, p->number, m->n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
@@ -1066,27 +1087,27 @@ static tsr_status list_all(atom_particles *p, tsr_err *err)
             atom[n_atom++] = i;
     for (int r = 0; r < t->n_residue; r++) {
         p->first_all[r] = n;
-        p->first_rider[r] = n_rider;
+        p->first_attached[r] = n_attached;
         if (is_amino(p, r))
-            list_amino(p, r, &bead, &n, &n_rider);
+            list_amino(p, r, &bead, &n, &n_attached);
         for (int k = n_amino; k < m->n && n_of > 0; k++) {
             const int of = m->owner[k], i = of >= n_amino ? atom[of] : -1;
             if (i >= 0 && g->host[i] == r)
-                p->rider[n_rider++] =
-                    (rider){ride_on_host(p, r, g->turns[i], m->xyz[k]), k};
+                p->attached[n_attached++] = (attached){
+                    attach_to_host(p, r, g->with_base[i], m->xyz[k]), k};
         }
-        for (int k = p->first_rider[r]; k < n_rider; k++)
-            p->number[n++] = p->rider[k].number;
+        for (int k = p->first_attached[r]; k < n_attached; k++)
+            p->number[n++] = p->attached[k].number;
     }
     p->first_all[t->n_residue] = n;
-    p->first_rider[t->n_residue] = n_rider;
+    p->first_attached[t->n_residue] = n_attached;
     return n == m->n
                ? TSR_OK
                : tsr_fail(err, TSR_E_INTERNAL,
                           "%d of %d atoms and beads have a residue", n, m->n);
 }
 
-/* What all probes see alike is of one type. */
+/* Two atoms have the same type if all probes agree on it. */
 static int is_alike(const atom_particles *p, int i, int j)
 {
     int alike = i < p->model[0]->n_atom && j < p->model[0]->n_atom;
@@ -1103,7 +1124,7 @@ static tsr_status find_kinds(atom_particles *p, tsr_err *err)
     tsr_pool_array(&p->pool, by_number, n);
     tsr_pool_array(&p->pool, p->sample, n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
-    for (int i = 0; i < n; i++) { /* atoms come before beads in the model */
+    for (int i = 0; i < n; i++) { /* in the model atoms come before beads */
         int k = 0;
         while (k < n_atom_kind && !is_alike(p, i, p->sample[k]))
             k++;
@@ -1121,10 +1142,10 @@ static tsr_status find_kinds(atom_particles *p, tsr_err *err)
     return TSR_OK;
 }
 
-/* The unit of a residue, where that has a table; else -1. count, residues
- * [n_residue]: particles and residues of every unit. */
-static int table_of(const atom_particles *p, const int *count,
-                    const int *residues, int r)
+/* The rigid unit of residue r if it is tabulated, else -1. count, residues
+ * [n_residue]: numbers of particles and residues of each unit. */
+static int tabulated_unit(const atom_particles *p, const int *count,
+                          const int *residues, int r)
 {
     const int unit = p->topology->residue[r].unit;
     return unit >= 0 && count[unit] >= LEAST_PARTICLES &&
@@ -1133,7 +1154,7 @@ static int table_of(const atom_particles *p, const int *count,
                : -1;
 }
 
-static tsr_status reserve(atom_particles *p, tsr_err *err)
+static tsr_status reserve_particles(atom_particles *p, tsr_err *err)
 {
     const int n_all = p->base.n_all, n = n_all + p->topology->n_body;
     tsr_particles *b = &p->base;
@@ -1144,16 +1165,17 @@ static tsr_status reserve(atom_particles *p, tsr_err *err)
     tsr_pool_array(&p->pool, p->inside, n_all);
     tsr_pool_array(&p->pool, p->inside_kind, n_all);
     tsr_pool_array(&p->pool, p->inside_unit, n_all);
-    b->inside = (tsr_engine_inside){.xyz = (const double(*)[3])p->inside,
-                                    .type = p->inside_kind,
-                                    .unit = p->inside_unit};
+    b->unit_particles =
+        (tsr_unit_particles){.xyz = (const double(*)[3])p->inside,
+                             .type = p->inside_kind,
+                             .unit = p->inside_unit};
     return tsr_pool_check(&p->pool, err);
 }
 
-/* No particle of a residue is farther from its first body than this, whatever
- * the side chain does: atoms keep their distances from CA. */
-static double margin_of(const atom_particles *p, int r, int n,
-                        const double (*xyz)[3])
+/* Upper bound on the distance of a residue's particles from its first body, for
+ * any side-chain torsion: the atoms keep their distances from CA. */
+static double largest_offset(const atom_particles *p, int r, int n,
+                             const double (*xyz)[3])
 {
     const tsr_conformation *c = p->first;
     const double *ca = c->backbone[r][TSR_CA];
@@ -1164,23 +1186,24 @@ static double margin_of(const atom_particles *p, int r, int n,
            tsr_vec3_distance(ca, c->body[p->topology->residue[r].first_body]);
 }
 
-/* Residue by residue: into a unit's table, or particles of their own. */
-static void lay_out(atom_particles *p, const int *count, const int *residues,
-                    double (*xyz)[3])
+/* Assigns every residue's particles to the table of its unit, or makes them
+ * particles of their own. */
+static void fill_particles(atom_particles *p, const int *count,
+                           const int *residues, double (*xyz)[3])
 {
     const tsr_topology *t = p->topology;
     tsr_particles *b = &p->base;
     for (int r = 0; r < t->n_residue; r++) {
-        const int unit = table_of(p, count, residues, r);
+        const int unit = tabulated_unit(p, count, residues, r);
         const int n = place_residue(p, p->first, r, xyz);
         const int *kind = p->kind + p->first_all[r];
         b->first[r] = b->n;
-        b->margin_ang =
-            fmax(b->margin_ang, margin_of(p, r, n, (const double(*)[3])xyz));
-        for (int k = 0; k < n && unit >= 0; k++, b->inside.n++) {
-            tsr_vec3_copy(p->inside[b->inside.n], xyz[k]);
-            p->inside_kind[b->inside.n] = kind[k];
-            p->inside_unit[b->inside.n] = unit;
+        b->margin_ang = fmax(b->margin_ang,
+                             largest_offset(p, r, n, (const double(*)[3])xyz));
+        for (int k = 0; k < n && unit >= 0; k++, b->unit_particles.n++) {
+            tsr_vec3_copy(p->inside[b->unit_particles.n], xyz[k]);
+            p->inside_kind[b->unit_particles.n] = kind[k];
+            p->inside_unit[b->unit_particles.n] = unit;
         }
         for (int k = 0; k < n && unit < 0; k++, b->n++) {
             tsr_vec3_copy(b->start[b->n], xyz[k]);
@@ -1197,7 +1220,7 @@ static void lay_out(atom_particles *p, const int *count, const int *residues,
     b->first[t->n_residue] = b->n;
 }
 
-static tsr_status arrange(atom_particles *p, tsr_err *err)
+static tsr_status lay_out_particles(atom_particles *p, tsr_err *err)
 {
     const tsr_topology *t = p->topology;
     int *count, *residues;
@@ -1205,13 +1228,13 @@ static tsr_status arrange(atom_particles *p, tsr_err *err)
     tsr_pool_array(&p->pool, count, t->n_residue + 1);
     tsr_pool_array(&p->pool, residues, t->n_residue + 1);
     tsr_pool_array(&p->pool, xyz, p->base.n_all);
-    TSR_TRY(reserve(p, err));
+    TSR_TRY(reserve_particles(p, err));
     for (int r = 0; r < t->n_residue; r++)
         if (t->residue[r].unit >= 0) {
             count[t->residue[r].unit] += p->first_all[r + 1] - p->first_all[r];
             residues[t->residue[r].unit]++;
         }
-    lay_out(p, count, residues, xyz);
+    fill_particles(p, count, residues, xyz);
     return TSR_OK;
 }
 
@@ -1235,9 +1258,9 @@ tsr_status tsr_atom_particles_new(const tsr_likelihood *likelihood,
                           .likelihood = likelihood,
                           .curves = curves};
     tsr_status status = make_models(p, sample, err);
-    TSR_THEN(status, list_all(p, err));
+    TSR_THEN(status, list_particles(p, err));
     TSR_THEN(status, find_kinds(p, err));
-    TSR_THEN(status, arrange(p, err));
+    TSR_THEN(status, lay_out_particles(p, err));
     if (status == TSR_OK)
         *out = &p->base;
     else

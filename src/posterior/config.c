@@ -1,6 +1,5 @@
-/* The field table of the whole configuration, put together from those of its
- * owners (moves, terms, contrast, sampler), and the checks that need more than
- * one key. */
+/* The field table of the whole configuration, composed of the tables of moves,
+ * terms, contrast and sampler, and the rules that span several keys. */
 #include "posterior/config.h"
 
 #include "core/text.h"
@@ -198,8 +197,8 @@ static const tsr_field simulate_fields[] = {
     TSR_NEUTRON_FIELDS(tsr_simulate_config),
     {0}};
 
-/* Filled from the registry on the first call; the tables that point into it are
- * constant from then on. */
+/* Filled from the registry of moves by the first call of tsr_config_fields,
+ * constant afterwards. */
 static tsr_field move_fields[TSR_N_MOVE + 1];
 
 static const tsr_field config_fields[] = {
@@ -244,7 +243,8 @@ static const tsr_field config_fields[] = {
 const tsr_field *tsr_config_fields(void)
 {
     for (int m = 0; move_fields[0].name == NULL && m < TSR_N_MOVE; m++) {
-        int k = TSR_N_MOVE - 1 - m; /* the first last: it marks the end */
+        int k = TSR_N_MOVE - 1 - m; /* entry 0 last, because it marks the
+                                       table as filled */
         const tsr_move_type *type = tsr_move_registry[k];
         move_fields[k] = (tsr_field){.name = type->name,
                                      .type = TSR_FIELD_GROUP,
@@ -264,8 +264,8 @@ void tsr_config_clear(tsr_config *config)
     config->path = NULL;
 }
 
-tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
-                            tsr_err *err)
+tsr_status tsr_config_locate_error(const tsr_config *config, tsr_status status,
+                                   tsr_err *err)
 {
     char key[256];
     if (status != TSR_E_CONFIG || config->path == NULL || err == NULL)
@@ -290,8 +290,8 @@ void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE])
         option[m] = config->moves.option[m];
 }
 
-/* The paths of a struct, of the groups and of the lists in it, counted down to
- * the one that makes *k negative. */
+/* Finds a file path in a struct, its groups and lists. *k counts down; the path
+ * that makes it negative is returned. */
 static char **find_path(const tsr_field *f, char *object, int *k)
 {
     char **found = NULL;
@@ -357,12 +357,11 @@ void tsr_config_data_name(const tsr_config *config, int number, size_t size,
                                    i > 0 ? ", " : "", part->item[i]);
 }
 
-/* ---- what goes together ----
+/* ---- rules for several keys ----
  *
- * What a configuration leaves open once it is read, and what of it cannot be.
- */
+ * Defaults that depend on other keys, and combinations that are refused. */
 
-const char *tsr_config_no_atoms(const tsr_config *config)
+const char *tsr_config_why_no_atoms(const tsr_config *config)
 {
     const tsr_structure_config *c = &config->structure;
     if (config->model_error.learn == TSR_LEARN_NONE)
@@ -379,7 +378,7 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     const tsr_config *c = config;
     const tsr_structure_config *s = &c->structure;
     const tsr_start_config *start = s->starts.item;
-    const char *unknown = tsr_config_no_atoms(c);
+    const char *unknown = tsr_config_why_no_atoms(c);
     const int is_atoms = s->bodies == TSR_CONFIG_ATOMS;
     const struct {
         int is_wrong;
@@ -441,9 +440,9 @@ tsr_status tsr_config_check(const tsr_config *config, tsr_err *err)
     return TSR_OK;
 }
 
-/* The hydration is inferred where a curve can tell of it. A table that the
- * user names may have form factors alone. */
-static void settle_hydration(tsr_config *c)
+/* c2 is inferred if there is a curve. A user's table of form factors may lack
+ * the hydration component, so c2 is then 0. */
+static void resolve_hydration(tsr_config *c)
 {
     const tsr_term_options *data = c->data.item;
     int has_curve = 0;
@@ -456,10 +455,11 @@ static void settle_hydration(tsr_config *c)
                              : (tsr_number_or_word){-1, 0.0};
 }
 
-/* Where all of a molecule bends to fit a map, most of what has to find its
- * place are side chains, and a step of one costs little beside a pivot: they
- * get most of the proposals, but where the configuration has its own moves. */
-static void settle_moves(tsr_config *c)
+/* Default move weights for a fully flexible molecule in a map: most of the
+ * degrees of freedom are side chains, whose steps cost little compared with a
+ * pivot, so they get most of the proposals. Weights given in the configuration
+ * take precedence. */
+static void resolve_move_weights(tsr_config *c)
 {
     static const struct {
         const char *name;
@@ -497,15 +497,15 @@ tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
     TSR_TRY(tsr_fields_init(fields, config, err));
     TSR_TRY(tsr_yaml_read_marked(path, fields, config, n_set, set,
                                  &config->marks, err));
-    settle_hydration(config);
-    settle_moves(config);
+    resolve_hydration(config);
+    resolve_move_weights(config);
     config->path = strdup(path);
     if (config->name == NULL)
-        config->name = tsr_words_of("%.*s", (int)n, base);
+        config->name = tsr_text_format("%.*s", (int)n, base);
     if (config->output.directory == NULL && config->name != NULL)
-        config->output.directory = tsr_words_of("runs/%s", config->name);
+        config->output.directory = tsr_text_format("runs/%s", config->name);
     if (config->path == NULL || config->name == NULL ||
         config->output.directory == NULL)
         return tsr_no_memory(err);
-    return tsr_config_blame(config, tsr_config_check(config, err), err);
+    return tsr_config_locate_error(config, tsr_config_check(config, err), err);
 }

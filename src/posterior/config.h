@@ -1,4 +1,5 @@
-/* The configuration of a run: one struct, one field table. */
+/* The configuration of a run: one struct, and the field table that describes
+ * it. `tessera run --help all` prints the meaning of every key. */
 #ifndef TSR_POSTERIOR_CONFIG_H
 #define TSR_POSTERIOR_CONFIG_H
 
@@ -14,12 +15,16 @@
 
 #include <stdalign.h>
 
+/* Values of structure.bodies. */
 enum { TSR_CONFIG_TWO, TSR_CONFIG_ONE, TSR_CONFIG_ATOMS };
 
+/* An element of structure.starts. */
 typedef struct {
     char *file;
 } tsr_start_config;
 
+/* Section structure: the molecule, its flexible ranges and its representation.
+ */
 typedef struct {
     char *file;
     char *sequence;
@@ -28,36 +33,43 @@ typedef struct {
     int ligands; /* index: all, none */
     int frozen;
     long states;
-    tsr_list starts;          /* of tsr_start_config */
+    tsr_list starts;          /* elements: tsr_start_config */
     int weights;              /* index: infer, equal */
     tsr_number_or_word d_max; /* auto, or Angstrom */
     char *form_factors;       /* NULL: the shipped table */
 } tsr_structure_config;
 
-enum { TSR_MOVE_OPTIONS = 256 }; /* bytes at most */
+enum { TSR_MOVE_OPTIONS = 256 }; /* largest size of a move's options, bytes */
 
+/* Section solvent. */
 typedef struct {
-    double density; /* e/A^3 */
-    int layer;      /* rides: there is no other */
+    double density; /* electrons/A^3 */
+    int layer;      /* index: rides (the only choice) */
 } tsr_solvent_config;
 
+/* Values of model_error.learn. */
 enum { TSR_LEARN_ALL, TSR_LEARN_RATIO, TSR_LEARN_NONE };
 
+/* Section model_error. */
 typedef struct {
     int learn;                        /* index: all, ratio, none */
-    tsr_number_or_word conformations; /* auto, or how many */
+    tsr_number_or_word conformations; /* auto, or their number */
 } tsr_model_error_config;
 
+/* Section moves: the options struct of each move, in the order of the registry.
+ */
 typedef struct {
     alignas(double) unsigned char option[TSR_N_MOVE][TSR_MOVE_OPTIONS];
 } tsr_moves_config;
 
+/* Section device. */
 typedef struct {
     char *use;
-    tsr_number_or_word threads; /* auto, or a number */
+    tsr_number_or_word threads; /* auto, or their number */
     int engine;                 /* tsr_engine_choice */
 } tsr_device_config;
 
+/* Section output. */
 typedef struct {
     char *directory;
     int trajectory;          /* index: all, atoms, bodies, none */
@@ -65,20 +77,22 @@ typedef struct {
     double checkpoint_every; /* s */
 } tsr_output_config;
 
+/* Section simulate: the curve that `tessera simulate` makes. */
 typedef struct {
     double q_range[2]; /* 1/Angstrom */
     long points;
     double i0, background;
-    double error; /* sigma / I at q = 0.1 */
-    long steps;   /* of the prior, away from the input */
+    double error; /* sigma / I at q = 0.1 1/Angstrom */
+    long steps;   /* of the prior, starting at the input structure */
     tsr_resolution_options resolution;
-    tsr_number_or_word c1, c2; /* auto, or of the curve */
+    tsr_number_or_word c1, c2; /* auto, or the value */
     int radiation;             /* index: xray, neutron */
     tsr_neutron_options neutron;
 } tsr_simulate_config;
 
+/* The whole configuration. */
 typedef struct {
-    char *path; /* of the file that was read */
+    char *path; /* the configuration file */
     tsr_yaml_marks marks;
     char *name;
     long seed;
@@ -86,7 +100,7 @@ typedef struct {
     tsr_solvent_config solvent;
     tsr_contrast_options contrast;
     tsr_model_error_config model_error;
-    tsr_list data; /* of tsr_term_options */
+    tsr_list data; /* elements: tsr_term_options */
     tsr_prior_options prior;
     tsr_moves_config moves;
     tsr_sampler_options sampler;
@@ -95,48 +109,51 @@ typedef struct {
     tsr_simulate_config simulate;
 } tsr_config;
 
-/* The table. It is put together from the registries on the first call; call it
- * once before there are threads. */
+/* The field table. The first call fills in the tables of the moves: make that
+ * call before any thread is started. */
 const tsr_field *tsr_config_fields(void);
 
-/* Reads a file with overrides (files/yaml.h), then checks what spans several
- * keys. name becomes the file's, output.directory runs/NAME where they are not
- * given. The caller clears the config, also after an error. */
+/* Reads a configuration file, applies the overrides set [n_set] (files/yaml.h),
+ * and checks rules that span several keys. A missing `name` becomes the file's
+ * name, a missing output.directory runs/NAME. The caller clears the config,
+ * also after an error. */
 tsr_status tsr_config_read(const char *path, int n_set, const char *const *set,
                            tsr_config *config, tsr_err *err);
 void tsr_config_clear(tsr_config *config);
 
-/* What of it cannot be is TSR_E_CONFIG, beginning with the key. */
+/* Checks rules that span several keys. Errors: TSR_E_CONFIG, whose message
+ * begins with the key. */
 tsr_status tsr_config_check(const tsr_config *config, tsr_err *err);
 
-/* Why a run does not know the curves of its molecule's atoms; NULL: it does,
- * where its file has them. */
-const char *tsr_config_no_atoms(const tsr_config *config);
+/* The reason why a run cannot compute all-atom curves of its molecule; NULL if
+ * the configuration allows them (the file may still lack atoms). */
+const char *tsr_config_why_no_atoms(const tsr_config *config);
 
-/* Where a status found later says that the configuration is wrong, puts before
- * the message where the key was given with which it begins ("structure.d_max:
- * ..."), else the file's name. Returns the status. */
-tsr_status tsr_config_blame(const tsr_config *config, tsr_status status,
-                            tsr_err *err);
+/* For an error found after reading: if status is TSR_E_CONFIG and the message
+ * begins with a key ("structure.d_max: ..."), puts the file, line and column of
+ * the key before the message, or the file's name if the key was not given.
+ * Returns the status. */
+tsr_status tsr_config_locate_error(const tsr_config *config, tsr_status status,
+                                   tsr_err *err);
 
-/* Where the configuration has the path of the file of an entry of `data:`, NULL
- * in it where none is given; NULL: entries of that kind have no file. */
+/* Address of the file path in entry `number` of `data:`; the path is NULL if
+ * none was given. Returns NULL if entries of that kind have no file. */
 char **tsr_config_data_file(const tsr_config *config, int number);
 
-/* What an entry of `data:` is called: its file without folders, or the first
- * list of texts in it, such as the two residues that it is between; "" where it
- * has neither. text [size] out. */
+/* A name for entry `number` of `data:`: its file without folders, else its
+ * first list of strings (the two residues of a distance), else "". text [size]
+ * out. */
 void tsr_config_data_name(const tsr_config *config, int number, size_t size,
                           char *text);
 
-/* The k-th of all files that the structure and the data name, from 0, NULL in
- * it where none is given; NULL past the last. */
+/* Address of the k-th file path (from 0) in the structure and data sections;
+ * the path is NULL if none was given. Returns NULL past the last one. */
 char **tsr_config_path(const tsr_config *config, int k);
 
-/* Leaves the data out: the prior alone is sampled. */
+/* Removes all data, so that the prior alone is sampled. */
 void tsr_config_drop_data(tsr_config *config);
 
-/* Options of each move: option [TSR_N_MOVE] out, pointing into the config. */
+/* Options of each move: option [TSR_N_MOVE] out, pointers into the config. */
 void tsr_config_moves(const tsr_config *config, const void *option[TSR_N_MOVE]);
 
 #endif

@@ -1,6 +1,6 @@
-/* From a configuration and its molecule to a likelihood: the terms, which of
- * them see what, what the bodies scatter there, and how well the start meets
- * the curves. */
+/* From a configuration and its molecule to a likelihood: terms, probes,
+ * scattering of the bodies, docking of the start, and the rigid fit of the
+ * start to the curves. */
 #include "posterior/setup.h"
 
 #include "core/json.h"
@@ -15,7 +15,8 @@
 
 /* ---- terms ---- */
 
-/* Of the first entries alone, since the pairs grow with the square. */
+/* Compares with the first entries only, because the number of pairs grows
+ * quadratically. */
 static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
 {
     const int most = 1000;
@@ -31,7 +32,8 @@ static void warn_same_file(const tsr_config *config, int d, tsr_log *log)
     }
 }
 
-/* term [config->data.n] out; *n of them were read, also after an error. */
+/* term [config->data.n] out; *n out: number of terms read, also after an
+ * error. */
 static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
                              tsr_log *log, int *n, tsr_term **term,
                              tsr_err *err)
@@ -52,18 +54,18 @@ static tsr_status read_terms(const tsr_config *config, const tsr_molecule *m,
     return TSR_OK;
 }
 
-/* A start is brought to where the first of the data that knows says it lies. */
-static tsr_status place_start(const tsr_topology *t, int n, tsr_term **term,
-                              tsr_conformation *start, tsr_log *log,
-                              int *is_placed, tsr_err *err)
+/* Docks a start with the first term that can determine its position. */
+static tsr_status dock_start(const tsr_topology *t, int n, tsr_term **term,
+                             tsr_conformation *start, tsr_log *log,
+                             int *is_placed, tsr_err *err)
 {
     tsr_motion motion;
     double from[3];
     *is_placed = 0;
     for (int d = 0; d < n && !*is_placed; d++)
-        if (term[d]->type->place != NULL)
-            TSR_TRY(
-                term[d]->type->place(term[d], start, &motion, is_placed, err));
+        if (term[d]->type->find_pose != NULL)
+            TSR_TRY(term[d]->type->find_pose(term[d], start, &motion, is_placed,
+                                             err));
     if (!*is_placed)
         return TSR_OK;
     const double *to = start->backbone[0][TSR_CA];
@@ -76,20 +78,20 @@ static tsr_status place_start(const tsr_topology *t, int n, tsr_term **term,
     return TSR_OK;
 }
 
-static tsr_status place_starts(tsr_molecule *m, int n, tsr_term **term,
-                               tsr_log *log, tsr_err *err)
+static tsr_status dock_starts(tsr_molecule *m, int n, tsr_term **term,
+                              tsr_log *log, tsr_err *err)
 {
     int is_placed, is_start_placed;
-    TSR_TRY(place_start(m->topology, n, term, m->first, log, &is_placed, err));
+    TSR_TRY(dock_start(m->topology, n, term, m->first, log, &is_placed, err));
     for (int k = 0; k < m->n_start; k++)
-        TSR_TRY(place_start(m->topology, n, term, m->start[k], log,
-                            &is_start_placed, err));
+        TSR_TRY(dock_start(m->topology, n, term, m->start[k], log,
+                           &is_start_placed, err));
     return is_placed ? tsr_molecule_set_model(m, err) : TSR_OK;
 }
 
-/* ---- what X-rays see ---- */
+/* ---- X-rays ---- */
 
-/* Of the states' starts the mean. */
+/* Hydration of the bodies, averaged over the starts of the states. */
 static tsr_status expose_starts(tsr_data *d, const tsr_molecule *m,
                                 tsr_err *err)
 {
@@ -107,8 +109,8 @@ static tsr_status expose_starts(tsr_data *d, const tsr_molecule *m,
     return status;
 }
 
-/* What of the contrast is fixed and what is inferred. */
-static void tell_contrast(const tsr_tables *t, tsr_log *log)
+/* Logs whether c1 and c2 are fixed or inferred. */
+static void log_contrast(const tsr_tables *t, tsr_log *log)
 {
     static const char *const what[TSR_N_CONTRAST] = {"excluded volume c1",
                                                      "hydration c2"};
@@ -123,9 +125,9 @@ static void tell_contrast(const tsr_tables *t, tsr_log *log)
     }
 }
 
-/* X-rays see the bodies by the tables. */
-static tsr_status see_by_tables(tsr_data *d, const tsr_molecule *m,
-                                tsr_log *log, tsr_err *err)
+/* Scattering of the bodies for X-rays, from the trained tables. */
+static tsr_status set_xray_scattering(tsr_data *d, const tsr_molecule *m,
+                                      tsr_log *log, tsr_err *err)
 {
     double exposed = 0.0;
     *d->scattering = (tsr_scattering){.plain = m->form_factors,
@@ -147,11 +149,11 @@ static tsr_status see_by_tables(tsr_data *d, const tsr_molecule *m,
     return TSR_OK;
 }
 
-/* ---- what neutrons see ---- */
+/* ---- neutrons ---- */
 
-/* One probe for all entries of one sample: d->sample, and the terms' own
- * numbers. The first is that of X-rays, unless all curves are of neutrons.
- * Returns whether it is. */
+/* Assigns one probe to all terms of one sample: data->sample, and the terms'
+ * `probe`. Probe 0 is X-rays unless all curves are neutron curves. Returns 1 if
+ * there is an X-ray probe. */
 static int find_probes(int n_term, tsr_term **term, tsr_data *data)
 {
     int has_xray = 0, has_neutron = 0;
@@ -169,7 +171,7 @@ static int find_probes(int n_term, tsr_term **term, tsr_data *data)
         if (neutron == NULL)
             continue;
         while (p < data->n_probe &&
-               !tsr_neutron_is_alike(&data->sample[p], neutron))
+               !tsr_neutron_is_same_sample(&data->sample[p], neutron))
             p++;
         if (p == data->n_probe)
             data->sample[data->n_probe++] = *neutron;
@@ -178,10 +180,11 @@ static int find_probes(int n_term, tsr_term **term, tsr_data *data)
     return has_xray;
 }
 
-/* Form factors of the bodies' own atoms at the start. */
-static tsr_status see_by_atoms(int p, tsr_atom_curves *curves, int n_term,
-                               tsr_term **term, tsr_log *log, tsr_data *data,
-                               const tsr_molecule *m, tsr_err *err)
+/* Form factors of bodies for neutron probe p, from their atoms at the start. */
+static tsr_status set_neutron_scattering(int p, tsr_atom_curves *curves,
+                                         int n_term, tsr_term **term,
+                                         tsr_log *log, tsr_data *data,
+                                         const tsr_molecule *m, tsr_err *err)
 {
     const tsr_parameter *contrast = m->tables->contrast;
     double *d2o = calloc((size_t)n_term, sizeof *d2o), match = 0.0;
@@ -207,10 +210,11 @@ static tsr_status see_by_atoms(int p, tsr_atom_curves *curves, int n_term,
     return TSR_OK;
 }
 
-/* first: of the probes of neutrons. */
-static tsr_status read_neutrons(int first, int n_term, tsr_term **term,
-                                tsr_log *log, tsr_data *d,
-                                const tsr_molecule *m, tsr_err *err)
+/* first: number of the first neutron probe. */
+static tsr_status set_all_neutron_scattering(int first, int n_term,
+                                             tsr_term **term, tsr_log *log,
+                                             tsr_data *d, const tsr_molecule *m,
+                                             tsr_err *err)
 {
     tsr_atom_curves *curves = NULL;
     int n_cut = 0;
@@ -226,7 +230,8 @@ static tsr_status read_neutrons(int first, int n_term, tsr_term **term,
                  m->file, n_cut, n_cut == 1 ? " lacks" : "s lack");
     tsr_status status = TSR_OK;
     for (int p = first; p < d->n_probe; p++)
-        TSR_THEN(status, see_by_atoms(p, curves, n_term, term, log, d, m, err));
+        TSR_THEN(status, set_neutron_scattering(p, curves, n_term, term, log, d,
+                                                m, err));
     tsr_atom_curves_free(curves);
     return status;
 }
@@ -240,19 +245,19 @@ static tsr_status find_scattering(int n_term, tsr_term **term, tsr_log *log,
     tsr_pool_array(&d->pool, d->neutron, n_term + 1);
     TSR_TRY(tsr_pool_check(&d->pool, err));
     if (n_term > 0 || m->components != NULL)
-        tell_contrast(m->tables, log);
+        log_contrast(m->tables, log);
     const int has_xray = find_probes(n_term, term, d);
     if (has_xray)
-        TSR_TRY(see_by_tables(d, m, log, err));
-    return d->n_probe > has_xray
-               ? read_neutrons(has_xray, n_term, term, log, d, m, err)
-               : TSR_OK;
+        TSR_TRY(set_xray_scattering(d, m, log, err));
+    return d->n_probe > has_xray ? set_all_neutron_scattering(
+                                       has_xray, n_term, term, log, d, m, err)
+                                 : TSR_OK;
 }
 
-/* ---- the likelihood ---- */
+/* ---- likelihood ---- */
 
-/* Predicts every term that is no curve from the starting structure. Takes the
- * terms. */
+/* Predicts every non-curve term (distances, maps) from the starting structure,
+ * and stores the prediction in the term. Owns the terms from here on. */
 static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
                                   int n, tsr_term **term, tsr_likelihood **out,
                                   tsr_err *err)
@@ -266,7 +271,7 @@ static tsr_status make_likelihood(const tsr_data *data, const tsr_molecule *m,
     for (int d = 0; d < n; d++) {
         tsr_term *own = (*out)->term[d];
         if ((own->type->needs & TSR_NEEDS_PROFILE) == 0)
-            TSR_TRY(tsr_term_expect(own, &prediction, err));
+            TSR_TRY(tsr_term_predict_start(own, &prediction, err));
     }
     return TSR_OK;
 }
@@ -281,8 +286,8 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     tsr_status status = tsr_allocated(term, err);
     if (with_data)
         TSR_THEN(status, read_terms(config, m, log, &n, term, err));
-    TSR_THEN(status, place_starts(m, n, term, log, err));
-    /* what model.pdb cannot hold is said before anything is computed */
+    TSR_THEN(status, dock_starts(m, n, term, log, err));
+    /* model.pdb is checked before any computation */
     TSR_THEN(status, tsr_model_atoms_letter_chains(m->model, log, err));
     TSR_THEN(status, tsr_model_atoms_write(m->model, NULL, NULL, err));
     if (status == TSR_OK && with_data && n == 0)
@@ -290,9 +295,9 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     TSR_THEN(status, find_scattering(n, term, log, d, m, err));
     if (status == TSR_OK && n > 0) {
         status = make_likelihood(d, m, n, term, &d->likelihood, err);
-        n = 0; /* they are the likelihood's now */
+        n = 0; /* the likelihood owns the terms */
     }
-    if (status == TSR_E_RANGE) /* the data go beyond the form factors */
+    if (status == TSR_E_RANGE) /* the data exceed the form factors' q range */
         status = tsr_wrap(err, TSR_E_DATA, "data");
     while (n > 0)
         tsr_term_free(term[--n]);
@@ -300,9 +305,10 @@ tsr_status tsr_data_read(const tsr_config *config, int with_data, tsr_log *log,
     return status;
 }
 
-tsr_status tsr_data_again(const tsr_config *config,
-                          const tsr_molecule *molecule, const tsr_data *data,
-                          tsr_likelihood **out, tsr_err *err)
+tsr_status tsr_data_copy_likelihood(const tsr_config *config,
+                                    const tsr_molecule *molecule,
+                                    const tsr_data *data, tsr_likelihood **out,
+                                    tsr_err *err)
 {
     int n = 0;
     tsr_term **term = calloc((size_t)config->data.n + 1, sizeof(*term));
@@ -330,23 +336,24 @@ void tsr_data_clear(tsr_data *data)
     *data = (tsr_data){.n_probe = 0};
 }
 
-/* ---- the rigid fit ----
+/* ---- rigid fit ----
  *
- * How well the first conformation alone meets the curves: what the molecule has
- * to move for. All that a run infers beside the structure is fitted: c1 and c2
- * where they are inferred, within their ranges and for all curves together, and
- * scale and background of each curve. The forward model is the run's own, so
- * that a better fit of the draws is one by motion. */
+ * Fit of the first conformation, unchanged, to the curves. Fitted are the other
+ * unknowns of the run: c1 and c2 within their ranges (one value for all curves)
+ * if they are inferred, and scale and background of each curve. The forward
+ * model is that of the run, so that a better fit of the draws is due to motion
+ * alone. */
 
+/* Context of the rigid fit. */
 typedef struct {
     const tsr_likelihood *likelihood;
-    const double *partial; /* of the engine */
+    const double *partial; /* of the first conformation */
     double *profile;       /* [n_view][n_q] */
-} job;
+} fit_context;
 
 static void predict(void *context, double c1, double c2, double *model)
 {
-    const job *j = context;
+    const fit_context *j = context;
     const tsr_likelihood *l = j->likelihood;
     double contrast[TSR_N_CONTRAST];
     contrast[TSR_C1] = c1;
@@ -363,9 +370,9 @@ static void predict(void *context, double c1, double c2, double *model)
         }
 }
 
-/* What the curves are fitted to; returns how many there are. */
-static int list_data(tsr_data *data, const tsr_likelihood *l,
-                     tsr_profile_fit_curve *curve)
+/* Lists the curves to fit. Returns their number, or -1 when out of memory. */
+static int list_curves(tsr_data *data, const tsr_likelihood *l,
+                       tsr_profile_fit_curve *curve)
 {
     int n = 0;
     for (int d = 0; d < l->n_term; d++) {
@@ -388,29 +395,29 @@ static int list_data(tsr_data *data, const tsr_likelihood *l,
     return n;
 }
 
-tsr_status tsr_data_fit(tsr_data *data, const tsr_likelihood *likelihood,
-                        const double *partial, tsr_err *err)
+tsr_status tsr_data_fit_rigid(tsr_data *data, const tsr_likelihood *likelihood,
+                              const double *partial, tsr_err *err)
 {
     const tsr_likelihood *l = likelihood;
-    tsr_pool room = {0};
+    tsr_pool scratch = {0};
     tsr_profile_fit_curve *curve;
     double bound[TSR_N_CONTRAST][2];
-    job j = {.likelihood = l, .partial = partial};
-    tsr_pool_array(&room, j.profile, l->n_view * l->grid.n_q);
-    tsr_pool_array(&room, curve, l->n_term);
+    fit_context j = {.likelihood = l, .partial = partial};
+    tsr_pool_array(&scratch, j.profile, l->n_view * l->grid.n_q);
+    tsr_pool_array(&scratch, curve, l->n_term);
     tsr_pool_array(&data->pool, data->rigid, l->n_term);
-    const int is_there = !room.failed && !data->pool.failed;
-    const int n = is_there ? list_data(data, l, curve) : -1;
+    const int is_there = !scratch.failed && !data->pool.failed;
+    const int n = is_there ? list_curves(data, l, curve) : -1;
     for (int k = 0; k < TSR_N_CONTRAST; k++) {
         const tsr_parameter *p = &l->contrast[k];
         bound[k][0] = p->infer ? p->low : p->start;
         bound[k][1] = p->infer ? p->high : p->start;
     }
-    /* A start that cannot be brought to the data has no fit: n_point is 0. */
+    /* A failed fit is not an error: n_point is then 0. */
     if (n > 0)
         (void)tsr_profile_fit_joint(n, curve, bound[TSR_C1], bound[TSR_C2],
                                     predict, &j, NULL);
-    tsr_pool_clear(&room);
+    tsr_pool_clear(&scratch);
     return n < 0 ? tsr_no_memory(err) : TSR_OK;
 }
 

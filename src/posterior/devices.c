@@ -1,5 +1,5 @@
-/* Devices, their shares of the chains, an engine on each, and the model that
- * they compute. */
+/* Devices, the division of chains among them, an engine on each, and the choice
+ * and check of the model that the engines compute. */
 #include "posterior/setup.h"
 
 #include "core/clock.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tsr_engine_spec spec_of(const tsr_setup *s, const tsr_likelihood *l,
-                               int probe, int n_system)
+static tsr_engine_spec make_spec(const tsr_setup *s, const tsr_likelihood *l,
+                                 int probe, int n_system)
 {
     const tsr_molecule *m = &s->molecule;
     tsr_engine_spec spec = tsr_likelihood_engine(l, probe, m->topology->n_body,
@@ -23,7 +23,8 @@ static tsr_engine_spec spec_of(const tsr_setup *s, const tsr_likelihood *l,
     return spec;
 }
 
-/* An engine for all probes of a likelihood. device NULL: the reference. */
+/* One engine for all probes of a likelihood. device NULL: the reference
+ * engine. */
 static tsr_status make_engine(const tsr_setup *setup,
                               const tsr_likelihood *likelihood,
                               const tsr_device *device, int n_system,
@@ -33,7 +34,7 @@ static tsr_status make_engine(const tsr_setup *setup,
     tsr_engine **part = calloc((size_t)n, sizeof(*part));
     tsr_status status = tsr_allocated(part, err);
     for (int p = 0; p < n && status == TSR_OK; p++) {
-        const tsr_engine_spec spec = spec_of(setup, likelihood, p, n_system);
+        const tsr_engine_spec spec = make_spec(setup, likelihood, p, n_system);
         status = device == NULL ? tsr_engine_reference_new(&spec, &part[p], err)
                                 : tsr_engine_device_new(&spec, device,
                                                         setup->devices.choice,
@@ -48,15 +49,15 @@ static tsr_status make_engine(const tsr_setup *setup,
 
 /* ---- profiles of single conformations ---- */
 
-/* A system of the engine, for one thread at a time. */
-struct tsr_seat {
+/* A system of the engine, used by one thread at a time. */
+struct tsr_profiler_slot {
     tsr_batch *batch;
     double (*place)[3]; /* [particles] */
-    int is_taken;
+    int is_used;
 };
 
-/* For n threads at most, as many systems of that likelihood's engine; engine
- * NULL: direct sums. Borrows all. */
+/* A profiler for at most n threads, with one system of the engine for each.
+ * engine NULL: direct sums. All arguments are borrowed. */
 static tsr_status make_profiler(const tsr_topology *topology,
                                 const tsr_likelihood *likelihood,
                                 tsr_engine *engine, int n,
@@ -66,12 +67,12 @@ static tsr_status make_profiler(const tsr_topology *topology,
     const tsr_particles *own = likelihood->particles;
     *p = (tsr_profiler){.likelihood = likelihood, .topology = topology};
     pthread_mutex_init(&p->lock, NULL);
-    tsr_pool_array(&p->pool, p->seat, n);
+    tsr_pool_array(&p->pool, p->slot, n);
     TSR_TRY(tsr_pool_check(&p->pool, err));
     for (; p->n < n && engine != NULL; p->n++) {
-        tsr_pool_array(&p->pool, p->seat[p->n].place, own != NULL ? own->n : 0);
+        tsr_pool_array(&p->pool, p->slot[p->n].place, own != NULL ? own->n : 0);
         TSR_TRY(tsr_pool_check(&p->pool, err));
-        TSR_TRY(tsr_batch_new(engine, 1, &p->seat[p->n].batch, err));
+        TSR_TRY(tsr_batch_new(engine, 1, &p->slot[p->n].batch, err));
     }
     return TSR_OK;
 }
@@ -79,20 +80,20 @@ static tsr_status make_profiler(const tsr_topology *topology,
 static void clear_profiler(tsr_profiler *profiler)
 {
     for (int k = 0; k < profiler->n; k++)
-        tsr_batch_free(profiler->seat[k].batch);
+        tsr_batch_free(profiler->slot[k].batch);
     if (profiler->likelihood != NULL)
         pthread_mutex_destroy(&profiler->lock);
     tsr_pool_clear(&profiler->pool);
 }
 
-/* There are as many seats as threads. */
-static int take_seat(tsr_profiler *p)
+/* A free system always exists, because there are as many as threads. */
+static int acquire_slot(tsr_profiler *p)
 {
     int k = 0;
     pthread_mutex_lock(&p->lock);
-    while (p->seat[k].is_taken)
+    while (p->slot[k].is_used)
         k++;
-    p->seat[k].is_taken = 1;
+    p->slot[k].is_used = 1;
     pthread_mutex_unlock(&p->lock);
     return k;
 }
@@ -107,20 +108,21 @@ tsr_status tsr_profiler_run(void *profiler,
     if (p->n == 0)
         return tsr_likelihood_direct(p->likelihood, t->n_body, conformation,
                                      NULL, partial, err);
-    const int k = take_seat(p);
-    double(*xyz)[3] = own != NULL ? p->seat[k].place : conformation->body;
+    const int k = acquire_slot(p);
+    double(*xyz)[3] = own != NULL ? p->slot[k].place : conformation->body;
     if (own != NULL)
-        own->type->place(own, conformation, 0, t->n_residue, p->seat[k].place);
+        own->type->place(own, conformation, 0, t->n_residue, p->slot[k].place);
     const tsr_status status = tsr_batch_set(
-        p->seat[k].batch, k, (const double(*)[3])xyz, partial, err);
+        p->slot[k].batch, k, (const double(*)[3])xyz, partial, err);
     pthread_mutex_lock(&p->lock);
-    p->seat[k].is_taken = 0;
+    p->slot[k].is_used = 0;
     pthread_mutex_unlock(&p->lock);
     return status;
 }
 
-/* The engine and the grid on the molecule itself, against a direct sum: partial
- * [n_pair][n_q], *worst (may be NULL) as of tsr_likelihood_check, out. */
+/* Checks engine and q grid on the first conformation against a direct sum.
+ * partial [n_pair][n_q] and *worst (may be NULL; as of tsr_likelihood_check)
+ * out. */
 static tsr_status check_profiler(const tsr_setup *setup, tsr_profiler *profiler,
                                  double *partial, double *worst, tsr_err *err)
 {
@@ -136,18 +138,18 @@ static tsr_status check_profiler(const tsr_setup *setup, tsr_profiler *profiler,
 static tsr_status reserve(tsr_devices *v, int n, tsr_err *err)
 {
     tsr_pool_array(&v->pool, v->device, n);
-    tsr_pool_array(&v->pool, v->share, n);
+    tsr_pool_array(&v->pool, v->group, n);
     tsr_pool_array(&v->pool, v->speed, n);
     return tsr_pool_check(&v->pool, err);
 }
 
-/* The run goes on without this one. */
-static void drop(tsr_devices *v, int e)
+/* Removes a device from the run. */
+static void drop_device(tsr_devices *v, int e)
 {
-    tsr_engine_group_clear(&v->share[e]);
+    tsr_engine_group_clear(&v->group[e]);
     tsr_device_free(v->device[e]);
     for (v->n--; e < v->n; e++) {
-        v->share[e] = v->share[e + 1];
+        v->group[e] = v->group[e + 1];
         v->device[e] = v->device[e + 1];
         v->speed[e] = v->speed[e + 1];
     }
@@ -156,7 +158,7 @@ static void drop(tsr_devices *v, int e)
 void tsr_devices_clear(tsr_devices *devices)
 {
     while (devices->n > 0)
-        drop(devices, devices->n - 1);
+        drop_device(devices, devices->n - 1);
     tsr_surrogate_free(devices->surrogate);
     tsr_pool_clear(&devices->pool);
     *devices = (tsr_devices){.n = 0};
@@ -176,7 +178,8 @@ static int has_gpu(const tsr_devices *v)
     return has;
 }
 
-/* Each number of components has kernels of its own. */
+/* Opens a device and tests the kernels for each number of components that the
+ * probes need. */
 static tsr_status open_device(int index, const tsr_setup *s,
                               tsr_device **device, tsr_err *err)
 {
@@ -187,7 +190,7 @@ static tsr_status open_device(int index, const tsr_setup *s,
     for (int n_comp = 1; n_comp <= TSR_N_COMP; n_comp++) {
         int is_needed[2] = {0, 0};
         for (int p = 0; p < l->n_probe && status == TSR_OK; p++) {
-            const tsr_engine_spec spec = spec_of(s, l, p, 1);
+            const tsr_engine_spec spec = make_spec(s, l, p, 1);
             const tsr_engine_choice engine = tsr_engine_choose(
                 &spec, tsr_device_get_info(*device), s->devices.choice);
             if (l->probe[p].n_comp == n_comp)
@@ -204,7 +207,8 @@ static tsr_status open_device(int index, const tsr_setup *s,
     return status;
 }
 
-/* Of "all" those that pass; where devices were named each has to. */
+/* Opens the devices. For `all`, devices that fail are left out; a device named
+ * explicitly must work. */
 static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
                                tsr_err *err)
 {
@@ -226,7 +230,7 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
         status = open_device(chosen[i], s, &v->device[e], &why);
         if (status == TSR_E_DEVICE && any) {
             tsr_warn(log, "device %d is left out: %s", chosen[i], why.message);
-            drop(v, e);
+            drop_device(v, e);
             status = TSR_OK;
         } else if (status != TSR_OK) {
             status = tsr_fail(err, status, "%s", why.message);
@@ -241,8 +245,8 @@ static tsr_status open_devices(const char *use, tsr_log *log, tsr_setup *s,
     return status;
 }
 
-/* What the environment changes. */
-static void tell_environment(tsr_log *log)
+/* Logs environment variables that replace kernels or tuning. */
+static void log_environment(tsr_log *log)
 {
     const char *kernels = getenv("TSR_KERNEL_DIR");
     const char *tuning = getenv("TESSERA_TUNING");
@@ -258,10 +262,10 @@ static void tell_environment(tsr_log *log)
                  tuning);
 }
 
-/* The devices that the configuration names, and which rigid unit each body is
- * of, where all states have the same. */
-static tsr_status open_all(const tsr_config *config, tsr_log *log, tsr_setup *s,
-                           tsr_err *err)
+/* Opens the configured devices, and finds the rigid unit of each body, provided
+ * that all states start from the same structure. */
+static tsr_status open_configured(const tsr_config *config, tsr_log *log,
+                                  tsr_setup *s, tsr_err *err)
 {
     const tsr_topology *t = s->molecule.topology;
     tsr_devices *v = &s->devices;
@@ -270,7 +274,7 @@ static tsr_status open_all(const tsr_config *config, tsr_log *log, tsr_setup *s,
         v->n = 1;
         return TSR_OK;
     }
-    tell_environment(log);
+    log_environment(log);
     v->choice = (tsr_engine_choice)config->device.engine;
     if (s->molecule.n_start == 0) {
         tsr_pool_array(&v->pool, v->unit, t->n_body);
@@ -281,10 +285,10 @@ static tsr_status open_all(const tsr_config *config, tsr_log *log, tsr_setup *s,
     return open_devices(config->device.use, log, s, err);
 }
 
-/* ---- shares ---- */
+/* ---- division of the chains ---- */
 
-/* Seconds for one batch of full profiles of the molecule: the median of a few,
- * after one that does not count; two seconds of it are enough. */
+/* Median duration of one batch of full profiles, s, from up to 7 repeats or two
+ * seconds, after one batch that is not timed. */
 static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
                              double *profile, tsr_body_proposal *ask,
                              double *seconds, tsr_err *err)
@@ -314,8 +318,8 @@ static tsr_status time_batch(tsr_batch *batch, const double (*xyz)[3], int n,
     return TSR_OK;
 }
 
-/* One device at a time, so that they do not take the host from each other. */
-static tsr_status measure(tsr_setup *s, tsr_err *err)
+/* One device after the other, so that they do not compete for the host. */
+static tsr_status measure_speeds(tsr_setup *s, tsr_err *err)
 {
     const tsr_particles *own = s->data.likelihood->particles;
     double(*xyz)[3] = own != NULL ? own->start : s->molecule.first->body;
@@ -323,13 +327,13 @@ static tsr_status measure(tsr_setup *s, tsr_err *err)
     tsr_devices *v = &s->devices;
     const int each = (s->n_chain + v->n - 1) / v->n,
               n = each < MOST ? each : MOST;
-    tsr_pool room = {0};
+    tsr_pool scratch = {0};
     double *profile;
     tsr_body_proposal *ask;
-    tsr_pool_array(&room, profile,
+    tsr_pool_array(&scratch, profile,
                    n * tsr_likelihood_n_profile(s->data.likelihood));
-    tsr_pool_array(&room, ask, n);
-    tsr_status status = tsr_pool_check(&room, err);
+    tsr_pool_array(&scratch, ask, n);
+    tsr_status status = tsr_pool_check(&scratch, err);
     for (int e = 0; e < v->n && status == TSR_OK; e++) {
         tsr_engine *engine = NULL;
         tsr_batch *batch = NULL;
@@ -343,37 +347,38 @@ static tsr_status measure(tsr_setup *s, tsr_err *err)
         tsr_batch_free(batch);
         tsr_engine_free(engine);
     }
-    tsr_pool_clear(&room);
+    tsr_pool_clear(&scratch);
     return status;
 }
 
-static tsr_status divide(tsr_log *log, tsr_setup *s, tsr_err *err)
+static tsr_status divide_chains(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     tsr_devices *v = &s->devices;
     const int n = v->n;
     int are_alike = 1, *part;
     for (int e = 1; e < n; e++)
-        are_alike &= tsr_device_is_alike(tsr_device_get_info(v->device[0]),
-                                         tsr_device_get_info(v->device[e]));
+        are_alike &=
+            tsr_device_is_same_model(tsr_device_get_info(v->device[0]),
+                                     tsr_device_get_info(v->device[e]));
     tsr_pool_array(&v->pool, part, n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
     if (!are_alike) {
-        TSR_TRY(measure(s, err));
+        TSR_TRY(measure_speeds(s, err));
         tsr_warn(log, "the devices are not alike and share the chains by "
                       "measured speed: a repeat of this run may divide them "
                       "otherwise and draw other numbers");
     }
-    /* without speeds all parts are equal */
+    /* speeds of 0 give equal parts */
     tsr_apportion(s->n_chain, n, v->speed, part);
     for (int e = n - 1; e >= 0; e--) {
-        v->share[e].n_chain = part[e];
+        v->group[e].n_chain = part[e];
         if (part[e] > 0)
             continue;
         tsr_warn(log,
                  "device '%s' is left out: there are fewer chains (%d) "
                  "than devices (%d); sampler.chains sets them",
                  tsr_device_get_info(v->device[e])->name, s->n_chain, n);
-        drop(v, e);
+        drop_device(v, e);
     }
     return TSR_OK;
 }
@@ -386,17 +391,17 @@ static tsr_status open_engines(tsr_setup *s, tsr_err *err)
     for (int e = 0; e < v->n; e++)
         TSR_TRY(
             make_engine(s, s->data.likelihood, v->device[e],
-                        v->share[e].n_chain * tsr_target_n_temp(&s->target) *
+                        v->group[e].n_chain * tsr_target_n_temp(&s->target) *
                             tsr_target_n_state(&s->target),
-                        &v->share[e].engine, err));
+                        &v->group[e].engine, err));
     return TSR_OK;
 }
 
-/* "chains 0 to 3 (812 profiles/s): " where there are several engines. */
-static void say_chains(const tsr_devices *v, int e, int first, char *text,
-                       size_t size)
+/* "chains 0 to 3 (812 profiles/s): " if there are several engines, else "". */
+static void format_chains(const tsr_devices *v, int e, int first, char *text,
+                          size_t size)
 {
-    int last = first + v->share[e].n_chain - 1;
+    int last = first + v->group[e].n_chain - 1;
     char speed[48] = "";
     text[0] = '\0';
     if (v->n == 1)
@@ -409,16 +414,16 @@ static void say_chains(const tsr_devices *v, int e, int first, char *text,
         snprintf(text, size, "chain %d%s: ", first, speed);
 }
 
-/* For the trace, and the log: there "variant; device; source; options", the
- * last two for --verbose alone. */
-static tsr_status tell(tsr_log *log, tsr_devices *v, tsr_err *err)
+/* Describes the engines for the trace and the log, as "variant; device; source;
+ * options". The log gets the last two with --verbose only. */
+static tsr_status log_engines(tsr_log *log, tsr_devices *v, tsr_err *err)
 {
     for (int e = 0, first = 0; e < v->n; e++) {
         char chains[128];
-        const char *whole = v->share[e].engine->description;
+        const char *whole = v->group[e].engine->description;
         const char *end = strchr(whole, ';');
         end = end != NULL ? strchr(end + 1, ';') : NULL;
-        say_chains(v, e, first, chains, sizeof chains);
+        format_chains(v, e, first, chains, sizeof chains);
         tsr_info(log, "engine: %s%.*s", chains,
                  (int)(end != NULL ? (size_t)(end - whole) : strlen(whole)),
                  whole);
@@ -427,7 +432,7 @@ static tsr_status tell(tsr_log *log, tsr_devices *v, tsr_err *err)
         v->text = tsr_pool_print(&v->pool, "%s%s%s%s", e > 0 ? v->text : "",
                                  e > 0 ? "\n" : "", chains, whole);
         TSR_TRY(tsr_pool_check(&v->pool, err));
-        first += v->share[e].n_chain;
+        first += v->group[e].n_chain;
     }
     return TSR_OK;
 }
@@ -442,7 +447,7 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
         double own = 0.0;
         tsr_profiler one;
         tsr_status status = make_profiler(s->molecule.topology, l,
-                                          v->share[e].engine, 1, &one, err);
+                                          v->group[e].engine, 1, &one, err);
         TSR_THEN(status, check_profiler(s, &one, partial, &own, err));
         clear_profiler(&one);
         if (status != TSR_OK)
@@ -460,16 +465,16 @@ static tsr_status check_engines(tsr_log *log, const tsr_setup *s,
     return TSR_OK;
 }
 
-/* ---- draws of all atoms ----
+/* ---- all-atom draws ----
  *
- * By plane waves (GPUs) the likelihood is one of particles
- * (posterior/all_atoms.h), which chains move as they do bodies.
+ * With plane waves (GPUs), the likelihood is computed from particles
+ * (posterior/all_atoms.h), and chains move them like bodies.
  *
- * Else chains move with bodies, whose curves, corrected, are near those of all
- * atoms (learn_error.c). The place above each ladder (sampler/all_atom_chain.h)
- * is of the posterior whose curve is that of the particles. Terms keep what
- * they learn of a profile's error, so that this posterior has terms of its own,
- * from the same entries of the configuration. */
+ * Otherwise the chains move bodies, whose corrected curves are close to those
+ * of all atoms (learn_error.c). An all-atom chain above each ladder
+ * (sampler/all_atom_chain.h) samples the posterior whose curves come from the
+ * particles. That posterior needs its own terms, made from the same entries of
+ * the configuration, because terms store the model error of their profiles. */
 
 void tsr_atoms_clear(tsr_atom_target *atoms)
 {
@@ -492,11 +497,11 @@ static tsr_status make_particles(tsr_setup *s, tsr_likelihood *likelihood,
     tsr_info(log,
              "draws are of all atoms: %d atoms and beads of water, %d of them "
              "in rigid parts; the water rides along",
-             s->atoms.particles->n_all, s->atoms.particles->inside.n);
+             s->atoms.particles->n_all, s->atoms.particles->unit_particles.n);
     return TSR_OK;
 }
 
-static tsr_status test_waves(const tsr_setup *s, tsr_err *err)
+static tsr_status test_plane_waves(const tsr_setup *s, tsr_err *err)
 {
     const tsr_likelihood *l = s->data.likelihood;
     for (int e = 0; e < s->devices.n; e++)
@@ -506,49 +511,53 @@ static tsr_status test_waves(const tsr_setup *s, tsr_err *err)
     return TSR_OK;
 }
 
-/* Where draws are of all atoms, and chains move them: the likelihood becomes
- * one of particles. Once the devices are open. */
-static tsr_status ride_atoms(const tsr_config *config, tsr_log *log,
-                             tsr_setup *setup, tsr_err *err)
+/* If chains move all atoms: makes the likelihood one of particles. Call it
+ * after the devices are open. */
+static tsr_status use_particles(const tsr_config *config, tsr_log *log,
+                                tsr_setup *setup, tsr_err *err)
 {
     if (config->structure.bodies != TSR_CONFIG_ATOMS)
         return TSR_OK;
-    tsr_status status = test_waves(setup, err);
+    tsr_status status = test_plane_waves(setup, err);
     TSR_THEN(status, make_particles(setup, setup->data.likelihood, log, err));
     return status == TSR_OK ? status
                             : tsr_wrap(err, status, "structure.bodies: atoms");
 }
 
-/* partial [n_pair][n_q]: room. */
-static tsr_status make_target(const tsr_config *config, tsr_log *log,
-                              tsr_setup *s, double *partial, tsr_err *err)
+/* partial [n_pair][n_q]: workspace. */
+static tsr_status make_all_atom_target(const tsr_config *config, tsr_log *log,
+                                       tsr_setup *s, double *partial,
+                                       tsr_err *err)
 {
     tsr_atom_target *t = &s->atoms;
     const int n = s->n_thread > s->devices.n ? s->n_thread : s->devices.n;
     tsr_device *device = s->devices.device[0];
-    TSR_TRY(
-        tsr_data_again(config, &s->molecule, &s->data, &t->likelihood, err));
-    TSR_TRY(test_waves(s, err));
+    TSR_TRY(tsr_data_copy_likelihood(config, &s->molecule, &s->data,
+                                     &t->likelihood, err));
+    TSR_TRY(test_plane_waves(s, err));
     TSR_TRY(make_particles(s, t->likelihood, log, err));
     if (device != NULL)
         TSR_TRY(make_engine(s, t->likelihood, device, n + 1, &t->engine, err));
     TSR_TRY(make_profiler(s->molecule.topology, t->likelihood, t->engine, n + 1,
                           &t->profiler, err));
     TSR_TRY(check_profiler(s, &t->profiler, partial, NULL, err));
-    return tsr_setup_model_error(config, t->likelihood, &t->profiler, log, s,
-                                 err);
+    return tsr_setup_learn_model_error(config, t->likelihood, &t->profiler, log,
+                                       s, err);
 }
 
-/* Where they are, and bodies make the steps: a likelihood of all atoms' curves
- * with terms of its own, and the target's `fine`, which draws are then of. Once
- * the model's error is known. partial [n_pair][n_q]: room. */
-static tsr_status take_atoms(const tsr_config *config, tsr_log *log,
-                             tsr_setup *setup, double *partial, tsr_err *err)
+/* If the chains move bodies and draws are all-atom: makes a likelihood of
+ * all-atom curves with its own terms, and the all-atom model of the target.
+ * Call it after the model error of the bodies is known. partial [n_pair][n_q]:
+ * workspace. */
+static tsr_status add_all_atom_target(const tsr_config *config, tsr_log *log,
+                                      tsr_setup *setup, double *partial,
+                                      tsr_err *err)
 {
     tsr_atom_target *t = &setup->atoms;
     if (config->structure.bodies != TSR_CONFIG_ATOMS || t->particles != NULL)
         return TSR_OK;
-    const tsr_status status = make_target(config, log, setup, partial, err);
+    const tsr_status status =
+        make_all_atom_target(config, log, setup, partial, err);
     if (status != TSR_OK)
         return tsr_wrap(err, status, "structure.bodies: atoms");
     t->model = (tsr_all_atom_model){.target = setup->target,
@@ -563,44 +572,46 @@ static tsr_status take_atoms(const tsr_config *config, tsr_log *log,
     return TSR_OK;
 }
 
-/* ---- the model that is sampled ---- */
+/* ---- model error and rigid fit ---- */
 
-/* What the model lacks, draws of all atoms, and the rigid fit with the model
- * that draws will have. */
-static tsr_status take_model(const tsr_config *config, tsr_log *log,
-                             tsr_setup *s, double *partial, tsr_err *err)
+/* Learns the model error, prepares all-atom draws, and fits the first
+ * conformation with the model that draws will have. */
+static tsr_status learn_and_fit(const tsr_config *config, tsr_log *log,
+                                tsr_setup *s, double *partial, tsr_err *err)
 {
     tsr_likelihood *l = s->data.likelihood;
     tsr_profiler own;
     tsr_status status = make_profiler(s->molecule.topology, l,
-                                      s->devices.share[0].engine, 1, &own, err);
-    TSR_THEN(status, tsr_setup_model_error(config, l, &own, log, s, err));
-    TSR_THEN(status, take_atoms(config, log, s, partial, err));
+                                      s->devices.group[0].engine, 1, &own, err);
+    TSR_THEN(status, tsr_setup_learn_model_error(config, l, &own, log, s, err));
+    TSR_THEN(status, add_all_atom_target(config, log, s, partial, err));
     tsr_profiler *of = s->target.all_atom != NULL ? &s->atoms.profiler : &own;
     TSR_THEN(status, tsr_profiler_run(of, s->molecule.first, partial, err));
-    TSR_THEN(status, tsr_data_fit(&s->data, of->likelihood, partial, err));
+    TSR_THEN(status,
+             tsr_data_fit_rigid(&s->data, of->likelihood, partial, err));
     clear_profiler(&own);
     return status;
 }
 
-/* ---- how many chains and temperatures ---- */
+/* ---- numbers of chains and temperatures ---- */
 
-/* Systems that all devices together have room for, with some to spare. */
-static double room_for(const tsr_setup *s)
+/* Number of systems for which the devices together have memory, less a reserve
+ * of one fifth. */
+static double system_capacity(const tsr_setup *s)
 {
     const tsr_devices *v = &s->devices;
     double least = HUGE_VAL;
     for (int e = 0; e < v->n; e++) {
-        double share = 0.0; /* of the device, that a system takes */
+        double fraction = 0.0; /* fraction of the device's memory per system */
         for (int p = 0; p < s->data.likelihood->n_probe; p++) {
-            const tsr_engine_spec spec = spec_of(s, s->data.likelihood, p, 1);
-            const double room =
+            const tsr_engine_spec spec = make_spec(s, s->data.likelihood, p, 1);
+            const double most =
                 v->device[e] != NULL
                     ? tsr_engine_capacity(&spec, v->device[e], v->choice)
                     : 0.0;
-            share += room > 0.0 ? 1.0 / room : 0.0;
+            fraction += most > 0.0 ? 1.0 / most : 0.0;
         }
-        least = fmin(least, 1.0 / share);
+        least = fmin(least, 1.0 / fraction);
     }
     return 0.8 * v->n * least;
 }
@@ -618,9 +629,9 @@ static tsr_surrogate_run surrogate_run(const tsr_setup *s)
                                .device = s->devices.device};
 }
 
-/* sampler.chains, .temperatures, .t_max and .start become numbers. */
-static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
-                         tsr_err *err)
+/* Resolves sampler.chains, .temperatures, .t_max and .start. */
+static tsr_status resolve_sampler(tsr_config *config, int n_chain, tsr_setup *s,
+                                  tsr_err *err)
 {
     const tsr_likelihood *l = s->data.likelihood;
     const int gpu = has_gpu(&s->devices);
@@ -628,14 +639,14 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
     const tsr_sampler_problem problem = {
         .has_data = l != NULL,
         .is_gpu = gpu,
-        .walks = tsr_surrogate_walks(&run),
+        .uses_surrogate = tsr_surrogate_is_possible(&run),
         .n_thread = s->n_thread,
         .n_state = tsr_target_n_state(&s->target),
-        .capacity = gpu ? room_for(s) : 0.0,
-        .least_beta = l != NULL ? tsr_likelihood_least_beta(l) : 0.0,
+        .capacity = gpu ? system_capacity(s) : 0.0,
+        .min_beta = l != NULL ? tsr_likelihood_min_beta(l) : 0.0,
         .is_placed = tsr_config_is_placed(config)};
     const tsr_status status =
-        tsr_sampler_settle(&config->sampler, &problem, err);
+        tsr_sampler_resolve_auto(&config->sampler, &problem, err);
     s->target.n_temp = tsr_sampler_n_temp(&config->sampler, l != NULL);
     s->target.t_max = tsr_sampler_t_max(&config->sampler);
     s->n_chain = n_chain > 0 ? n_chain : (int)config->sampler.chains.number;
@@ -644,48 +655,48 @@ static tsr_status settle(tsr_config *config, int n_chain, tsr_setup *s,
 
 /* ---- the whole ---- */
 
-/* Whether chains move all atoms where draws are of these, by plane waves. On a
- * processor such a step takes twenty times as long as one of bodies by tiles,
- * and bodies that propose are better (bench/RESULTS.md), if it is known what
- * they lack. The reference engine has no plane waves. */
+/* For all-atom draws: do the chains move all atoms? Yes with plane waves on a
+ * GPU. On a CPU such a step takes twenty times as long as a step of bodies by
+ * tiles, so bodies that propose are better (bench/RESULTS.md), provided that
+ * their model error can be learnt. The reference engine has no plane waves. */
 static int moves_atoms(const tsr_config *config, const tsr_devices *v)
 {
     return v->device[0] != NULL &&
            (v->choice == TSR_ENGINE_PLANE_WAVES ||
-            tsr_config_no_atoms(config) != NULL ||
+            tsr_config_why_no_atoms(config) != NULL ||
             (v->choice == TSR_ENGINE_AUTO && has_gpu(v)));
 }
 
-/* The moves by a surrogate, on all devices. */
+/* Opens the surrogate moves on all devices. */
 static tsr_status set_surrogate(tsr_log *log, tsr_setup *s, tsr_err *err)
 {
     const tsr_surrogate_run run = surrogate_run(s);
     tsr_devices *v = &s->devices;
-    void ***launcher; /* [n] of the shares */
+    void ***launcher; /* [n] launchers of each engine */
     tsr_pool_array(&v->pool, launcher, v->n);
     TSR_TRY(tsr_pool_check(&v->pool, err));
     for (int e = 0; e < v->n; e++)
-        launcher[e] = v->share[e].launcher;
-    return tsr_surrogate_open(&run, log, launcher, &v->surrogate, err);
+        launcher[e] = v->group[e].launcher;
+    return tsr_surrogate_launchers_new(&run, log, launcher, &v->surrogate, err);
 }
 
-/* From open devices to the fit of the start. */
+/* From open devices to the rigid fit of the start. */
 static tsr_status make_engines(tsr_config *config, int n_chain, tsr_log *log,
                                tsr_setup *s, tsr_err *err)
 {
     tsr_devices *v = &s->devices;
     double *partial;
     if (moves_atoms(config, v))
-        TSR_TRY(ride_atoms(config, log, s, err));
-    TSR_TRY(settle(config, n_chain, s, err));
-    TSR_TRY(divide(log, s, err));
+        TSR_TRY(use_particles(config, log, s, err));
+    TSR_TRY(resolve_sampler(config, n_chain, s, err));
+    TSR_TRY(divide_chains(log, s, err));
     TSR_TRY(open_engines(s, err));
-    TSR_TRY(tell(log, v, err));
+    TSR_TRY(log_engines(log, v, err));
     tsr_pool_array(&v->pool, partial,
                    tsr_likelihood_n_profile(s->data.likelihood));
     TSR_TRY(tsr_pool_check(&v->pool, err));
     TSR_TRY(check_engines(log, s, partial, err));
-    TSR_TRY(take_model(config, log, s, partial, err));
+    TSR_TRY(learn_and_fit(config, log, s, partial, err));
     return set_surrogate(log, s, err);
 }
 
@@ -695,18 +706,18 @@ tsr_status tsr_setup_engine(tsr_config *config, int n_chain, tsr_log *log,
     tsr_setup *s = setup;
     const tsr_devices *v = &s->devices;
     if (tsr_likelihood_n_profile(s->data.likelihood) == 0)
-        return settle(config, n_chain, s, err);
-    tsr_status status = open_all(config, log, s, err);
+        return resolve_sampler(config, n_chain, s, err);
+    tsr_status status = open_configured(config, log, s, err);
     TSR_THEN(status, make_engines(config, n_chain, log, s, err));
     if (status != TSR_OK)
-        return tsr_config_blame(config, status, err);
+        return tsr_config_locate_error(config, status, err);
     if (s->n_thread < v->n) {
         if (config->device.threads.word < 0)
             tsr_info(log, "%d threads instead of %d: one for each device", v->n,
                      s->n_thread);
         s->n_thread = v->n;
     }
-    s->target.n_share = v->n;
-    s->target.share = v->share;
+    s->target.n_engine = v->n;
+    s->target.engines = v->group;
     return TSR_OK;
 }

@@ -1,10 +1,11 @@
-/* What curves of bodies lack of those of all atoms: learnt before a run.
+/* Learns the model error, which is the difference between the curves of bodies
+ * and those of all atoms, before a run.
  *
- * Data come from atoms; chains compute bodies, whose exposures are those of the
- * start. Over some conformations drawn from the prior both curves are known.
- * Their ratio corrects all curves of the run; how far they then still are from
- * each other, a few smooth curves with their standard deviations, is left to
- * the likelihood's terms, which integrate it out (docs/statistics.md). */
+ * Data come from atoms, but chains compute bodies, whose hydration is that of
+ * the start. On conformations drawn from the prior both curves are computed.
+ * Their ratio corrects all curves of the run. The remaining error is described
+ * by a few smooth curves with standard deviations, which the terms of the
+ * likelihood integrate out (docs/statistics.md). */
 #include "posterior/setup.h"
 
 #include "core/clock.h"
@@ -16,57 +17,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A stream that no chain of a run has. */
+/* A random stream that no chain of a run uses. */
 enum { LEARN_STREAM = 0x7e000000 };
 
-/* Fewer conformations say nothing of a covariance. */
-enum { LEAST = 6 };
+/* Fewest conformations for a covariance. */
+enum { MIN_EXAMPLES = 6 };
 
-/* One model that is compared with atoms that have water of their own. */
+/* Comparison of a likelihood's model with all atoms whose water is
+ * recomputed. */
 typedef struct {
     const tsr_setup *s;
     tsr_likelihood *l;
     tsr_examples of;
-    tsr_pool pool; /* of its arrays */
+    tsr_pool pool; /* owns the arrays */
     double radius_ang;
-    int has_chains; /* there are some, which the error is learnt for anew */
-    const tsr_likelihood *better; /* whose atoms these are, with an error of
-                                     their own; NULL: they have none */
+    int has_chains; /* 1: chains exist, and the error is learnt again */
+    const tsr_likelihood *better; /* all-atom likelihood behind the examples,
+                                     with its own error; NULL: no error */
     tsr_profiler *profiler;
-} lesson;
+} comparison;
 
 /* ---- conformations and their curves ---- */
 
 tsr_status tsr_data_sum_atoms(const tsr_data *data,
                               const tsr_likelihood *likelihood,
                               tsr_atom_curves *curves,
-                              const tsr_conformation *conformation, double *six,
-                              double *partial, double *radius_ang, tsr_err *err)
+                              const tsr_conformation *conformation,
+                              double *workspace, double *partial,
+                              double *radius_ang, tsr_err *err)
 {
     const tsr_likelihood *l = likelihood;
     const tsr_q_grid *grid = &l->grid;
     for (int k = 0; k < l->n_probe; k++) {
         const tsr_probe *p = &l->probe[k];
-        TSR_TRY(tsr_atom_curves_partial(curves, conformation,
-                                        p->is_neutron ? &data->sample[k] : NULL,
-                                        p->basis.origin, six, radius_ang, err));
+        TSR_TRY(tsr_atom_curves_partial(
+            curves, conformation, p->is_neutron ? &data->sample[k] : NULL,
+            p->basis.origin, workspace, radius_ang, err));
         if (p->is_neutron)
-            tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, six);
+            tsr_neutron_fold(&p->basis, l->contrast, grid->n_q, workspace);
         else
             tsr_partials_fold(l->contrast, *radius_ang, grid->n_q,
-                              grid->dq_inv_ang, six);
-        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, six,
-               (size_t)(p->n_pair * grid->n_q) * sizeof *six);
+                              grid->dq_inv_ang, workspace);
+        memcpy(partial + (ptrdiff_t)p->first * grid->n_q, workspace,
+               (size_t)(p->n_pair * grid->n_q) * sizeof *workspace);
     }
     return TSR_OK;
 }
 
-static const tsr_probe *probe_of(const lesson *x)
+static const tsr_probe *probe_of(const comparison *x)
 {
     return &x->l->probe[x->l->view[x->of.view].probe];
 }
 
-/* Nothing moves: the structures are those of the start. */
+/* Nothing moves: the only conformations are the starts. */
 static int is_frozen(const tsr_config *config, const tsr_topology *t)
 {
     int n = t->n_torsion + t->n_side;
@@ -84,9 +87,11 @@ static int count_conformations(const tsr_config *config, const tsr_setup *s)
     return wanted->word < 0 ? (int)wanted->number : n > most ? most : n;
 }
 
-/* Example i of all [n + 1][n_pair][n_q]: its share of the mean; self: S_ab,
- * which engines leave out, NULL: it is there. */
-static void add(const lesson *x, double *all, int i, const double *self)
+/* Adds example i to the mean, which is row n of all [n + 1][n_pair][n_q]. self:
+ * S_ab, which engines leave out, is added to the example; NULL: already
+ * included. */
+static void add_to_mean(const comparison *x, double *all, int i,
+                        const double *self)
 {
     const size_t n = tsr_examples_size(&x->of, 1);
     double *own = all + n * (size_t)i, *mean = all + n * (size_t)x->of.n;
@@ -96,7 +101,7 @@ static void add(const lesson *x, double *all, int i, const double *self)
     }
 }
 
-static tsr_status reserve(lesson *x, tsr_err *err)
+static tsr_status reserve(comparison *x, tsr_err *err)
 {
     const size_t n = tsr_examples_size(&x->of, x->of.n + 1);
     tsr_pool_array(&x->pool, x->of.atoms, n);
@@ -104,16 +109,18 @@ static tsr_status reserve(lesson *x, tsr_err *err)
     return tsr_pool_check(&x->pool, err);
 }
 
-static tsr_status learn_one(lesson *x, int i, const tsr_conformation *c,
-                            tsr_atom_curves *curves, double *six, tsr_err *err)
+static tsr_status compute_example(comparison *x, int i,
+                                  const tsr_conformation *c,
+                                  tsr_atom_curves *curves, double *workspace,
+                                  tsr_err *err)
 {
     double *atoms = x->of.atoms + tsr_examples_size(&x->of, i);
     double *bodies = x->of.bodies + tsr_examples_size(&x->of, i);
-    TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, six, atoms,
+    TSR_TRY(tsr_data_sum_atoms(&x->s->data, x->l, curves, c, workspace, atoms,
                                &x->radius_ang, err));
-    add(x, x->of.atoms, i, NULL);
+    add_to_mean(x, x->of.atoms, i, NULL);
     TSR_TRY(tsr_profiler_run(x->profiler, c, bodies, err));
-    add(x, x->of.bodies, i, x->l->self);
+    add_to_mean(x, x->of.bodies, i, x->l->self);
     return TSR_OK;
 }
 
@@ -121,7 +128,7 @@ tsr_target tsr_setup_prior_target(const tsr_target *target, int n_state)
 {
     tsr_target prior = *target;
     prior.likelihood = NULL;
-    prior.n_share = prior.n_group = 0;
+    prior.n_engine = prior.n_group = 0;
     prior.n_temp = 1;
     prior.n_state = n_state;
     return prior;
@@ -133,7 +140,7 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
     for (long i = 0; i < n; i++) {
         tsr_body_proposal ask;
         int accepted;
-        if (tsr_stop_asked)
+        if (tsr_stop_requested)
             return tsr_fail(err, TSR_E_INTERRUPTED, "interrupted while %s",
                             what);
         tsr_chain_propose(chain, &ask);
@@ -142,9 +149,9 @@ tsr_status tsr_setup_prior_steps(tsr_chain *chain, long n, int warm,
     return TSR_OK;
 }
 
-/* Draws of the prior, one chain's, far enough apart. */
-static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
-                              tsr_err *err)
+/* Examples from draws of a chain on the prior, far enough apart. */
+static tsr_status compute_prior_examples(comparison *x, tsr_atom_curves *curves,
+                                         double *workspace, tsr_err *err)
 {
     static const char what[] = "the model's error was learnt";
     const tsr_topology *t = x->s->molecule.topology;
@@ -158,33 +165,34 @@ static tsr_status learn_draws(lesson *x, tsr_atom_curves *curves, double *six,
         status = tsr_setup_prior_steps(chain, apart, 0, what, err);
         if (status == TSR_OK) {
             tsr_chain_view_get(chain, &view);
-            status = learn_one(x, i, view.conformation, curves, six, err);
+            status = compute_example(x, i, view.conformation, curves, workspace,
+                                     err);
         }
     }
     tsr_chain_free(chain);
     return status;
 }
 
-/* Of draws of the prior, or, where nothing moves, of the starts. */
-static tsr_status learn_curves(lesson *x, int is_frozen,
-                               tsr_atom_curves *curves, tsr_err *err)
+/* Examples from draws of the prior, or from the starts if nothing moves. */
+static tsr_status compute_examples(comparison *x, int is_frozen,
+                                   tsr_atom_curves *curves, tsr_err *err)
 {
     const tsr_molecule *m = &x->s->molecule;
-    double *six;
-    tsr_pool_array(&x->pool, six, TSR_N_COMP_PAIR * x->l->grid.n_q);
+    double *workspace;
+    tsr_pool_array(&x->pool, workspace, TSR_N_COMP_PAIR * x->l->grid.n_q);
     tsr_status status = reserve(x, err);
     if (!is_frozen)
-        TSR_THEN(status, learn_draws(x, curves, six, err));
+        TSR_THEN(status, compute_prior_examples(x, curves, workspace, err));
     for (int i = 0; i < x->of.n && is_frozen; i++)
         TSR_THEN(status,
-                 learn_one(x, i, m->n_start > 0 ? m->start[i] : m->first,
-                           curves, six, err));
+                 compute_example(x, i, m->n_start > 0 ? m->start[i] : m->first,
+                                 curves, workspace, err));
     return status;
 }
 
-/* ---- what is left ---- */
+/* ---- remaining error ---- */
 
-static void set_nodes(lesson *x)
+static void set_nodes(comparison *x)
 {
     double c1[4], c2[4];
     const int n1 = tsr_parameter_quantiles(&x->l->contrast[TSR_C1], 3, c1);
@@ -196,28 +204,28 @@ static void set_nodes(lesson *x)
         }
 }
 
-/* ---- telling ---- */
+/* ---- description ---- */
 
-/* "of neutrons in 42 % D2O " where not all curves are of X-rays. */
-static void name_view(const lesson *x, tsr_words *words)
+/* "of neutrons in 42 % D2O ", unless all curves are X-ray curves. */
+static void name_view(const comparison *x, tsr_words *words)
 {
     if (x->of.view > 0)
-        tsr_words_say(words, "; ");
+        tsr_words_add(words, "; ");
     if (x->l->n_view == 1 && !probe_of(x)->is_neutron)
         return;
     if (probe_of(x)->is_neutron)
-        tsr_words_say(words, "of neutrons in %.4g %% D2O ",
+        tsr_words_add(words, "of neutrons in %.4g %% D2O ",
                       100.0 * x->l->view[x->of.view].d2o);
     else
-        tsr_words_say(words, "of X-rays ");
+        tsr_words_add(words, "of X-rays ");
 }
 
-static void describe(const lesson *x, int n_error, const double *before,
+static void describe(const comparison *x, int n_error, const double *before,
                      const double *after, tsr_words *words)
 {
     static const double edge[] = {0.0, 0.1, 0.2, 0.3, 0.5};
     name_view(x, words);
-    tsr_words_say(words, "over %d conformation%s %s by", x->of.n,
+    tsr_words_add(words, "over %d conformation%s %s by", x->of.n,
                   x->has_chains ? "s of chains"
                   : x->of.n > 1 ? "s of the prior"
                                 : "",
@@ -232,33 +240,36 @@ static void describe(const lesson *x, int n_error, const double *before,
             tsr_examples_percent(&x->of, after, edge[k], edge[k + 1]);
         if (isnan(b))
             break;
-        tsr_words_say(words, "%s %.2g -> %.2g %% (q %g to %g)",
+        tsr_words_add(words, "%s %.2g -> %.2g %% (q %g to %g)",
                       k > 0 ? "," : "", b, a, edge[k], edge[k + 1]);
     }
-    tsr_words_say(words, " before -> after the correction by their ratio; ");
+    tsr_words_add(words, " before -> after the correction by their ratio; ");
     if (n_error > 0)
-        tsr_words_say(words, "what is left is integrated out in %d components",
+        tsr_words_add(words, "what is left is integrated out in %d components",
                       n_error);
     else
-        tsr_words_say(words, "what is left is not in the likelihood");
+        tsr_words_add(words, "what is left is not in the likelihood");
 }
 
 /* ---- the whole ---- */
 
-/* Chains that there are already know which of their parameters change fits: a
- * first error would come too late for them. */
-static int may_doubt(const lesson *x)
+/* Once chains exist, an error cannot be added where there was none: the chains
+ * have already fixed which of their parameters change the fit. */
+static int may_set_error(const comparison *x)
 {
     return !x->has_chains || x->l->view[x->of.view].error.n > 0;
 }
 
-/* What atoms lack themselves bodies lack as well: else a posterior of bodies
- * would be narrower than the one that it is to propose for. */
-static void add_error(const lesson *x, double *square, double *covariance)
+/* Adds the error of the all-atom model itself, which bodies have as well.
+ * Otherwise the posterior of the bodies would be narrower than the all-atom
+ * posterior for which it proposes. */
+static void add_all_atom_error(const comparison *x, double *square,
+                               double *covariance)
 {
     const tsr_profile_error *e = &x->better->view[x->of.view].error;
     const size_t n_q = (size_t)x->l->grid.n_q;
-    const double by = x->of.n > 3 ? 1.0 / tsr_examples_widened(x->of.n) : 1.0;
+    const double by =
+        x->of.n > 3 ? 1.0 / tsr_examples_variance_factor(x->of.n) : 1.0;
     for (size_t c = 0; c < (size_t)e->n; c++)
         for (size_t k = 0; k < n_q; k++) {
             const double own = e->curve[c * n_q + k] / e->reference[k];
@@ -269,8 +280,8 @@ static void add_error(const lesson *x, double *square, double *covariance)
         }
 }
 
-static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
-                        tsr_err *err)
+static tsr_status learn_remaining_error(const tsr_config *config, comparison *x,
+                                        tsr_words *words, tsr_err *err)
 {
     const size_t n_q = (size_t)x->l->grid.n_q;
     double *square, *before, *left, *covariance, *curve, *reference;
@@ -285,8 +296,8 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
     tsr_examples_moments(&x->of, 1, before, NULL, left);
     tsr_examples_moments(&x->of, 0, square, covariance, left);
     if (x->better != NULL)
-        add_error(x, square, covariance);
-    if (x->of.n >= LEAST && config->model_error.learn == TSR_LEARN_ALL)
+        add_all_atom_error(x, square, covariance);
+    if (x->of.n >= MIN_EXAMPLES && config->model_error.learn == TSR_LEARN_ALL)
         n = tsr_examples_components(&x->of, square, covariance, curve);
     const double start[TSR_N_CONTRAST] = {x->l->contrast[TSR_C1].start,
                                           x->l->contrast[TSR_C2].start};
@@ -299,18 +310,17 @@ static tsr_status doubt(const tsr_config *config, lesson *x, tsr_words *words,
             curve[e * n_q + k] *= reference[k];
     }
     const tsr_profile_error error = {n, curve, reference};
-    if (n > 0 && may_doubt(x))
+    if (n > 0 && may_set_error(x))
         TSR_TRY(tsr_likelihood_set_model_error(x->l, x->of.view, &error, err));
     for (size_t k = 0; k < n_q && x->of.n > 3; k++)
-        square[k] *= tsr_examples_widened(x->of.n);
+        square[k] *= tsr_examples_variance_factor(x->of.n);
     describe(x, n, before, square, words);
     return TSR_OK;
 }
 
-/* Where the ratio of a curve of neutrons would be outside of its bounds
- * somewhere in the range of c2, says so: what is then left tells how little the
- * curve does. */
-static void tell_swing(const lesson *x, tsr_log *log)
+/* Warns if the ratio of a neutron curve exceeds its bounds somewhere in the
+ * range of c2. The curve then carries little information on the structure. */
+static void warn_low_contrast(const comparison *x, tsr_log *log)
 {
     enum { N = 17 };
     const tsr_likelihood *l = x->l;
@@ -342,10 +352,10 @@ static void tell_swing(const lesson *x, tsr_log *log)
                  TSR_RATIO_BOUND);
 }
 
-/* Where neutrons see next to no contrast, bodies and atoms may scatter too
- * little to be compared: their curve stays that of the bodies. */
-static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
-                             tsr_words *words, tsr_err *err)
+/* Near the match point, bodies and atoms may scatter too little for a
+ * comparison. Neutron curves then stay those of the bodies. */
+static tsr_status learn_view(const tsr_config *config, comparison *x,
+                             tsr_log *log, tsr_words *words, tsr_err *err)
 {
     const size_t mean = tsr_examples_offset(&x->of, x->of.n);
     tsr_err why = {0};
@@ -353,17 +363,17 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
         tsr_likelihood_correct(x->l, x->of.view, x->of.atoms + mean,
                                x->of.bodies + mean, x->radius_ang, &why);
     if (status == TSR_OK && probe_of(x)->is_neutron)
-        tell_swing(x, log);
+        warn_low_contrast(x, log);
     if (status == TSR_OK)
-        return doubt(config, x, words, err);
+        return learn_remaining_error(config, x, words, err);
     const int is_neutron = probe_of(x)->is_neutron;
     if (status != TSR_E_NUMERIC || !(is_neutron || x->has_chains))
         return tsr_fail(err, status, "%s", why.message);
     name_view(x, words);
     if (x->has_chains)
-        tsr_words_say(words, "all stays as before: %s", why.message);
+        tsr_words_add(words, "all stays as before: %s", why.message);
     else
-        tsr_words_say(words, "it is not known");
+        tsr_words_add(words, "it is not known");
     tsr_warn(log, "model error: %s: %s",
              x->has_chains ? "what was learnt before stays"
                            : "curves of neutrons stay those of the bodies",
@@ -371,13 +381,14 @@ static tsr_status learn_view(const tsr_config *config, lesson *x, tsr_log *log,
     return TSR_OK;
 }
 
-/* Noise models without an integral take what is left for noise. */
-static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
+/* Warns of noise models without a closed-form integral, which treat the
+ * remaining error as noise. */
+static void warn_without_integral(const tsr_likelihood *l, tsr_log *log)
 {
     for (int d = 0; d < l->n_term; d++) {
         const tsr_term *term = l->term[d];
-        if (term->type->doubt != NULL && l->view[term->view].error.n > 0 &&
-            term->n_error == 0)
+        if (term->type->set_model_error != NULL &&
+            l->view[term->view].error.n > 0 && term->n_error == 0)
             tsr_warn(log,
                      "'%s': its noise model has no integral in closed form: "
                      "what is left of the model's error counts as noise there",
@@ -385,9 +396,10 @@ static void tell_sampled(const tsr_likelihood *l, tsr_log *log)
     }
 }
 
-/* The finer model's curves in examples, as its likelihood corrects those of
- * the view that is learnt. */
-static void use_all_atom(lesson *x, const tsr_all_atom_example *example)
+/* Loads the all-atom curves of the examples, corrected as the all-atom
+ * likelihood corrects the view. */
+static void load_all_atom_curves(comparison *x,
+                                 const tsr_all_atom_example *example)
 {
     const tsr_likelihood *all_atom = x->better;
     const tsr_view *view = &all_atom->view[x->of.view];
@@ -404,14 +416,15 @@ static void use_all_atom(lesson *x, const tsr_all_atom_example *example)
             for (int pair = p->first; pair < p->first + p->n_pair; pair++)
                 to[(size_t)pair * n_q + k] *= by;
         }
-        add(x, x->of.atoms, i, NULL);
+        add_to_mean(x, x->of.atoms, i, NULL);
     }
 }
 
-/* "; "-joined lines of all views, as they are learnt. */
-static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
-                              const tsr_all_atom_example *example, char **text,
-                              tsr_err *err)
+/* Learns the error of all views. *text out: their descriptions, joined by ";
+ * ". */
+static tsr_status learn_views(const tsr_config *config, comparison *x,
+                              tsr_log *log, const tsr_all_atom_example *example,
+                              char **text, tsr_err *err)
 {
     tsr_words words;
     tsr_status status = TSR_OK;
@@ -420,7 +433,7 @@ static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
         if (example != NULL && x->l->view[x->of.view].atoms == NULL)
             continue;
         if (example != NULL)
-            use_all_atom(x, example);
+            load_all_atom_curves(x, example);
         status = learn_view(config, x, log, &words, err);
     }
     *text = tsr_words_end(&words);
@@ -428,16 +441,16 @@ static tsr_status learn_views(const tsr_config *config, lesson *x, tsr_log *log,
     return status;
 }
 
-tsr_status tsr_setup_model_error(const tsr_config *config,
-                                 tsr_likelihood *likelihood,
-                                 tsr_profiler *profiler, tsr_log *log,
-                                 tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_learn_model_error(const tsr_config *config,
+                                       tsr_likelihood *likelihood,
+                                       tsr_profiler *profiler, tsr_log *log,
+                                       tsr_setup *setup, tsr_err *err)
 {
     tsr_setup *s = setup;
     tsr_likelihood *l = likelihood;
     char **text = &s->data.model_error;
     const double begin = tsr_clock_s();
-    const char *why = tsr_config_no_atoms(config);
+    const char *why = tsr_config_why_no_atoms(config);
     tsr_atom_curves *curves = NULL;
     tsr_err reason;
     int n_cut = 0;
@@ -460,13 +473,13 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
                  "them (PDBFixer, MODELLER), or set model_error: none",
                  config->structure.file, n_cut,
                  n_cut == 1 ? " lacks" : "s lack");
-    lesson x = {.s = s,
-                .l = l,
-                .profiler = profiler,
-                .of = {l, .n = count_conformations(config, s)}};
+    comparison x = {.s = s,
+                    .l = l,
+                    .profiler = profiler,
+                    .of = {l, .n = count_conformations(config, s)}};
     set_nodes(&x);
-    tsr_status status =
-        learn_curves(&x, is_frozen(config, s->molecule.topology), curves, err);
+    tsr_status status = compute_examples(
+        &x, is_frozen(config, s->molecule.topology), curves, err);
     if (status == TSR_OK) {
         free(*text);
         status = learn_views(config, &x, log, NULL, text, err);
@@ -474,26 +487,27 @@ tsr_status tsr_setup_model_error(const tsr_config *config,
     if (status == TSR_OK) {
         tsr_info(log, "model error: %s (learnt in %.1f s)", *text,
                  tsr_clock_s() - begin);
-        tell_sampled(l, log);
+        warn_without_integral(l, log);
     }
     tsr_pool_clear(&x.pool);
     tsr_atom_curves_free(curves);
     return status;
 }
 
-/* ---- learning again ---- */
+/* ---- learning from chains ---- */
 
-tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
-                                 const tsr_all_atom_example *example,
-                                 tsr_log *log, tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_relearn_model_error(const tsr_config *config, int n,
+                                         const tsr_all_atom_example *example,
+                                         tsr_log *log, tsr_setup *setup,
+                                         tsr_err *err)
 {
     tsr_likelihood *l = setup->data.likelihood;
-    lesson x = {.s = setup,
-                .l = l,
-                .of = {l, .n = n},
-                .has_chains = 1,
-                .better = setup->atoms.likelihood,
-                .radius_ang = setup->atoms.particles->radius_ang};
+    comparison x = {.s = setup,
+                    .l = l,
+                    .of = {l, .n = n},
+                    .has_chains = 1,
+                    .better = setup->atoms.likelihood,
+                    .radius_ang = setup->atoms.particles->radius_ang};
     char *text = NULL;
     const int n_node = n < TSR_EXAMPLE_NODES ? n : TSR_EXAMPLE_NODES;
     for (; x.of.n_node < n_node; x.of.n_node++)
@@ -503,7 +517,7 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     for (int i = 0; i < n && status == TSR_OK; i++) {
         memcpy(x.of.bodies + tsr_examples_size(&x.of, i), example[i].coarse,
                tsr_examples_size(&x.of, 1) * sizeof *x.of.bodies);
-        add(&x, x.of.bodies, i, l->self);
+        add_to_mean(&x, x.of.bodies, i, l->self);
     }
     TSR_THEN(status, learn_views(config, &x, NULL, example, &text, err));
     if (status == TSR_OK && *text != '\0')
@@ -516,11 +530,11 @@ tsr_status tsr_setup_learn_again(const tsr_config *config, int n,
     return status;
 }
 
-tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
-                                   tsr_sampler *sampler, int last,
-                                   tsr_setup *setup, tsr_err *err)
+tsr_status tsr_setup_relearn_from_chains(const tsr_config *config, tsr_log *log,
+                                         tsr_sampler *sampler, int last,
+                                         tsr_setup *setup, tsr_err *err)
 {
-    /* fewer would say too little, and more hardly more */
+    /* fewer examples are not informative, and more hardly help */
     enum { FEWEST = 8, ENOUGH = 256 };
     int n = 0, n_kept = 0, n_seen = 0;
     tsr_all_atom_example *list =
@@ -538,8 +552,9 @@ tsr_status tsr_setup_follow_chains(const tsr_config *config, tsr_log *log,
                 list[n++] = tsr_all_atom_chain_example(all_atom, k);
     }
     tsr_status status =
-        n < FEWEST ? TSR_OK
-                   : tsr_setup_learn_again(config, n, list, log, setup, err);
+        n < FEWEST
+            ? TSR_OK
+            : tsr_setup_relearn_model_error(config, n, list, log, setup, err);
     for (int c = 0; c < setup->n_chain; c++)
         tsr_all_atom_chain_set_learning(tsr_sampler_all_atom_chain(sampler, c),
                                         !last);

@@ -1,5 +1,5 @@
-/* From a configuration to its molecule: tables, what may move, where states
- * start, the bound on distances, the prior. */
+/* From a configuration to its molecule: tables, flexible ranges, guests, starts
+ * of the states, the bound on distances, and the prior. */
 #include "posterior/molecule.h"
 
 #include "core/text.h"
@@ -23,7 +23,7 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
     for (int k = 0; k < 3; k++) {
         if (folder[k] == NULL)
             continue;
-        *path = tsr_words_of("%s/%s", folder[k], name);
+        *path = tsr_text_format("%s/%s", folder[k], name);
         TSR_TRY(tsr_allocated(*path, err));
         if (access(*path, R_OK) == 0)
             return TSR_OK;
@@ -38,12 +38,12 @@ tsr_status tsr_data_file(const char *name, char **path, tsr_err *err)
 
 /* ---- tables ----
  *
- * Which table is shipped for a configuration depends on whether c1 and c2 are
- * what a table of one component has; a user's own may always have three, and is
- * then folded where one would do. */
+ * Shipped tables have one component, with c1, c2 and the solvent's density
+ * fixed, or three. The configuration determines which kind is needed. A user's
+ * table of three components is folded into one if that suffices. */
 
-/* Components and published tables lack the bodies' own square radii, which the
- * radius of gyration needs: they are the shipped table's. */
+/* Tables with components and published tables lack the bodies' mean square
+ * radii, which Rg needs; these are copied from the shipped table. */
 static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
                                tsr_err *err)
 {
@@ -61,7 +61,7 @@ static tsr_status complete_rg2(const char *shipped, tsr_form_factor_table *own,
     return status;
 }
 
-/* A table of one component fixes c1, c2 and the solvent. */
+/* Refuses a table of one component, which fixes c1, c2 and the solvent. */
 static tsr_status refuse_contrast(const tsr_tables *t, const char *own,
                                   double density, tsr_err *err)
 {
@@ -81,7 +81,7 @@ static tsr_status refuse_contrast(const tsr_tables *t, const char *own,
                     t->contrast[which].name, own);
 }
 
-/* A table of three components serves where they are not needed, folded. */
+/* A table of three components is folded if one component suffices. */
 static tsr_status read_form_factors(const char *path, int needs_components,
                                     double density, tsr_tables *t, tsr_err *err)
 {
@@ -143,34 +143,33 @@ void tsr_tables_clear(tsr_tables *tables)
     *tables = (tsr_tables){.prior = NULL};
 }
 
-/* ---- the file ---- */
+/* ---- structure file ---- */
 
-/* A file as it is read: residues of protein, and, where they are wanted, all
- * atoms. */
+/* A structure file: the protein, and all atoms, read when first needed. */
 typedef struct {
     tsr_structure *structure;
-    tsr_atoms *atoms; /* NULL: not wanted so far, or they cannot be read */
-    tsr_err why;      /* they cannot */
-} source;
+    tsr_atoms *atoms; /* NULL: not needed so far, or unreadable */
+    tsr_err why;      /* why they are unreadable */
+} structure_file;
 
-static const tsr_atoms *atoms_of(source *file)
+static const tsr_atoms *atoms_of(structure_file *file)
 {
     if (file->atoms == NULL && file->why.status == TSR_OK)
         (void)tsr_atoms_read(file->structure->path, &file->atoms, &file->why);
     return file->atoms;
 }
 
-static void source_clear(source *file)
+static void structure_file_clear(structure_file *file)
 {
     tsr_structure_free(file->structure);
     tsr_atoms_free(file->atoms);
 }
 
-/* ---- what may move ----
+/* ---- flexible ranges ----
  *
- * What may move where the configuration does not say it: what `tessera init`
- * would find in the file, put into the configuration, so that the run's
- * config.yaml has it and a run that goes on finds it there. */
+ * If the configuration gives no flexible ranges, those that `tessera init`
+ * would find are written into it. So config.yaml contains them, and a resumed
+ * run uses the same ranges. */
 
 static int is_all(const tsr_strings *flexible)
 {
@@ -196,8 +195,8 @@ static void add_residue(const char chain[8], int number, tsr_residue *r, int *n)
     (*n)++;
 }
 
-/* Residues of a structure as ranges know them, and, where atoms are given, its
- * nucleotides behind them; *n out. */
+/* Residues of the protein as ranges address them, then the nucleotides of
+ * `atoms` (may be NULL); *n out. */
 static tsr_residue *residues_of(const tsr_structure *s, const tsr_atoms *atoms,
                                 int *n)
 {
@@ -213,8 +212,8 @@ static tsr_residue *residues_of(const tsr_structure *s, const tsr_atoms *atoms,
     return r;
 }
 
-/* What the user has fixed is not flexible. rigid [n_residue] out. Ranges of
- * other chains are looked at later. */
+/* Marks residues in structure.fixed as rigid: rigid [n_residue] out. Ranges of
+ * other chains are checked later. */
 static tsr_status mark_fixed(const tsr_structure_config *c,
                              const tsr_structure *s, int *rigid, tsr_err *err)
 {
@@ -235,8 +234,8 @@ static tsr_status mark_fixed(const tsr_structure_config *c,
     return status;
 }
 
-/* "A:1-19 A:224-246 ...", as long as there is room. */
-static void list_text(const tsr_strings *list, size_t size, char *text)
+/* "A:1-19 A:224-246 ...", cut to `size`. */
+static void format_ranges(const tsr_strings *list, size_t size, char *text)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -245,16 +244,17 @@ static void list_text(const tsr_strings *list, size_t size, char *text)
                                  used + 48 < size ? list->item[k] : "...");
 }
 
-/* Nothing is flexible: then nothing moves, or what the user has chosen, as a
- * whole. */
-static tsr_status hold(tsr_structure_config *c, source *file, tsr_err *err)
+/* For a molecule without flexible ranges: nothing moves, or whole chains move,
+ * as structure.fixed and structure.mobile imply. */
+static tsr_status mark_all_rigid(tsr_structure_config *c, structure_file *file,
+                                 tsr_err *err)
 {
     const tsr_structure *s = file->structure;
-    const int is_alone = s->n_residue == 0; /* strands */
+    const int is_alone = s->n_residue == 0; /* strands only */
     int n;
     c->frozen = c->fixed.n + c->mobile.n == 0;
     if (c->frozen || (is_alone && atoms_of(file) == NULL))
-        return TSR_OK; /* whoever needs them next tells why they cannot be */
+        return TSR_OK; /* the next reader of the atoms reports the error */
     tsr_residue *r = residues_of(s, is_alone ? file->atoms : NULL, &n);
     tsr_status status = tsr_allocated(r, err);
     for (int i = 0; r != NULL && i < n; i++)
@@ -264,16 +264,17 @@ static tsr_status hold(tsr_structure_config *c, source *file, tsr_err *err)
     return status;
 }
 
-static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
-                       tsr_log *log, tsr_err *err)
+static tsr_status use_found_parts(tsr_structure_config *c,
+                                  const tsr_parts *parts, tsr_log *log,
+                                  tsr_err *err)
 {
     char text[512];
     for (int k = 0; k < parts->flexible.n; k++)
         TSR_TRY(tsr_strings_append(&c->flexible, parts->flexible.item[k], err));
-    int is_free = c->fixed.n + c->mobile.n == 0; /* the user chose none */
+    int is_free = c->fixed.n + c->mobile.n == 0; /* the user gave none */
     for (int k = 0; k < parts->fixed.n && is_free; k++)
         TSR_TRY(tsr_strings_append(&c->fixed, parts->fixed.item[k], err));
-    list_text(&c->flexible, sizeof text, text);
+    format_ranges(&c->flexible, sizeof text, text);
     if (c->flexible.n > 0)
         tsr_info(log,
                  "structure.flexible is not given; by %s:%s (tessera init "
@@ -287,26 +288,28 @@ static tsr_status take(tsr_structure_config *c, const tsr_parts *parts,
     return TSR_OK;
 }
 
-/* What may move, where the configuration does not say so, put into it. A chain
- * that moves as a whole has no parts that keep their places. */
-static tsr_status set_parts(tsr_structure_config *c, source *file, tsr_log *log,
-                            tsr_err *err)
+/* Writes flexible ranges into the configuration if it has none. Chains that
+ * move as a whole have no fixed parts. */
+static tsr_status set_flexible_ranges(tsr_structure_config *c,
+                                      structure_file *file, tsr_log *log,
+                                      tsr_err *err)
 {
     const tsr_structure *s = file->structure;
     if (c->frozen || c->flexible.n + c->rigid.n > 0)
         return TSR_OK;
     tsr_parts *parts = NULL;
     int *rigid = calloc((size_t)s->n_residue + 1, sizeof *rigid);
-    const tsr_parts_wish wish = {.rigid = rigid,
-                                 .fixed = &c->fixed,
-                                 .no_loops = c->mobile.n > 0,
-                                 .no_strands = c->ligands != 0};
+    const tsr_parts_choices wish = {.rigid = rigid,
+                                    .fixed = &c->fixed,
+                                    .no_loops = c->mobile.n > 0,
+                                    .no_strands = c->ligands != 0};
     tsr_status status = tsr_allocated(rigid, err);
     TSR_THEN(status, mark_fixed(c, s, rigid, err));
-    TSR_THEN(status, tsr_parts_with(s, NULL, wish, log, &parts, NULL, err));
-    TSR_THEN(status, take(c, parts, log, err));
+    TSR_THEN(status,
+             tsr_parts_find_with_pae(s, NULL, wish, log, &parts, NULL, err));
+    TSR_THEN(status, use_found_parts(c, parts, log, err));
     if (c->flexible.n == 0)
-        TSR_THEN(status, hold(c, file, err));
+        TSR_THEN(status, mark_all_rigid(c, file, err));
     free(rigid);
     tsr_parts_free(parts);
     return status;
@@ -314,10 +317,11 @@ static tsr_status set_parts(tsr_structure_config *c, source *file, tsr_log *log,
 
 /* ---- strands ---- */
 
+/* Chains of a structure, to check the ranges of the configuration. */
 typedef struct {
     const tsr_structure *structure;
-    const tsr_nucleic *nucleic; /* what moves; NULL: none */
-    tsr_residue *residue;       /* [n] of protein, then of nucleotides */
+    const tsr_nucleic *nucleic; /* flexible strands; NULL: no strand moves */
+    tsr_residue *residue;       /* [n] protein, then nucleotides */
     int n;
 } chains;
 
@@ -329,7 +333,7 @@ static int is_moving(const chains *s, const char *chain)
     return find_chain(s->residue, s->structure->n_residue, chain) >= 0;
 }
 
-/* Chains that ranges name have to be among those that move. */
+/* Checks that the chains named in the ranges of a key exist and can move. */
 static tsr_status check_names(const chains *s, const char *key,
                               const tsr_strings *range, tsr_err *err)
 {
@@ -338,7 +342,7 @@ static tsr_status check_names(const chains *s, const char *key,
     const char *chain = own.chain;
     for (int k = 0; k < range->n; k++) {
         const char *text = range->item[k];
-        /* what is no range is refused later */
+        /* malformed ranges are refused later */
         (void)tsr_range_read(text, &own);
         if (is_moving(s, chain) ||
             (chain[0] == '\0' && is_moving(s, s->residue[0].chain)))
@@ -360,9 +364,9 @@ static tsr_status check_names(const chains *s, const char *key,
     return TSR_OK;
 }
 
-/* Who frees the whole protein may not know that this leaves its DNA out. */
-static void tell_rigid(const chains *s, const tsr_structure_config *c,
-                       tsr_log *log)
+/* Tells a user who frees the protein that its nucleic acid stays rigid. */
+static void log_rigid_strands(const chains *s, const tsr_structure_config *c,
+                              tsr_log *log)
 {
     const tsr_residue *r = s->residue;
     const int first = s->structure->n_residue;
@@ -391,18 +395,19 @@ static tsr_status check_strands(const chains *s, const tsr_structure_config *c,
     TSR_TRY(check_names(s, "rigid", &c->rigid, err));
     TSR_TRY(check_names(s, "fixed", &c->fixed, err));
     TSR_TRY(check_names(s, "mobile", &c->mobile, err));
-    tell_rigid(s, c, log);
+    log_rigid_strands(s, c, log);
     return TSR_OK;
 }
 
-/* The strands of the file that structure.flexible or structure.rigid names, or
- * all where there is no protein (molecule/guest.h); *out NULL: none, or
- * ligands are left out. The caller frees it. `log` hears which strands stay
- * rigid where all else is free. Errors: TSR_E_CONFIG (ranges of chains that
- * there are not, or that do not move), those of tsr_nucleic_find and, without a
+/* Finds the strands that structure.flexible or structure.rigid names, or all
+ * strands of a file without protein (molecule/guest.h). *out NULL: no strands,
+ * or ligands are left out; the caller frees it. The log names strands that stay
+ * rigid although the protein is free. Errors: TSR_E_CONFIG (ranges of chains
+ * that do not exist or do not move), those of tsr_nucleic_find and, without
  * protein, of tsr_atoms_read. */
-static tsr_status find_strands(source *file, const tsr_structure_config *config,
-                               tsr_log *log, tsr_nucleic **out, tsr_err *err)
+static tsr_status find_strands(structure_file *file,
+                               const tsr_structure_config *config, tsr_log *log,
+                               tsr_nucleic **out, tsr_err *err)
 {
     const tsr_structure *structure = file->structure;
     const int is_alone = structure->n_residue == 0;
@@ -426,7 +431,7 @@ static tsr_status find_strands(source *file, const tsr_structure_config *config,
     TSR_THEN(status, tsr_allocated(s.residue, err));
     if (atoms != NULL && !config->frozen)
         TSR_THEN(status, check_strands(&s, config, log, err));
-    /* add_guests says it where the protein is all */
+    /* in other cases add_guests logs the reason */
     if (atoms == NULL && status == TSR_OK &&
         (is_alone || check_strands(&s, config, NULL, NULL) != TSR_OK))
         status = tsr_fail(err, file->why.status, "%s", file->why.message);
@@ -438,29 +443,31 @@ static tsr_status find_strands(source *file, const tsr_structure_config *config,
     return status;
 }
 
-/* A topology of the structure with these strands, and its conformation. */
-static tsr_status build(source *file, const tsr_structure_config *c,
-                        tsr_flexibility may, const tsr_prior_table *prior,
-                        tsr_log *log, tsr_topology **topology,
-                        tsr_conformation **first, tsr_err *err)
+/* Topology and conformation of the structure with its flexible strands. */
+static tsr_status build_topology(structure_file *file,
+                                 const tsr_structure_config *c,
+                                 tsr_flexibility flexibility,
+                                 const tsr_prior_table *prior, tsr_log *log,
+                                 tsr_topology **topology,
+                                 tsr_conformation **first, tsr_err *err)
 {
     tsr_nucleic *nucleic = NULL;
     tsr_status status = find_strands(
-        file, c, may.is_frozen > c->frozen ? NULL : log, &nucleic, err);
-    may.nucleic = nucleic;
+        file, c, flexibility.is_frozen > c->frozen ? NULL : log, &nucleic, err);
+    flexibility.nucleic = nucleic;
     TSR_THEN(status,
              tsr_topology_from_structure(
                  file->structure,
                  c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
-                 may, prior, log, topology, first, err));
+                 flexibility, prior, log, topology, first, err));
     free(nucleic);
     return status;
 }
 
-/* ---- what the configuration says, beside what would be found ---- */
+/* ---- warnings ---- */
 
-/* The part nearest to residue i in the direction of step; -1: none. */
-static int part_from(const tsr_topology *t, const int *part, int i, int step)
+/* The rigid part nearest to residue i in the direction `step`; -1: no part. */
+static int nearest_part(const tsr_topology *t, const int *part, int i, int step)
 {
     int first = t->residue[i].chain_first, last = t->residue[i].chain_last;
     for (i += step; i >= first && i <= last; i += step)
@@ -469,7 +476,7 @@ static int part_from(const tsr_topology *t, const int *part, int i, int step)
     return -1;
 }
 
-/* Both sides of residues first..last keep their places, whatever moves. */
+/* Are the rigid residues on both sides of first..last fixed? */
 static int is_closed(const tsr_topology *t, int first, int last)
 {
     int a = first, b = last;
@@ -480,17 +487,17 @@ static int is_closed(const tsr_topology *t, int first, int last)
     return t->residue[a].is_fixed && t->residue[b].is_fixed;
 }
 
-static void doubt_ranges(const tsr_topology *t, const tsr_parts *parts,
-                         tsr_log *log)
+static void warn_ranges_within_parts(const tsr_topology *t,
+                                     const tsr_parts *parts, tsr_log *log)
 {
     for (int i = 0, last; i < t->n_residue - t->n_link; i = last + 1) {
         const tsr_residue *r = &t->residue[i];
         for (last = i; r->flexible && last < r->chain_last &&
                        t->residue[last + 1].flexible;)
             last++;
-        int before = part_from(t, parts->part, i, -1);
+        int before = nearest_part(t, parts->part, i, -1);
         if (!r->flexible || before < 0 || is_closed(t, i, last) ||
-            before != part_from(t, parts->part, last, 1))
+            before != nearest_part(t, parts->part, last, 1))
             continue;
         const tsr_rigid_part *part = &parts->rigid[before];
         tsr_warn(log,
@@ -513,21 +520,21 @@ tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
         return TSR_OK;
     tsr_status status = tsr_structure_read_any(file, &structure, err);
     if (status == TSR_OK && structure->n_residue > 0)
-        status =
-            tsr_parts_with(structure, NULL, (tsr_parts_wish){.no_strands = 1},
-                           NULL, &parts, NULL, err);
-    for (int k = 0; parts != NULL && k < parts->n_grave; k++)
+        status = tsr_parts_find_with_pae(structure, NULL,
+                                         (tsr_parts_choices){.no_strands = 1},
+                                         NULL, &parts, NULL, err);
+    for (int k = 0; parts != NULL && k < parts->n_warning; k++)
         tsr_warn(log, "%s: %s", file, parts->note[k]);
     if (parts != NULL)
-        doubt_ranges(molecule->topology, parts, log);
+        warn_ranges_within_parts(molecule->topology, parts, log);
     tsr_parts_free(parts);
     tsr_structure_free(structure);
     return status;
 }
 
-/* ---- where the states of an ensemble start ---- */
+/* ---- starts of the states ---- */
 
-/* The same residues, joined in the same places. */
+/* Checks that both have the same residues and peptide bonds. */
 static tsr_status check_alike(const tsr_topology *own,
                               const tsr_topology *other, const char *path,
                               tsr_err *err)
@@ -561,19 +568,20 @@ static tsr_status read_start(const tsr_structure_config *config,
 {
     const tsr_topology *own = m->topology;
     const tsr_flexibility still = {.is_frozen = 1};
-    source file = {0};
+    structure_file file = {0};
     tsr_topology *topology = NULL;
     tsr_conformation *read = NULL, *c = NULL;
     tsr_status status = tsr_structure_read_any(path, &file.structure, err);
-    TSR_THEN(status, build(&file, config, still, m->tables->prior, log,
-                           &topology, &read, err));
+    TSR_THEN(status, build_topology(&file, config, still, m->tables->prior, log,
+                                    &topology, &read, err));
     TSR_THEN(status, check_alike(own, topology, path, err));
     if (status == TSR_OK) {
         c = *out = tsr_conformation_new(own);
         status = tsr_allocated(c, err);
     }
     if (status == TSR_OK) {
-        /* its bodies are not those of the run, which may have ligands */
+        /* only the backbone and side chains: the run's bodies may include
+         * guests */
         size_t n = (size_t)own->n_residue;
         memcpy(c->backbone, read->backbone, n * sizeof *c->backbone);
         memcpy(c->side, read->side, n * sizeof *c->side);
@@ -581,7 +589,7 @@ static tsr_status read_start(const tsr_structure_config *config,
     }
     tsr_conformation_free(read);
     tsr_topology_free(topology);
-    source_clear(&file);
+    structure_file_clear(&file);
     return status;
 }
 
@@ -601,8 +609,8 @@ static tsr_status read_starts(const tsr_config *config, tsr_log *log,
 
 /* ---- guests ---- */
 
-static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
-                                  tsr_err *err)
+static tsr_status add_hydrogen_mass(const tsr_atoms *atoms, tsr_guests *g,
+                                    tsr_err *err)
 {
     tsr_hydrogen_count count;
     int *n = calloc((size_t)atoms->n_atom + 1, sizeof *n);
@@ -614,16 +622,16 @@ static tsr_status weigh_hydrogens(const tsr_atoms *atoms, tsr_guests *g,
     return status;
 }
 
-/* What of the file is no amino acid (molecule/guest.h): its bodies are added to
- * topology and conformation, and the tables become tables that have them. Where
- * the file's atoms cannot be read the log says why it is left out. */
-static tsr_status add_guests(source *file, const tsr_strings *bound,
+/* Adds guests of the file (molecule/guest.h) to topology and conformation, and
+ * extends the tables by their bodies. If the atoms cannot be read, the log
+ * gives the reason. */
+static tsr_status add_guests(structure_file *file, const tsr_strings *bound,
                              tsr_log *log, tsr_molecule *m, tsr_err *err)
 {
     const tsr_structure *structure = file->structure;
     const tsr_form_factor_table **table[] = {&m->form_factors, &m->components};
     int n_beside =
-        structure->n_ligand + structure->n_nucleotide + structure->n_bare;
+        structure->n_ligand + structure->n_nucleotide + structure->n_incomplete;
     for (int r = 0; r < structure->n_residue; r++)
         n_beside += structure->residue[r].is_cut;
     if (n_beside == 0 && bound->n == 0)
@@ -638,22 +646,23 @@ static tsr_status add_guests(source *file, const tsr_strings *bound,
                                           m->topology, m->first, err);
     const int has_guests = status == TSR_OK && m->topology->guests != NULL;
     if (has_guests)
-        status = weigh_hydrogens(atoms, m->topology->guests, err);
+        status = add_hydrogen_mass(atoms, m->topology->guests, err);
     for (int k = 0; k < 2 && has_guests && status == TSR_OK; k++) {
         if (*table[k] == NULL)
             continue;
         status =
-            tsr_form_factor_of_guests(*table[k], m->topology->guests, atoms,
-                                      m->density, &m->of_guests[k], err);
+            tsr_form_factor_add_guests(*table[k], m->topology->guests, atoms,
+                                       m->density, &m->of_guests[k], err);
         *table[k] = m->of_guests[k];
     }
     return status;
 }
 
-/* ---- reading it ---- */
+/* ---- reading ---- */
 
-/* What of the file is not in the model; waters and hydrogens never are. */
-static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
+/* Logs parts of the file that are not in the model. Waters and hydrogens never
+ * are, and are not mentioned. */
+static void log_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
 {
     const int n_ligand = has_guests ? 0 : s->n_ligand;
     const int n_nucleotide = has_guests ? 0 : s->n_nucleotide;
@@ -685,16 +694,16 @@ static void say_left_out(const tsr_structure *s, int has_guests, tsr_log *log)
                  "%s: copies of a molecule under one chain id; those after the "
                  "first are now chains %s, %d chains in all",
                  s->path, s->copies, s->n_chain);
-    if (s->n_mapped > 0)
+    if (s->n_renamed > 0)
         tsr_info(log, "%s: %d residues read as the amino acid they come from",
-                 s->path, s->n_mapped);
+                 s->path, s->n_renamed);
 }
 
 int tsr_config_is_placed(const tsr_config *config)
 {
     const tsr_term_options *entry = config->data.item;
     for (int d = 0; d < config->data.n; d++)
-        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_PLACE) != 0)
+        if ((tsr_term_registry[entry[d].kind]->needs & TSR_NEEDS_POSE) != 0)
             return 1;
     return 0;
 }
@@ -704,39 +713,40 @@ static tsr_status read_file(tsr_config *config, tsr_log *log, tsr_molecule *m,
 {
     tsr_structure_config *c = &config->structure;
     const tsr_prior_table *prior = m->tables->prior;
-    source file = {0};
-    tsr_flexibility may = {.flexible = &c->flexible,
-                           .rigid = &c->rigid,
-                           .fixed = &c->fixed,
-                           .mobile = &c->mobile,
-                           .file = c->file,
-                           .is_frozen = c->frozen,
-                           .is_placed = tsr_config_is_placed(config)};
+    structure_file file = {0};
+    tsr_flexibility flexibility = {.flexible = &c->flexible,
+                                   .rigid = &c->rigid,
+                                   .fixed = &c->fixed,
+                                   .mobile = &c->mobile,
+                                   .file = c->file,
+                                   .is_frozen = c->frozen,
+                                   .is_placed = tsr_config_is_placed(config)};
     if (c->file == NULL)
         return tsr_topology_from_sequence(
             c->sequence,
-            c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO, may,
-            prior, &m->topology, &m->first, err);
+            c->bodies == TSR_CONFIG_ONE ? TSR_BODIES_ONE : TSR_BODIES_TWO,
+            flexibility, prior, &m->topology, &m->first, err);
     tsr_status status = tsr_structure_read_any(c->file, &file.structure, err);
-    TSR_THEN(status, set_parts(c, &file, log, err));
-    may.is_frozen = c->frozen;
-    TSR_THEN(status,
-             build(&file, c, may, prior, log, &m->topology, &m->first, err));
+    TSR_THEN(status, set_flexible_ranges(c, &file, log, err));
+    flexibility.is_frozen = c->frozen;
+    TSR_THEN(status, build_topology(&file, c, flexibility, prior, log,
+                                    &m->topology, &m->first, err));
     if (c->ligands == 0)
         TSR_THEN(status, add_guests(&file, &c->attach, log, m, err));
     if (status == TSR_OK)
-        say_left_out(file.structure, m->topology->guests != NULL, log);
-    source_clear(&file);
+        log_left_out(file.structure, m->topology->guests != NULL, log);
+    structure_file_clear(&file);
     return status;
 }
 
-/* ---- the bound on distances ---- */
+/* ---- bound on distances ---- */
 
-/* A random coil is hardly ever wider than 6.5 of its Rg; domains add their own.
- * Only where the whole reach would make the grid long. */
+/* Bound for a long flexible chain: a random coil is hardly ever wider than 6.5
+ * Rg, plus the rigid domains. Used only where the full reach of the chain would
+ * require a long q grid. */
 static double coil_bound(const tsr_molecule *m, double reach_ang)
 {
-    const double of_link = 2.6, of_amino = 3.8; /* from CA to CA */
+    const double of_link = 2.6, of_amino = 3.8; /* from CA to CA, Angstrom */
     int most = 0;
     double contour = 0.0;
     for (int i = 0; i < m->topology->n_residue;) {
@@ -751,13 +761,15 @@ static double coil_bound(const tsr_molecule *m, double reach_ang)
     return fmax(reach_ang - contour + coil, 1.25 * m->d_max_first_ang);
 }
 
-/* The bound is part of P(X), so it must not depend on the data: a run on the
- * prior alone has the same. Nothing bounds parts that move freely. */
+/* The bound is part of P(X), so it must not depend on the data, and a run of
+ * the prior has the same bound. Freely moving parts have infinite reach. */
 static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
                                tsr_molecule *m, tsr_err *err)
 {
-    const double long_reach = 400.0; /* Angstrom; 80 grid points up to 0.3 */
-    double reach_ang = 0.0;          /* how far apart two bodies can come */
+    const double long_reach = 400.0; /* Angstrom; 80 grid points up to q =
+                                        0.3 */
+    double reach_ang = 0.0;          /* largest possible distance of two
+                                        bodies */
     char reach[80] = "without it parts could move apart without end";
     for (int k = -1; k < m->n_start; k++) {
         const tsr_conformation *c = k < 0 ? m->first : m->start[k];
@@ -793,10 +805,11 @@ static tsr_status choose_bound(const tsr_number_or_word *d_max, tsr_log *log,
 
 /* ---- the whole ---- */
 
-/* A chain starts here, so P(X) must not be 0. */
-static tsr_status settle(const tsr_config *config, const char *file,
-                         tsr_conformation *start, tsr_log *log,
-                         const tsr_molecule *m, tsr_err *err)
+/* Moves overlapping bodies of a start apart, because P(X) must be positive
+ * where a chain starts. */
+static tsr_status remove_clashes(const tsr_config *config, const char *file,
+                                 tsr_conformation *start, tsr_log *log,
+                                 const tsr_molecule *m, tsr_err *err)
 {
     char worst[160];
     const void *moves[TSR_N_MOVE];
@@ -837,14 +850,16 @@ tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
     TSR_TRY(read_starts(config, log, m, err));
     TSR_TRY(choose_bound(&c->d_max, log, m, err));
     tsr_prior_options prior = config->prior;
-    if (c->frozen) /* chains that touch do so for good */
+    if (c->frozen) /* nothing moves, so overlaps cannot change */
         prior.clash = TSR_CLASH_NONE;
     TSR_TRY(tsr_prior_new(m->topology, tables->prior, &prior, m->d_bound_ang,
                           &m->prior, err));
-    TSR_TRY(settle(config, m->file == NULL ? "structure.sequence" : m->file,
-                   m->first, log, m, err));
+    TSR_TRY(remove_clashes(config,
+                           m->file == NULL ? "structure.sequence" : m->file,
+                           m->first, log, m, err));
     for (int k = 0; k < m->n_start; k++)
-        TSR_TRY(settle(config, start[k].file, m->start[k], log, m, err));
+        TSR_TRY(
+            remove_clashes(config, start[k].file, m->start[k], log, m, err));
     return tsr_molecule_set_model(m, err);
 }
 

@@ -1,7 +1,8 @@
-/* The molecule of a configuration: its residues and what of them may move,
- * where it starts, how far it may spread, its prior, what its bodies scatter.
+/* The molecule of a configuration: residues, flexible ranges, starting
+ * conformations, the bound on distances, the prior, and form factors of its
+ * bodies.
  *
- * The tables that a run needs are read once; a molecule borrows them. */
+ * The trained tables of a run are read once, and the molecule borrows them. */
 #ifndef TSR_POSTERIOR_MOLECULE_H
 #define TSR_POSTERIOR_MOLECULE_H
 
@@ -10,63 +11,72 @@
 #include "posterior/config.h"
 #include "scattering/form_factor.h"
 
-/* Finds a shipped file: in TESSERA_DATA, beside the source tree, under
- * PREFIX/share/tessera. Caller frees. Errors: TSR_E_NOINPUT, naming where it
- * looked. */
+/* Path of a shipped file, searched in TESSERA_DATA, beside the source tree, and
+ * in PREFIX/share/tessera. The caller frees *path. Errors: TSR_E_NOINPUT, with
+ * the folders that were searched. */
 tsr_status tsr_data_file(const char *name, char **path, tsr_err *err);
 
 /* ---- tables ---- */
 
+/* Trained tables of a run, and the priors of c1 and c2. */
 typedef struct {
     tsr_parameter contrast[TSR_N_CONTRAST]; /* c1, c2 */
     tsr_prior_table *prior;
-    tsr_form_factor_table *form_factors; /* with components: for Rg alone */
-    tsr_form_factor_table *components;   /* NULL: one component */
+    tsr_form_factor_table *form_factors; /* one component; if `components`
+                                            exists, used for Rg alone */
+    tsr_form_factor_table *components;   /* NULL: form factors have one
+                                            component */
 } tsr_tables;
 
-/* Those that the configuration names, or the shipped ones. The caller clears
- * them, also after an error. Errors: TSR_E_CONFIG, those of reading. */
+/* Reads the tables that the configuration names, or the shipped ones. The
+ * caller clears them, also after an error. Errors: TSR_E_CONFIG, those of
+ * reading. */
 tsr_status tsr_tables_read(const tsr_config *config, tsr_tables *tables,
                            tsr_err *err);
 void tsr_tables_clear(tsr_tables *tables);
 
 /* ---- the molecule ---- */
 
+/* The molecule of a run. */
 typedef struct {
-    const tsr_tables *tables; /* borrowed, as the file's name is */
-    const char *file;         /* that it was read from; NULL: a sequence */
-    double density;           /* of the solvent, e/A^3 */
+    const tsr_tables *tables; /* borrowed */
+    const char *file;         /* structure file, borrowed; NULL: built from a
+                                 sequence */
+    double density;           /* of the solvent, electrons/A^3 */
     tsr_topology *topology;
     tsr_conformation *first;
-    int n_start; /* structure.starts */
+    int n_start; /* number of structure.starts */
     tsr_conformation **start;
-    /* The tables, or, of a molecule with guests, tables with their bodies. */
+    /* The run's tables, or copies extended by the bodies of guests. */
     const tsr_form_factor_table *form_factors, *components;
     tsr_form_factor_table *of_guests[2];
     tsr_prior *prior;
-    tsr_model_atoms *model; /* the first conformation as model.pdb has it */
-    double d_max_first_ang; /* of the conformations that a run starts from */
-    double d_bound_ang;     /* P(X) is 0 beyond */
+    tsr_model_atoms *model; /* the first conformation, as in model.pdb */
+    double d_max_first_ang; /* largest distance within any starting
+                               conformation */
+    double d_bound_ang;     /* P(X) is 0 if a distance exceeds this */
 } tsr_molecule;
 
-/* What may move is put into the configuration where that does not say so. The
- * caller clears the molecule, also after an error. Errors: TSR_E_CONFIG,
- * TSR_E_DATA (bodies of a start overlap), those of reading. */
+/* Reads the structure and builds topology, starts and prior. If the
+ * configuration does not define flexible ranges, those found in the file are
+ * written into it. The caller clears the molecule, also after an error. Errors:
+ * TSR_E_CONFIG, TSR_E_DATA (bodies of a start overlap), those of reading. */
 tsr_status tsr_molecule_read(tsr_config *config, const tsr_tables *tables,
                              tsr_log *log, tsr_molecule *molecule,
                              tsr_err *err);
 void tsr_molecule_clear(tsr_molecule *molecule);
 
-/* The model follows the first conformation, which has moved. Errors:
+/* Updates `model` after the first conformation has moved. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_molecule_set_model(tsr_molecule *molecule, tsr_err *err);
 
-/* Is there a term that sees where in space the molecule is? */
+/* Does any data term depend on the molecule's position and orientation in
+ * space? */
 int tsr_config_is_placed(const tsr_config *config);
 
-/* Warns of what of the file is not as it seems, and of flexible ranges within
- * one compact part, which they would take apart. Errors: those of reading the
- * structure, TSR_E_NOMEM. */
+/* Warns of serious problems of the structure file, and of flexible ranges
+ * inside one compact part, which turning would tear apart. Errors: those of
+ * reading the structure, TSR_E_NOMEM. */
 tsr_status tsr_molecule_warn(const tsr_molecule *molecule, tsr_log *log,
                              tsr_err *err);
 

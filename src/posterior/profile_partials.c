@@ -1,7 +1,7 @@
-/* Partial profiles of structures, by atoms or by bodies. They hold all that is
- * to be summed: a fit then tries c1 and c2 on them without another sum. The
- * maker keeps device, tables and buffers from one structure to the next,
- * because opening them costs more than a small profile. */
+/* Partial profiles of structures, from all atoms or from bodies. A fit then
+ * varies c1 and c2 without another sum over pairs. The maker keeps device,
+ * tables and buffers from one structure to the next, because opening them costs
+ * more than a small profile. */
 #include "posterior/profile_partials.h"
 
 #include "core/clock.h"
@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest distance times largest q: 1300 points of q, whose operator takes ten
- * seconds, and eight times that for twice as many. */
+/* Largest distance times largest q: 1300 points of q, whose interpolation
+ * operator takes ten seconds, and eight times as long for twice as many
+ * points. */
 static const double most_product = 2000.0;
 
 struct tsr_profile_maker {
@@ -30,14 +31,14 @@ struct tsr_profile_maker {
     double q_max;
     tsr_log *log;
     tsr_profile_sum *sum;
-    tsr_config config; /* of bodies one and two: of what does not move */
+    tsr_config config; /* for bodies, with structure.frozen */
     tsr_tables tables;
 };
 
 /* ---- the maker ---- */
 
-/* A user's table has to be of these bodies; one of one component leaves nothing
- * to fit. */
+/* Checks that a user's table matches the number of bodies per residue.
+ * has_components 0: c1 and c2 cannot be fitted. */
 static tsr_status check_table(const tsr_config *c, int *has_components,
                               tsr_err *err)
 {
@@ -55,7 +56,7 @@ static tsr_status check_table(const tsr_config *c, int *has_components,
                            own, is_two ? "one" : "two", is_two ? "two" : "one");
 }
 
-/* The shipped components, unless the user names a table: of either kind. */
+/* Reads the user's table, or the shipped one of three components. */
 static tsr_status read_tables(tsr_profile_maker *m, const char *own,
                               tsr_err *err)
 {
@@ -132,7 +133,7 @@ typedef struct {
     double started, shown;
 } bar;
 
-static tsr_status tell(void *context, double done, tsr_err *err)
+static tsr_status show_progress(void *context, double done, tsr_err *err)
 {
     enum { WIDTH = 30 };
     bar *b = context;
@@ -153,21 +154,21 @@ static tsr_status tell(void *context, double done, tsr_err *err)
     return TSR_OK;
 }
 
-/* Diameters in steps of a tenth, so that structures of about one size share a
- * grid, and a program. */
-static double bound_of(double d_max)
+/* Rounds a diameter up to a power of 1.1, so that structures of similar size
+ * share a q grid and a compiled program. */
+static double round_up_diameter(double d_max)
 {
     return 20.0 * pow(1.1, ceil(log(fmax(d_max, 20.0) / 20.0) / log(1.1)));
 }
 
-static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
-                         double d, double d_bound, tsr_profile_structure *out,
-                         tsr_err *err)
+static tsr_status sum_profile(tsr_profile_maker *m, const tsr_debye_spec *spec,
+                              double d, double d_bound,
+                              tsr_profile_structure *out, tsr_err *err)
 {
     bar b = {.log = m->log,
              .name = tsr_text_file_name(out->path),
              .started = tsr_clock_s()};
-    tsr_debye_progress progress = {tell, &b};
+    tsr_debye_progress progress = {show_progress, &b};
     tsr_profile_sum_result result = {.method = TSR_METHOD_DIRECT};
     tsr_status status =
         tsr_profile_sum_run(m->sum, spec, d, d_bound, m->log, &progress,
@@ -180,11 +181,12 @@ static tsr_status sum_up(tsr_profile_maker *m, const tsr_debye_spec *spec,
     return status;
 }
 
-/* The grid and room for partial profiles; *factor [n_comp][n_type][n_q] of the
- * pool. */
-static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
-                          double d_bound, tsr_pool *pool, tsr_partials *p,
-                          double **factor, tsr_err *err)
+/* Chooses the q grid and allocates partial profiles; *factor
+ * [n_comp][n_type][n_q] belongs to the pool. */
+static tsr_status reserve_partials(const tsr_profile_maker *m, int n_comp,
+                                   int n_type, double d_bound, tsr_pool *pool,
+                                   tsr_partials *p, double **factor,
+                                   tsr_err *err)
 {
     double product = d_bound * m->q_max;
     if (!(product <= most_product))
@@ -194,9 +196,9 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
                         "%.0f A there): lower --q-max",
                         d_bound, m->q_max, most_product / m->q_max);
     p->n_comp = n_comp;
-    /* As for a larger molecule: a profile is made once and right to 1e-5, which
-     * the single precision of the sums would not be with a chain's few points,
-     * whose errors weigh more. */
+    /* A grid finer than necessary: profiles computed once must be accurate to
+     * 1e-5. On the few points of a chain's grid, single-precision errors of the
+     * sums would be amplified too much. */
     p->grid = tsr_q_grid_make(1.5 * d_bound, m->q_max);
     size_t n_q = (size_t)p->grid.n_q;
     p->pair =
@@ -211,13 +213,14 @@ static tsr_status reserve(const tsr_profile_maker *m, int n_comp, int n_type,
 
 /* ---- all atoms ---- */
 
-/* Sums a model of atoms; room: for what the sum takes. */
+/* Sums an atom model; `scratch` owns temporary arrays. */
 static tsr_status sum_model(tsr_profile_maker *m, const tsr_atom_model *model,
-                            tsr_pool *room, tsr_profile_structure *out,
+                            tsr_pool *scratch, tsr_profile_structure *out,
                             tsr_err *err)
 {
     const double(*xyz)[3] = (const double(*)[3])model->xyz;
-    const double d = tsr_largest_distance(model->n, xyz), d_bound = bound_of(d);
+    const double d = tsr_largest_distance(model->n, xyz),
+                 d_bound = round_up_diameter(d);
     double *factor = NULL;
     out->n_body = model->n_atom;
     out->rg_ang = model->rg_ang;
@@ -227,43 +230,45 @@ static tsr_status sum_model(tsr_profile_maker *m, const tsr_atom_model *model,
     out->usual_c2 = m->solvent == TSR_SOLVENT_LAYER ? 0.5 : 1.0;
     out->d_max_ang = tsr_largest_distance(model->n_atom, xyz);
     out->partials.radius_ang = model->power_radius_ang;
-    TSR_TRY(reserve(m, TSR_ATOM_COMP, model->n_type, d_bound, room,
-                    &out->partials, &factor, err));
+    TSR_TRY(reserve_partials(m, TSR_ATOM_COMP, model->n_type, d_bound, scratch,
+                             &out->partials, &factor, err));
     const tsr_q_grid grid = out->partials.grid;
     const tsr_debye_spec spec =
         tsr_atom_model_spec(model, grid.n_q, grid.dq_inv_ang, factor);
     tsr_atom_model_factors(model, grid.n_q, grid.dq_inv_ang, factor);
-    return sum_up(m, &spec, d, d_bound, out, err);
+    return sum_profile(m, &spec, d, d_bound, out, err);
 }
 
 static tsr_status sum_atoms(tsr_profile_maker *m, const tsr_atoms *atoms,
-                            int tell, tsr_profile_structure *out, tsr_err *err)
+                            int is_logged, tsr_profile_structure *out,
+                            tsr_err *err)
 {
     const tsr_file_residue *r = atoms->residue;
     tsr_atom_model *model = NULL;
-    tsr_pool room = {0};
+    tsr_pool scratch = {0};
     TSR_TRY(tsr_atom_model_new(atoms, m->solvent, m->density, &model, err));
     tsr_status status = TSR_OK;
     out->layer_contrast = tsr_solvent_contrast(m->solvent);
-    if (tell)
+    if (is_logged)
         tsr_atom_model_log(atoms, model, m->log);
     if (m->is_neutron) {
         out->is_neutron = 1;
-        status = tsr_neutron_apply(&m->neutron, atoms, model,
-                                   tell ? m->log : NULL, &out->match_d2o, err);
+        status =
+            tsr_neutron_apply(&m->neutron, atoms, model,
+                              is_logged ? m->log : NULL, &out->match_d2o, err);
         out->layer_contrast *= 10.0 * model->density / TSR_WATER_DENSITY;
     }
     for (int i = 0; i < atoms->n_residue; i++)
         out->n_chain += r[i].kind <= TSR_MOLECULE_NUCLEOTIDE &&
                         (i == 0 || strcmp(r[i].chain, r[i - 1].chain) != 0);
-    TSR_THEN(status, sum_model(m, model, &room, out, err));
-    tsr_pool_clear(&room);
+    TSR_THEN(status, sum_model(m, model, &scratch, out, err));
+    tsr_pool_clear(&scratch);
     tsr_atom_model_free(model);
     return status;
 }
 
-static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
-                           tsr_profile_structure *out, tsr_err *err)
+static tsr_status profile_of_atoms(tsr_profile_maker *m, const char *path,
+                                   tsr_profile_structure *out, tsr_err *err)
 {
     tsr_atoms *atoms = NULL;
     tsr_status status = tsr_atoms_read(path, &atoms, err);
@@ -273,18 +278,18 @@ static tsr_status of_atoms(tsr_profile_maker *m, const char *path,
 }
 
 tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
-                                     const tsr_atoms *atoms, int tell,
+                                     const tsr_atoms *atoms, int is_logged,
                                      tsr_profile_structure *out, tsr_err *err)
 {
     *out = (tsr_profile_structure){.path = strdup(path)};
     TSR_TRY(tsr_allocated(out->path, err));
-    return sum_atoms(maker, atoms, tell, out, err);
+    return sum_atoms(maker, atoms, is_logged, out, err);
 }
 
 /* ---- bodies ---- */
 
-/* The terms of bodies with themselves: S of one component has a place of its
- * own, S_ab are part of the pairs. excess [n_pair][n_type][n_q]. */
+/* Adds the self terms. A single component stores S separately; with several,
+ * S_ab are added to the pairs. excess [n_pair][n_type][n_q]. */
 static void add_self(const tsr_form_factor_table *table, int n_body,
                      const int *type, const double *exposure,
                      const double *excess, tsr_partials *p)
@@ -298,10 +303,10 @@ static void add_self(const tsr_form_factor_table *table, int n_body,
             p->self[k] += excess[type[i] * n_q + k];
 }
 
-/* As of atoms, few types and the hydration of each body as its weight. room:
- * for what the sum takes. */
+/* Sums bodies: few types, and the hydration of each body as its weight.
+ * `scratch` owns temporary arrays. */
 static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
-                             tsr_pool *room, tsr_profile_structure *out,
+                             tsr_pool *scratch, tsr_profile_structure *out,
                              tsr_err *err)
 {
     const tsr_topology *t = molecule->topology;
@@ -318,17 +323,18 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
     out->n_chain = t->n_chain;
     out->rg_ang = tsr_conformation_rg(t, first, molecule->form_factors->rg2);
     out->d_max_ang = tsr_largest_distance(t->n_body, xyz);
-    const double d_bound = bound_of(out->d_max_ang);
-    TSR_TRY(reserve(m, n_comp, n_type, d_bound, room, p, &factor, err));
+    const double d_bound = round_up_diameter(out->d_max_ang);
+    TSR_TRY(
+        reserve_partials(m, n_comp, n_type, d_bound, scratch, p, &factor, err));
     const int n_q = p->grid.n_q;
     const double dq = p->grid.dq_inv_ang;
-    tsr_pool_array(room, type, t->n_body);
-    tsr_pool_array(room, exposure, t->n_body);
-    tsr_pool_array(room, excess, table->n_pair * n_type * n_q);
-    TSR_TRY(tsr_pool_check(room, err));
+    tsr_pool_array(scratch, type, t->n_body);
+    tsr_pool_array(scratch, exposure, t->n_body);
+    tsr_pool_array(scratch, excess, table->n_pair * n_type * n_q);
+    TSR_TRY(tsr_pool_check(scratch, err));
     for (int i = 0; i < t->n_body; i++)
         type[i] = t->body[i].type;
-    TSR_TRY(tsr_form_factor_at(table, n_q, dq, factor, excess, err));
+    TSR_TRY(tsr_form_factor_resample(table, n_q, dq, factor, excess, err));
     if (n_comp > 1) {
         tsr_atom_curves *atoms = NULL;
         tsr_status status = tsr_atom_curves_try(molecule, m->log, &atoms, err);
@@ -353,14 +359,14 @@ static tsr_status sum_bodies(tsr_profile_maker *m, const tsr_molecule *molecule,
                                  .weight = n_comp > 1 ? exposure : NULL,
                                  .weighted = n_comp > 1 ? TSR_HYDRATION : 0,
                                  .form_factor = factor};
-    TSR_TRY(sum_up(m, &spec, out->d_max_ang, d_bound, out, err));
+    TSR_TRY(sum_profile(m, &spec, out->d_max_ang, d_bound, out, err));
     add_self(table, t->n_body, type, exposure, excess, p);
     return TSR_OK;
 }
 
-/* With the hydrogens, which bodies' own masses leave out; those of links are
- * with the guests' bodies. */
-static double mass_of(const tsr_topology *t)
+/* Mass with hydrogens, which the bodies' masses leave out. Hydrogens of
+ * nucleotides are included in the guests. */
+static double total_mass(const tsr_topology *t)
 {
     double mass = t->total_mass;
     mass += t->guests != NULL ? t->guests->hydrogen_mass : 0.0;
@@ -372,20 +378,20 @@ static double mass_of(const tsr_topology *t)
     return mass;
 }
 
-static tsr_status of_bodies(tsr_profile_maker *m, tsr_profile_structure *out,
-                            tsr_err *err)
+static tsr_status profile_of_bodies(tsr_profile_maker *m,
+                                    tsr_profile_structure *out, tsr_err *err)
 {
     tsr_molecule molecule = {0};
-    tsr_pool room = {0};
+    tsr_pool scratch = {0};
     m->config.structure.file = out->path;
     tsr_status status =
         tsr_molecule_read(&m->config, &m->tables, m->log, &molecule, err);
     if (status == TSR_OK) {
-        out->mass = mass_of(molecule.topology);
-        status = sum_bodies(m, &molecule, &room, out, err);
+        out->mass = total_mass(molecule.topology);
+        status = sum_bodies(m, &molecule, &scratch, out, err);
     }
     m->config.structure.file = NULL;
-    tsr_pool_clear(&room);
+    tsr_pool_clear(&scratch);
     tsr_molecule_clear(&molecule);
     return status;
 }
@@ -396,8 +402,9 @@ tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
     *out = (tsr_profile_structure){0};
     out->path = strdup(path);
     TSR_TRY(tsr_allocated(out->path, err));
-    return maker->bodies == TSR_PROFILE_ATOMS ? of_atoms(maker, path, out, err)
-                                              : of_bodies(maker, out, err);
+    return maker->bodies == TSR_PROFILE_ATOMS
+               ? profile_of_atoms(maker, path, out, err)
+               : profile_of_bodies(maker, out, err);
 }
 
 double tsr_profile_absolute(const tsr_profile_structure *structure)

@@ -1,6 +1,5 @@
-/* Partial profiles of a structure file, whatever stands for the molecule: the
- * place where a kind of bodies becomes numbers that a fit can use; a new kind
- * is a case here and nowhere else. */
+/* Partial profiles of a structure file, from all atoms or from bodies, for a
+ * fit of c1 and c2. A new model of scatterers is one more case in this file. */
 #ifndef TSR_POSTERIOR_PROFILE_PARTIALS_H
 #define TSR_POSTERIOR_PROFILE_PARTIALS_H
 
@@ -12,77 +11,83 @@
 #include "scattering/profile_fit.h"
 #include "scattering/profile_method.h"
 
+/* Scatterers: all atoms, or two or one bodies per residue. */
 typedef enum {
     TSR_PROFILE_ATOMS,
     TSR_PROFILE_TWO,
     TSR_PROFILE_ONE
 } tsr_profile_bodies;
 
-/* What scatters, in what, and where to look for it. */
+/* Model of the scatterers, probe, solvent, and device. */
 typedef struct {
     tsr_profile_bodies bodies;
-    tsr_solvent_model solvent;  /* of atoms; that of bodies is their tables' */
-    double density;             /* of the solvent, e/A^3 */
-    const tsr_neutron *neutron; /* NULL: X-rays. Of atoms in the layer model;
-                                   the solvent's density is then its own */
-    const char *device;         /* as --device takes it, or "reference" */
+    tsr_solvent_model solvent;  /* of atoms; bodies use the solvent of their
+                                   tables */
+    double density;             /* of the solvent, electrons/A^3 */
+    const tsr_neutron *neutron; /* NULL: X-rays. Otherwise needs bodies =
+                                   ATOMS and the layer model, and the solvent's
+                                   density follows from the sample */
+    const char *device;         /* argument of --device, or "reference" */
     tsr_profile_method method;
-    double q_max_inv_ang;     /* of the curves that will be asked for */
-    const char *form_factors; /* a table instead of the shipped one, for bodies
-                                 one and two; NULL: the shipped one, of three
-                                 components. One of one component, own or
-                                 published, gives partials of one: no c1, no
-                                 c2, and water alone as solvent */
+    double q_max_inv_ang;     /* largest q of the curves to be fitted */
+    const char *form_factors; /* table for bodies; NULL: the shipped one, with
+                                 three components. A table of one component
+                                 fixes c1, c2 and water as the solvent */
 } tsr_profile_spec;
 
-/* What stays from one structure to the next: device, program, tables. */
+/* Device, program and tables, which are used for one structure after the
+ * other. */
 typedef struct tsr_profile_maker tsr_profile_maker;
 
+/* Partial profiles and properties of one structure. */
 typedef struct {
     char *path;
-    int n_body;  /* atoms or bodies */
-    int n_chain; /* of polymers */
+    int n_body;  /* number of atoms or bodies */
+    int n_chain; /* number of polymer chains */
     tsr_partials partials;
-    double mass;               /* Da, hydrogens included */
-    double volume;             /* A^3, displaced where c1 = 1 */
-    double radius_ang;         /* mean of the displaced spheres where c1 = 1 */
-    double layer_contrast;     /* e/A^3 where c2 = 1; for neutrons 1e-6/A^2 */
-    int is_neutron;            /* profiles are in fm^2 */
-    double match_d2o;          /* for neutrons: share of D2O without contrast */
-    double usual_c2;           /* what most proteins have */
-    double rg_ang, d_max_ang;  /* of the atoms or bodies, by mass */
-    tsr_profile_method method; /* that computed it */
-    double seconds, predicted_s; /* in the Debye sum; a device's opening
-                                    and the build of its program are of
-                                    the prediction alone */
+    double mass;           /* Da, hydrogens included */
+    double volume;         /* displaced volume at c1 = 1, A^3 */
+    double radius_ang;     /* mean radius of displaced spheres at c1 = 1 */
+    double layer_contrast; /* excess density of the hydration layer at c2 =
+                              1, electrons/A^3; neutrons: 1e-6/A^2 */
+    int is_neutron;        /* 1: profiles are in fm^2, else electrons squared */
+    double match_d2o;      /* neutrons: share of D2O at the match point */
+    double usual_c2;       /* c2 of most proteins in this model */
+    double rg_ang, d_max_ang;  /* of the atoms or bodies; Rg by mass */
+    tsr_profile_method method; /* method that computed the sum */
+    double seconds,
+        predicted_s; /* duration of the Debye sum. The prediction also includes
+                        opening the device and building its program */
 } tsr_profile_structure;
 
-/* What spec points to is borrowed during the call.
- * Errors: TSR_E_DEVICE, TSR_E_NOINPUT, TSR_E_USAGE. */
+/* Opens the device and reads the tables. Everything that spec points to is
+ * borrowed during the call. Errors: TSR_E_DEVICE, TSR_E_NOINPUT,
+ * TSR_E_USAGE. */
 tsr_status tsr_profile_maker_new(const tsr_profile_spec *spec, tsr_log *log,
                                  tsr_profile_maker **out, tsr_err *err);
 void tsr_profile_maker_free(tsr_profile_maker *maker);
 
-/* Reads and computes. What the file holds and what was assumed goes to the log,
- * progress too. Bodies one and two refuse (TSR_E_DATA) nucleotides, sugars,
- * ligands and unknown residues with a list of them. Errors: those of reading,
- * TSR_E_DEVICE. The caller clears it, also after an error. */
+/* Reads a structure and computes its partial profiles. The log gets the content
+ * of the file, the assumptions made, and the progress. Models of bodies refuse
+ * nucleotides, sugars, ligands and unknown residues, with a list of them
+ * (TSR_E_DATA). The caller clears *out, also after an error. Errors: those of
+ * reading, TSR_E_DEVICE. */
 tsr_status tsr_profile_compute(tsr_profile_maker *maker, const char *path,
                                tsr_profile_structure *out, tsr_err *err);
 
-/* The same of all atoms that were read already, under the name `path`; tell 0:
- * what was assumed is not told. */
+/* The same for atoms in memory; `path` is their name. is_logged 0: the log does
+ * not get the assumptions. */
 tsr_status tsr_profile_compute_atoms(tsr_profile_maker *maker, const char *path,
-                                     const tsr_atoms *atoms, int tell,
+                                     const tsr_atoms *atoms, int is_logged,
                                      tsr_profile_structure *out, tsr_err *err);
 void tsr_profile_structure_clear(tsr_profile_structure *structure);
 
-/* What I = 1 (electron squared, or fm^2) is in 1/cm at 1 mg/ml: N_A r_e^2 /
- * mass, for neutrons with 1 fm in r_e's place; 0 where the mass is not known.
- */
+/* Intensity in 1/cm at 1 mg/ml that corresponds to I = 1 electron squared (or
+ * fm^2): N_A r_e^2 / mass, for neutrons with 1 fm instead of r_e; 0 if the mass
+ * is unknown. */
 double tsr_profile_absolute(const tsr_profile_structure *structure);
 
-/* What computes: "reference", or the device and kernel; for the log. */
+/* For the log: "reference", or device and kernel. */
 const char *tsr_profile_maker_describe(const tsr_profile_maker *maker);
 
 #endif

@@ -1,4 +1,5 @@
-/* A setup from its parts, and where groups of chains start. */
+/* Composes a setup from its parts, and draws starts for the groups of
+ * chains. */
 #include "posterior/setup.h"
 
 #include <math.h>
@@ -6,27 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- where groups of chains start ---- */
+/* ---- starts of groups ---- */
 
-/* Streams that no chain of a run has. */
+/* Random streams that no chain of a run uses. */
 enum { PRIOR_STREAM = 0x7f000000 };
 
-/* Steps in which a chain without data largely forgets where it came from: some
- * thirty for all that is free of each state. Warm-up does the rest. */
-static long n_forgotten(const tsr_target *t)
+/* Steps after which a chain on the prior has largely forgotten its start: about
+ * thirty for each degree of freedom of each state. Warm-up does the rest. */
+static long decorrelation_steps(const tsr_target *t)
 {
     const long n_free = t->topology->n_torsion + t->topology->n_side;
     return 1000 + 30 * n_free * tsr_target_n_state(t);
 }
 
-/* The states of one group, from the prior. */
+/* Draws the states of one group from the prior. */
 static tsr_status draw_group(const tsr_target *run, int group,
                              tsr_conformation **state, tsr_err *err)
 {
     static const char what[] = "the prior was drawn from";
     const tsr_topology *t = run->topology;
     const tsr_target prior = tsr_setup_prior_target(run, run->n_state);
-    const long half = n_forgotten(run) / 2;
+    const long half = decorrelation_steps(run) / 2;
     tsr_chain *chain = NULL;
     tsr_chain_view view;
     tsr_status status =
@@ -45,8 +46,10 @@ static tsr_status draw_group(const tsr_target *run, int group,
     return status;
 }
 
-/* As many as compare well, of as many chains each, of four or more. */
-static int n_group_of(int n_chain)
+/* Number of groups, for convergence tests between them: eight, or else four to
+ * seven, of equal size and with four or more chains each. If no number fits,
+ * each chain is its own group. */
+static int choose_n_group(int n_chain)
 {
     static const int wanted[] = {8, 4, 7, 6, 5};
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
@@ -55,8 +58,8 @@ static int n_group_of(int n_chain)
     return n_chain;
 }
 
-/* chi2 of the first conformation, by a chain that starts there. */
-static tsr_status measure_first(tsr_setup *s, tsr_err *err)
+/* chi2 of the first conformation. */
+static tsr_status compute_first_chi2(tsr_setup *s, tsr_err *err)
 {
     const tsr_target alone = s->target;
     tsr_chain *chain = NULL;
@@ -64,7 +67,7 @@ static tsr_status measure_first(tsr_setup *s, tsr_err *err)
     tsr_status status = tsr_chain_new(&alone, 0, &chain, err);
     if (s->devices.n > 0)
         TSR_THEN(status,
-                 tsr_batch_new(s->devices.share[0].engine,
+                 tsr_batch_new(s->devices.group[0].engine,
                                tsr_target_n_state(&alone), &batch, err));
     TSR_THEN(status, tsr_chain_start(chain, batch, err));
     if (status == TSR_OK)
@@ -80,14 +83,15 @@ tsr_status tsr_setup_draw_starts(int is_restored, tsr_log *log,
     tsr_setup *s = setup;
     tsr_target *t = &s->target;
     tsr_starts *to = &s->starts;
-    const int n_group = n_group_of(s->n_chain), n_state = tsr_target_n_state(t);
+    const int n_group = choose_n_group(s->n_chain),
+              n_state = tsr_target_n_state(t);
     if (t->likelihood != NULL && t->n_start > 0)
         tsr_info(log, "chains start as structure.starts says, not from the "
                       "prior (sampler.start)");
     if (t->likelihood == NULL || t->is_frozen || t->n_start > 0)
         return TSR_OK;
     if (!is_restored)
-        TSR_TRY(measure_first(s, err));
+        TSR_TRY(compute_first_chi2(s, err));
     to->state = calloc((size_t)(n_group * n_state), sizeof(*to->state));
     TSR_TRY(tsr_allocated(to->state, err));
     to->n = n_group * n_state;
@@ -129,12 +133,13 @@ void tsr_setup_clear(tsr_setup *setup)
     memset(s, 0, sizeof *s);
 }
 
-/* Where scale and background are sampled under errors with long tails, a
- * likelihood that is too flat leaves them nothing to be drawn from. */
+/* Checks the highest temperature: with sampled scale and background under
+ * Student-t errors, a likelihood that is too flat would leave them without a
+ * proper distribution. */
 static tsr_status check_temperatures(const tsr_sampler_options *o,
                                      const tsr_likelihood *l, tsr_err *err)
 {
-    const double least = l == NULL ? 0.0 : tsr_likelihood_least_beta(l);
+    const double least = l == NULL ? 0.0 : tsr_likelihood_min_beta(l);
     if (tsr_sampler_n_temp(o, l != NULL) < 2 ||
         1.0 / tsr_sampler_t_max(o) > least)
         return TSR_OK;
@@ -177,7 +182,7 @@ tsr_status tsr_setup_read(tsr_config *config, int with_data, tsr_log *log,
     const tsr_likelihood *l = s->data.likelihood;
     TSR_THEN(status, check_temperatures(o, l, err));
     if (status != TSR_OK)
-        return tsr_config_blame(config, status, err);
+        return tsr_config_locate_error(config, status, err);
     s->n_thread = config->device.threads.word < 0
                       ? (int)config->device.threads.number
                       : processors();

@@ -1,96 +1,107 @@
-/* A finer model above the ladder: its draws for the price of a few evaluations.
+/* Draws from an expensive likelihood, at the cost of one evaluation for each
+ * draw.
  *
- * Chains make their steps by a coarse model, bodies, whose curve is cheap. What
- * is wanted are draws by a fine one, all atoms, whose curve is not. So each
- * ladder has one more place, above temperature 1. It holds a state (X0), makes
- * no steps, and before each draw it is offered an exchange with the coarse
- * chain at temperature 1 (X1), as neighbours of the ladder are:
+ * The chains of the ladder sample with a coarse model, the bodies, whose
+ * scattering curve is cheap. The draws should come from the all-atom model,
+ * whose curve is expensive. So each ladder has one more chain, the all-atom
+ * chain, above temperature 1. The all-atom chain keeps a state X0 and makes no
+ * steps of its own. Before each stored draw, X0 may be exchanged with the state
+ * X1 of the coarse chain at temperature 1, as between neighbours of the ladder,
+ * with probability
  *
- *     min(1, L_f(X1) L_c(X0)^beta / (L_f(X0) L_c(X1)^beta)).
+ *     min(1, L_a(X1) L_c(X0)^beta / (L_a(X0) L_c(X1)^beta)).
  *
- * Prior, structures and parameters are the same for both, so that nothing else
- * is in the ratio. The exchange leaves P(X0) L_f(X0) P(X1) L_c(X1)^beta as it
- * is, whatever the fine model thinks of the coarse one; how often it happens is
- * a matter of how alike they are. One curve of the fine model is needed a draw.
- * (Replica exchange between models: Lyman, Ytreberg & Zuckerman 2006, Phys.
- * Rev. Lett. 96, 028105; k coarse steps before one exact test: Christen & Fox
- * 2005, J. Comput. Graph. Stat. 14, 795.) */
+ * L_a is the all-atom likelihood, L_c the coarse one. Prior, structures and
+ * parameters are common to both models and cancel. The exchange leaves the
+ * joint density P(X0) L_a(X0) P(X1) L_c(X1)^beta invariant however bad the
+ * coarse model is. A bad coarse model only makes exchanges rare. Each draw
+ * costs one all-atom curve for each state.
+ *
+ * Sources: replica exchange between models: Lyman, Ytreberg & Zuckerman 2006,
+ * Phys. Rev. Lett. 96, 028105; k coarse steps before one exact test: Christen &
+ * Fox 2005, J. Comput. Graph. Stat. 14, 795. */
 #ifndef TSR_SAMPLER_ALL_ATOM_CHAIN_H
 #define TSR_SAMPLER_ALL_ATOM_CHAIN_H
 
 #include "sampler/chain.h"
 
+/* The all-atom model that draws come from. */
 struct tsr_all_atom_model {
-    tsr_target target; /* as the ladder's, with the likelihood of the fine
-                          model, and no engine; its `fine` is this model */
+    tsr_target target; /* the ladder's target with the all-atom likelihood and
+                          without an engine; its member all_atom points to this
+                          model */
     void *context;
-    /* partial [n_pair][n_q] out, of one structure, as the target's likelihood
-     * takes them. Called from many threads at once; the same structure gives
-     * the same bits. */
+    /* Partial profiles of one structure, partial [n_pair][n_q] out, electrons
+     * squared, in the layout of the target's likelihood. Many threads call
+     * profile at once. Equal structures must give equal bits. */
     tsr_status (*profile)(void *context, const tsr_conformation *conformation,
                           double *partial, tsr_err *err);
 };
 
-/* What draws are of: the fine model's target, or, where there is none, the
- * ladder's own. */
+/* The target whose draws are stored: that of the all-atom model, or the
+ * ladder's own where there is no all-atom model. */
 const tsr_target *tsr_draw_target(const tsr_target *target);
 
-/* The place above one chain's ladder. */
+/* The all-atom chain above one ladder. */
 typedef struct tsr_all_atom_chain tsr_all_atom_chain;
 
-/* Errors: those of tsr_chain_new. */
+/* chain: number of the ladder. model is borrowed. Errors: those of
+ * tsr_chain_new. */
 tsr_status tsr_all_atom_chain_new(const tsr_all_atom_model *model, int chain,
                                   tsr_all_atom_chain **out, tsr_err *err);
-void tsr_all_atom_chain_free(tsr_all_atom_chain *all_atom);
+void tsr_all_atom_chain_free(tsr_all_atom_chain *upper);
 
-/* Offers the exchange; between two steps of `coarse`, whose batch that is. The
- * first time the coarse state is taken as it is. A state that the fine model
- * gives a likelihood of 0 is refused as any other. Errors: those of the profile
- * and of tsr_chain_refresh; TSR_E_NUMERIC (a likelihood that is infinite or no
- * number). */
-tsr_status tsr_all_atom_chain_exchange(tsr_all_atom_chain *all_atom,
+/* Tries the exchange between two steps of `coarse`; batch belongs to the engine
+ * of `coarse`. The first call copies the coarse state without a test. Errors:
+ * those of the profile and of tsr_chain_refresh; TSR_E_NUMERIC where the
+ * all-atom log likelihood is +infinity or NaN. A likelihood of 0 is no error:
+ * the exchange is refused. */
+tsr_status tsr_all_atom_chain_exchange(tsr_all_atom_chain *upper,
                                        tsr_chain *coarse, tsr_batch *batch,
                                        tsr_err *err);
 
-/* The state that is held, for a draw; the coarse chain gives what is counted of
- * steps, the place itself the random stream. */
-void tsr_all_atom_chain_view(const tsr_all_atom_chain *all_atom,
+/* The all-atom chain's state, for a stored draw. Counters of proposals come
+ * from the coarse chain, the random stream from the all-atom chain. */
+void tsr_all_atom_chain_view(const tsr_all_atom_chain *upper,
                              const tsr_chain *coarse, tsr_chain_view *view);
-const tsr_chain *
-tsr_all_atom_chain_as_chain(const tsr_all_atom_chain *all_atom);
+const tsr_chain *tsr_all_atom_chain_as_chain(const tsr_all_atom_chain *upper);
 
-/* log L_f - log L_c of the state that is held, and of the one that was last
- * offered, the coarse chain's then: gain [2] out. */
-void tsr_all_atom_chain_log_ratio(const tsr_all_atom_chain *all_atom,
+/* gain [2] out, nat: log L_a - log L_c of the present state, and of the state
+ * that the coarse chain offered last. */
+void tsr_all_atom_chain_log_ratio(const tsr_all_atom_chain *upper,
                                   double *gain);
 
-/* Examples of what the coarse model lacks, of at most TSR_ALL_ATOM_EXAMPLES
- * offers spread over those since they were last forgotten: the partial profiles
- * of both models [n_pair][n_q] (means over the states, the coarse one's without
- * S_ab), and c1 and c2 then. Kept while `learns` is
- * set, and forgotten by setting it; so is the state that is held, since the
- * coarse model may have become another one, and log L_c of X0 with it. */
+/* Examples of the coarse model's error, from which the error is learnt.
+ *
+ * At most TSR_ALL_ATOM_EXAMPLES are kept, spread evenly over the exchanges
+ * tried since learning was switched on. An example holds the partial profiles
+ * of both models [n_pair][n_q], and c1 and c2. The profiles are means over the
+ * states; that of the coarse model lacks the self terms S_ab
+ * (likelihood/likelihood.h). Examples are kept while `learns` is set.
+ *
+ * Calling set_learning deletes the examples. It also resets the chain's state,
+ * because log L_c of X0 changes when the coarse model has learnt another
+ * error. */
 enum { TSR_ALL_ATOM_EXAMPLES = 64 };
 typedef struct {
     const double *all_atom, *coarse, *contrast; /* contrast [TSR_N_CONTRAST] */
 } tsr_all_atom_example;
-void tsr_all_atom_chain_set_learning(tsr_all_atom_chain *all_atom, int learns);
-int tsr_all_atom_chain_n_example(const tsr_all_atom_chain *all_atom);
-tsr_all_atom_example
-tsr_all_atom_chain_example(const tsr_all_atom_chain *all_atom, int k);
+void tsr_all_atom_chain_set_learning(tsr_all_atom_chain *upper, int learns);
+int tsr_all_atom_chain_n_example(const tsr_all_atom_chain *upper);
+tsr_all_atom_example tsr_all_atom_chain_example(const tsr_all_atom_chain *upper,
+                                                int k);
 
-/* Whether the last offer was taken, and since tsr_all_atom_chain_reset how many
- * of all.
- */
-int tsr_all_atom_chain_is_accepted(const tsr_all_atom_chain *all_atom);
-double tsr_all_atom_chain_acceptance(const tsr_all_atom_chain *all_atom);
-void tsr_all_atom_chain_reset(tsr_all_atom_chain *all_atom);
+/* Whether the last exchange was accepted, and the accepted share of all
+ * exchanges since tsr_all_atom_chain_reset. */
+int tsr_all_atom_chain_is_accepted(const tsr_all_atom_chain *upper);
+double tsr_all_atom_chain_acceptance(const tsr_all_atom_chain *upper);
+void tsr_all_atom_chain_reset(tsr_all_atom_chain *upper);
 
-/* Saves or restores. What was restored is complete after
- * tsr_all_atom_chain_refresh, which does nothing else. */
-void tsr_all_atom_chain_archive(tsr_all_atom_chain *all_atom,
+/* Saves or restores. A restored chain has no likelihood until
+ * tsr_all_atom_chain_refresh computes it. Refreshing a chain that was not
+ * restored does nothing. */
+void tsr_all_atom_chain_archive(tsr_all_atom_chain *upper,
                                 tsr_archive *archive);
-tsr_status tsr_all_atom_chain_refresh(tsr_all_atom_chain *all_atom,
-                                      tsr_err *err);
+tsr_status tsr_all_atom_chain_refresh(tsr_all_atom_chain *upper, tsr_err *err);
 
 #endif

@@ -1,9 +1,10 @@
-/* A chain: made, started, tempered, exchanged with another, and looked at.
+/* A Markov chain: construction, proposals, decisions, parameters, checks of the
+ * engine, checkpoints.
  *
- * What is known at the present place and at the proposed one lies in two points
- * of the same form. On acceptance the parts that a step changed change places;
- * conformations are copied, where residues moved, so that both are equal
- * between steps. */
+ * What is known of the present state and of the proposal is kept in two points
+ * of equal form, `now` and `trial`. On acceptance the parts that a step changed
+ * are swapped. Conformations are copied instead, over the residues that moved,
+ * so that `current` and `proposed` are equal between steps. */
 #include "sampler/chain.h"
 
 #include <math.h>
@@ -30,88 +31,91 @@ void tsr_chain_free(tsr_chain *chain)
     free(chain);
 }
 
-/* ---- which moves it makes ---- */
+/* ---- the moves of a chain ---- */
 
-void tsr_engine_group_clear(tsr_engine_group *share)
+void tsr_engine_group_clear(tsr_engine_group *group)
 {
-    tsr_engine_free(share->engine);
+    tsr_engine_free(group->engine);
     for (int m = 0; m < TSR_N_MOVE; m++)
-        if (share->launcher[m] != NULL)
-            tsr_move_registry[m]->launch->launcher_free(share->launcher[m]);
-    *share = (tsr_engine_group){0};
+        if (group->launcher[m] != NULL)
+            tsr_move_registry[m]->launch->launcher_free(group->launcher[m]);
+    *group = (tsr_engine_group){0};
 }
 
-int tsr_target_turns_much(const tsr_target *target)
+int tsr_target_has_global_moves(const tsr_target *target)
 {
-    int much = 0;
-    for (int m = 0; m < TSR_N_MOVE && target->n_share > 0; m++)
-        much |= target->share->launcher[m] != NULL &&
-                tsr_move_registry[m]->launch->turns_much;
-    return much;
+    int found = 0;
+    for (int m = 0; m < TSR_N_MOVE && target->n_engine > 0; m++)
+        found |= target->engines->launcher[m] != NULL &&
+                 tsr_move_registry[m]->launch->turns_many_torsions;
+    return found;
 }
 
-/* The move whose state has what this one learns. */
-static int keeper_of(int move)
+/* The move whose state holds what this move learns. */
+static int state_owner_of(int move)
 {
     const tsr_move_launch *launch = tsr_move_registry[move]->launch;
     int m = 0;
     if (launch == NULL)
         return move;
-    while (tsr_move_registry[m] != launch->keeper)
+    while (tsr_move_registry[m] != launch->state_owner)
         m++;
     return m;
 }
 
-/* A move with a launch, where the engine has a launcher for it. */
-static tsr_status set_launch(tsr_chain *c, int m, double total, double *share,
-                             tsr_err *err)
+/* Sets up a move with a launch, if the engine has a launcher for it. */
+static tsr_status set_launch_move(tsr_chain *c, int m, double total,
+                                  double *weight_of, tsr_err *err)
 {
     const tsr_target *t = c->target;
     const tsr_move_launch *launch = tsr_move_registry[m]->launch;
-    const void *launcher = t->n_share > 0 ? t->share->launcher[m] : NULL;
+    const void *launcher = t->n_engine > 0 ? t->engines->launcher[m] : NULL;
     const double weight = tsr_move_weight(t->move_options[m]);
-    const int keeper = keeper_of(m);
-    /* Torsions are turned a hundred times as often. What is left to the other
-     * moves, side chains and angles, has most of their proposals then. */
+    const int state_owner = state_owner_of(m);
+    /* A launch turns torsions a hundred times as often as other moves, so moves
+     * that only turn torsions are made less often. Most other proposals then
+     * move side chains and angles. */
     const double beside = 0.2;
     if (t->likelihood == NULL || launcher == NULL || !(weight > 0.0) ||
-        t->move_options[keeper] == NULL)
+        t->move_options[state_owner] == NULL)
         return TSR_OK;
     c->period[m] =
         lround(1.0 + total * launch->cost(launcher, t->topology) / weight);
-    for (int k = 0; k < TSR_N_MOVE && launch->turns_much; k++)
-        if (tsr_move_registry[k]->only_turns)
-            share[k] *= beside;
-    if (c->move[keeper] != NULL)
+    for (int k = 0; k < TSR_N_MOVE && launch->turns_many_torsions; k++)
+        if (tsr_move_registry[k]->only_torsions)
+            weight_of[k] *= beside;
+    if (c->move[state_owner] != NULL)
         return TSR_OK;
     const size_t n = (size_t)tsr_likelihood_n_profile(t->likelihood);
     tsr_pool_array(&c->pool, c->others, n + 1);
-    c->move[keeper] = launch->keeper->state_new(
-        &c->pool, t->move_options[keeper], t->topology, t->prior);
-    return c->others != NULL && c->move[keeper] != NULL &&
-                   launch->open(&c->pool, c->move[keeper], launcher)
+    c->move[state_owner] = launch->state_owner->state_new(
+        &c->pool, t->move_options[state_owner], t->topology, t->prior);
+    return c->others != NULL && c->move[state_owner] != NULL &&
+                   launch->extend_state(&c->pool, c->move[state_owner],
+                                        launcher)
                ? TSR_OK
                : tsr_no_memory(err);
 }
 
-/* Weights of the moves that have something to move. */
+/* Sets up the moves that have something to move, and their weights. Moves that
+ * learn from the Hessian are left out where no term has one. */
 static tsr_status set_moves(tsr_chain *c, tsr_err *err)
 {
     const tsr_target *t = c->target;
-    const int is_told =
+    const int has_hessian =
         t->likelihood != NULL && tsr_likelihood_has_hessian(t->likelihood);
-    double total = 0.0, share[TSR_N_MOVE] = {0.0};
+    double total = 0.0, weight_of[TSR_N_MOVE] = {0.0};
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
         const void *options = t->move_options[m];
         const double weight = tsr_move_weight(options);
-        if (type->launch != NULL || (type->learn != NULL && !is_told) ||
+        if (type->launch != NULL || (type->learn != NULL && !has_hessian) ||
             !(weight > 0.0) || type->n_target(options, t->topology) == 0)
             continue;
         c->move[m] = type->state_new(&c->pool, options, t->topology, t->prior);
         TSR_TRY(tsr_allocated(c->move[m], err));
         total += weight;
-        share[m] = weight;
+        weight_of[m] = weight;
     }
     if (total <= 0.0 && !t->is_frozen)
         return tsr_fail(err, TSR_E_CONFIG,
@@ -119,13 +123,13 @@ static tsr_status set_moves(tsr_chain *c, tsr_err *err)
                         "move");
     for (int m = 0; m < TSR_N_MOVE; m++)
         if (tsr_move_registry[m]->launch != NULL)
-            TSR_TRY(set_launch(c, m, total, share, err));
+            TSR_TRY(set_launch_move(c, m, total, weight_of, err));
     if (total > 0.0)
-        tsr_mix_set(&c->mix, share);
+        tsr_mix_set(&c->mix, weight_of);
     return TSR_OK;
 }
 
-/* Where two are due, one of them between, the other is left out. */
+/* If two launches are due, the one with is_mid_period wins. */
 int tsr_chain_launch_at(const tsr_chain *chain, long step)
 {
     int due = -1;
@@ -133,28 +137,28 @@ int tsr_chain_launch_at(const tsr_chain *chain, long step)
         const long period = chain->period[m];
         const tsr_move_launch *launch = tsr_move_registry[m]->launch;
         if (period > 0 &&
-            step % period == (launch->is_between ? period / 2 : 0) &&
-            (due < 0 || launch->is_between))
+            step % period == (launch->is_mid_period ? period / 2 : 0) &&
+            (due < 0 || launch->is_mid_period))
             due = m;
     }
     return due;
 }
 
-/* The share that a chain belongs to (the last where it is beyond all), and
- * which of its engine's systems it is. Without shares 0 and the chain's own
- * number. */
-static void find_place(const tsr_target *target, int chain, int *share,
-                       int *system)
+/* The number of the engine that computes a chain, and the chain's number within
+ * that engine. A chain beyond all engines gets the last one. Without engines: 0
+ * and the chain's own number. */
+static void find_engine(const tsr_target *target, int chain, int *engine,
+                        int *system)
 {
-    *share = 0;
+    *engine = 0;
     *system = chain;
-    while (*share < target->n_share - 1 &&
-           *system >= target->share[*share].n_chain)
-        *system -= target->share[(*share)++].n_chain;
+    while (*engine < target->n_engine - 1 &&
+           *system >= target->engines[*engine].n_chain)
+        *system -= target->engines[(*engine)++].n_chain;
 }
 
-/* 0: out of memory. */
-static int open_state(tsr_chain *c, int k, size_t n_profile)
+/* Returns 0 where memory is short. */
+static int init_state(tsr_chain *c, int k, size_t n_profile)
 {
     const tsr_target *t = c->target;
     tsr_conformer *s = &c->state[k];
@@ -185,7 +189,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err)
 {
     const tsr_likelihood *l = target->likelihood;
-    int share;
+    int engine;
     *out = NULL;
     tsr_chain *c = calloc(1, sizeof *c);
     if (c == NULL)
@@ -195,8 +199,8 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     c->beta = 1.0;
     int n_temp = tsr_target_n_temp(target);
     c->n_state = tsr_target_n_state(target);
-    if (target->n_share > 0) { /* without an engine any number will do */
-        find_place(target, number / n_temp, &share, &c->system);
+    if (target->n_engine > 0) { /* without an engine `system` is not used */
+        find_engine(target, number / n_temp, &engine, &c->system);
         c->system = (c->system * n_temp + number % n_temp) * c->n_state;
     }
     c->rng = tsr_rng_new(target->seed, (uint64_t)number);
@@ -210,7 +214,7 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     if (complete)
         tsr_parameters_start(c->parameters, c->now.theta);
     for (int k = 0; k < c->n_state && complete; k++)
-        complete = open_state(c, k, (size_t)tsr_likelihood_n_profile(l));
+        complete = init_state(c, k, (size_t)tsr_likelihood_n_profile(l));
     tsr_status status = complete ? set_moves(c, err)
                                  : tsr_fail(err, TSR_E_NOMEM, "out of memory");
     if (status != TSR_OK) {
@@ -221,12 +225,13 @@ tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
     return TSR_OK;
 }
 
-/* What the engine is told of residues first..first+count-1 of a state's
- * conformation: from what number on, how many, and where they are, which holds
- * until it is asked for again. */
-static tsr_body_range places(const tsr_chain *chain, int state,
-                             const tsr_conformation *conformation, int first,
-                             int count)
+/* The scatterers of residues first .. first + count - 1 of a state, as the
+ * engine takes them: first index, number, positions. Positions of scatterers
+ * other than bodies are written to the state's scratch and valid until the next
+ * call. */
+static tsr_body_range scatterer_range(const tsr_chain *chain, int state,
+                                      const tsr_conformation *conformation,
+                                      int first, int count)
 {
     const tsr_topology *t = chain->target->topology;
     const tsr_particles *own = chain->target->likelihood->particles;
@@ -244,10 +249,11 @@ static tsr_body_range places(const tsr_chain *chain, int state,
                             .xyz = (const double(*)[3])to};
 }
 
-/* The mean of the partial profiles over the states into to->partial, by the
- * weights of to->theta, with state `which` at another profile (-1: none). */
-static void mean_profile(const tsr_chain *chain, int which, const double *other,
-                         tsr_point *to)
+/* Mean of the partial profiles over the states, with the weights of to->theta,
+ * into to->partial. State moved_state has the profile `other`; moved_state -1:
+ * all states have their own. */
+static void mean_profile(const tsr_chain *chain, int moved_state,
+                         const double *other, tsr_point *to)
 {
     const tsr_chain *c = chain;
     const double *weight = to->theta + c->parameters->weight;
@@ -255,18 +261,20 @@ static void mean_profile(const tsr_chain *chain, int which, const double *other,
     for (int q = 0; q < n; q++)
         to->partial[q] = 0.0;
     for (int k = 0; k < c->n_state; k++) {
-        const double *profile = k == which ? other : c->state[k].profile;
+        const double *profile = k == moved_state ? other : c->state[k].profile;
         for (int q = 0; q < n; q++)
             to->partial[q] += weight[k] * profile[q];
     }
 }
 
-static tsr_status evaluate_at(tsr_chain *c, int which, const double *partial,
-                              gsl_rng *rng, tsr_point *to, tsr_err *err)
+static tsr_status evaluate_at(tsr_chain *c, int moved_state,
+                              const double *partial, gsl_rng *rng,
+                              tsr_point *to, tsr_err *err)
 {
     const tsr_conformation *state[TSR_MAX_STATES];
     for (int k = 0; k < c->n_state; k++)
-        state[k] = k == which ? c->state[k].proposed : c->state[k].current;
+        state[k] =
+            k == moved_state ? c->state[k].proposed : c->state[k].current;
     const tsr_prediction prediction = {NULL, c->n_state, state,
                                        to->theta + c->parameters->weight};
     return tsr_likelihood_evaluate(
@@ -275,16 +283,16 @@ static tsr_status evaluate_at(tsr_chain *c, int which, const double *partial,
         rng, to == &c->now ? NULL : &c->now, to, err);
 }
 
-/* Likelihood, profile and fits of `to` from the mean partial profiles, with
- * state `which` (-1: none) as it is proposed; what terms propose themselves is
- * drawn. */
-static tsr_status evaluate(tsr_chain *chain, int which, const double *partial,
-                           tsr_point *to, tsr_err *err)
+/* Likelihood, profile and fits of `to` from the mean partial profiles. State
+ * moved_state is the proposed one (-1: none). Terms draw the parameters that
+ * have a conditional. */
+static tsr_status evaluate(tsr_chain *chain, int moved_state,
+                           const double *partial, tsr_point *to, tsr_err *err)
 {
-    return evaluate_at(chain, which, partial, chain->rng, to, err);
+    return evaluate_at(chain, moved_state, partial, chain->rng, to, err);
 }
 
-/* The same with nothing drawn, of the present state. */
+/* The same for the present state, with no random draw. */
 static tsr_status evaluate_now(tsr_chain *chain, tsr_err *err)
 {
     mean_profile(chain, -1, NULL, &chain->now);
@@ -300,11 +308,12 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     for (int k = 0; k < chain->n_state && batch != NULL && status == TSR_OK;
          k++) {
         tsr_conformer *s = &chain->state[k];
-        status = tsr_batch_set(
-            batch, chain->system + k,
-            places(chain, k, s->current, 0, chain->target->topology->n_residue)
-                .xyz,
-            s->profile, err);
+        status =
+            tsr_batch_set(batch, chain->system + k,
+                          scatterer_range(chain, k, s->current, 0,
+                                          chain->target->topology->n_residue)
+                              .xyz,
+                          s->profile, err);
     }
     mean_profile(chain, -1, NULL, &chain->now);
     return status != TSR_OK
@@ -312,7 +321,7 @@ tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
                : evaluate(chain, -1, chain->now.partial, &chain->now, err);
 }
 
-void tsr_chain_heat(tsr_chain *chain, double beta)
+void tsr_chain_set_beta(tsr_chain *chain, double beta)
 {
     chain->beta = beta;
 }
@@ -328,9 +337,9 @@ void tsr_chain_exchange(tsr_chain *a, tsr_chain *b)
     double changed = a->changed;
     a->changed = b->changed;
     b->changed = changed;
-    long n_asked = a->n_asked;
-    a->n_asked = b->n_asked;
-    b->n_asked = n_asked;
+    long n_evaluated = a->n_evaluated;
+    a->n_evaluated = b->n_evaluated;
+    b->n_evaluated = n_evaluated;
     for (int m = 0; m < TSR_N_MOVE; m++) {
         void *move = a->move[m];
         a->move[m] = b->move[m];
@@ -346,9 +355,9 @@ double tsr_chain_log_lik(const tsr_chain *chain)
     return chain->now.log_lik;
 }
 
-/* States in the order of their Rg, so that labels that changed places in the
- * chain do not in what is stored. */
-static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
+/* Sorts the states by Rg, so that stored labels stay the same when states swap
+ * roles in the chain. */
+static void sort_states(const tsr_chain *c, tsr_chain_view *view)
 {
     const tsr_target *t = c->target;
     double square = 0.0;
@@ -384,16 +393,16 @@ static void look_at_states(const tsr_chain *c, tsr_chain_view *view)
 void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view)
 {
     const tsr_chain *c = chain;
-    *view = (tsr_chain_view){.log_lik = c->now.log_lik,
-                             .beta = c->beta,
-                             .point = &c->now,
-                             .parameters = c->parameters,
-                             .since_draw = &c->since_draw,
-                             .changed = c->n_asked > 0
-                                            ? c->changed / (double)c->n_asked
-                                            : (double)NAN,
-                             .rng = c->rng};
-    look_at_states(c, view);
+    *view = (tsr_chain_view){
+        .log_lik = c->now.log_lik,
+        .beta = c->beta,
+        .point = &c->now,
+        .parameters = c->parameters,
+        .since_draw = &c->since_draw,
+        .changed = c->n_evaluated > 0 ? c->changed / (double)c->n_evaluated
+                                      : (double)NAN,
+        .rng = c->rng};
+    sort_states(c, view);
     view->lp = view->log_prior + view->log_lik +
                tsr_parameters_log_prior(c->parameters, c->now.theta);
 }
@@ -402,7 +411,7 @@ void tsr_chain_draw_done(tsr_chain *chain)
 {
     memset(&chain->since_draw, 0, sizeof chain->since_draw);
     chain->changed = 0.0;
-    chain->n_asked = 0;
+    chain->n_evaluated = 0;
 }
 
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain)
@@ -431,15 +440,16 @@ double tsr_chain_chi2(const tsr_chain *chain)
 
 /* ---- checks of the engine ----
  *
- * Whether the engine's sums are right, while the run goes on.
+ * Checks of the engine's sums during a run.
  *
- * A device can be wrong where no error is told. What accepted updates led to
- * is compared with a fresh sum, and now and then one proposal with a sum in
- * double precision; what rounding cannot explain stops the run
- * (docs/design.md, section 3). */
+ * A device can be wrong without an error. The profile that accepted updates
+ * accumulated is compared with a fresh sum, and now and then one proposal with
+ * a sum in double precision. A difference that rounding cannot explain stops
+ * the run (docs/design.md, section 3). */
 
-/* Without the compiler's options, the fourth part of the text. */
-static int say_engine(const char *description)
+/* Length of the engine's description without its fourth part, the compiler's
+ * options. */
+static int description_length(const char *description)
 {
     size_t length = 0;
     for (int part = 0; part < 3; part++) {
@@ -449,15 +459,15 @@ static int say_engine(const char *description)
     return (int)length;
 }
 
-/* Refuses a profile [n_pair][n_q] of the engine that is farther from what it
- * must be than rounding explains: TSR_E_DEVICE, with q and values. The texts
- * say where each is from. */
+/* Fails with TSR_E_DEVICE, naming q and values, where a profile [n_pair][n_q]
+ * of the engine differs from the correct one by more than rounding explains.
+ * The texts name the origin of the two profiles. */
 static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
                                    const char *had_from, const double *right,
                                    const char *right_from, tsr_err *err)
 {
     double allowed = 0.0;
-    int at = tsr_engine_differs(engine, had, right, &allowed);
+    int at = tsr_engine_worst_difference(engine, had, right, &allowed);
     if (at < 0)
         return TSR_OK;
     char component[48] = "";
@@ -470,12 +480,13 @@ static tsr_status compare_profiles(const tsr_engine *engine, const double *had,
         "explains %.2g at most. The device, its driver or the kernels are at "
         "fault ('tessera devices' tests them): %.*s",
         at % engine->n_q * engine->dq_inv_ang, component, had[at], had_from,
-        right[at], right_from, allowed, say_engine(engine->description),
+        right[at], right_from, allowed, description_length(engine->description),
         engine->description);
 }
 
-/* Puts the number of the chain, and of its replica, before a message. */
-static tsr_status blame(const tsr_chain *chain, tsr_status status, tsr_err *err)
+/* Prefixes a message with the numbers of chain and replica. */
+static tsr_status wrap_with_chain(const tsr_chain *chain, tsr_status status,
+                                  tsr_err *err)
 {
     int n_temp = tsr_target_n_temp(chain->target), number = chain->number;
     if (n_temp == 1)
@@ -489,25 +500,25 @@ tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const tsr_debye_progress *progress, tsr_err *err)
 {
     tsr_chain *c = chain;
-    double *exact = c->trial.partial; /* free until tsr_chain_decide */
+    double *exact = c->trial.partial; /* not in use until tsr_chain_decide */
     tsr_status status = tsr_likelihood_direct(
         c->target->likelihood, c->target->topology->n_body,
-        c->state[c->which].proposed, progress, exact, err);
+        c->state[c->moved_state].proposed, progress, exact, err);
     if (status == TSR_OK)
         status = compare_profiles(engine, partial, "a proposal's update", exact,
                                   "in double precision", err);
-    return status == TSR_OK ? TSR_OK : blame(c, status, err);
+    return status == TSR_OK ? TSR_OK : wrap_with_chain(c, status, err);
 }
 
 /* ---- parameters ----
  *
- * The steps of a chain on its parameters: one Metropolis-Hastings step a block.
+ * One Metropolis-Hastings step on each block of parameters.
  *
- * What a block changes decides what is computed anew (core/parameter.h);
- * the partial profiles of the states stay, so no engine is asked. */
+ * The scope of a block decides what is recomputed (core/parameter.h). The
+ * partial profiles of the states do not change, so the engine is not called. */
 
-/* The likelihood at the trial's parameters. Returns the change of it, which for
- * a parameter of one term is that of this term. */
+/* Likelihood at the trial's parameters. *change: the log likelihood gained,
+ * nat; for a parameter of one term that of the term. */
 static tsr_status evaluate_block(tsr_chain *c, const tsr_block *b,
                                  double *change, tsr_err *err)
 {
@@ -535,8 +546,8 @@ static tsr_status evaluate_block(tsr_chain *c, const tsr_block *b,
     return status;
 }
 
-/* A parameter that walks without bounds may be proposed beyond what doubles
- * hold; then it is rejected. Elsewhere what is not a number is an error. */
+/* A random walk without bounds may propose a value beyond the range of doubles,
+ * which is then rejected. Any other NaN is an error. */
 static tsr_status check_block(const tsr_block *b, double *log_alpha,
                               tsr_err *err)
 {
@@ -548,8 +559,9 @@ static tsr_status check_block(const tsr_block *b, double *log_alpha,
     return TSR_OK;
 }
 
-/* What was left until the step was accepted; 0: it cannot be after all. */
-static int complete(tsr_chain *c, const tsr_block *b)
+/* Computes what could wait until the step is accepted. Returns 0 where that
+ * fails and the step must be rejected. */
+static int complete_fit(tsr_chain *c, const tsr_block *b)
 {
     const tsr_likelihood *l = c->target->likelihood;
     if (l == NULL || b->scope != TSR_CHANGES_FIT)
@@ -582,7 +594,7 @@ static tsr_status step_block(tsr_chain *c, int block, int warm, tsr_err *err)
     if (status != TSR_OK)
         return tsr_wrap(err, status, "chain %d, %s", c->number, b->name);
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
-    int accept = gsl_rng_uniform(c->rng) < alpha && complete(c, b);
+    int accept = gsl_rng_uniform(c->rng) < alpha && complete_fit(c, b);
     p->learnt.counts.proposed++;
     p->learnt.counts.accepted += accept;
     if (accept)
@@ -597,8 +609,8 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
     const tsr_parameters *p = chain->parameters;
     tsr_status status = TSR_OK;
     for (int b = 0; b < p->n_block && status == TSR_OK; b++) {
-        const double seldom = p->table[p->block[b].first].seldom;
-        if (seldom == 0.0 || gsl_rng_uniform(chain->rng) >= seldom)
+        const double skip = p->table[p->block[b].first].skip_fraction;
+        if (skip == 0.0 || gsl_rng_uniform(chain->rng) >= skip)
             status = step_block(chain, b, warm, err);
     }
     if (warm && status == TSR_OK)
@@ -608,11 +620,11 @@ tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err)
 
 /* ---- proposals of moves with a launch ----
  *
- * The chain's place as a job, and the end of the job as a proposal like any
- * other (moves/move.h). */
+ * The chain's state is handed over as a job, and the job's result is read as a
+ * proposal (moves/move.h). */
 
-/* Not the other states, which tsr_chain_launch_begin sums. */
-static tsr_move_context place_of(const tsr_chain *c)
+/* Leaves `others` empty, which tsr_chain_launch_begin fills. */
+static tsr_move_context move_context_of(const tsr_chain *c)
 {
     const double *weight = c->now.theta + c->parameters->weight;
     return (tsr_move_context){.topology = c->target->topology,
@@ -620,8 +632,9 @@ static tsr_move_context place_of(const tsr_chain *c)
                               .theta = c->now.theta,
                               .contrast = c->parameters->contrast,
                               .profile = c->now.profile,
-                              .weight = c->n_state > 1 ? weight[c->which] : 1.0,
-                              .current = c->state[c->which].current};
+                              .weight =
+                                  c->n_state > 1 ? weight[c->moved_state] : 1.0,
+                              .current = c->state[c->moved_state].current};
 }
 
 tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
@@ -632,84 +645,86 @@ tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
     const double *weight = c->now.theta + c->parameters->weight;
     uint32_t key[2];
     if (c->n_state > 1)
-        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
+        c->moved_state =
+            (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
     for (int i = 0; i < 2; i++)
         key[i] = (uint32_t)gsl_rng_get(c->rng);
     memset(c->others, 0, (size_t)n * sizeof *c->others);
     for (int k = 0; k < c->n_state; k++)
-        for (int i = 0; k != c->which && i < n; i++)
+        for (int i = 0; k != c->moved_state && i < n; i++)
             c->others[i] += weight[k] * c->state[k].profile[i];
-    tsr_move_context context = place_of(c);
+    tsr_move_context context = move_context_of(c);
     context.others = c->n_state > 1 ? c->others : NULL;
     return tsr_move_registry[move]->launch->job(
-        workspace, job, c->move[keeper_of(move)], &context, key, err);
+        workspace, job, c->move[state_owner_of(move)], &context, key, err);
 }
 
-static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask);
+static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request);
 
 tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
                                 const void *workspace, int job,
-                                tsr_body_proposal *ask, int *needed,
+                                tsr_body_proposal *request, int *needed,
                                 tsr_err *err)
 {
     tsr_chain *c = chain;
-    const tsr_move_context context = place_of(c);
-    c->kind = move;
+    const tsr_move_context context = move_context_of(c);
+    c->move_number = move;
     c->workspace = workspace;
     c->job = job;
-    c->along.at = -1;
+    c->along.index = -1;
     TSR_TRY(tsr_move_registry[move]->launch->result(
-        workspace, job, &context, c->state[c->which].proposed, &c->proposal,
-        &c->along, err));
-    *needed = ask_prior(c, ask);
+        workspace, job, &context, c->state[c->moved_state].proposed,
+        &c->proposal, &c->along, err));
+    *needed = evaluate_prior(c, request);
     return TSR_OK;
 }
 
 /* ---- a step ----
  *
- * A Metropolis-Hastings step of a chain on its structures, in two halves:
- * propose, so that the engine can be asked for the profile, and decide, once
- * it is there.
+ * A Metropolis-Hastings step on the structures, in two halves: propose, so that
+ * the engine can compute the profile, and decide, once the profile is there.
  *
  * A proposal that the prior forbids is rejected in the first half and never
- * reaches the engine. The acceptance is that of the joint step in structure
- * and in those parameters that their terms draw anew with it. */
+ * reaches the engine. The acceptance probability is that of the joint step in
+ * structure and in those parameters that their terms draw together with it. */
 
 int tsr_chain_system(const tsr_chain *chain)
 {
-    return chain->system + chain->which;
+    return chain->system + chain->moved_state;
 }
 
-int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask)
+int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request)
 {
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
     c->proposal.n_span = 0;
-    c->along.at = -1;
+    c->along.index = -1;
     c->log_prior_change = -(double)INFINITY;
     if (t->is_frozen)
         return 0;
     double u = gsl_rng_uniform(c->rng);
-    c->kind = tsr_mix_choose(&c->mix, u);
+    c->move_number = tsr_mix_choose(&c->mix, u);
     if (c->n_state > 1)
-        c->which = (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
-    tsr_conformer *state = &c->state[c->which];
-    tsr_move_registry[c->kind]->propose(c->move[c->kind], state->current,
-                                        state->proposed, c->rng, &c->proposal);
-    tsr_proposal_carry(c->target->topology, state->current, state->proposed,
-                       &c->proposal);
-    return ask_prior(c, ask);
+        c->moved_state =
+            (int)gsl_rng_uniform_int(c->rng, (unsigned long)c->n_state);
+    tsr_conformer *state = &c->state[c->moved_state];
+    tsr_move_registry[c->move_number]->propose(c->move[c->move_number],
+                                               state->current, state->proposed,
+                                               c->rng, &c->proposal);
+    tsr_proposal_move_attached(c->target->topology, state->current,
+                               state->proposed, &c->proposal);
+    return evaluate_prior(c, request);
 }
 
-/* Asks the prior about the proposal in flight, which is counted. Returns 1
- * where the engine has to be asked, as `ask` then says. */
-static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask)
+/* Counts the proposal and computes its change of the log prior. Returns 1 where
+ * the engine must evaluate the proposal, and fills `request`. */
+static int evaluate_prior(tsr_chain *chain, tsr_body_proposal *request)
 {
     tsr_chain *c = chain;
     const tsr_target *t = c->target;
-    tsr_conformer *state = &c->state[c->which];
-    c->counts.proposed[c->kind]++;
-    c->since_draw.proposed[c->kind]++;
+    tsr_conformer *state = &c->state[c->moved_state];
+    c->counts.proposed[c->move_number]++;
+    c->since_draw.proposed[c->move_number]++;
     c->log_prior_change =
         c->proposal.n_span == 0
             ? -(double)INFINITY
@@ -720,22 +735,23 @@ static int ask_prior(tsr_chain *chain, tsr_body_proposal *ask)
         return 0;
     for (int k = 0; k < c->proposal.n_span; k++) {
         const tsr_span *s = &c->proposal.span[k];
-        c->range[k] = places(c, c->which, state->proposed, s->first, s->count);
+        c->range[k] = scatterer_range(c, c->moved_state, state->proposed,
+                                      s->first, s->count);
         c->range[k].group = s->group;
     }
     const double changed = tsr_mix_changed(t->topology, &c->proposal);
     c->changed += changed;
-    c->n_asked++;
-    c->since_draw.changed[c->kind] += changed;
-    c->since_draw.asked[c->kind]++;
-    *ask =
+    c->n_evaluated++;
+    c->since_draw.changed[c->move_number] += changed;
+    c->since_draw.evaluated[c->move_number]++;
+    *request =
         (tsr_body_proposal){tsr_chain_system(c), c->proposal.n_span, c->range};
     return 1;
 }
 
-static void settle(tsr_chain *c, int accept)
+static void finish_proposal(tsr_chain *c, int accept)
 {
-    tsr_conformer *state = &c->state[c->which];
+    tsr_conformer *state = &c->state[c->moved_state];
     tsr_conformation *to = accept ? state->current : state->proposed;
     tsr_conformation *from = accept ? state->proposed : state->current;
     if (accept)
@@ -744,21 +760,23 @@ static void settle(tsr_chain *c, int accept)
         tsr_conformation_copy(c->target->topology, to, from,
                               c->proposal.span[k].first,
                               c->proposal.span[k].count);
-    c->counts.accepted[c->kind] += accept;
-    c->since_draw.accepted[c->kind] += accept;
+    c->counts.accepted[c->move_number] += accept;
+    c->since_draw.accepted[c->move_number] += accept;
 }
 
-/* Change of the log prior of the parameter that moves along. */
+/* Change of the log prior of the parameter that a launch moves together with
+ * the structure. */
 static double prior_of_along(const tsr_chain *c)
 {
-    const int at = c->along.at;
+    const int at = c->along.index;
     const tsr_parameter *p = c->parameters->table;
     return at < 0 ? 0.0
                   : tsr_parameter_log_prior(&p[at], c->trial.theta[at]) -
                         tsr_parameter_log_prior(&p[at], c->now.theta[at]);
 }
 
-/* The proposal's point: partial is the engine's answer for its one state. */
+/* Fills the trial point. partial: the engine's profile of the state that
+ * changed. */
 static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                                     tsr_err *err)
 {
@@ -766,23 +784,23 @@ static tsr_status evaluate_proposal(tsr_chain *c, const double *partial,
                    sizeof(double);
     memcpy(c->trial.theta, c->now.theta,
            (size_t)c->parameters->n * sizeof(double));
-    if (c->along.at >= 0)
-        c->trial.theta[c->along.at] = c->along.to;
+    if (c->along.index >= 0)
+        c->trial.theta[c->along.index] = c->along.value;
     if (c->n_state > 1)
-        mean_profile(c, c->which, partial, &c->trial);
+        mean_profile(c, c->moved_state, partial, &c->trial);
     else if (bytes > 0)
         memcpy(c->trial.partial, partial, bytes);
-    return evaluate(c, c->which, c->trial.partial, &c->trial, err);
+    return evaluate(c, c->moved_state, c->trial.partial, &c->trial, err);
 }
 
-/* Accepted: the proposal's point becomes the chain's. */
-static void take(tsr_chain *c, const double *partial)
+/* After acceptance: the trial point becomes the present one. */
+static void accept_trial(tsr_chain *c, const double *partial)
 {
     const tsr_likelihood *l = c->target->likelihood;
     size_t bytes = (size_t)tsr_likelihood_n_profile(l) * sizeof(double);
     tsr_point_swap(l, TSR_CHANGES_MEAN, -1, &c->now, &c->trial);
     if (bytes > 0)
-        memcpy(c->state[c->which].profile, partial, bytes);
+        memcpy(c->state[c->moved_state].profile, partial, bytes);
 }
 
 static void hessian_product(const void *context, int n, const double *v,
@@ -790,25 +808,27 @@ static void hessian_product(const void *context, int n, const double *v,
 {
     const tsr_chain *c = context;
     const size_t size = (size_t)(3 * c->target->topology->n_body * n);
-    tsr_likelihood_hessian_product(c->target->likelihood, &c->now, c->which, n,
-                                   v, y);
+    tsr_likelihood_hessian_product(c->target->likelihood, &c->now,
+                                   c->moved_state, n, v, y);
     for (size_t i = 0; i < size; i++)
         y[i] *= c->beta;
 }
 
-static void learn(tsr_chain *c, double alpha, int accepted)
+static void adapt_move(tsr_chain *c, double alpha, int accepted)
 {
-    const tsr_move_type *type = tsr_move_registry[c->kind];
+    const tsr_move_type *type = tsr_move_registry[c->move_number];
     if (type->launch != NULL) {
-        const tsr_move_context context = place_of(c);
-        type->launch->learn(c->workspace, c->job, c->move[keeper_of(c->kind)],
-                            &context, accepted);
+        const tsr_move_context context = move_context_of(c);
+        type->launch->learn(c->workspace, c->job,
+                            c->move[state_owner_of(c->move_number)], &context,
+                            accepted);
         return;
     }
-    const tsr_hessian stiffness = {c, hessian_product};
-    type->adapt(c->move[c->kind], &c->proposal, alpha);
+    const tsr_hessian hessian = {c, hessian_product};
+    type->adapt(c->move[c->move_number], &c->proposal, alpha);
     if (type->learn != NULL)
-        type->learn(c->move[c->kind], c->state[c->which].current, &stiffness);
+        type->learn(c->move[c->move_number], c->state[c->moved_state].current,
+                    &hessian);
 }
 
 tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
@@ -822,9 +842,9 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     if (is_possible) {
         tsr_status status = evaluate_proposal(c, partial, err);
         if (status != TSR_OK) {
-            settle(c, 0);
+            finish_proposal(c, 0);
             return tsr_wrap(err, status, "chain %d, %s move", c->number,
-                            tsr_move_registry[c->kind]->name);
+                            tsr_move_registry[c->move_number]->name);
         }
     }
     double log_alpha = c->log_prior_change;
@@ -835,32 +855,32 @@ tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
     if (is_possible)
         log_alpha += tsr_likelihood_log_ratio(l, &c->now, &c->trial, c->beta);
     if (isnan(log_alpha)) {
-        settle(c, 0);
+        finish_proposal(c, 0);
         return tsr_fail(err, TSR_E_NUMERIC,
                         "chain %d, %s move: the acceptance is not a number "
                         "(log prior change %g, log likelihood %g)",
-                        c->number, tsr_move_registry[c->kind]->name,
+                        c->number, tsr_move_registry[c->move_number]->name,
                         c->log_prior_change, c->trial.log_lik);
     }
     double alpha = log_alpha < 0.0 ? exp(log_alpha) : 1.0;
     int accept = gsl_rng_uniform(c->rng) < alpha;
-    settle(c, accept);
+    finish_proposal(c, accept);
     if (accept && is_possible)
-        take(c, partial);
+        accept_trial(c, partial);
     if (warm && !c->target->is_frozen)
-        learn(c, alpha, accept);
+        adapt_move(c, alpha, accept);
     *accepted = accept;
     return tsr_chain_step_parameters(c, warm, err);
 }
 
 /* ---- the checkpoint ----
  *
- * A chain saved, restored, and made afresh from its conformations.
+ * A chain saved, restored, and recomputed from its conformations.
  *
- * Only what cannot be computed is saved: conformations, parameters, what moves
- * have learnt, the random stream. The rest is computed afresh, at the same
- * steps in an interrupted run and in one that was not, so that both go on with
- * the same bits. */
+ * Only what cannot be computed is saved: conformations, parameters, adapted
+ * step sizes, the random stream. The rest is recomputed at the same steps
+ * whether a run was interrupted or not, so that both continue with equal
+ * bits. */
 
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
 {
@@ -878,7 +898,8 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_real(archive, c->now.theta, (size_t)c->parameters->n);
     for (int m = 0; m < TSR_N_MOVE; m++) {
         const tsr_move_type *type = tsr_move_registry[m];
-        if (c->move[m] != NULL || (type->launch != NULL && keeper_of(m) == m))
+        if (c->move[m] != NULL ||
+            (type->launch != NULL && state_owner_of(m) == m))
             type->archive(c->move[m], archive);
     }
     tsr_parameters_archive(c->parameters, archive);
@@ -886,7 +907,7 @@ void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive)
     tsr_archive_long(archive, c->counts.accepted, TSR_N_MOVE);
 }
 
-void tsr_chain_become(tsr_chain *chain, tsr_archive *saved)
+void tsr_chain_restore_copy(tsr_chain *chain, tsr_archive *saved)
 {
     gsl_rng *own = gsl_rng_clone(chain->rng);
     tsr_archive_rewind(saved);
@@ -895,32 +916,32 @@ void tsr_chain_become(tsr_chain *chain, tsr_archive *saved)
     gsl_rng_free(own);
 }
 
-/* ---- what chains learn together ---- */
+/* ---- averages over chains ---- */
 
 /* Saves what a move has learnt. */
-static void save(tsr_archive *a, int m, void *move)
+static void save_move(tsr_archive *a, int m, void *move)
 {
     tsr_archive_begin(a);
     tsr_move_registry[m]->archive(move, a);
 }
 
-static tsr_status share_move(tsr_chain *const *chain, int n, int m,
-                             tsr_archive *a, tsr_err *err)
+static tsr_status average_move(tsr_chain *const *chain, int n, int m,
+                               tsr_archive *a, tsr_err *err)
 {
-    save(a, m, chain[0]->move[m]);
+    save_move(a, m, chain[0]->move[m]);
     const size_t n_real = a->n_real, bytes = n_real * sizeof(double);
     double *first = malloc(bytes + 1), *mean = calloc(n_real + 1, sizeof *mean);
     int alike = 1;
     if (first != NULL && mean != NULL && n_real > 0)
         memcpy(first, a->real, bytes);
     for (int c = 0; c < n && first != NULL && mean != NULL; c++) {
-        save(a, m, chain[c]->move[m]);
+        save_move(a, m, chain[c]->move[m]);
         for (size_t i = 0; i < n_real && !a->failed; i++)
             mean[i] += a->real[i] / n;
         alike &= n_real == 0 || memcmp(first, a->real, bytes) == 0;
     }
     for (int c = 0; c < n && !alike && !a->failed; c++) {
-        save(a, m, chain[c]->move[m]);
+        save_move(a, m, chain[c]->move[m]);
         if (!a->failed)
             memcpy(a->real, mean, bytes);
         tsr_archive_rewind(a);
@@ -938,7 +959,7 @@ tsr_status tsr_chain_average_steps(tsr_chain *const *chain, int n, tsr_err *err)
     tsr_status status = TSR_OK;
     for (int m = 0; m < TSR_N_MOVE && status == TSR_OK; m++)
         if (chain[0]->move[m] != NULL)
-            status = share_move(chain, n, m, &archive, err);
+            status = average_move(chain, n, m, &archive, err);
     tsr_archive_clear(&archive);
     return status;
 }
@@ -949,22 +970,24 @@ void tsr_chain_copy(tsr_chain *to, const tsr_chain *from)
     for (int k = 0; k < to->n_state; k++) {
         tsr_conformation_copy(t, to->state[k].current, from->state[k].current,
                               0, t->n_residue);
-        to->state[k].is_restored = 1; /* its profile is of another */
+        /* The profile belongs to the previous structure. */
+        to->state[k].is_restored = 1;
     }
     memcpy(to->now.theta, from->now.theta,
            (size_t)to->parameters->n * sizeof(double));
     to->now.log_lik = from->now.log_lik;
 }
 
-/* The engine computes a state afresh; what it had must be the same. */
+/* Recomputes the profile of a state and compares the accumulated profile with
+ * it. */
 static tsr_status refresh_profile(tsr_chain *c, int k, tsr_batch *batch,
                                   tsr_err *err)
 {
     const tsr_likelihood *l = c->target->likelihood;
     tsr_conformer *s = &c->state[k];
-    double *fresh = c->trial.partial; /* free between two steps */
+    double *fresh = c->trial.partial; /* not in use between two steps */
     const tsr_body_range all =
-        places(c, k, s->current, 0, c->target->topology->n_residue);
+        scatterer_range(c, k, s->current, 0, c->target->topology->n_residue);
     tsr_status status =
         tsr_batch_set(batch, c->system + k, all.xyz, fresh, err);
     if (status == TSR_OK && !s->is_restored)
@@ -996,16 +1019,14 @@ tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err)
     }
     if (status == TSR_OK && t->likelihood != NULL)
         status = evaluate_now(c, err);
-    return status == TSR_OK ? TSR_OK : blame(c, status, err);
+    return status == TSR_OK ? TSR_OK : wrap_with_chain(c, status, err);
 }
 
-/* ---- mix ----
+/* ---- the mix of moves ----
  *
- * Which move comes next, and how often each is made.
- *
- * The shares are kept as a cumulative sum, so one uniform number chooses.
- * After warm-up they are frozen, like every step size: only then do the draws
- * come from the posterior. */
+ * The shares are kept as a cumulative sum, so that one uniform number chooses a
+ * move. They stay constant during a run, so the chain's stationary law does not
+ * change. */
 
 void tsr_mix_set(tsr_mix *mix, const double *weight)
 {
@@ -1026,9 +1047,9 @@ int tsr_mix_choose(const tsr_mix *mix, double u)
     return m;
 }
 
-static void count_moved(const tsr_topology *topology,
-                        const tsr_proposal *proposal, double *rigid,
-                        double *loose)
+static void count_moved_bodies(const tsr_topology *topology,
+                               const tsr_proposal *proposal, double *rigid,
+                               double *loose)
 {
     *rigid = *loose = 0.0;
     for (int k = 0; k < proposal->n_span; k++) {
@@ -1047,7 +1068,7 @@ double tsr_mix_changed(const tsr_topology *topology,
                        const tsr_proposal *proposal)
 {
     double rigid, loose, n = topology->n_body;
-    count_moved(topology, proposal, &rigid, &loose);
+    count_moved_bodies(topology, proposal, &rigid, &loose);
     double still = n - rigid - loose;
     return ((rigid + loose) * still + loose * rigid + 0.5 * loose * loose) /
            (0.5 * n * n);

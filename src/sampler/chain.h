@@ -1,5 +1,5 @@
-/* One Markov chain: its state, its random stream, a Metropolis-Hastings step in
- * two halves, so that the device can work between them. */
+/* One Markov chain: its state, its random stream, and a Metropolis-Hastings
+ * step in two halves, between which the device computes the profile. */
 #ifndef TSR_SAMPLER_CHAIN_H
 #define TSR_SAMPLER_CHAIN_H
 
@@ -14,247 +14,279 @@
 
 #include <stdint.h>
 
-/* An engine and how many of a run's chains it computes. */
+/* An engine and the number of chains that it computes. */
 typedef struct {
-    tsr_engine *engine;         /* NULL: the prior alone */
-    void *launcher[TSR_N_MOVE]; /* of moves with a launch; NULL: not made */
+    tsr_engine *engine;         /* NULL: only the prior is sampled */
+    void *launcher[TSR_N_MOVE]; /* of moves with a launch (moves/move.h); NULL:
+                                   the engine has no launcher */
     int n_chain;
 } tsr_engine_group;
 
 /* Frees the engine and the launchers. */
-void tsr_engine_group_clear(tsr_engine_group *share);
+void tsr_engine_group_clear(tsr_engine_group *group);
 
 typedef struct tsr_all_atom_model tsr_all_atom_model;
 
-/* What all chains share; everything is borrowed. */
+/* What all chains have in common: model, data, settings. All pointers are
+ * borrowed. */
 typedef struct {
     const tsr_topology *topology;
-    const tsr_conformation *first; /* where every chain starts */
+    const tsr_conformation *first; /* start of every chain */
     const tsr_prior *prior;
-    const tsr_likelihood *likelihood; /* NULL: the prior alone is sampled */
-    int n_share;                      /* 0 where likelihood is NULL */
-    const tsr_engine_group *share;    /* [n_share] chains in order: the first
-                                         share's, then the next's */
-    const double *rg2;                /* [n_type] Angstrom squared, or NULL */
-    const void *const *move_options;  /* [TSR_N_MOVE], NULL: not used */
+    const tsr_likelihood *likelihood; /* NULL: only the prior is sampled */
+    int n_engine;                     /* 0 where likelihood is NULL */
+    const tsr_engine_group *engines;  /* [n_engine] the first n_chain chains
+                                         belong to engine 0, the next to engine
+                                         1, and so on */
+    const double *rg2;                /* [n_type] Angstrom squared, by type of
+                                         body; NULL: zero */
+    const void *const *move_options;  /* [TSR_N_MOVE]; NULL: the move is not
+                                         used */
     uint64_t seed;
-    int n_state;       /* structures whose mean meets the data; 0 counts as 1 */
-    int infer_weights; /* 0: they weigh the same */
-    int n_temp;        /* temperatures of a chain; 0 counts as 1 */
-    double t_max;      /* the highest */
-    long swap_every;   /* steps between exchanges; 0 counts as 1 */
+    int n_state;       /* structures of an ensemble; 0 counts as 1 */
+    int infer_weights; /* 0: equal weights */
+    int n_temp;        /* temperatures of the ladder; 0 counts as 1 */
+    double t_max;      /* the highest temperature */
+    long swap_every;   /* steps between exchanges of replicas; 0 counts as 1 */
     int n_start;       /* 0: all states start from `first` */
-    tsr_conformation *const *start; /* [n_start] of the states, in turn */
-    int n_group; /* 0: all chains start there; else groups of chains, of
-                    chains_each, start from group_start [n_group][n_state] */
+    tsr_conformation *const *start; /* [n_start] starts; state k takes number k
+                                       % n_start */
+    /* Groups of chains_each chains that start from group_start
+     * [n_group][n_state]. n_group 0: all chains start from `start` or
+     * `first`. */
+    int n_group;
     int chains_each;
     tsr_conformation *const *group_start;
-    double *group_log_z; /* [n_group] sampler/sampler.h; NaN: not known */
-    int is_frozen;       /* 1: no moves, structures stay where they start */
-    const tsr_parameter *contrast; /* c1 and c2; NULL: there are none */
-    const tsr_all_atom_model
-        *all_atom; /* whose draws are stored (fine.h); NULL: it
-              is those at temperature 1 that are */
+    double *group_log_z; /* [n_group] log marginal likelihood by each group's
+                            population (sampler/sampler.h); NaN: not known */
+    int is_frozen;       /* 1: no moves, structures stay at their start */
+    const tsr_parameter *contrast; /* [TSR_N_CONTRAST] c1 and c2; NULL: the
+                                      model has none */
+    /* Model whose draws are stored (all_atom_chain.h). NULL: the draws at
+     * temperature 1 are stored. */
+    const tsr_all_atom_model *all_atom;
 } tsr_target;
 
+/* Number of states; at least 1. */
 static inline int tsr_target_n_state(const tsr_target *target)
 {
     return target->n_state > 0 ? target->n_state : 1;
 }
 
+/* Number of temperatures; at least 1. */
 static inline int tsr_target_n_temp(const tsr_target *target)
 {
     return target->n_temp > 0 ? target->n_temp : 1;
 }
 
-/* 1: chains have a move each proposal of which is many turns. */
-int tsr_target_turns_much(const tsr_target *target);
+/* 1: the chains use a move whose one proposal turns many torsions, such as a
+ * walk by a surrogate. */
+int tsr_target_has_global_moves(const tsr_target *target);
 
-/* Which move a chain makes next, by the configured weights, and how much of the
- * molecule a proposal changes.
- *
- * The weights stay. A mix that was learnt from how much each move changes the
- * curve for its cost ended with side chains and few pivots, and the slowest
- * variables, the orientations of domains, moved half as far. */
+/* Which move a chain makes next, and how much of the molecule a proposal
+ * changes.
+ * The shares of the moves are the configured weights and do not adapt. Shares
+ * learnt from how much each move changed the curve for its cost favoured side
+ * chains over pivots, and the slowest variables, the orientations of domains,
+ * then moved half as far. */
 typedef struct {
-    double end[TSR_N_MOVE]; /* cumulative shares, the last is 1 */
+    double end[TSR_N_MOVE]; /* cumulative shares; the last is 1 */
 } tsr_mix;
 
-/* weight [TSR_N_MOVE], not all 0. */
+/* weight [TSR_N_MOVE] in, not all 0. */
 void tsr_mix_set(tsr_mix *mix, const double *weight);
 
-/* u in [0, 1). */
+/* The move for a uniform number u in [0, 1). */
 int tsr_mix_choose(const tsr_mix *mix, double u);
 
-/* Share of all distances between bodies that a proposal changes. */
+/* Share of the distances between bodies that a proposal changes, in [0, 1]. */
 double tsr_mix_changed(const tsr_topology *topology,
                        const tsr_proposal *proposal);
 
 /* Counters since the last tsr_chain_counts_reset. */
 typedef struct {
     long proposed[TSR_N_MOVE], accepted[TSR_N_MOVE];
-    /* those that the engine was asked for, and the sum over them of the share
-     * of distances that they changed */
-    long asked[TSR_N_MOVE];
+    /* evaluated: proposals whose profile the engine computed. changed: sum over
+     * these proposals of the share of distances that they changed. */
+    long evaluated[TSR_N_MOVE];
     double changed[TSR_N_MOVE];
 } tsr_chain_counts;
 
-/* One of the structures whose weighted mean meets the data. */
+/* One structure of the ensemble. The weighted mean of the structures' profiles
+ * is compared with the data. */
 typedef struct {
     tsr_conformation *current, *proposed; /* equal between steps */
     tsr_prior_state *prior;
-    double *profile;       /* [n_pair][n_q] as the engine gave it */
-    double (*particle)[3]; /* scratch for tsr_chain_places; NULL: bodies */
-    int is_restored;       /* the profile is not of `current` */
+    double *profile;       /* [n_pair][n_q] from the engine, electrons
+                              squared */
+    double (*particle)[3]; /* scratch: positions of the likelihood's own
+                              scatterers; NULL: bodies scatter */
+    int is_restored;       /* 1: `profile` is not that of `current` */
 } tsr_conformer;
 
-/* Members are for src/sampler and tests alone. */
+/* Only src/sampler and tests use the members. */
 typedef struct tsr_chain {
-    tsr_pool pool; /* memory of it, and of what its moves have learnt */
+    tsr_pool pool; /* memory of the chain and of what its moves learn */
     const tsr_target *target;
-    int number, system; /* of the engine: the first state's */
+    int number, system; /* index of the first state's system in the engine */
     gsl_rng *rng;
     int n_state;
     tsr_conformer *state; /* [n_state] */
     void *move[TSR_N_MOVE];
     tsr_mix mix;
-    long period[TSR_N_MOVE]; /* of moves with a launch, steps from one to the
-                                next; 0: none is made */
+    long period[TSR_N_MOVE]; /* of moves with a launch: steps between two
+                                proposals; 0: the move is not used */
 
     double beta; /* 1 / T */
     tsr_parameters *parameters;
-    tsr_point now, trial; /* the present state, a proposal */
+    tsr_point now, trial; /* present state, proposal */
 
-    /* the proposal in flight */
-    int kind, which; /* move, state */
+    /* The proposal under way: numbers of the move and of the state. */
+    int move_number, moved_state;
     double log_prior_change;
-    const void *workspace; /* of a launch: where its result is */
+    const void *workspace; /* of a launch: holds the result of `job` */
     int job;
-    tsr_move_along along;
-    double *others; /* [n_pair][n_q] scratch; NULL: nothing is launched */
+    tsr_coupled_parameter along;
+    double *others; /* [n_pair][n_q] scratch: weighted profiles of the other
+                       states; NULL: no move has a launch */
     tsr_proposal proposal;
     tsr_body_range range[TSR_MAX_SPAN];
 
     tsr_chain_counts counts, since_draw;
-    double changed; /* sum over proposals since the last draw, */
-    long n_asked;   /* those that reached the engine */
+    double changed;   /* since the last draw: sum over evaluated proposals of
+                         the share of distances changed, */
+    long n_evaluated; /* and the number of evaluated proposals */
 
-    double clash_seconds; /* of prior states that a refresh replaced */
+    double clash_seconds; /* spent in prior states that a refresh replaced */
 } tsr_chain;
 
-/* One replica of a chain: number n_temp * chain + replica, which names its
- * random stream as well and counts over all engines. It is at temperature 1
- * until tsr_chain_heat says otherwise. */
+/* One replica of a chain's ladder. number = n_temp * chain + replica, counted
+ * over all engines; it also selects the random stream. beta is 1 until
+ * tsr_chain_set_beta. Errors: TSR_E_NOMEM; TSR_E_CONFIG where no move has
+ * anything to move. */
 tsr_status tsr_chain_new(const tsr_target *target, int number, tsr_chain **out,
                          tsr_err *err);
 void tsr_chain_free(tsr_chain *chain);
 
-/* Computes the first profile and likelihood; before the first step. The batch
- * is one of the chain's engine. */
+/* Computes the first profile and likelihood, before the first step. batch is
+ * one of the chain's engine; NULL without an engine. */
 tsr_status tsr_chain_start(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
-/* The engine's system that the proposal in flight is of. */
+/* Index in the engine of the system that the proposal changes. */
 int tsr_chain_system(const tsr_chain *chain);
 
-/* Draws a proposal. Returns 1 where the engine has to be asked; `ask` is then
- * filled and stays valid until tsr_chain_decide. */
-int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *ask);
+/* Draws a proposal. Returns 1 where the engine has to evaluate the proposal;
+ * `request` is then filled and stays valid until tsr_chain_decide. Returns 0
+ * where the prior forbids the proposal, or no term needs a profile. */
+int tsr_chain_propose(tsr_chain *chain, tsr_body_proposal *request);
 
-/* A move with a launch, instead of tsr_chain_propose: the chain's job in a
- * thread's room; and, once the room has run, its end as a proposal, `needed` as
- * tsr_chain_propose returns it. The room stays until tsr_chain_decide. */
+/* Replaces tsr_chain_propose for a move with a launch. begin adds the chain's
+ * job to a thread's workspace. After the launch has run, end turns the job's
+ * result into a proposal; *needed is what tsr_chain_propose would return. The
+ * workspace must not change until tsr_chain_decide. */
 tsr_status tsr_chain_launch_begin(tsr_chain *chain, int move, void *workspace,
                                   int job, tsr_err *err);
 tsr_status tsr_chain_launch_end(tsr_chain *chain, int move,
                                 const void *workspace, int job,
-                                tsr_body_proposal *ask, int *needed,
+                                tsr_body_proposal *request, int *needed,
                                 tsr_err *err);
 
-/* The move with a launch that all chains make at a step of the run; -1: none.
- */
+/* The move with a launch that all chains make at a step of the run; -1: the
+ * step is an ordinary one. */
 int tsr_chain_launch_at(const tsr_chain *chain, long step);
 
-/* Accepts or rejects, then takes a step on each block of parameters. partial
- * [n_pair][n_q] is the engine's answer; NULL where it was not asked. *accepted
- * says what to tell the engine. warm: the step sizes learn. */
+/* Accepts or rejects the proposal, then makes one step on each block of
+ * parameters.
+ * partial   [n_pair][n_q]  in   profile from the engine; NULL where it was not
+ *                               evaluated
+ * warm                     in   1: step sizes adapt
+ * *accepted                out  the engine must accept or reject accordingly
+ * Errors: TSR_E_NUMERIC where the acceptance probability is NaN, those of
+ * tsr_likelihood_evaluate. */
 tsr_status tsr_chain_decide(tsr_chain *chain, const double *partial, int warm,
                             int *accepted, tsr_err *err);
 
-/* 1 / T: the power of the likelihood. */
-void tsr_chain_heat(tsr_chain *chain, double beta);
+/* beta = 1 / T, the power of the likelihood. */
+void tsr_chain_set_beta(tsr_chain *chain, double beta);
 
-/* What belongs to a temperature (step sizes of the moves and the weights, the
- * counters) changes places between two replicas. */
+/* Two replicas trade temperatures: swaps what belongs to a temperature, that is
+ * adapted step sizes and counters. */
 void tsr_chain_exchange(tsr_chain *a, tsr_chain *b);
 
-/* Saves or restores what cannot be made again, between two steps.
- * tsr_chain_refresh comes after it, in the run that goes on as in one that was
- * restored, so that both have the same bits. */
+/* Saves or restores, between two steps, the part of the state that cannot be
+ * recomputed. tsr_chain_refresh must follow, both in the run that saved and in
+ * the run that restored, so that both continue with equal bits. */
 void tsr_chain_archive(tsr_chain *chain, tsr_archive *archive);
 
-/* What the moves of n chains at one temperature have learnt becomes the mean of
- * it, in all of them; where it is alike it stays to the bit. Errors:
+/* Sets what the moves of n chains at one temperature have learnt to the mean
+ * over the chains. Values that are equal in all chains keep their bits. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_chain_average_steps(tsr_chain *const *chain, int n,
                                    tsr_err *err);
 
-/* The structures and parameters of `from` become those of `to`, which keeps its
- * random stream and what it has learnt. tsr_chain_refresh has to follow. */
+/* Copies structures and parameters. `to` keeps its random stream and its
+ * adapted step sizes. tsr_chain_refresh must follow. */
 void tsr_chain_copy(tsr_chain *to, const tsr_chain *from);
 
-/* The chain becomes what was saved of another, with what that had learnt; its
- * random stream stays. tsr_chain_refresh has to follow. */
-void tsr_chain_become(tsr_chain *chain, tsr_archive *saved);
+/* Restores into this chain what was saved of another one, adapted step sizes
+ * included. The random stream stays. tsr_chain_refresh must follow. */
+void tsr_chain_restore_copy(tsr_chain *chain, tsr_archive *saved);
 
-/* Prior, profiles and likelihood afresh from the conformations: running sums of
- * differences begin again. Between two steps; draws nothing. Errors: those of
- * tsr_batch_set and tsr_likelihood_evaluate, TSR_E_NOMEM; TSR_E_DEVICE where a
- * running profile was farther from the fresh one than rounding takes it. */
+/* Recomputes prior, profiles and likelihood from the conformations, which ends
+ * the accumulation of rounding errors in sums of differences. Call it between
+ * two steps; no random number is used. Errors: those of tsr_batch_set and
+ * tsr_likelihood_evaluate; TSR_E_NOMEM; TSR_E_DEVICE where the accumulated
+ * profile differs from the new one by more than rounding explains. */
 tsr_status tsr_chain_refresh(tsr_chain *chain, tsr_batch *batch, tsr_err *err);
 
-/* The engine's answer to the proposal in flight against a sum in double
- * precision; draws nothing. Errors: TSR_E_DEVICE where it is wrong, those of
- * tsr_debye_reference. */
+/* Compares the engine's profile of the proposal under way with a sum in double
+ * precision; no random number is used. Errors: TSR_E_DEVICE where the profile
+ * is wrong, those of tsr_debye_reference. */
 tsr_status tsr_chain_audit(tsr_chain *chain, const tsr_engine *engine,
                            const double *partial,
                            const tsr_debye_progress *progress, tsr_err *err);
 
+/* Log likelihood of the present state, nat. */
 double tsr_chain_log_lik(const tsr_chain *chain);
 
-/* What a stored draw is made of. */
+/* The values that a stored draw consists of. */
 typedef struct {
     double log_prior, log_lik, lp;
-    double beta; /* 1 / T of the likelihood */
+    double beta; /* 1 / T */
     double rg_ang, d_max_ang;
     const tsr_point *point;
     const tsr_parameters *parameters;
-    int n_state; /* in the order of their Rg */
+    int n_state; /* states are sorted by Rg, ascending */
     double state_rg_ang[TSR_MAX_STATES], state_weight[TSR_MAX_STATES];
     const tsr_conformation *state[TSR_MAX_STATES];
-    const tsr_conformation *conformation; /* the first of them */
-    double term[TSR_N_TERM];              /* of log_prior */
+    const tsr_conformation *conformation; /* of state[0] */
+    double term[TSR_N_TERM];              /* summands of log_prior */
     const tsr_chain_counts *since_draw;   /* proposals since the last draw */
-    double changed; /* mean share of distances that proposals which the engine
-                       was asked for changed; NaN: there were none */
-    gsl_rng *rng;   /* the chain's, for draws of scale and so on */
+    double changed; /* mean share of distances changed by an evaluated proposal
+                       since the last draw; NaN: no proposal was evaluated */
+    gsl_rng *rng;   /* the chain's random stream, for scale, background and
+                       replicates */
 } tsr_chain_view;
 
+/* Fills the view of the present state, which the next step invalidates. */
 void tsr_chain_view_get(const tsr_chain *chain, tsr_chain_view *view);
 
-/* After a draw of its chain was stored: what is counted between two draws
- * begins again. Of all replicas. */
+/* Resets the counters of proposals since the last draw, after a draw of the
+ * chain was stored. Call it for all replicas. */
 void tsr_chain_draw_done(tsr_chain *chain);
 
+/* Counters since the last reset, valid as long as the chain. */
 const tsr_chain_counts *tsr_chain_counts_get(const tsr_chain *chain);
 void tsr_chain_counts_reset(tsr_chain *chain);
 
-/* Time in the excluded volume of proposals so far, s. */
+/* Seconds spent so far in excluded volume. */
 double tsr_chain_clash_seconds(const tsr_chain *chain);
 
-/* tsr_likelihood_chi2 of where it is. */
+/* tsr_likelihood_chi2 of the present state. */
 double tsr_chain_chi2(const tsr_chain *chain);
 
-/* One step on each block of parameters; of tsr_chain_decide, and of tests. */
+/* One step on each block of parameters. tsr_chain_decide calls it; public for
+ * tests. */
 tsr_status tsr_chain_step_parameters(tsr_chain *chain, int warm, tsr_err *err);
 
 #endif

@@ -1,35 +1,39 @@
-/* Replica exchange: which replica is at which temperature, exchanges between
- * neighbours, and how the temperatures learn.
+/* Replica exchange: the replica at each temperature, exchanges between
+ * neighbours, and adaptation of the temperatures.
  *
- * Exchanging two replicas exchanges their numbers here; conformations stay
- * where they are. The ladder has a random stream of its own, so that exchanges
- * depend on no thread. */
+ * An exchange swaps the replicas' numbers; conformations are not copied. The
+ * ladder has its own random stream, so that exchanges do not depend on the
+ * number of threads. */
 #include "sampler/ladder.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams of ladders begin here; those of chains are below. */
+/* First random stream of the ladders, above those of the chains. */
 #define LADDER_STREAM 0x100000000u
 
-/* Where a replica last was of the two ends. */
-enum { NOWHERE, COLDEST, HOTTEST };
+/* The end of the ladder at which a replica was last. */
+enum { NEITHER, COLDEST, HOTTEST };
 
 struct tsr_ladder {
     int n;
     double temperature[TSR_MAX_TEMPERATURES];
     int replica[TSR_MAX_TEMPERATURES]; /* at temperature k */
-    int seen[TSR_MAX_TEMPERATURES];    /* by replica */
+    int seen[TSR_MAX_TEMPERATURES];    /* by replica: NEITHER, COLDEST or
+                                          HOTTEST */
     long n_round, round_trips;
-    long n_seen, wait; /* rounds since temperatures learnt, until they will */
-    double refused[TSR_MAX_TEMPERATURES]; /* in these, k with k + 1 */
-    double sum[TSR_MAX_TEMPERATURES];     /* of probabilities, k with k + 1 */
+    long n_seen, wait; /* n_seen: rounds since the temperatures were adapted;
+                          wait: rounds until the next adaptation */
+    double refused[TSR_MAX_TEMPERATURES]; /* since then: sum of refusal
+                                             probabilities, of k with k + 1 */
+    double sum[TSR_MAX_TEMPERATURES];     /* since the reset: sum of exchange
+                                             probabilities, of k with k + 1 */
     long offered[TSR_MAX_TEMPERATURES];
     gsl_rng *rng;
 };
 
-static void note_ends(tsr_ladder *l)
+static void count_round_trips(tsr_ladder *l)
 {
     int cold = l->replica[0], hot = l->replica[l->n - 1];
     if (l->n < 2)
@@ -92,12 +96,13 @@ void tsr_ladder_set(tsr_ladder *ladder, const double *beta)
             fmin(1.0 / beta[k], ladder->temperature[ladder->n - 1]);
 }
 
-/* New temperatures, between which exchanges are refused equally often. The
- * share refused, summed along the ladder, grows with 1 / T like a distance (the
- * communication barrier), so equal parts of the sum are looked up in it. */
+/* Chooses temperatures between which exchanges are refused equally often. The
+ * refused share, summed along the ladder, is a function of 1 / T (the
+ * communication barrier). The new temperatures divide its total into equal
+ * parts, by linear interpolation. */
 static void space_evenly(tsr_ladder *l)
 {
-    const double least = 1e-3; /* so that no two temperatures fall together */
+    const double least = 1e-3; /* keeps neighbouring temperatures apart */
     double sum[TSR_MAX_TEMPERATURES] = {0.0}, beta[TSR_MAX_TEMPERATURES];
     for (int k = 0; k + 1 < l->n; k++)
         sum[k + 1] = sum[k] + fmax(l->refused[k] / (double)l->n_seen, least);
@@ -114,9 +119,9 @@ static void space_evenly(tsr_ladder *l)
         l->temperature[j] = 1.0 / beta[j];
 }
 
-/* After 16 rounds, 32 more, 64 more and so on, each time by what was seen
- * since the last time. */
-static void learn_temperatures(tsr_ladder *l, const double *probability)
+/* Adapts after 16 rounds, 32 more, 64 more and so on, each time from the
+ * refusals since the last adaptation. */
+static void adapt_temperatures(tsr_ladder *l, const double *probability)
 {
     for (int k = 0; k + 1 < l->n; k++)
         l->refused[k] += 1.0 - probability[k];
@@ -128,8 +133,8 @@ static void learn_temperatures(tsr_ladder *l, const double *probability)
     l->wait *= 2;
 }
 
-void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
-                     int learn,
+void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik,
+                     double beta_factor, int learn,
                      void (*exchange)(void *context, int colder, int hotter),
                      void *context)
 {
@@ -141,7 +146,8 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
     for (int k = 0; k + 1 < l->n; k++) {
         int a = l->replica[k], b = l->replica[k + 1];
         double change =
-            heat * (1.0 / l->temperature[k] - 1.0 / l->temperature[k + 1]) *
+            beta_factor *
+            (1.0 / l->temperature[k] - 1.0 / l->temperature[k + 1]) *
             (log_lik[b] - log_lik[a]);
         probability[k] = change < 0.0 ? exp(change) : 1.0;
     }
@@ -155,9 +161,9 @@ void tsr_ladder_swap(tsr_ladder *ladder, const double *log_lik, double heat,
         l->replica[k + 1] = a;
         exchange(context, a, b);
     }
-    note_ends(l);
+    count_round_trips(l);
     if (learn)
-        learn_temperatures(l, probability);
+        adapt_temperatures(l, probability);
 }
 
 void tsr_ladder_average(tsr_ladder *const *ladder, int n)
@@ -165,7 +171,7 @@ void tsr_ladder_average(tsr_ladder *const *ladder, int n)
     for (int k = 1; k + 1 < ladder[0]->n; k++) {
         const double first = ladder[0]->temperature[k];
         double sum = 0.0;
-        int alike = 1; /* and stays so to the bit */
+        int alike = 1; /* equal temperatures keep their bits */
         for (int c = 0; c < n; c++) {
             sum += log(ladder[c]->temperature[k]);
             alike &= ladder[c]->temperature[k] == first;
@@ -192,16 +198,16 @@ void tsr_ladder_reset(tsr_ladder *ladder)
     for (int k = 0; k < ladder->n; k++) {
         ladder->sum[k] = 0.0;
         ladder->offered[k] = 0;
-        ladder->seen[k] = NOWHERE;
+        ladder->seen[k] = NEITHER;
     }
-    note_ends(ladder);
+    count_round_trips(ladder);
 }
 
 void tsr_ladder_archive(tsr_ladder *ladder, tsr_archive *archive)
 {
     tsr_ladder *l = ladder;
     size_t n = (size_t)l->n;
-    uint64_t placed = 0; /* a bit a replica */
+    uint64_t placed = 0; /* one bit for each replica */
     tsr_archive_real(archive, l->temperature, n);
     tsr_archive_int(archive, l->replica, n);
     for (size_t k = 0; k < n; k++)

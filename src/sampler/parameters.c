@@ -1,10 +1,11 @@
-/* The table of a chain's parameters, what is proposed for them, and how the
- * steps learn.
+/* The table of a chain's parameters, the proposals for them, and the adaptation
+ * of step sizes.
  *
- * Data of one molecule often leave a narrow ridge of c1 and c2, with
- * correlations of -0.99, along which steps on one of them creep. So warm-up
- * learns their covariance, the late draws counting for more, and steps go along
- * its principal axes; lengths are in units of the priors' widths. */
+ * Data of one molecule often leave a narrow ridge in the plane of c1 and c2,
+ * with correlations of -0.99, along which steps on one of the two make slow
+ * progress. So warm-up learns the covariance, with more weight on late draws,
+ * and steps follow its principal axes. Lengths are in units of the priors'
+ * widths. */
 #include "sampler/parameters.h"
 
 #include "moves/move.h"
@@ -13,13 +14,13 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
-/* The acceptance that is best for steps in one dimension (Gelman, Roberts &
- * Gilks 1996). */
-static const double wanted = 0.44;
+/* The best acceptance for steps in one dimension (Gelman, Roberts & Gilks
+ * 1996). */
+static const double best_acceptance = 0.44;
 
 /* ---- the table ---- */
 
-/* The weights of the states; without inference all alike. */
+/* Weights of the states; constant and equal if they are not inferred. */
 static void add_weights(tsr_parameters *p, int infer)
 {
     p->weight = p->n;
@@ -32,7 +33,7 @@ static void add_weights(tsr_parameters *p, int infer)
             .high = 1.0,
             .shape = TSR_PRIOR_SIMPLEX,
             .log_norm = k == 0 ? gsl_sf_lngamma(p->n_state) : 0.0,
-            .step = infer ? TSR_STEP_SHARE : TSR_STEP_NONE,
+            .step = infer ? TSR_STEP_PAIR : TSR_STEP_NONE,
             .scope = TSR_CHANGES_MEAN};
 }
 
@@ -41,12 +42,12 @@ static void add_block(tsr_parameters *p, tsr_block block)
     block.kind = p->table[block.first].step;
     block.scope = p->table[block.first].scope;
     p->learnt.log_step[p->n_block] =
-        log(block.kind == TSR_STEP_SHARE ? 0.5 : 0.1);
+        log(block.kind == TSR_STEP_PAIR ? 0.5 : 0.1);
     p->block[p->n_block++] = block;
 }
 
-/* One block for each parameter that walks, one for all that the term proposes
- * itself. */
+/* One block for each parameter with random-walk steps, and one for all
+ * parameters that the term draws from their conditional. */
 static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
 {
     int first_own = -1;
@@ -69,7 +70,7 @@ static void add_term_blocks(tsr_parameters *p, const tsr_term *term, int d)
 
 static void add_blocks(tsr_parameters *p, const tsr_likelihood *l)
 {
-    if (p->table[p->weight].step == TSR_STEP_SHARE)
+    if (p->table[p->weight].step == TSR_STEP_PAIR)
         add_block(p, (tsr_block){.term = -1,
                                  .first = p->weight,
                                  .n = p->n_state,
@@ -91,16 +92,16 @@ tsr_parameters *tsr_parameters_new(tsr_pool *pool,
                                    int infer_weights)
 {
     const tsr_likelihood *l = likelihood;
-    const size_t room =
+    const size_t capacity =
         (size_t)((l == NULL ? 0 : l->n_parameter) + TSR_N_CONTRAST + n_state);
     tsr_parameters *p = tsr_pool_new(pool, 1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->contrast = -1;
     p->n_state = n_state;
-    tsr_pool_array(pool, p->table, room);
-    tsr_pool_array(pool, p->block, room);
-    tsr_pool_array(pool, p->learnt.log_step, room);
+    tsr_pool_array(pool, p->table, capacity);
+    tsr_pool_array(pool, p->block, capacity);
+    tsr_pool_array(pool, p->learnt.log_step, capacity);
     if (pool->failed)
         return NULL;
     for (int d = 0; l != NULL && d < l->n_term; d++)
@@ -154,8 +155,8 @@ static void propose_walk(const tsr_parameters *p, int block, double *theta,
     *from = tsr_parameter_log_prior(&p->table[i], old);
 }
 
-/* The length of c1 or c2 that counts as 1. */
-static double unit(const tsr_parameter *p)
+/* The unit of length of c1 or c2. */
+static double length_unit(const tsr_parameter *p)
 {
     return fmin(p->width, p->high - p->low);
 }
@@ -166,7 +167,7 @@ static int has_axes(const tsr_parameters *p)
     return p->contrast >= 0 && pair[0].infer && pair[1].infer;
 }
 
-/* Where only one of the two is inferred, that one moves. */
+/* If only one of c1 and c2 is inferred, only that one moves. */
 static void propose_along_axis(const tsr_parameters *p, int block,
                                double *theta, gsl_rng *rng, double *to)
 {
@@ -181,17 +182,17 @@ static void propose_along_axis(const tsr_parameters *p, int block,
     *to = 0.0;
     for (int i = 0; i < 2; i++)
         if (pair[i].infer)
-            value[i] += length * direction[i] * unit(&pair[i]);
+            value[i] += length * direction[i] * length_unit(&pair[i]);
     for (int i = 0; i < 2; i++)
         *to += tsr_parameter_log_prior(&pair[i], value[i]) -
                tsr_parameter_log_prior(&pair[i], was[i]);
 }
 
-/* Two states share their weight anew: a normal step of the logarithm of the
- * odds x / (1 - x), whose measure adds x (1 - x) of the new share over that of
- * the old. */
-static int propose_share(const tsr_parameters *p, int block, double *theta,
-                         gsl_rng *rng, double *to)
+/* Redistributes the weight of two states: a normal step of log(x / (1 - x)),
+ * where x is the share of the first. Its measure adds the log of x (1 - x) at
+ * the new share less that at the old one. */
+static int propose_weights(const tsr_parameters *p, int block, double *theta,
+                           gsl_rng *rng, double *to)
 {
     const unsigned long n = (unsigned long)p->n_state;
     int a = (int)gsl_rng_uniform_int(rng, n);
@@ -221,8 +222,8 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
         propose_walk(p, block, trial->theta, rng, to, from);
     } else if (b->kind == TSR_STEP_AXES) {
         propose_along_axis(p, block, trial->theta, rng, to);
-    } else if (b->kind == TSR_STEP_SHARE) {
-        possible = propose_share(p, block, trial->theta, rng, to);
+    } else if (b->kind == TSR_STEP_PAIR) {
+        possible = propose_weights(p, block, trial->theta, rng, to);
     } else {
         const tsr_term *term = likelihood->term[b->term];
         const void *fit = now->fit[b->term];
@@ -231,18 +232,18 @@ int tsr_parameters_propose(const tsr_parameters *parameters, int block,
         *to = term->type->log_density(term, fit, beta, now->theta + at);
         *from = term->type->log_density(term, fit, beta, trial->theta + at);
     }
-    /* what is not a number goes on, so that the acceptance tells of it */
+    /* NaN passes, so that the acceptance reports it */
     return possible && *to != -(double)INFINITY;
 }
 
-/* ---- learning ---- */
+/* ---- adaptation ---- */
 
-/* Beyond these the rest of the steps would leave the range. */
-static double widest(tsr_step_kind kind)
+/* Largest log step size; wider steps would mostly leave the range. */
+static double largest_log_step(tsr_step_kind kind)
 {
-    return kind == TSR_STEP_AXES    ? log(4.0)
-           : kind == TSR_STEP_SHARE ? 2.0
-                                    : (double)INFINITY;
+    return kind == TSR_STEP_AXES   ? log(4.0)
+           : kind == TSR_STEP_PAIR ? 2.0
+                                   : (double)INFINITY;
 }
 
 void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha)
@@ -251,8 +252,9 @@ void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha)
     const tsr_step_kind kind = parameters->block[block].kind;
     if (kind != TSR_STEP_CONDITIONAL)
         l->log_step[block] =
-            fmin(l->log_step[block] + tsr_move_learn(l->n, alpha, wanted),
-                 widest(kind));
+            fmin(l->log_step[block] +
+                     tsr_move_robbins_monro(l->n, alpha, best_acceptance),
+                 largest_log_step(kind));
 }
 
 void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta)
@@ -265,8 +267,9 @@ void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta)
         return;
     double gain = 2.0 / (l->n_seen + 3.0), d[2];
     for (int i = 0; i < 2; i++) {
-        d[i] = theta[p->contrast + i] / unit(&p->table[p->contrast + i]) -
-               l->mean[i];
+        d[i] =
+            theta[p->contrast + i] / length_unit(&p->table[p->contrast + i]) -
+            l->mean[i];
         l->mean[i] += (l->n_seen > 0.0 ? gain : 1.0) * d[i];
     }
     if (l->n_seen++ == 0.0)

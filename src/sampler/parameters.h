@@ -1,11 +1,12 @@
 /* A chain's parameters beside the structure: their table, and the steps on
  * them.
  *
- * The table (core/parameter.h) has the parameters of every likelihood
- * term, then c1 and c2, then the weights of the states. Those that are proposed
- * together are a block: one parameter of a noise model, one direction in the
- * plane of c1 and c2, two weights, scale with background. A step on a block
- * costs no engine call; sampler/chain.c accepts it. */
+ * The table (core/parameter.h) lists the parameters of every likelihood term,
+ * then c1 and c2, then the weights of the states. A block is a set of
+ * parameters that are proposed together: one parameter of a noise model, one
+ * direction in the plane of c1 and c2, two weights, or scale with background. A
+ * step on a block never calls the engine. sampler/chain.c accepts or rejects
+ * the step. */
 #ifndef TSR_SAMPLER_PARAMETERS_H
 #define TSR_SAMPLER_PARAMETERS_H
 
@@ -14,12 +15,13 @@
 #include "core/random.h"
 #include "likelihood/likelihood.h"
 
+/* Parameters that are proposed together. */
 typedef struct {
     tsr_step_kind kind;
-    tsr_scope scope; /* what a step on it changes */
-    int term;        /* whose parameters; -1: the run's */
-    int first, n;    /* of the table */
-    int which;       /* AXES: the direction, 0 or 1 */
+    tsr_scope scope; /* what a step on the block changes */
+    int term;        /* number of the term that owns the block; -1: the run */
+    int first, n;    /* range in the table */
+    int which;       /* TSR_STEP_AXES: number of the principal axis, 0 or 1 */
     const char *name;
 } tsr_block;
 
@@ -28,59 +30,66 @@ typedef struct {
     long proposed, accepted;
 } tsr_parameter_counts;
 
-/* What warm-up learns; it belongs to a temperature. */
+/* What warm-up adapts; belongs to a temperature. */
 typedef struct {
-    long n;           /* steps learnt from */
-    double *log_step; /* [n_block] sizes of the steps */
-    double n_seen;    /* of c1 and c2, in units of their priors' widths: */
-    double mean[2], square[3]; /* mean, covariance 00 01 11 */
-    double angle;              /* of its first principal axis */
+    long n;           /* steps that adapted log_step */
+    double *log_step; /* [n_block] logarithms of the step sizes */
+    double n_seen;    /* values of c1 and c2 seen, in units of their priors'
+                         widths: */
+    double mean[2], square[3]; /* running mean; covariance 00, 01, 11 */
+    double angle;              /* of the first principal axis, rad */
     tsr_parameter_counts counts;
 } tsr_parameter_learnt;
 
+/* A chain's table of parameters, its blocks, and what the steps have
+ * adapted. */
 typedef struct {
     int n;
     tsr_parameter *table; /* [n] */
-    int contrast;         /* place of c1; -1: there is none */
-    int weight, n_state;  /* place of the first weight */
+    int contrast;         /* index of c1; -1: the model has no c1 and c2 */
+    int weight, n_state;  /* index of the first weight */
     int n_block;
     tsr_block *block; /* [n_block] in the order of the steps */
     tsr_parameter_learnt learnt;
 } tsr_parameters;
 
-/* likelihood NULL: no terms; contrast [TSR_N_CONTRAST] NULL: no c1 and c2. In
- * memory of the pool; NULL: there was none. */
+/* likelihood NULL: no terms. contrast [TSR_N_CONTRAST] NULL: no c1 and c2. The
+ * pool owns the memory; NULL: out of memory. */
 tsr_parameters *tsr_parameters_new(tsr_pool *pool,
                                    const tsr_likelihood *likelihood,
                                    const tsr_parameter *contrast, int n_state,
                                    int infer_weights);
 
-/* Where all start: theta [n] out. */
+/* Start values, theta [n] out. */
 void tsr_parameters_start(const tsr_parameters *parameters, double *theta);
 
-/* log density of their priors, nat. */
+/* Sum of the log prior densities, nat. */
 double tsr_parameters_log_prior(const tsr_parameters *parameters,
                                 const double *theta);
 
-/* c1 and c2 in theta [n]; NULL: there are none. */
+/* c1 and c2 in theta [n]; NULL: the model has none. */
 const double *tsr_parameters_contrast(const tsr_parameters *parameters,
                                       const double *theta);
 
-/* A proposal for a block, trial->theta, which equals now->theta on entry.
- * to, from: what adds to the log of the acceptance for the new values and
- * against the old ones (prior, measure, density of the proposal). Returns 0
- * where the new values cannot be. */
+/* Proposes new values for one block.
+ * trial->theta  [n]  in   equal to now->theta
+ *                    out  with the proposal
+ * *to, *from         out  terms of the log acceptance ratio, nat: it gains
+ *                         to - from, for prior, measure and proposal density
+ * beta               in   power of the likelihood
+ * Returns 0 where the prior density of the new values is 0. */
 int tsr_parameters_propose(const tsr_parameters *parameters, int block,
                            const tsr_likelihood *likelihood,
                            const tsr_point *now, tsr_point *trial, double beta,
                            gsl_rng *rng, double *to, double *from);
 
-/* Warm-up: a block learns from the probability of acceptance of its step;
- * after the steps on all blocks, the axes from the values. */
+/* Warm-up. learn adapts a block's step size from the acceptance probability
+ * alpha of its step. learn_axes follows the steps on all blocks and updates the
+ * principal axes of c1 and c2. */
 void tsr_parameters_learn(tsr_parameters *parameters, int block, double alpha);
 void tsr_parameters_learn_axes(tsr_parameters *parameters, const double *theta);
 
-/* Saves or restores what was learnt, and the counters. */
+/* Saves or restores what was adapted, and the counters. */
 void tsr_parameters_archive(tsr_parameters *parameters, tsr_archive *archive);
 
 #endif

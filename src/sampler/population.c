@@ -1,4 +1,5 @@
-/* The pass from the prior to the posterior: levels, weights, copies, steps. */
+/* Sequential Monte Carlo from the prior to the posterior: levels of beta,
+ * weights, resampling, steps (sampler.h has the sources). */
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
@@ -8,20 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Effective share of a level's draws at the next one; the correlation of log
- * likelihoods over a level's steps below which it is left; in how many parts
- * these are taken (four times as many where chains walk); replicas of all
- * groups that make a population. */
+/* wanted_share: effective sample size after reweighting to the next level, as a
+ * share of the population. forgotten: a level ends when log likelihoods
+ * correlate with those at its start by less than this. The steps of a level
+ * come in PARTS parts, 4 times as many where moves are global, and the
+ * correlation is checked after each part. */
 static const double wanted_share = 0.6, forgotten = 0.3;
 
-/* The share where the time is short. */
+/* wanted_share once the time is short. */
 static const double late_share = 0.2;
 enum { PARTS = 4 };
 
-/* What a level leaves for the temperatures: its beta, the barrier up to it, and
- * of each chain one replica. With several temperatures all levels are kept, a
- * conformation a chain and level: 10 MiB a level for 128 chains of 600
- * residues. */
+/* What a level leaves for the ladder: beta, the barrier from the prior to it,
+ * and one replica of each chain. With several temperatures all levels are kept,
+ * which takes 10 MiB a level for 128 chains of 600 residues. */
 typedef struct {
     double beta, barrier;
     tsr_archive *replica; /* [n_chain] */
@@ -32,17 +33,18 @@ typedef struct {
     tsr_record *record;
     void (*tick)(void *context, const tsr_progress *progress);
     void *context;
-    int n, each; /* replicas; of a group */
+    int n, per_group; /* replicas in all, replicas of a group */
     double beta;
-    double until;  /* by the clock: from then on it hurries; HUGE_VAL: never */
-    long accepted; /* steps of earlier calls */
+    double deadline; /* clock time after which levels are short; HUGE_VAL:
+                        never */
+    long accepted;   /* proposals accepted in earlier calls */
     double *log_lik, *before, *weight; /* [n] */
     int *parent, *child;               /* [n] */
-    int n_level, room;
+    int n_level, capacity;
     level *level;
 } pass;
 
-static void forget_level(const pass *p, level *l)
+static void free_level(const pass *p, level *l)
 {
     for (int c = 0; c < p->s->n_chain && l->replica != NULL; c++)
         tsr_archive_clear(&l->replica[c]);
@@ -53,7 +55,7 @@ static void forget_level(const pass *p, level *l)
 static void pass_clear(pass *p)
 {
     for (int l = 0; l < p->n_level; l++)
-        forget_level(p, &p->level[l]);
+        free_level(p, &p->level[l]);
     free(p->level);
     free(p->log_lik);
     free(p->before);
@@ -76,7 +78,7 @@ static tsr_status pass_init(pass *p, tsr_err *err)
                : tsr_no_memory(err);
 }
 
-static void look(const pass *p, double *log_lik)
+static void read_log_lik(const pass *p, double *log_lik)
 {
     for (int i = 0; i < p->n; i++)
         log_lik[i] = tsr_chain_log_lik(p->s->chain[i]);
@@ -84,7 +86,7 @@ static void look(const pass *p, double *log_lik)
 
 /* ---- one level ---- */
 
-/* Steps of earlier calls count too. */
+/* Reports progress over all calls of tsr_sampler_advance in this pass. */
 static void tick_all(void *context, const tsr_progress *progress)
 {
     pass *p = context;
@@ -94,8 +96,9 @@ static void tick_all(void *context, const tsr_progress *progress)
     p->tick(p->context, &all);
 }
 
-/* Steps of all replicas at beta; what moves have learnt becomes common. */
-static tsr_status go(pass *p, long n_step, tsr_err *err)
+/* Steps of all replicas at beta; then the average of what their moves
+ * learnt. */
+static tsr_status run_steps(pass *p, long n_step, tsr_err *err)
 {
     int n_done;
     p->s->is_flat = 1;
@@ -111,8 +114,9 @@ static tsr_status go(pass *p, long n_step, tsr_err *err)
     return status;
 }
 
-/* weight [n] = exp(step log L) over its greatest; (sum w)^2 / (n sum w^2). */
-static double weigh(pass *p, double step)
+/* Sets weight [n] = exp(step log L), divided by the greatest. Returns (sum w)^2
+ * / (n sum w^2), the effective share of the population. */
+static double set_weights(pass *p, double step)
 {
     double top = -HUGE_VAL, sum = 0.0, squares = 0.0;
     for (int i = 0; i < p->n; i++)
@@ -127,25 +131,26 @@ static double weigh(pass *p, double step)
 
 static int is_late(const pass *p)
 {
-    return tsr_clock_s() > p->until;
+    return tsr_clock_s() > p->deadline;
 }
 
-/* The greatest step of beta that leaves enough effective draws. */
+/* The greatest increase of beta that keeps the wanted effective share, by
+ * bisection. */
 static double find_step(pass *p)
 {
     const double wanted = is_late(p) ? late_share : wanted_share;
     double low = 0.0, high = 1.0 - p->beta;
-    if (weigh(p, high) >= wanted)
+    if (set_weights(p, high) >= wanted)
         return high;
     for (int k = 0; k < 60; k++) {
         const double middle = 0.5 * (low + high);
-        *(weigh(p, middle) >= wanted ? &low : &high) = middle;
+        *(set_weights(p, middle) >= wanted ? &low : &high) = middle;
     }
     return low > 0.0 ? low : high;
 }
 
-/* Half the mean difference of two draws' log likelihoods: the barrier's
- * growth with beta. */
+/* Rate at which the barrier grows with beta: half the mean absolute difference
+ * of two replicas' log likelihoods. */
 static double barrier_rate(const pass *p)
 {
     double sum = 0.0;
@@ -156,20 +161,21 @@ static double barrier_rate(const pass *p)
     return sum / ((double)p->n * (p->n - 1.0));
 }
 
-/* Each of the group [first, first + each) gets a parent: as many children as
- * its weight says, to less than one (systematic resampling: points u, u + 1,
- * ... on the line of all weights), itself first. */
+/* Chooses a parent for each replica of the group [first, first + each), by
+ * systematic resampling: points u, u + 1, ... on the line of all weights. A
+ * replica has as many children as its weight, rounded up or down. Its first
+ * child is itself, so that it is not copied. */
 static void choose_parents(pass *p, int first, double u)
 {
-    const int end = first + p->each;
+    const int end = first + p->per_group;
     double sum = 0.0, upto = 0.0;
     int n_point = 0, free_place = first;
     for (int i = first; i < end; i++)
         sum += p->weight[i];
     for (int i = first; i < end; i++) {
-        upto += p->weight[i] * p->each / sum;
-        const int n_upto =
-            i + 1 < end ? (int)fmin(ceil(upto - u), p->each) : p->each;
+        upto += p->weight[i] * p->per_group / sum;
+        const int n_upto = i + 1 < end ? (int)fmin(ceil(upto - u), p->per_group)
+                                       : p->per_group;
         p->child[i] = n_upto - n_point;
         p->parent[i] = p->child[i] > 0 ? i : -1;
         n_point = n_upto;
@@ -182,23 +188,24 @@ static void choose_parents(pass *p, int first, double u)
         }
 }
 
-/* Weighs, adds to the estimates, and copies. */
+/* Sets weights, adds their mean to the evidence estimates, and copies
+ * parents. */
 static void resample(pass *p, double step)
 {
     const tsr_target *t = p->s->target;
     double top = -HUGE_VAL;
     for (int i = 0; i < p->n; i++)
         top = fmax(top, p->log_lik[i]);
-    weigh(p, step);
+    set_weights(p, step);
     for (int g = 0; g < t->n_group; g++) {
-        const int first = g * p->each;
+        const int first = g * p->per_group;
         double sum = 0.0;
-        for (int i = first; i < first + p->each; i++)
+        for (int i = first; i < first + p->per_group; i++)
             sum += p->weight[i];
-        t->group_log_z[g] += step * top + log(sum / p->each);
+        t->group_log_z[g] += step * top + log(sum / p->per_group);
         choose_parents(
             p, first,
-            tsr_sampler_chance(p->s, (uint64_t)p->n_level, (uint64_t)g));
+            tsr_sampler_uniform(p->s, (uint64_t)p->n_level, (uint64_t)g));
     }
     for (int i = 0; i < p->n; i++)
         if (p->parent[i] != i)
@@ -218,16 +225,17 @@ static double correlation(int n, const double *x, const double *y)
     return xx > 0.0 && yy > 0.0 ? xy / sqrt(xx * yy) : 0.0;
 }
 
-/* Until the log likelihoods are other ones, or most_each steps. */
-static tsr_status mix(pass *p, long most_each, tsr_err *err)
+/* Steps until the log likelihoods have decorrelated, or most_each steps. */
+static tsr_status decorrelate(pass *p, long most_each, tsr_err *err)
 {
-    const long n_part = tsr_target_turns_much(p->s->target) ? 4 * PARTS : PARTS;
+    const long n_part =
+        tsr_target_has_global_moves(p->s->target) ? 4 * PARTS : PARTS;
     const long part = most_each / n_part > 0 ? most_each / n_part : 1;
     tsr_status status = TSR_OK;
-    look(p, p->before);
+    read_log_lik(p, p->before);
     for (long n = 0; n < most_each && status == TSR_OK; n += part) {
-        status = go(p, part, err);
-        look(p, p->log_lik);
+        status = run_steps(p, part, err);
+        read_log_lik(p, p->log_lik);
         if (tsr_sampler_should_stop(p->s) || is_late(p) ||
             correlation(p->n, p->before, p->log_lik) < forgotten)
             break;
@@ -235,18 +243,18 @@ static tsr_status mix(pass *p, long most_each, tsr_err *err)
     return status;
 }
 
-/* ---- what it leaves ---- */
+/* ---- what a level leaves ---- */
 
-static tsr_status keep_level(pass *p, double barrier, tsr_err *err)
+static tsr_status store_level(pass *p, double barrier, tsr_err *err)
 {
-    if (p->n_level == p->room) {
-        const int room = 2 * p->room + 16;
-        level *more = realloc(p->level, (size_t)room * sizeof *more);
+    if (p->n_level == p->capacity) {
+        const int capacity = 2 * p->capacity + 16;
+        level *more = realloc(p->level, (size_t)capacity * sizeof *more);
         TSR_TRY(tsr_allocated(more, err));
-        p->level = more, p->room = room;
+        p->level = more, p->capacity = capacity;
     }
-    if (p->s->n_temp == 1 && p->n_level > 0) /* only the last is asked for */
-        forget_level(p, &p->level[p->n_level - 1]);
+    if (p->s->n_temp == 1 && p->n_level > 0) /* only the last level is used */
+        free_level(p, &p->level[p->n_level - 1]);
     level *l = &p->level[p->n_level];
     *l = (level){p->beta, barrier, NULL};
     l->replica = calloc((size_t)p->s->n_chain, sizeof(*l->replica));
@@ -261,20 +269,20 @@ static tsr_status keep_level(pass *p, double barrier, tsr_err *err)
     return TSR_OK;
 }
 
-static double between(double x, double x0, double x1, double y0, double y1)
+static double interpolate(double x, double x0, double x1, double y0, double y1)
 {
     const double share = x1 > x0 ? (x - x0) / (x1 - x0) : 1.0;
     return y0 + fmin(fmax(share, 0.0), 1.0) * (y1 - y0);
 }
 
-/* beta where the barrier from the prior on is as wanted. */
+/* beta at which the barrier from the prior has the wanted value. */
 static double beta_at(const pass *p, double wanted)
 {
     int l = 1;
     while (l + 1 < p->n_level && p->level[l].barrier < wanted)
         l++;
     const level *a = &p->level[l - 1], *b = &p->level[l];
-    return between(wanted, a->barrier, b->barrier, a->beta, b->beta);
+    return interpolate(wanted, a->barrier, b->barrier, a->beta, b->beta);
 }
 
 static double barrier_at(const pass *p, double beta)
@@ -283,7 +291,7 @@ static double barrier_at(const pass *p, double beta)
     while (l + 1 < p->n_level && p->level[l].beta < beta)
         l++;
     const level *a = &p->level[l - 1], *b = &p->level[l];
-    return between(beta, a->beta, b->beta, a->barrier, b->barrier);
+    return interpolate(beta, a->beta, b->beta, a->barrier, b->barrier);
 }
 
 static const level *nearest(const pass *p, double barrier)
@@ -295,8 +303,9 @@ static const level *nearest(const pass *p, double barrier)
     return best;
 }
 
-/* The temperatures, and a replica from next to each. */
-static void found_ladders(pass *p)
+/* Sets the ladders' temperatures and starts each from a replica of the nearest
+ * level. */
+static void start_ladders(pass *p)
 {
     const tsr_sampler *s = p->s;
     const double hot = barrier_at(p, 1.0 / s->target->t_max);
@@ -309,7 +318,7 @@ static void found_ladders(pass *p)
         const level *l = nearest(p, wanted);
         beta[k] = beta_at(p, wanted);
         for (int c = 0; c < s->n_chain; c++)
-            tsr_chain_become(s->chain[c * s->n_temp + k], &l->replica[c]);
+            tsr_chain_restore_copy(s->chain[c * s->n_temp + k], &l->replica[c]);
     }
     for (int c = 0; c < s->n_chain; c++)
         tsr_ladder_set(s->ladder[c], beta);
@@ -317,31 +326,31 @@ static void found_ladders(pass *p)
 
 /* ---- the pass ---- */
 
-/* Steps without data in which a chain forgets where its group started; walks
- * make it quicker. */
+/* Steps at beta = 0 in which a chain forgets its group's start; global moves
+ * need fewer. */
 static long n_forgotten(const tsr_target *t)
 {
     const long n = 500 + 5L * (t->topology->n_torsion + t->topology->n_side);
-    return tsr_target_turns_much(t) ? n / 3 : n;
+    return tsr_target_has_global_moves(t) ? n / 3 : n;
 }
 
-static tsr_status rise(pass *p, long most_each, tsr_err *err)
+static tsr_status raise_beta(pass *p, long most_each, tsr_err *err)
 {
     double barrier = 0.0;
-    tsr_status status = go(p, n_forgotten(p->s->target), err);
-    look(p, p->log_lik);
+    tsr_status status = run_steps(p, n_forgotten(p->s->target), err);
+    read_log_lik(p, p->log_lik);
     double rate = barrier_rate(p);
-    TSR_THEN(status, keep_level(p, barrier, err));
+    TSR_THEN(status, store_level(p, barrier, err));
     while (p->beta < 1.0 && status == TSR_OK &&
            !tsr_sampler_should_stop(p->s)) {
         const double step = find_step(p), old_rate = rate;
         resample(p, step);
         p->beta = p->beta + step < 1.0 ? p->beta + step : 1.0;
         status = tsr_sampler_refresh(p->s, err);
-        TSR_THEN(status, mix(p, most_each, err));
+        TSR_THEN(status, decorrelate(p, most_each, err));
         rate = barrier_rate(p);
         barrier += 0.5 * (old_rate + rate) * step;
-        TSR_THEN(status, keep_level(p, barrier, err));
+        TSR_THEN(status, store_level(p, barrier, err));
     }
     p->s->population.barrier = barrier;
     return status;
@@ -356,21 +365,21 @@ tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
     tsr_sampler *s = sampler;
     const tsr_target *t = s->target;
     pass p = {.s = s, .record = record, .tick = tick, .context = context};
-    p.until = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
+    p.deadline = seconds > 0.0 ? tsr_clock_s() + seconds : HUGE_VAL;
     p.n = s->n_chain * s->n_temp;
     if (t->likelihood == NULL || t->n_group == 0 ||
         p.n < TSR_POPULATION_LEAST || s->population.n_level > 0 ||
-        tsr_likelihood_least_beta(t->likelihood) > 0.0)
+        tsr_likelihood_min_beta(t->likelihood) > 0.0)
         return TSR_OK;
-    p.each = t->chains_each * s->n_temp;
+    p.per_group = t->chains_each * s->n_temp;
     tsr_status status = pass_init(&p, err);
     for (int g = 0; g < t->n_group; g++)
         t->group_log_z[g] = 0.0;
-    TSR_THEN(status,
-             tsr_sampler_refresh(s, err)); /* they may have been restored */
-    TSR_THEN(status, rise(&p, most_each, err));
+    TSR_THEN(status, tsr_sampler_refresh(s, err)); /* the chains may have been
+                                                      restored */
+    TSR_THEN(status, raise_beta(&p, most_each, err));
     if (status == TSR_OK && !tsr_sampler_should_stop(s)) {
-        found_ladders(&p);
+        start_ladders(&p);
         s->population.n_level = p.n_level;
         status = tsr_sampler_refresh(s, err);
     }

@@ -1,5 +1,5 @@
-/* What a chain, its ladder, its parameters and the likelihood's terms tell the
- * trace of a draw. */
+/* The columns that chain, ladder, parameters and likelihood terms declare, and
+ * the block of draws that collects their values. */
 #include "sampler/record.h"
 
 #include "molecule/rigid_pose.h"
@@ -15,11 +15,11 @@ static const tsr_column_axis no_axis = {NULL, 1, NULL, NULL, NULL};
 typedef void getter(const tsr_column *column, const tsr_draw *draw,
                     double *value);
 
-/* A column of one number a draw, or of as many as its axis has. */
-static tsr_status add(tsr_columns *columns, tsr_trace_group group,
-                      const char *name, const char *unit, const char *doc,
-                      tsr_column_axis axis, int index, getter *get,
-                      tsr_err *err)
+/* Adds a column of one number for each draw, or of as many as its axis has. */
+static tsr_status add_column(tsr_columns *columns, tsr_trace_group group,
+                             const char *name, const char *unit,
+                             const char *doc, tsr_column_axis axis, int index,
+                             getter *get, tsr_err *err)
 {
     tsr_column c = {.group = group,
                     .unit = unit,
@@ -37,12 +37,13 @@ static tsr_status add_scalar(tsr_columns *columns, tsr_trace_group group,
                              const char *doc, int index, getter *get,
                              tsr_err *err)
 {
-    return add(columns, group, name, unit, doc, no_axis, index, get, err);
+    return add_column(columns, group, name, unit, doc, no_axis, index, get,
+                      err);
 }
 
 /* ---- the chain ---- */
 
-/* The view's member, a double, at the byte that the column's index says. */
+/* Copies the member of the view, a double, at byte offset c->index. */
 static void get_member(const tsr_column *c, const tsr_draw *d, double *value)
 {
     memcpy(value, (const char *)d->view + c->index, sizeof *value);
@@ -50,7 +51,7 @@ static void get_member(const tsr_column *c, const tsr_draw *d, double *value)
 
 #define MEMBER(name) ((int)offsetof(tsr_chain_view, name))
 
-/* Element k of a member that is an array. */
+/* Offset of element k of an array member. */
 static int element(int member, int k)
 {
     return member + k * (int)sizeof(double);
@@ -63,7 +64,7 @@ static void get_acceptance(const tsr_column *c, const tsr_draw *d,
     *value = d->acceptance_rate;
 }
 
-static double share(double sum, long n)
+static double ratio(double sum, long n)
 {
     return n > 0 ? sum / (double)n : (double)NAN;
 }
@@ -72,7 +73,7 @@ static void get_moves(const tsr_column *c, const tsr_draw *d, double *value)
 {
     const tsr_chain_counts *counts = d->view->since_draw;
     for (int m = 0; m < c->axis.n; m++)
-        value[m] = share((double)counts->accepted[m], counts->proposed[m]);
+        value[m] = ratio((double)counts->accepted[m], counts->proposed[m]);
 }
 
 static void get_moves_changed(const tsr_column *c, const tsr_draw *d,
@@ -80,10 +81,10 @@ static void get_moves_changed(const tsr_column *c, const tsr_draw *d,
 {
     const tsr_chain_counts *counts = d->view->since_draw;
     for (int m = 0; m < c->axis.n; m++)
-        value[m] = share(counts->changed[m], counts->asked[m]);
+        value[m] = ratio(counts->changed[m], counts->evaluated[m]);
 }
 
-/* rg_1, weight_1, ... of an ensemble, in the order of the states' Rg. */
+/* rg_1, weight_1, ... of an ensemble, states sorted by Rg. */
 static tsr_status add_states(const tsr_target *t, tsr_columns *columns,
                              tsr_err *err)
 {
@@ -128,9 +129,9 @@ static void get_tail(const tsr_column *c, const tsr_draw *d, double *value)
     *value = all[c->part];
 }
 
-/* The variables of a pose or a tail: pose_1_twist, of an ensemble
- * pose_1_twist_2 for its second state in the order of Rg. part: the names of
- * the two of a pose. */
+/* The variables of a pose or a tail, such as pose_1_twist; in an ensemble
+ * pose_1_twist_2 is of the second state by Rg. part: the names of a pose's two
+ * parts. */
 static tsr_status add_shape(const tsr_target *t, const char *kind, int index,
                             const char *where, char part[2][32], int n_variable,
                             const tsr_pose_variable *variable, getter *get,
@@ -199,15 +200,17 @@ static tsr_status add_moves(const tsr_target *t, tsr_columns *columns,
     for (int m = 0; m < TSR_N_MOVE; m++)
         name[m] = tsr_move_registry[m]->name;
     const tsr_column_axis move = {"move", TSR_N_MOVE, NULL, NULL, name};
-    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
-                "share of each move's proposals accepted since the last draw; "
-                "NaN: none were made",
-                move, 0, get_moves, err));
+    TSR_TRY(add_column(
+        columns, TSR_TRACE_SAMPLE_STATS, "acceptance_by_move", NULL,
+        "share of each move's proposals accepted since the last draw; "
+        "NaN: none were made",
+        move, 0, get_moves, err));
     if (tsr_likelihood_n_profile(t->likelihood) > 0)
-        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move", NULL,
-                    "changed_fraction of each move's proposals; NaN: the "
-                    "engine was asked for none",
-                    move, 0, get_moves_changed, err));
+        TSR_TRY(
+            add_column(columns, TSR_TRACE_SAMPLE_STATS, "changed_by_move", NULL,
+                       "changed_fraction of each move's proposals; NaN: the "
+                       "engine was asked for none",
+                       move, 0, get_moves_changed, err));
     return TSR_OK;
 }
 
@@ -302,7 +305,7 @@ static void get_exchange(const tsr_column *c, const tsr_draw *d, double *value)
         value[k] = tsr_ladder_rate(d->ladder, k);
 }
 
-/* ---- above the ladder ---- */
+/* ---- the all-atom chain ---- */
 
 static void get_gain(const tsr_column *c, const tsr_draw *d, double *value)
 {
@@ -310,7 +313,7 @@ static void get_gain(const tsr_column *c, const tsr_draw *d, double *value)
     tsr_all_atom_chain_log_ratio(d->all_atom, value);
 }
 
-static void get_taken(const tsr_column *c, const tsr_draw *d, double *value)
+static void get_exchanged(const tsr_column *c, const tsr_draw *d, double *value)
 {
     (void)c;
     *value = tsr_all_atom_chain_is_accepted(d->all_atom);
@@ -320,15 +323,16 @@ static tsr_status add_all_atom(tsr_columns *columns, tsr_err *err)
 {
     static const char *const label[] = {"atoms", "bodies"};
     const tsr_column_axis axis = {"model", 2, NULL, NULL, label};
-    TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio", "nat",
-                "log likelihood by all atoms less that by bodies: of the "
-                "draw, and of the bodies' chain that was offered for it",
-                axis, 0, get_gain, err));
+    TSR_TRY(
+        add_column(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_log_ratio", "nat",
+                   "log likelihood by all atoms less that by bodies: of the "
+                   "draw, and of the bodies' chain that was offered for it",
+                   axis, 0, get_gain, err));
     return add_scalar(columns, TSR_TRACE_SAMPLE_STATS, "all_atom_exchange",
                       NULL,
                       "1: the bodies' chain gave a new draw, 0: the one "
                       "before stays",
-                      0, get_taken, err);
+                      0, get_exchanged, err);
 }
 
 tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
@@ -360,8 +364,9 @@ tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,
                 "next, so far",
                 pair, get_exchange}};
     for (size_t k = 0; k < (n_temp > 1 ? sizeof all / sizeof *all : 2); k++)
-        TSR_TRY(add(columns, TSR_TRACE_SAMPLE_STATS, all[k].name, all[k].unit,
-                    all[k].doc, all[k].axis, 0, all[k].get, err));
+        TSR_TRY(add_column(columns, TSR_TRACE_SAMPLE_STATS, all[k].name,
+                           all[k].unit, all[k].doc, all[k].axis, 0, all[k].get,
+                           err));
     if (target->n_group > 0) {
         tsr_column c = {
             .group = TSR_TRACE_CONSTANT_DATA,
@@ -385,7 +390,8 @@ static void get_parameter(const tsr_column *c, const tsr_draw *d, double *value)
     *value = tsr_parameter_value(p, d->theta[c->index]);
 }
 
-/* Those that are inferred; the weights are told with the states. */
+/* Columns of the inferred parameters. The states' weights have columns of the
+ * chain. */
 tsr_status tsr_parameter_columns(const tsr_target *target,
                                  const tsr_parameters *parameters,
                                  tsr_columns *columns, tsr_err *err)
@@ -416,7 +422,7 @@ static void get_chi2(const tsr_column *c, const tsr_draw *d, double *value)
         term->type->chi2(term, d->view->point->fit[c->index]) / term->n_point;
 }
 
-/* One of a term's rows of a draw, which the column's part names. */
+/* One row of a term, chosen by the column's `part`. */
 static void get_row(const tsr_column *c, const tsr_draw *d, double *value)
 {
     memcpy(value, d->row[c->part][c->index], (size_t)c->axis.n * sizeof *value);
@@ -501,25 +507,27 @@ tsr_status tsr_term_columns(const tsr_target *target, tsr_columns *columns,
 
 /* ---- record ----
  *
- * Blocks of draws in memory: every column's values, chain by chain, until they
- * go to the trace. */
+ * A block of draws in memory: the values of every column, chain by chain, until
+ * they are written to the log. */
 
-/* What the terms tell of a draw, for one chain: threads store at once. */
+/* Values of one draw, one scratch for each chain because threads store at
+ * once. */
 typedef struct {
     double *theta;
-    double **row; /* [3 n_term] expected, replicate, log density */
+    double **row; /* [3 n_term] expected values, replicates, log densities */
 } scratch;
 
 struct tsr_record {
     tsr_pool pool;
     const tsr_target *target;
-    tsr_parameters *parameters; /* the table, for names */
+    tsr_parameters *parameters; /* for the table's names */
     int n_chain, capacity;
     tsr_columns columns;
-    double **value; /* [n] [n_chain][capacity][n]; NULL: constant */
-    tsr_trace_variable *variable; /* [n] */
+    double **value; /* [n] arrays [n_chain][capacity][axis.n]; NULL: a
+                       constant */
+    tsr_trace_variable *variable; /* [n] columns */
     scratch *own;                 /* [n_chain] */
-    char *packed;                 /* the draws of a block as the log has them */
+    char *packed;                 /* a block's draws in the format of the log */
 };
 
 static int n_term(const tsr_target *target)
@@ -559,13 +567,13 @@ static tsr_status append(tsr_columns *columns, const tsr_column *column,
                          tsr_err *err)
 {
     tsr_columns *c = columns;
-    if (c->n == c->room) {
-        int room = 2 * c->room + 32;
+    if (c->n == c->capacity) {
+        int capacity = 2 * c->capacity + 32;
         tsr_column *more =
-            tsr_pool_resize(c->pool, c->item, (size_t)room, sizeof *more);
+            tsr_pool_resize(c->pool, c->item, (size_t)capacity, sizeof *more);
         TSR_TRY(tsr_allocated(more, err));
         c->item = more;
-        c->room = room;
+        c->capacity = capacity;
     }
     c->item[c->n++] = *column;
     return TSR_OK;
@@ -589,7 +597,7 @@ tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
     return TSR_OK;
 }
 
-static tsr_status list(tsr_record *r, tsr_err *err)
+static tsr_status collect_columns(tsr_record *r, tsr_err *err)
 {
     TSR_TRY(tsr_chain_columns(r->target, &r->columns, err));
     TSR_TRY(tsr_ladder_columns(r->target, &r->columns, err));
@@ -615,7 +623,7 @@ static void describe(const tsr_column *c, tsr_trace_variable *variable)
                              .single = has_axis && c->constant == NULL};
 }
 
-static void open_columns(tsr_record *r)
+static void allocate_columns(tsr_record *r)
 {
     const size_t n = (size_t)r->columns.n;
     const size_t n_draw = (size_t)r->n_chain * (size_t)r->capacity;
@@ -635,7 +643,7 @@ static void open_columns(tsr_record *r)
     tsr_pool_array(&r->pool, r->packed, n_draw * total);
 }
 
-static void open_scratch(tsr_record *r)
+static void allocate_scratch(tsr_record *r)
 {
     const int n = n_term(r->target);
     tsr_pool_array(&r->pool, r->own, r->n_chain);
@@ -665,10 +673,10 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
                            tsr_target_n_state(target), target->infer_weights);
     r->columns.pool = &r->pool;
     tsr_status status = tsr_allocated(r->parameters, err);
-    TSR_THEN(status, list(r, err));
+    TSR_THEN(status, collect_columns(r, err));
     if (status == TSR_OK) {
-        open_columns(r);
-        open_scratch(r);
+        allocate_columns(r);
+        allocate_scratch(r);
         status = tsr_pool_check(&r->pool, err);
     }
     if (status == TSR_OK)
@@ -680,10 +688,10 @@ tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
 
 /* ---- draws ---- */
 
-/* Parameters that are integrated out get values; after warm-up the terms'
- * expected values, replicates and log densities. */
-static void complete(const tsr_target *target, const tsr_chain_view *view,
-                     scratch *s, int warm)
+/* Draws the parameters that were integrated out. After warm-up also computes
+ * the terms' expected values, replicates and log densities. */
+static void predict_terms(const tsr_target *target, const tsr_chain_view *view,
+                          scratch *s, int warm)
 {
     const tsr_likelihood *l = target->likelihood;
     const tsr_point *at = view->point;
@@ -733,7 +741,7 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
         tsr_all_atom_chain_view(ladder->all_atom, coldest, &view);
     else
         tsr_chain_view_get(coldest, &view);
-    complete(r->target, &view, s, warm);
+    predict_terms(r->target, &view, s, warm);
     const double *const *row = (const double *const *)s->row;
     const tsr_draw now = {.target = r->target,
                           .view = &view,
@@ -750,7 +758,7 @@ void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
     }
 }
 
-/* Numbers as the trace stores them. Returns the end of what was written. */
+/* Converts numbers to the trace's precision. Returns the end of the output. */
 static char *pack(const double *from, size_t n, int single, char *to)
 {
     const size_t width = single ? sizeof(float) : sizeof(double);

@@ -1,4 +1,4 @@
-/* What a run writes per draw: the trace's variables and their values. */
+/* The stored draws: the variables of the trace and their values. */
 #ifndef TSR_SAMPLER_RECORD_H
 #define TSR_SAMPLER_RECORD_H
 
@@ -6,110 +6,117 @@
 #include "sampler/ladder.h"
 #include "store/trace.h"
 
-/* A block of draws of all chains, filled from many threads, written by one. */
+/* A block of draws of all chains. Many threads fill the block, one writes
+ * it. */
 typedef struct tsr_record tsr_record;
 
-/* Room for `capacity` draws of n_chain chains. Errors: TSR_E_NOMEM. */
+/* Memory for `capacity` draws of n_chain chains. target is borrowed. Errors:
+ * TSR_E_NOMEM, those of tsr_columns_add. */
 tsr_status tsr_record_new(const tsr_target *target, int n_chain, int capacity,
                           tsr_record **out, tsr_err *err);
 void tsr_record_free(tsr_record *record);
 int tsr_record_capacity(const tsr_record *record);
 
-/* The variables for tsr_trace_create; they belong to the record. */
+/* The variables for tsr_trace_create, owned by the record. Returns their
+ * number. */
 int tsr_record_variables(const tsr_record *record,
                          const tsr_trace_variable **variable);
 
-/* A chain with all its replicas: the draw is of the one at temperature 1, or of
- * the place above it. */
+/* A chain with all its replicas. The draw is the state of the replica at
+ * temperature 1, or of the all-atom chain where there is one. */
 typedef struct {
     const tsr_ladder *ladder;
     tsr_chain *const *replica;          /* [n_temp] */
-    const tsr_all_atom_chain *all_atom; /* NULL: there is none */
+    const tsr_all_atom_chain *all_atom; /* NULL: the model has none */
 } tsr_record_ladder;
 
-/* Stores a chain's present state as draw number `draw` of the block. Chains may
- * be stored from different threads at once. In warm-up only scalars are kept.
- * Draws scale and background from their conditional and a replicate of the
- * data, with the chain's random stream. */
+/* Stores a chain's present state as draw number `draw` of the block. Threads
+ * may store different chains at once. In warm-up only scalars are stored.
+ * Otherwise scale and background are drawn from their conditional distribution,
+ * and a replicate of the data is drawn, with the chain's random stream. */
 void tsr_record_store(tsr_record *record, const tsr_record_ladder *ladder,
                       int chain_number, int draw, int warm,
                       double acceptance_rate);
 
-/* Appends the first n_draw draws of the block to the log, as draws of the run
- * from number `first` on. Errors: TSR_E_IO. */
+/* Appends the first n_draw draws of the block to the log. `first` is the number
+ * of the block's first draw in the run. Errors: TSR_E_IO. */
 tsr_status tsr_record_write(tsr_record *record, tsr_draw_log *log, int warm,
                             long first, int n_draw, tsr_err *err);
 
-/* Writes observed and constant data into a trace that is made. */
+/* Writes observed and constant data into a new trace. */
 tsr_status tsr_record_write_data(tsr_record *record, tsr_trace *trace,
                                  tsr_err *err);
 
 /* ---- columns ----
  *
- * The trace's columns: each is declared by whoever owns what it tells.
- *
- * The chain declares radii and its log densities, the ladder temperatures, the
- * parameters and the likelihood terms theirs; the record asks each column for
- * its value whenever a draw is stored, packs and writes. A column without a
- * getter is refused when the run starts. */
+ * The trace's columns. Each is declared by the module that knows its value: the
+ * chain declares radii and log densities, the ladder its temperatures, the
+ * parameter table and the likelihood terms the rest. When a draw is stored the
+ * record calls the getter of each column. A column without a getter is refused
+ * when the run starts. */
 
-/* What a draw has of each term: expected values, replicates of the data, and
- * the log density of each point. */
+/* Rows that a draw has of each term: expected values, replicates of the data,
+ * log densities of the points. */
 enum { TSR_ROW_MEAN, TSR_ROW_REPLICATE, TSR_ROW_POINTWISE, TSR_N_ROW };
 
-/* A draw as the getters see it. */
+/* A draw as the getters receive it. */
 typedef struct {
     const tsr_target *target;
     const tsr_chain_view *view; /* of the replica at temperature 1, or of the
-                                   place above it */
-    const tsr_ladder *ladder;   /* of its chain, and all its */
-    tsr_chain *const *replica;  /* [n_temp] replicas */
-    const tsr_all_atom_chain *all_atom; /* above the ladder; NULL: none */
-    double acceptance_rate;             /* since the last draw */
-    const double *theta; /* [n_parameter] of the chain's table, with
-                            what is integrated out drawn */
-    const double *const *row[TSR_N_ROW]; /* [n_term][n_point]; after warm-up
-                                            only */
+                                   all-atom chain */
+    const tsr_ladder *ladder;   /* the chain's ladder */
+    tsr_chain *const *replica;  /* [n_temp] the ladder's replicas */
+    const tsr_all_atom_chain *all_atom; /* NULL: the model has none */
+    double acceptance_rate;             /* accepted share of the proposals since
+                                           the last draw */
+    const double *theta; /* [n_parameter] the chain's parameters; those that
+                            were integrated out have been drawn */
+    const double *const *row[TSR_N_ROW]; /* [n_term][n_point]; filled after
+                                            warm-up only */
 } tsr_draw;
 
-/* The dimension of a column behind chain and draw. */
+/* The dimension of a column after chain and draw. */
 typedef struct {
-    const char *name; /* NULL: none, one number */
+    const char *name; /* NULL: a scalar */
     int n;
     const double *coord;
     const char *coord_unit;
-    const char *const *label; /* instead of coord */
+    const char *const *label; /* labels in place of coord */
 } tsr_column_axis;
 
 typedef struct tsr_column tsr_column;
 struct tsr_column {
     tsr_trace_group group;
     char name[48], dim[48];
-    const char *unit, *doc; /* before a semicolon: the name for readers */
-    char own_doc[128];      /* where doc is NULL */
+    const char *unit, *doc; /* description; the part before a semicolon is the
+                               display name */
+    char own_doc[128];      /* used where doc is NULL */
     tsr_column_axis axis;
-    int index, state; /* for the getter: a parameter, a term, a state */
-    int part;         /* of what index names */
-    /* The value, [axis.n] out. NULL of observed and constant data, whose value
-     * is `constant`. */
+    int index, state; /* for the getter: number of the parameter or term; number
+                         of the state */
+    int part;         /* for the getter: which value of that parameter, term or
+                         pose */
+    /* Writes value [axis.n]. NULL for observed and constant data, whose values
+     * are `constant`. */
     void (*get)(const tsr_column *column, const tsr_draw *draw, double *value);
     const double *constant;
 };
 
-/* A list that owners add to. */
+/* The list to which the modules add their columns. */
 typedef struct {
     tsr_pool *pool;
-    int n, room;
+    int n, capacity;
     tsr_column *item; /* [n] */
 } tsr_columns;
 
-/* Adds a column. Scalars of the posterior and of sample_stats are kept in
- * warm-up too: they get a column there as well. Errors: TSR_E_INTERNAL (nobody
- * gives its value), TSR_E_NOMEM. */
+/* Adds a column. A scalar of the posterior or of sample_stats is stored in
+ * warm-up too and gets a second column there. Errors: TSR_E_INTERNAL (neither a
+ * getter nor a constant), TSR_E_NOMEM. */
 tsr_status tsr_columns_add(tsr_columns *columns, tsr_column column,
                            tsr_err *err);
 
-/* What the owners declare. */
+/* Columns of the chain, the ladder, the parameter table and the likelihood
+ * terms. */
 tsr_status tsr_chain_columns(const tsr_target *target, tsr_columns *columns,
                              tsr_err *err);
 tsr_status tsr_ladder_columns(const tsr_target *target, tsr_columns *columns,

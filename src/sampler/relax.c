@@ -1,9 +1,9 @@
-/* A start that the prior forbids, because bodies overlap, is moved until it is
- * allowed.
+/* Moves a start that the prior forbids, because bodies overlap, until the prior
+ * allows it.
  *
- * The chain's own moves do it, under the same prior without its limit on the
- * overlap of a pair: overlaps then cost much instead of everything, and the
- * chain walks out of them. So nothing is moved that the run itself could not
+ * The chain's own moves do so, under the same prior but with no limit on the
+ * overlap of a pair. Overlaps then cost much energy but are possible, and the
+ * chain diffuses out of them. So only those parts move that the run itself can
  * move. */
 #include "sampler/relax.h"
 
@@ -11,13 +11,13 @@
 
 #include <math.h>
 
-enum { MOST_STEPS = 200000, BETWEEN_LOOKS = 500 };
+enum { MOST_STEPS = 200000, STEPS_BETWEEN_CHECKS = 500 };
 
-/* A stream that no chain of the run has. */
+/* A random stream that no chain of the run uses. */
 enum { RELAX_STREAM = 0x7fffffff };
 
-/* RMS change of the distances of CA from the centre of all: no superposition
- * is needed to say how much was changed. */
+/* RMS change, Angstrom, of the distances of CA from their centre. Comparing
+ * distances avoids a superposition. */
 static double rms_change(const tsr_topology *t, const tsr_conformation *a,
                          const tsr_conformation *b)
 {
@@ -35,8 +35,10 @@ static double rms_change(const tsr_topology *t, const tsr_conformation *a,
     return sqrt(sum / t->n_residue);
 }
 
-static tsr_status run(const tsr_target *target, const tsr_prior *prior,
-                      tsr_conformation *first, tsr_log *log, tsr_err *err)
+static tsr_status sample_until_allowed(const tsr_target *target,
+                                       const tsr_prior *prior,
+                                       tsr_conformation *first, tsr_log *log,
+                                       tsr_err *err)
 {
     const tsr_topology *t = target->topology;
     char worst[160];
@@ -46,13 +48,13 @@ static tsr_status run(const tsr_target *target, const tsr_prior *prior,
     tsr_chain_view view = {.conformation = first};
     long step = 0;
     while (status == TSR_OK && left > 0 && step < MOST_STEPS) {
-        for (int k = 0; k < BETWEEN_LOOKS && status == TSR_OK; k++) {
-            tsr_body_proposal ask;
+        for (int k = 0; k < STEPS_BETWEEN_CHECKS && status == TSR_OK; k++) {
+            tsr_body_proposal request;
             int accepted;
-            tsr_chain_propose(chain, &ask);
+            tsr_chain_propose(chain, &request);
             status = tsr_chain_decide(chain, NULL, 1, &accepted, err);
         }
-        step += BETWEEN_LOOKS;
+        step += STEPS_BETWEEN_CHECKS;
         tsr_chain_view_get(chain, &view);
         left = tsr_prior_clashes(prior, view.conformation, worst);
     }
@@ -81,14 +83,15 @@ tsr_status tsr_relax(const tsr_topology *topology, const tsr_prior_table *table,
 {
     tsr_prior_options soft = *options;
     soft.clash_limit = (double)INFINITY;
-    tsr_prior *without = NULL;
-    TSR_TRY(tsr_prior_new(topology, table, &soft, d_limit_ang, &without, err));
+    tsr_prior *unlimited = NULL;
+    TSR_TRY(
+        tsr_prior_new(topology, table, &soft, d_limit_ang, &unlimited, err));
     const tsr_target target = {.topology = topology,
                                .first = first,
-                               .prior = without,
+                               .prior = unlimited,
                                .move_options = move_options,
                                .seed = seed};
-    tsr_status status = run(&target, prior, first, log, err);
-    tsr_prior_free(without);
+    tsr_status status = sample_until_allowed(&target, prior, first, log, err);
+    tsr_prior_free(unlimited);
     return status;
 }

@@ -1,4 +1,4 @@
-/* A start that the prior forbids is moved until it is allowed. */
+/* Moves a start that the prior forbids until the prior allows it. */
 #ifndef TSR_SAMPLER_RELAX_H
 #define TSR_SAMPLER_RELAX_H
 
@@ -6,9 +6,13 @@
 #include "prior/prior.h"
 #include "sampler/chain.h"
 
-/* Samples the prior without its clash limit, where overlaps cost what they
- * cost, until `prior` allows the conformation; says how far it went. Errors:
- * TSR_E_DATA where 200,000 steps do not do. */
+/* Samples the prior with its clash limit removed, so that an overlap costs
+ * energy but is not forbidden, until `prior` allows the conformation. The log
+ * gets the number of steps and the displacement.
+ * first       in/out  the conformation
+ * d_limit_ang in      largest distance allowed, Angstrom
+ * Errors: TSR_E_DATA where 200,000 steps leave an overlap; those of
+ * tsr_prior_new and tsr_chain_new. */
 tsr_status tsr_relax(const tsr_topology *topology, const tsr_prior_table *table,
                      const tsr_prior_options *options, double d_limit_ang,
                      const void *const *move_options, uint64_t seed,

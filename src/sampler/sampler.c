@@ -1,6 +1,5 @@
-/* Many chains over several threads: what each thread does, how a sampler is
- * made, and what its caller sees, which is so many steps more, all chains
- * afresh, times and counts. */
+/* Many chains on several threads: what each thread does, how a sampler is made,
+ * and what a caller can ask for: more steps, a refresh, times and counts. */
 #include "sampler/sampler.h"
 
 #include "core/clock.h"
@@ -10,25 +9,26 @@
 #include <string.h>
 #include <time.h>
 
-/* The time since the last mark goes to one part. */
-static void mark(tsr_worker *w, double *part)
+/* Adds the time since the last call to one part of the worker's times. */
+static void add_time(tsr_worker *w, double *part)
 {
     double now = tsr_clock_s();
-    *part += now - w->mark;
-    w->mark = now;
+    *part += now - w->part_start;
+    w->part_start = now;
 }
 
-/* ---- a half's step ---- */
+/* ---- a step of a half ---- */
 
-/* The move with a launch that all replicas make at a step of the run; -1: none.
- */
+/* The move with a launch that all replicas make at a step of the run; -1: an
+ * ordinary step. */
 static int launch_at(const tsr_worker *w, long step)
 {
     const tsr_half *h = &w->half[0];
     return h->n_replica > 0 ? tsr_chain_launch_at(h->chain[0], step) : -1;
 }
 
-/* Both halves at once: there is one launch for all that wait. */
+/* Adds the jobs of both halves to one workspace and runs them; the launcher
+ * joins the jobs of all threads that wait. */
 static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
 {
     const tsr_move_launch *launch = tsr_move_registry[move]->launch;
@@ -37,13 +37,13 @@ static tsr_status worker_launch(tsr_worker *w, int move, tsr_err *err)
         for (int i = 0; i < w->half[k].n_replica; i++, n_job++)
             TSR_TRY(tsr_chain_launch_begin(w->half[k].chain[i], move,
                                            w->workspace[move], n_job, err));
-    mark(w, &w->times.propose);
+    add_time(w, &w->times.propose);
     TSR_TRY(launch->run(w->workspace[move], n_job, err));
-    mark(w, &w->times.walk);
+    add_time(w, &w->times.walk);
     return TSR_OK;
 }
 
-/* Where the replicas' jobs have ended is what they propose. */
+/* The results of the replicas' jobs become their proposals. */
 static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
                                   tsr_err *err)
 {
@@ -51,30 +51,31 @@ static tsr_status half_launch_end(const tsr_worker *w, tsr_half *h, int move,
     for (int i = 0; i < h->n_replica; i++) {
         int needed = 0;
         TSR_TRY(tsr_chain_launch_end(h->chain[i], move, w->workspace[move],
-                                     first + i, &h->ask[h->n_ask], &needed,
-                                     err));
-        h->asked[i] = needed ? h->n_ask++ : -1;
+                                     first + i, &h->request[h->n_request],
+                                     &needed, err));
+        h->request_of[i] = needed ? h->n_request++ : -1;
     }
     return TSR_OK;
 }
 
-/* move: the one of a launch; -1: each replica's own. */
+/* move: the one with a launch; -1: each replica chooses its own. */
 static tsr_status half_propose(tsr_worker *w, tsr_half *h, int move,
                                tsr_err *err)
 {
     tsr_status status = TSR_OK;
-    h->n_ask = 0;
+    h->n_request = 0;
     if (move >= 0)
         TSR_TRY(half_launch_end(w, h, move, err));
     else
         for (int i = 0; i < h->n_replica; i++) {
-            int needed = tsr_chain_propose(h->chain[i], &h->ask[h->n_ask]);
-            h->asked[i] = needed ? h->n_ask++ : -1;
+            int needed =
+                tsr_chain_propose(h->chain[i], &h->request[h->n_request]);
+            h->request_of[i] = needed ? h->n_request++ : -1;
         }
-    mark(w, &w->times.propose);
-    if (h->n_ask > 0)
-        status = tsr_batch_submit(h->batch, h->n_ask, h->ask, err);
-    mark(w, &w->times.submit);
+    add_time(w, &w->times.propose);
+    if (h->n_request > 0)
+        status = tsr_batch_submit(h->batch, h->n_request, h->request, err);
+    add_time(w, &w->times.submit);
     return status;
 }
 
@@ -86,21 +87,21 @@ static tsr_status audit_progress(void *context, double done, tsr_err *err)
                : TSR_OK;
 }
 
-/* The proposal that tsr_sampler_refresh chose, once its time has come: when the
- * engine was asked for one of that replica. */
+/* Checks the proposal of the replica that tsr_sampler_refresh chose, at the
+ * first step after audit_after at which the engine evaluated one. */
 static tsr_status half_audit(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     int i = h->audited;
-    if (i < 0 || h->audit_after-- > 0 || h->asked[i] < 0)
+    if (i < 0 || h->audit_after-- > 0 || h->request_of[i] < 0)
         return TSR_OK;
     const double *profile =
-        h->profile + (size_t)h->asked[i] * (size_t)w->sampler->n_profile;
+        h->profile + (size_t)h->request_of[i] * (size_t)w->sampler->n_profile;
     const tsr_debye_progress progress = {audit_progress, w->sampler};
     tsr_status status =
         tsr_chain_audit(h->chain[i], h->batch->engine, profile, &progress, err);
     h->audited = -1;
     w->n_audit++;
-    mark(w, &w->times.audit);
+    add_time(w, &w->times.audit);
     return status == TSR_E_INTERRUPTED ? TSR_OK : status;
 }
 
@@ -108,25 +109,25 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
 {
     tsr_sampler *s = w->sampler;
     tsr_status status = TSR_OK;
-    if (h->n_ask > 0)
+    if (h->n_request > 0)
         status = tsr_batch_wait(h->batch, h->profile, err);
-    mark(w, &w->times.wait);
+    add_time(w, &w->times.wait);
     if (status != TSR_OK)
         return status;
     status = half_audit(w, h, err);
     for (int i = 0; i < h->n_replica; i++) {
-        int accepted, place = h->asked[i], own = i / s->n_temp;
+        int accepted, index = h->request_of[i], own = i / s->n_temp;
         double *profile =
-            place < 0 ? NULL
-                      : h->profile + (size_t)place * (size_t)s->n_profile;
+            index < 0 ? NULL
+                      : h->profile + (size_t)index * (size_t)s->n_profile;
         tsr_status one =
             tsr_chain_decide(h->chain[i], profile, s->warm, &accepted,
                              status == TSR_OK ? err : NULL);
         if (status == TSR_OK)
             status = one;
-        if (place >= 0 && accepted)
+        if (index >= 0 && accepted)
             tsr_batch_accept(h->batch, tsr_chain_system(h->chain[i]));
-        else if (place >= 0)
+        else if (index >= 0)
             tsr_batch_reject(h->batch, tsr_chain_system(h->chain[i]));
         atomic_fetch_add_explicit(&w->accepted, accepted, memory_order_relaxed);
         if (tsr_ladder_replica(h->ladder[own], 0) != i % s->n_temp)
@@ -137,29 +138,30 @@ static tsr_status half_decide(tsr_worker *w, tsr_half *h, tsr_err *err)
                               memory_order_relaxed);
     }
     atomic_fetch_add_explicit(&w->step, h->n_replica, memory_order_relaxed);
-    mark(w, &w->times.decide);
+    add_time(w, &w->times.decide);
     return status;
 }
 
 /* ---- temperatures ---- */
 
-/* From 1 / (the start's chi2 per point) to 1, evenly in the logarithm. */
-static double heat_at(const tsr_sampler *s, long step)
+/* Factor of all 1 / T during annealing: from first_beta_factor, 1 / (chi2 per
+ * point of the start), to 1, linear in the logarithm. */
+static double anneal_factor(const tsr_sampler *s, long step)
 {
     if (!s->warm || step >= s->n_anneal)
         return 1.0;
-    return pow(s->first_heat, 1.0 - (double)step / (double)s->n_anneal);
+    return pow(s->first_beta_factor, 1.0 - (double)step / (double)s->n_anneal);
 }
 
-static void set_heat(const tsr_sampler *s, tsr_half *h, double heat)
+static void set_betas(const tsr_sampler *s, tsr_half *h, double beta_factor)
 {
     for (int i = 0; i < h->n_chain; i++)
         for (int k = 0; k < s->n_temp; k++) {
             int r = tsr_ladder_replica(h->ladder[i], k);
-            tsr_chain_heat(h->chain[i * s->n_temp + r],
-                           s->is_flat
-                               ? s->flat_beta
-                               : heat * tsr_ladder_beta(h->ladder[i], k));
+            tsr_chain_set_beta(
+                h->chain[i * s->n_temp + r],
+                s->is_flat ? s->flat_beta
+                           : beta_factor * tsr_ladder_beta(h->ladder[i], k));
         }
 }
 
@@ -169,10 +171,11 @@ static void exchange(void *context, int a, int b)
     tsr_chain_exchange(replica[a], replica[b]);
 }
 
-/* Between two steps: nothing is in flight. step: of the whole run. */
-static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
+/* Exchanges replicas and sets their beta. Called between two steps, with no
+ * proposal under way. step: of the whole run. */
+static void half_exchange_replicas(const tsr_sampler *s, tsr_half *h, long step)
 {
-    double log_lik[TSR_MAX_TEMPERATURES], heat = heat_at(s, step);
+    double log_lik[TSR_MAX_TEMPERATURES], beta_factor = anneal_factor(s, step);
     long every = s->target->swap_every > 0 ? s->target->swap_every : 1;
     int annealing = s->warm && step < s->n_anneal;
     if (s->target->likelihood == NULL || s->is_flat)
@@ -181,17 +184,19 @@ static void half_temper(const tsr_sampler *s, tsr_half *h, long step)
         tsr_chain **replica = h->chain + (size_t)i * (size_t)s->n_temp;
         for (int r = 0; r < s->n_temp; r++)
             log_lik[r] = tsr_chain_log_lik(replica[r]);
-        tsr_ladder_swap(h->ladder[i], log_lik, heat, s->warm && !annealing,
-                        exchange, replica);
+        tsr_ladder_swap(h->ladder[i], log_lik, beta_factor,
+                        s->warm && !annealing, exchange, replica);
     }
     if (s->n_temp > 1 || s->warm || step == s->n_anneal)
-        set_heat(s, h, heat);
+        set_betas(s, h, beta_factor);
 }
 
-/* Before a draw: the coldest replicas are offered to the places above. On their
- * way from the prior they are not: what a place holds then is of no law, and an
- * exchange with it would change that of the populations. */
-static tsr_status half_offer(tsr_worker *w, tsr_half *h, tsr_err *err)
+/* Before each stored draw, the coldest replicas try to exchange with the
+ * all-atom chains above them. Not during the populations phase: an all-atom
+ * chain is not yet distributed by its posterior then, and an exchange would
+ * bias the populations. */
+static tsr_status half_exchange_all_atom(tsr_worker *w, tsr_half *h,
+                                         tsr_err *err)
 {
     const int n_temp = w->sampler->n_temp;
     tsr_status status = TSR_OK;
@@ -205,7 +210,7 @@ static tsr_status half_offer(tsr_worker *w, tsr_half *h, tsr_err *err)
         if (status != TSR_OK)
             status = tsr_wrap(err, status, "chain %d", h->number[i]);
     }
-    mark(w, &w->times.all_atom);
+    add_time(w, &w->times.all_atom);
     return status;
 }
 
@@ -216,7 +221,8 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
         const tsr_record_ladder ladder = {
             h->ladder[i], h->chain + (size_t)i * (size_t)s->n_temp,
             h->all_atom != NULL ? h->all_atom[i] : NULL};
-        if (h->all_atom == NULL || !s->is_flat) /* else there is no draw yet */
+        /* The all-atom chains have no state during the populations phase. */
+        if (h->all_atom == NULL || !s->is_flat)
             tsr_record_store(s->record, &ladder, h->number[i], draw, s->warm,
                              (double)h->accepted[i] / (double)s->thin);
         if (s->writer != NULL && !s->warm)
@@ -230,7 +236,7 @@ static void half_store(tsr_worker *w, tsr_half *h, int draw)
             tsr_chain_draw_done(ladder.replica[k]);
         h->accepted[i] = 0;
     }
-    mark(w, &w->times.store);
+    add_time(w, &w->times.store);
 }
 
 int tsr_sampler_should_stop(const tsr_sampler *sampler)
@@ -250,13 +256,13 @@ static tsr_status half_refresh(tsr_worker *w, tsr_half *h, tsr_err *err)
     for (int i = 0; h->all_atom != NULL && i < h->n_chain && status == TSR_OK;
          i++)
         status = tsr_all_atom_chain_refresh(h->all_atom[i], err);
-    mark(w, &w->times.refresh);
+    add_time(w, &w->times.refresh);
     return status;
 }
 
 /* ---- workers ---- */
 
-/* Both halves at once. */
+/* A launch serves both halves, so both propose together. */
 static tsr_status worker_propose(tsr_worker *w, int move, tsr_err *err)
 {
     if (move >= 0)
@@ -273,13 +279,13 @@ static tsr_status worker_run(tsr_worker *w)
     tsr_status status = TSR_OK;
     w->n_done = 0;
     w->n_step = 0;
-    w->mark = tsr_clock_s();
+    w->part_start = tsr_clock_s();
     for (int k = 0; k < 2 && s->refresh && status == TSR_OK; k++)
         status = half_refresh(w, &w->half[k], &w->err);
     if (s->refresh)
         return status;
     for (int k = 0; k < 2; k++)
-        set_heat(s, &w->half[k], heat_at(s, s->n_step));
+        set_betas(s, &w->half[k], anneal_factor(s, s->n_step));
     TSR_THEN(status, worker_propose(w, launch_at(w, s->n_step), &w->err));
     for (long step = 1; step <= total && status == TSR_OK; step++) {
         int last = step == total || tsr_sampler_should_stop(s);
@@ -289,9 +295,9 @@ static tsr_status worker_run(tsr_worker *w)
             tsr_half *h = &w->half[k];
             status = half_decide(w, h, &w->err);
             if (status == TSR_OK)
-                half_temper(s, h, s->n_step + step);
+                half_exchange_replicas(s, h, s->n_step + step);
             if (status == TSR_OK && is_draw)
-                status = half_offer(w, h, &w->err);
+                status = half_exchange_all_atom(w, h, &w->err);
             if (status == TSR_OK && is_draw)
                 half_store(w, h, (int)(step / s->thin) - 1);
             if (status == TSR_OK && !last && move < 0)
@@ -308,18 +314,18 @@ static tsr_status worker_run(tsr_worker *w)
     return status;
 }
 
-static void *run_worker(void *argument)
+static void *worker_thread(void *argument)
 {
     tsr_worker *w = argument;
     tsr_sampler *s = w->sampler;
     long seen = 0;
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        while (s->round == seen && !s->quit)
+        while (s->n_call == seen && !s->quit)
             pthread_cond_wait(&s->go, &s->lock);
         if (s->quit)
             break;
-        seen = s->round;
+        seen = s->n_call;
         pthread_mutex_unlock(&s->lock);
         w->status = worker_run(w);
         if (w->status != TSR_OK)
@@ -334,19 +340,20 @@ static void *run_worker(void *argument)
 
 /* ---- parts of a whole number ----
  *
- * Dividing a whole number in proportion to weights, by largest remainders:
- * chains and threads among devices of different speed. Where there is enough
- * for all, nobody is left with none. */
+ * Divides a whole number in proportion to weights, by largest remainders:
+ * chains and threads among devices of different speed. Every part gets at least
+ * 1 where the number suffices. */
 
-static double valid(double weight)
+static double positive_or_zero(double weight)
 {
     return isfinite(weight) && weight > 0.0 ? weight : 0.0;
 }
 
-/* The exact part; `total` times whole weights has no rounding. */
+/* The exact part. For whole-number weights only the division rounds. */
 static double quota(int total, int n, double weight, double sum)
 {
-    return sum > 0.0 ? total * valid(weight) / sum : (double)total / n;
+    return sum > 0.0 ? total * positive_or_zero(weight) / sum
+                     : (double)total / n;
 }
 
 void tsr_apportion(int total, int n, const double *weight, int *part)
@@ -354,7 +361,7 @@ void tsr_apportion(int total, int n, const double *weight, int *part)
     double sum = 0.0;
     int left = total;
     for (int i = 0; i < n; i++)
-        sum += valid(weight[i]);
+        sum += positive_or_zero(weight[i]);
     for (int i = 0; i < n; i++) {
         part[i] = (int)floor(quota(total, n, weight[i], sum));
         left -= part[i];
@@ -383,7 +390,7 @@ void tsr_apportion(int total, int n, const double *weight, int *part)
 
 /* ---- making a sampler ----
  *
- * Chains are dealt out to workers and halves. */
+ * Chains are dealt to workers and their halves. */
 
 void tsr_sampler_free(tsr_sampler *sampler)
 {
@@ -422,7 +429,7 @@ void tsr_sampler_free(tsr_sampler *sampler)
 }
 
 static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
-                            const tsr_engine_group *share, tsr_err *err)
+                            const tsr_engine_group *group, tsr_err *err)
 {
     size_t n = (size_t)n_chain * (size_t)s->n_temp + 1;
     h->audited = -1;
@@ -430,41 +437,41 @@ static tsr_status half_make(tsr_sampler *s, tsr_half *h, int n_chain,
     tsr_pool_array(&s->pool, h->ladder, n);
     tsr_pool_array(&s->pool, h->number, n);
     tsr_pool_array(&s->pool, h->accepted, n);
-    tsr_pool_array(&s->pool, h->ask, n);
-    tsr_pool_array(&s->pool, h->asked, n);
+    tsr_pool_array(&s->pool, h->request, n);
+    tsr_pool_array(&s->pool, h->request_of, n);
     tsr_pool_array(&s->pool, h->profile, n * (size_t)(s->n_profile + 1));
     if (s->all_atom != NULL)
         tsr_pool_array(&s->pool, h->all_atom, n);
     TSR_TRY(tsr_pool_check(&s->pool, err));
-    if (share->engine == NULL || n_chain == 0)
+    if (group->engine == NULL || n_chain == 0)
         return TSR_OK;
-    return tsr_batch_new(share->engine, n_chain * s->n_temp, &h->batch, err);
+    return tsr_batch_new(group->engine, n_chain * s->n_temp, &h->batch, err);
 }
 
-/* Deals an engine's chains, from `first` on, out over its n_worker workers:
- * the i-th to worker i % n_worker, whose halves take turns. */
-static tsr_status deal_share(tsr_sampler *s, const tsr_engine_group *share,
-                             int first, tsr_worker *own, int n_worker,
-                             tsr_err *err)
+/* Deals the chains of an engine, from number `first` on, to its n_worker
+ * workers: chain i to worker i % n_worker, alternating between its halves. */
+static tsr_status assign_chains(tsr_sampler *s, const tsr_engine_group *group,
+                                int first, tsr_worker *own, int n_worker,
+                                tsr_err *err)
 {
     if (n_worker < 1)
         return tsr_fail(err, TSR_E_INTERNAL, "an engine without a worker");
     for (int w = 0; w < n_worker; w++) {
-        int n = share->n_chain / n_worker + (w < share->n_chain % n_worker);
+        int n = group->n_chain / n_worker + (w < group->n_chain % n_worker);
         own[w].sampler = s;
         for (int k = 0; k < 2; k++) {
             tsr_status status =
-                half_make(s, &own[w].half[k], (n + 1 - k) / 2, share, err);
+                half_make(s, &own[w].half[k], (n + 1 - k) / 2, group, err);
             if (status != TSR_OK)
                 return status;
         }
         for (int m = 0; m < TSR_N_MOVE && n > 0; m++)
-            if (share->launcher[m] != NULL)
+            if (group->launcher[m] != NULL)
                 TSR_TRY(tsr_move_registry[m]->launch->workspace_new(
-                    share->launcher[m], n * s->n_temp, &own[w].workspace[m],
+                    group->launcher[m], n * s->n_temp, &own[w].workspace[m],
                     err));
     }
-    for (int i = 0; i < share->n_chain; i++) {
+    for (int i = 0; i < group->n_chain; i++) {
         tsr_half *h = &own[i % n_worker].half[i / n_worker % 2];
         h->ladder[h->n_chain] = s->ladder[first + i];
         if (s->all_atom != NULL)
@@ -486,46 +493,46 @@ static tsr_status deal_share(tsr_sampler *s, const tsr_engine_group *share,
     return TSR_OK;
 }
 
-/* Workers belong to engines, so that a batch goes to one device. */
-static tsr_status deal(tsr_sampler *s, int n_share,
-                       const tsr_engine_group *share, tsr_err *err)
+/* Every worker belongs to one engine, so that a batch goes to one device. */
+static tsr_status assign_engines(tsr_sampler *s, int n_engine,
+                                 const tsr_engine_group *group, tsr_err *err)
 {
     double *weight;
     int *n_worker;
-    tsr_pool_array(&s->pool, weight, n_share);
-    tsr_pool_array(&s->pool, n_worker, n_share);
+    tsr_pool_array(&s->pool, weight, n_engine);
+    tsr_pool_array(&s->pool, n_worker, n_engine);
     tsr_status status = tsr_pool_check(&s->pool, err);
-    for (int e = 0; e < n_share && status == TSR_OK; e++)
-        weight[e] = share[e].n_chain;
+    for (int e = 0; e < n_engine && status == TSR_OK; e++)
+        weight[e] = group[e].n_chain;
     if (status == TSR_OK)
-        tsr_apportion(s->n_worker, n_share, weight, n_worker);
-    for (int e = 0, chain = 0, w = 0; e < n_share && status == TSR_OK; e++) {
+        tsr_apportion(s->n_worker, n_engine, weight, n_worker);
+    for (int e = 0, chain = 0, w = 0; e < n_engine && status == TSR_OK; e++) {
         status =
-            deal_share(s, &share[e], chain, &s->worker[w], n_worker[e], err);
-        chain += share[e].n_chain;
+            assign_chains(s, &group[e], chain, &s->worker[w], n_worker[e], err);
+        chain += group[e].n_chain;
         w += n_worker[e];
     }
     return status;
 }
 
-/* Every engine has chains, and each chain is a system of its engine. */
-static tsr_status check_shares(const tsr_target *target, int n_chain,
-                               tsr_err *err)
+/* Every engine must have chains, and its systems must suffice for them. */
+static tsr_status check_engines(const tsr_target *target, int n_chain,
+                                tsr_err *err)
 {
     int n = 0;
-    for (int e = 0; e < target->n_share; e++) {
-        const tsr_engine_group *share = &target->share[e];
+    for (int e = 0; e < target->n_engine; e++) {
+        const tsr_engine_group *group = &target->engines[e];
         int n_system = tsr_target_n_temp(target) * tsr_target_n_state(target);
-        if (share->n_chain < 1 ||
-            share->n_chain * n_system > share->engine->n_system)
+        if (group->n_chain < 1 ||
+            group->n_chain * n_system > group->engine->n_system)
             return tsr_fail(err, TSR_E_INTERNAL,
                             "sampler: %d chains of %d systems each for the %d "
                             "of engine %d",
-                            share->n_chain, n_system, share->engine->n_system,
+                            group->n_chain, n_system, group->engine->n_system,
                             e);
-        n += share->n_chain;
+        n += group->n_chain;
     }
-    if (target->n_share > 0 && n != n_chain)
+    if (target->n_engine > 0 && n != n_chain)
         return tsr_fail(err, TSR_E_INTERNAL,
                         "sampler: %d chains, the engines have %d", n_chain, n);
     return TSR_OK;
@@ -542,7 +549,7 @@ static tsr_status start_workers(tsr_sampler *s, tsr_err *err)
     pthread_condattr_destroy(&attr);
     s->lock_made = 1;
     for (int w = 0; w < s->n_worker; w++) {
-        if (pthread_create(&s->worker[w].thread, NULL, run_worker,
+        if (pthread_create(&s->worker[w].thread, NULL, worker_thread,
                            &s->worker[w]) != 0)
             return tsr_fail(err, TSR_E_INTERNAL, "cannot start thread %d of %d",
                             w + 1, s->n_worker);
@@ -556,9 +563,9 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            tsr_err *err)
 {
     const tsr_engine_group none = {.n_chain = n_chain};
-    int n_share = target->n_share > 0 ? target->n_share : 1;
+    int n_engine = target->n_engine > 0 ? target->n_engine : 1;
     *out = NULL;
-    tsr_status status = check_shares(target, n_chain, err);
+    tsr_status status = check_engines(target, n_chain, err);
     if (status != TSR_OK)
         return status;
     tsr_sampler *s = calloc(1, sizeof *s);
@@ -568,10 +575,10 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     s->stop = stop;
     s->n_chain = n_chain;
     s->n_temp = tsr_target_n_temp(target);
-    s->first_heat = 1.0;
+    s->first_beta_factor = 1.0;
     s->n_worker = n_thread < n_chain ? n_thread : n_chain;
-    if (s->n_worker < n_share)
-        s->n_worker = n_share;
+    if (s->n_worker < n_engine)
+        s->n_worker = n_engine;
     s->n_profile = tsr_likelihood_n_profile(target->likelihood);
     int n_replica = n_chain * s->n_temp;
     tsr_pool_array(&s->pool, s->chain, n_replica);
@@ -592,8 +599,9 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     for (int c = 0; s->all_atom != NULL && c < n_chain && status == TSR_OK; c++)
         status =
             tsr_all_atom_chain_new(target->all_atom, c, &s->all_atom[c], err);
-    TSR_THEN(status, deal(s, n_share,
-                          target->n_share > 0 ? target->share : &none, err));
+    TSR_THEN(status, assign_engines(
+                         s, n_engine,
+                         target->n_engine > 0 ? target->engines : &none, err));
     TSR_THEN(status, start_workers(s, err));
     if (status != TSR_OK) {
         tsr_sampler_free(s);
@@ -603,12 +611,12 @@ tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
     return TSR_OK;
 }
 
-/* ---- what its caller sees ----
+/* ---- what the caller sees ----
  *
- * Worker threads do the steps; these functions tell them what to do, wait for
- * them, and keep the first error of any. */
+ * Worker threads make the steps. These functions start a call, wait for the
+ * workers, and return the first error. */
 
-static void look(const tsr_sampler *s, tsr_progress *p)
+static void read_progress(const tsr_sampler *s, tsr_progress *p)
 {
     double sum = 0.0;
     memset(p, 0, sizeof *p);
@@ -631,17 +639,18 @@ static void quarter_second_on(struct timespec *when)
     }
 }
 
-/* Lets the workers do what the sampler says, and waits for them. The error is
- * that of the first that failed. */
-static tsr_status
-work(tsr_sampler *s, void (*tick)(void *context, const tsr_progress *progress),
-     void *context, tsr_err *err)
+/* Lets the workers make the present call and waits for them. Returns the error
+ * of the first worker that failed. */
+static tsr_status run_workers(tsr_sampler *s,
+                              void (*tick)(void *context,
+                                           const tsr_progress *progress),
+                              void *context, tsr_err *err)
 {
     tsr_progress progress;
     double before = tsr_clock_s();
     pthread_mutex_lock(&s->lock);
     s->n_busy = s->n_worker;
-    s->round++;
+    s->n_call++;
     pthread_cond_broadcast(&s->go);
     while (s->n_busy > 0) {
         struct timespec when;
@@ -649,7 +658,7 @@ work(tsr_sampler *s, void (*tick)(void *context, const tsr_progress *progress),
         pthread_cond_timedwait(&s->done, &s->lock, &when);
         if (tick != NULL) {
             pthread_mutex_unlock(&s->lock);
-            look(s, &progress);
+            read_progress(s, &progress);
             tick(context, &progress);
             pthread_mutex_lock(&s->lock);
         }
@@ -678,7 +687,7 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
     }
     s->record = record;
     s->n_draw = n_draw, s->thin = thin, s->warm = warm;
-    tsr_status status = work(s, tick, context, err);
+    tsr_status status = run_workers(s, tick, context, err);
     s->n_step += s->worker[0].n_step;
     *n_done = n_draw;
     for (int w = 0; w < s->n_worker; w++)
@@ -687,11 +696,11 @@ tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
     return status;
 }
 
-/* ---- afresh ---- */
+/* ---- refresh ---- */
 
-/* A number that looks like chance but is no chain's: splitmix64 (Steele, Lea
- * and Flood 2014) of the step. */
-static uint64_t scatter(uint64_t seed, long step)
+/* A pseudo-random number from seed and step, apart from all chains' streams:
+ * splitmix64 (Steele, Lea & Flood 2014). */
+static uint64_t hash(uint64_t seed, long step)
 {
     uint64_t z = seed + ((uint64_t)step + 1) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -699,14 +708,14 @@ static uint64_t scatter(uint64_t seed, long step)
     return z ^ (z >> 31);
 }
 
-double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b)
+double tsr_sampler_uniform(const tsr_sampler *sampler, uint64_t a, uint64_t b)
 {
-    const uint64_t seed = scatter(sampler->target->seed ^ (b << 32), (long)a);
-    return (double)(scatter(seed, 0) >> 11) / 9007199254740992.0;
+    const uint64_t seed = hash(sampler->target->seed ^ (b << 32), (long)a);
+    return (double)(hash(seed, 0) >> 11) / 9007199254740992.0;
 }
 
-/* Whether one more check keeps them below their share of the time, and none
- * waits for its step. */
+/* Whether one more check keeps the checks below their share of the time, and no
+ * chosen check is still pending. */
 static int may_audit(const tsr_sampler *s)
 {
     const double share = 0.004, at_once = 0.02;
@@ -729,7 +738,7 @@ static int may_audit(const tsr_sampler *s)
 static void choose_audit(tsr_sampler *s)
 {
     enum { STEPS = 200 };
-    uint64_t chance = scatter(s->target->seed, s->n_step);
+    uint64_t chance = hash(s->target->seed, s->n_step);
     uint64_t n_replica = (uint64_t)s->n_chain * (uint64_t)s->n_temp;
     int chosen = (int)(chance % n_replica);
     for (int w = 0; w < s->n_worker; w++)
@@ -747,7 +756,7 @@ tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err)
 {
     tsr_sampler *s = sampler;
     s->refresh = 1;
-    tsr_status status = work(s, NULL, NULL, err);
+    tsr_status status = run_workers(s, NULL, NULL, err);
     s->refresh = 0;
     if (status == TSR_OK && tsr_sampler_should_stop(s))
         return tsr_fail(err, TSR_E_INTERRUPTED,
@@ -769,7 +778,7 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
     tsr_sampler *s = sampler;
     tsr_archive_long(archive, &s->n_step, 1);
     tsr_archive_long(archive, &s->n_anneal, 1);
-    tsr_archive_real(archive, &s->first_heat, 1);
+    tsr_archive_real(archive, &s->first_beta_factor, 1);
     tsr_archive_int(archive, &s->population.n_level, 1);
     tsr_archive_long(archive, &s->population.n_step, 1);
     tsr_archive_real(archive, &s->population.barrier, 1);
@@ -783,7 +792,7 @@ void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive)
         tsr_all_atom_chain_archive(s->all_atom[c], archive);
 }
 
-/* ---- what chains share ---- */
+/* ---- averages over chains ---- */
 
 static tsr_chain *replica_at(const tsr_sampler *s, int chain, int k)
 {
@@ -808,11 +817,12 @@ tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err)
     return status;
 }
 
-/* A temperature. The chi2 of a map is a share of its variance, below 1, and
- * does not say how steep its likelihood is. Chains that meet it at once are
- * caught where torsions of their hinges first happened to be, some 50 nat below
- * others. Much hotter, domains leave the map. */
-static const double stiff_heat = 5.0;
+/* Starting temperature of annealing for terms with a Hessian, such as a map.
+ * The chi2 of a map is a share of its variance, below 1, and does not measure
+ * how steep the likelihood is. Chains that feel a map at full strength at once
+ * freeze in the hinge torsions that they happen to have, some 50 nat below
+ * other chains. At much higher temperatures, domains leave the map. */
+static const double map_start_temperature = 5.0;
 
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
 {
@@ -820,19 +830,18 @@ int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal)
     double worst = 1.0;
     if (s->target->likelihood != NULL &&
         tsr_likelihood_has_hessian(s->target->likelihood))
-        worst = stiff_heat;
+        worst = map_start_temperature;
     for (int c = 0; c < s->n_chain && s->target->likelihood != NULL; c++)
         worst = fmax(worst, tsr_chain_chi2(s->chain[c * s->n_temp]));
-    s->first_heat = 1.0 / worst;
+    s->first_beta_factor = 1.0 / worst;
     s->n_anneal = (long)(anneal * (double)n_step);
     if (s->target->likelihood == NULL)
         return 0;
     double t_max = s->n_temp > 1 ? s->target->t_max : 1.0;
-    double least =
-        2.0 * t_max * tsr_likelihood_least_beta(s->target->likelihood);
-    if (s->n_anneal < 1 || s->first_heat >= least)
+    double least = 2.0 * t_max * tsr_likelihood_min_beta(s->target->likelihood);
+    if (s->n_anneal < 1 || s->first_beta_factor >= least)
         return 0;
-    s->first_heat = fmin(least, 1.0);
+    s->first_beta_factor = fmin(least, 1.0);
     return 1;
 }
 

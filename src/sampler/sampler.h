@@ -1,15 +1,15 @@
-/* The sampler: many chains over several host threads and one device or more.
+/* The sampler: many chains on several host threads and one or more devices.
  *
- * Each worker thread drives chains of one engine in two halves: while the
- * device evaluates one half's proposals, the host decides and proposes the
- * other's. What a chain draws depends on seed, configuration and the device
- * that computes it, not on the threads, nor on how many devices there are.
+ * Each worker thread runs chains of one engine, in two halves: while the device
+ * evaluates the proposals of one half, the host decides and proposes for the
+ * other. The draws of a chain depend on seed, configuration and kind of device,
+ * not on the number of threads or devices.
  *
  * With several temperatures a chain is a ladder of replicas (ladder.h), all in
- * one half; what is stored is the replica at temperature 1. In the first part
- * of warm-up the likelihood is turned on slowly (annealing), where no
- * population came from the prior before (population.h), so that a start that
- * fits badly does not freeze where it is. */
+ * one half, and the replica at temperature 1 is stored. In the first part of
+ * warm-up the likelihood is raised slowly (annealing), so that a start that
+ * fits badly does not freeze in a local mode. Chains that a population brought
+ * from the prior are not annealed. */
 #ifndef TSR_SAMPLER_SAMPLER_H
 #define TSR_SAMPLER_SAMPLER_H
 
@@ -21,171 +21,189 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* The section `sampler` of the configuration. */
 typedef struct {
-    tsr_number_or_word chains; /* auto, or how many */
+    tsr_number_or_word chains; /* auto, or a number */
     long warmup;
-    tsr_number_or_word thin;         /* auto, or how many steps */
-    tsr_number_or_word draws;        /* auto, or how many, at most */
-    tsr_number_or_word temperatures; /* auto, or how many */
+    tsr_number_or_word thin;         /* auto, or steps between draws */
+    tsr_number_or_word draws;        /* auto, or the largest number of draws */
+    tsr_number_or_word temperatures; /* auto, or a number */
     tsr_number_or_word t_max;
     long swap_every;
-    double anneal;     /* share of warm-up */
+    double anneal;     /* share of warm-up that is annealed */
     int evidence;      /* 1: temperatures that are auto reach the prior */
-    int start;         /* TSR_START_AUTO, ... */
-    char *until;       /* NULL: all draws */
-    double time_limit; /* s, with warm-up; 0: none */
+    int start;         /* TSR_START_AUTO, TSR_START_FILE or TSR_START_PRIOR */
+    char *until;       /* convergence criterion; NULL: make all draws */
+    double time_limit; /* s, including warm-up; 0: none */
 } tsr_sampler_options;
 
-/* Where chains start: the structure of the configuration, or draws of the
- * prior, one for each group of chains. auto: the prior where the ladder reaches
- * it. */
+/* Where chains start: from the structure of the configuration, or from draws of
+ * the prior, one for each group of chains. auto: see
+ * tsr_sampler_resolve_auto. */
 enum { TSR_START_AUTO, TSR_START_FILE, TSR_START_PRIOR };
 
-/* How many temperatures that makes, and the highest; without data there is 1.
- */
+/* Number of temperatures (1 without data), and the highest temperature. */
 int tsr_sampler_n_temp(const tsr_sampler_options *options, int has_data);
 double tsr_sampler_t_max(const tsr_sampler_options *options);
 
-/* Steps from one draw of a chain to the next. */
+/* Steps between two draws of a chain. */
 long tsr_sampler_thin(const tsr_sampler_options *options);
 
 /* Draws of a chain, at most. */
 long tsr_sampler_draws(const tsr_sampler_options *options);
 
-/* How many of them there are, in words: "12 of 5000 draws a chain", or, where
- * convergence ends the run, "12 draws a chain (50000 at most)". */
+/* The progress in words: "12 of 5000 draws a chain", or, where convergence ends
+ * the run, "12 draws a chain (50000 at most)". */
 void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
                             char text[80]);
 
-/* What converged means where nothing else is said: for tsr_until_parse. */
+/* Default convergence criterion, for tsr_until_parse. */
 extern const char tsr_sampler_until[];
 
-/* Replicas that are a population (population.h), at least. */
+/* Smallest number of replicas that are run as a population. */
 enum { TSR_POPULATION_LEAST = 16 };
 
-/* Where a run is to be. */
+/* What the values of auto depend on. */
 typedef struct {
     int has_data, is_gpu, n_thread, n_state;
-    int walks;         /* 1: chains walk by a surrogate on the device */
-    double capacity;   /* systems that the devices have room for */
-    double least_beta; /* of the likelihood; 1 / t_max has to be more */
-    int is_placed; /* 1: data say where the molecule lies, as its file does */
+    int uses_surrogate; /* 1: chains have walks by a surrogate on the device */
+    double capacity;    /* systems that fit into the devices' memory */
+    double min_beta;    /* smallest power of the likelihood with a proper
+                             posterior; 1 / t_max must be larger */
+    int is_placed; /* 1: data fix the position of the molecule, and the start
+                      has that position */
 } tsr_sampler_problem;
 
-/* What is auto becomes a number. A CPU takes its time for every system: few
- * chains, and a ladder that only reaches to T = 20. On a GPU systems are cheap
- * where a launch has many: a ladder to the prior, and so many chains that each
- * half of a thread's hands over 64 systems at a time, where they fit. Where
- * chains walk, launches have the walks of all threads, and 512 replicas are
- * enough. Draws
- * that are auto go on until the chains have converged, with an end where files
- * get too large for anybody. Chains start from the prior wherever a population
- * can take them from there: chains from one structure agree before they have
- * left its valley. Not on a processor where the molecule is placed: there too
- * few replicas look for its place. Errors: TSR_E_NOMEM. */
-tsr_status tsr_sampler_settle(tsr_sampler_options *options,
-                              const tsr_sampler_problem *problem, tsr_err *err);
+/* Replaces each auto by a number.
+ *
+ * On a CPU every system takes its own time, so there are few chains, and the
+ * ladder ends at T = 20. On a GPU a system is cheap if a launch has many, so
+ * the ladder reaches the prior. The number of chains is such that each half of
+ * a thread submits 64 systems at a time, if memory allows. With walks by a
+ * surrogate, one launch holds the walks of all threads, and 256 replicas
+ * suffice. A run whose number of draws is auto ends when the chains have
+ * converged, or at a limit that bounds the size of the files.
+ *
+ * Chains start from the prior wherever a population can bring them from there,
+ * since chains from one structure agree before they have left its mode. Where
+ * the molecule's position is fixed and the ladder does not reach the prior,
+ * chains start from the file: a population as small as a CPU allows would not
+ * find the position. Errors: TSR_E_NOMEM. */
+tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
+                                    const tsr_sampler_problem *problem,
+                                    tsr_err *err);
 
+/* Fields of tsr_sampler_options. */
 extern const tsr_field tsr_sampler_fields[];
 
 typedef struct tsr_sampler tsr_sampler;
 
-/* Makes the chains (the target says how many temperatures), computes their
- * first profiles, starts n_thread workers (at most one a chain, at least one an
- * engine; divided among the engines like the chains). The target's shares have
- * n_chain chains in all, each at least one. `stop` (may be NULL) is polled at
- * every step: once it is not 0 the workers finish the step and rest; here, for
- * every chain, TSR_E_INTERRUPTED is the answer. target is borrowed. */
+/* Makes the chains, computes their first profiles, and starts n_thread workers:
+ * at most one for each chain, at least one for each engine, divided among the
+ * engines like the chains. The n_chain of the target's engines must add up to
+ * n_chain and be at least 1 each. target is borrowed. `stop` (NULL: never) is
+ * read at every step: once it is not 0 the workers finish their step and stop.
+ * Errors: TSR_E_INTERRUPTED where `stop` was set while the profiles were
+ * computed; those of tsr_chain_new and tsr_chain_start. */
 tsr_status tsr_sampler_new(const tsr_target *target, int n_chain, int n_thread,
                            const atomic_int *stop, tsr_sampler **out,
                            tsr_err *err);
 void tsr_sampler_free(tsr_sampler *sampler);
 
-/* Read while the workers run. */
+/* Progress, read while the workers run. */
 typedef struct {
-    long step;     /* steps of all chains in this call */
-    long accepted; /* proposals accepted */
-    double chi2;   /* mean over chains of chi2 per point; NaN: no data */
+    long step;     /* sum over all replicas of the steps made in this call */
+    long accepted; /* accepted proposals */
+    double chi2;   /* per point, mean over chains; NaN: no data */
 } tsr_progress;
 
-/* Advances every chain by n_draw draws of `thin` steps, into the record from
- * draw 0 on. `tick` (may be NULL) is called in this thread a few times a
- * second. *n_done: draws that all chains completed; less than n_draw after a
- * stop. Errors: those of the engine and TSR_E_NUMERIC; the record then holds
- * *n_done sound draws. */
+/* Advances every chain by n_draw draws of `thin` steps and stores the draws in
+ * the record from draw 0 on. `tick` (NULL: none) is called in this thread a few
+ * times a second. *n_done: draws that all chains completed, fewer than n_draw
+ * after a stop. Errors: those of the engine, and TSR_E_NUMERIC; the first
+ * *n_done draws of the record are then valid. */
 tsr_status tsr_sampler_advance(tsr_sampler *sampler, tsr_record *record,
                                int n_draw, long thin, int warm,
                                void (*tick)(void *context,
                                             const tsr_progress *progress),
                                void *context, int *n_done, tsr_err *err);
 
-/* Computes every chain afresh from its conformations (tsr_chain_refresh); where
- * that changes a profile by more than rounding, the engine is wrong. After
- * fixed numbers of draws, and after a restore. Now and then it also chooses a
- * replica whose next proposal is compared with double precision, so seldom that
- * this takes some 0.4 % of the time (or 20 ms, once); seed and step say which.
- * Errors: TSR_E_DEVICE, those of tsr_chain_refresh; TSR_E_INTERRUPTED, where
- * some chains are not afresh: to be followed by no advance. */
+/* Recomputes every chain from its conformations (tsr_chain_refresh), which also
+ * detects an engine whose accumulated profile is wrong. Call it after fixed
+ * numbers of draws, and after a restore. Occasionally it chooses a replica
+ * whose next evaluated proposal is compared with a sum in double precision.
+ * These checks take about 0.4 % of the time (the first at most 20 ms); seed and
+ * step determine the choice. Errors: TSR_E_DEVICE, those of tsr_chain_refresh;
+ * TSR_E_INTERRUPTED, where some chains were not recomputed and no advance may
+ * follow. */
 tsr_status tsr_sampler_refresh(tsr_sampler *sampler, tsr_err *err);
 
-/* Saves or restores everything that the next draws depend on, between two
- * calls of advance that ended at the end of a draw. A refresh has to stand
- * before what is saved and to follow what is restored. */
+/* Saves or restores everything that the next draws depend on, between two calls
+ * of advance that ended with a complete draw. Refresh before saving and after
+ * restoring. */
 void tsr_sampler_archive(tsr_sampler *sampler, tsr_archive *archive);
 
-/* Frames of the draws that are kept go to `track` too (borrowed; NULL: none).
- */
+/* Kept draws are written to `writer` too (borrowed; NULL: no trajectories). */
 void tsr_sampler_set_trajectory_writer(tsr_sampler *sampler,
                                        tsr_trajectory_writer *writer);
 
-/* Before warm-up: how many steps it will have, of which `anneal` with the
- * likelihood turned on slowly, from chi2 of the start. Returns 1 where it has
- * to begin with more of the likelihood, twice what scale and background need to
- * have a proper distribution at the highest temperature. */
+/* Before warm-up. n_step: its steps; anneal: the share of them in which the
+ * likelihood's power rises, from 1 / chi2 per point of the start. Returns 1
+ * where that power was too small for scale and background to have a proper
+ * distribution at the highest temperature; the power then starts at twice the
+ * smallest possible. */
 int tsr_sampler_plan_warmup(tsr_sampler *sampler, long n_step, double anneal);
 
-/* In warm-up, between two steps: all chains get the means of what they have
- * learnt, temperatures and, for each of them, widths of steps. What one chain
- * has hardly tried others have. A second call changes nothing. Errors:
+/* In warm-up, between two steps: sets temperatures and, for each temperature,
+ * adapted step sizes to their means over the chains. So every chain profits
+ * from rare proposals of the others. A second call changes nothing. Errors:
  * TSR_E_NOMEM. */
 tsr_status tsr_sampler_average_warmup(tsr_sampler *sampler, tsr_err *err);
 
+/* Number of worker threads. */
 int tsr_sampler_n_thread(const tsr_sampler *sampler);
 
-/* The replica of a chain that is at temperature 1 now. */
+/* The replica of a chain that is at temperature 1. */
 tsr_chain *tsr_sampler_chain(tsr_sampler *sampler, int chain);
 
-/* The place above its ladder; NULL: there is none. */
+/* The chain's all-atom chain; NULL: the model has none. */
 tsr_all_atom_chain *tsr_sampler_all_atom_chain(tsr_sampler *sampler, int chain);
 const tsr_ladder *tsr_sampler_ladder(const tsr_sampler *sampler, int chain);
 
-/* Mean share of offers that the places above the ladders took since the
- * counters began; NaN: there are none (fine.h). */
+/* Accepted share of the exchanges with all-atom chains since the counters were
+ * reset, mean over chains; NaN: the model has no all-atom chains. */
 double tsr_sampler_all_atom_acceptance(const tsr_sampler *sampler);
 
-/* Where the workers' time went since the sampler was made, s, summed over them:
- * proposals with the prior (clash: the part of it in excluded volume, from a
- * sample), waiting for walks by a surrogate, handing proposals to the device,
- * waiting for it, likelihood and acceptance, storing draws, computing afresh,
- * checking the engine, curves of all atoms (fine.h). */
+/* Seconds spent by the workers since the sampler was made, summed over
+ * workers. */
 typedef struct {
-    double propose, clash, walk, submit, wait, decide, store, refresh, audit,
-        all_atom;
+    double propose;  /* proposals, prior included */
+    double clash;    /* excluded volume, a part of propose, from a sample */
+    double walk;     /* walks by a surrogate */
+    double submit;   /* handing proposals to the device */
+    double wait;     /* waiting for the device */
+    double decide;   /* likelihood, acceptance, steps of parameters */
+    double store;    /* storing draws */
+    double refresh;  /* recomputing chains */
+    double audit;    /* checks of the engine in double precision */
+    double all_atom; /* all-atom curves and exchanges */
 } tsr_sampler_times;
 
 tsr_sampler_times tsr_sampler_times_get(const tsr_sampler *sampler);
 
-/* Proposals accepted since the counters began, all chains and replicas. */
+/* Proposals accepted since the counters were reset, all chains and replicas. */
 long tsr_sampler_accepted(const tsr_sampler *sampler);
 
-/* Counters of all chains and replicas begin again. */
+/* Resets the counters of all chains and replicas. */
 void tsr_sampler_counts_reset(tsr_sampler *sampler);
 
-/* Divides `total` whole things into n parts in proportion to weight, by the
+/* Divides the integer `total` into n parts in proportion to weight, by the
  * largest remainder; of equal remainders the first wins. Where total >= n every
- * part is at least 1. A weight that is not positive and finite counts as 0;
- * where all do, the parts are equal.
- * weight [n] in; part [n] out, its sum is total. Cost: O(n^2). */
+ * part is at least 1. A weight that is not positive and finite counts as 0. If
+ * all count as 0 the parts are equal.
+ * weight  [n]  in
+ * part    [n]  out  sum is total
+ * Cost: O(n^2). */
 void tsr_apportion(int total, int n, const double *weight, int *part);
 
 /* ---- populations ----
@@ -194,92 +212,99 @@ void tsr_apportion(int total, int n, const double *weight, int *part);
  *
  * All replicas of a group of chains begin as draws of the prior. The power of
  * the likelihood, beta, rises from 0 to 1 in levels. At each level the replicas
- * of a group are resampled with weights L^(change of beta), so that those that
- * fit become several and those that do not fall out, and then take steps until
- * they have largely forgotten where they were. So no chain is left in a side
- * valley, and the mean weights multiply to the marginal likelihood, once for
- * each group: an estimate that owes nothing to exchanges. On the way the
- * communication barrier is measured; the ladder's temperatures divide it
- * evenly, and each temperature begins with replicas of the level next to it.
+ * of a group are resampled with weights L^(change of beta): replicas that fit
+ * are copied, replicas that do not fit are dropped. Then all make steps until
+ * the log likelihoods have largely decorrelated from those at the level's
+ * start. So chains do not stay in local modes. The product of the mean weights
+ * estimates the marginal likelihood, once for each group and independently of
+ * replica exchange. The communication barrier is measured along the way. The
+ * ladder's temperatures divide the barrier evenly, and each temperature begins
+ * with replicas of the nearest level.
  *
- * Source: Del Moral, Doucet & Jasra 2006 (J. R. Stat. Soc. B 68, 411); levels
- * by effective draws: Zhou, Johansen & Aston 2016 (J. Comput. Graph. Stat. 25,
- * 701); the barrier: Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
-/* What a pass did; all zero where there was none. */
+ * Sources: Del Moral, Doucet & Jasra 2006 (J. R. Stat. Soc. B 68, 411); levels
+ * by effective sample size: Zhou, Johansen & Aston 2016 (J. Comput. Graph.
+ * Stat. 25, 701); barrier: Syed et al. 2022 (J. R. Stat. Soc. B 84, 321). */
+/* Summary of a pass from the prior; all zero where no pass was made. */
 typedef struct {
-    int n_level;    /* from the prior on */
-    long n_step;    /* of each replica */
-    double barrier; /* from the prior to the posterior */
+    int n_level;    /* number of levels, the prior included */
+    long n_step;    /* steps of each replica */
+    double barrier; /* communication barrier from the prior to the posterior */
 } tsr_population;
 
-/* Before warm-up, where 16 replicas or more of the target's chains start in
- * groups from draws of the prior, and once: a second call, or one after a
- * restore, does nothing. Levels have at most most_each steps; after so many
- * seconds (0: never) they are fewer and short, so that somebody who waits gets
- * draws, of which the bits then depend on the clock. The estimates of the log
- * marginal likelihood go to the target's group_log_z. record: scratch
- * for one draw. `tick` (may be NULL) is called as by tsr_sampler_advance. Ends
- * early when it is to stop; the chains are then of no use. Errors: those of
- * tsr_sampler_advance and tsr_sampler_refresh, TSR_E_NOMEM. */
+/* Makes the pass, before warm-up. The pass needs data, chains that start in
+ * groups from draws of the prior, and at least TSR_POPULATION_LEAST replicas.
+ * Without these, on a second call, or after a restore of a run that made the
+ * pass, the function does nothing.
+ * A level has at most most_each steps. After `seconds` (0: no limit) the levels
+ * become fewer and shorter, so that an interactive user gets draws; their bits
+ * then depend on the clock. The log marginal likelihoods go into the target's
+ * group_log_z. record: scratch for one draw. tick: as for tsr_sampler_advance.
+ * After a stop the chains are unusable. Errors: those of tsr_sampler_advance
+ * and tsr_sampler_refresh, TSR_E_NOMEM. */
 tsr_status tsr_sampler_populate(tsr_sampler *sampler, tsr_record *record,
                                 long most_each, double seconds,
                                 void (*tick)(void *context,
                                              const tsr_progress *progress),
                                 void *context, tsr_err *err);
 
+/* Summary of the pass that was made. */
 tsr_population tsr_sampler_population(const tsr_sampler *sampler);
 
-/* ---- what it is made of: for src/sampler and tests alone ---- */
+/* ---- internals, for src/sampler and tests alone ---- */
 
-/* The chains that go to the device together, each with all its replicas:
- * replica r of the i-th is number n_temp * i + r here. */
+/* The chains whose proposals go to the device in one batch, each with all its
+ * replicas: replica r of chain i has index n_temp * i + r. */
 typedef struct {
     int n_chain, n_replica;
-    tsr_chain **chain;   /* [n_replica] */
-    tsr_ladder **ladder; /* [n_chain] */
-    tsr_all_atom_chain *
-        *all_atom;    /* [n_chain] NULL: no place above the ladders */
-    int *number;      /* [n_chain] */
+    tsr_chain **chain;             /* [n_replica] */
+    tsr_ladder **ladder;           /* [n_chain] */
+    tsr_all_atom_chain **all_atom; /* [n_chain]; NULL: the model has none */
+    int *number;      /* [n_chain] number of the chain in the run */
     long *accepted;   /* [n_chain] at temperature 1 since the last draw */
     tsr_batch *batch; /* NULL without data */
-    int n_ask;
-    tsr_body_proposal *ask; /* [n_replica] */
-    int *asked;             /* [n_replica] place in ask, or -1 */
-    double *profile;        /* [n_replica][n_profile] */
-    int audited;            /* replica whose proposal is checked next, or -1 */
-    int audit_after;        /* steps until then */
+    int n_request;
+    tsr_body_proposal *request; /* [n_replica] proposals for the engine,
+                                   n_request of them filled */
+    int *request_of; /* [n_replica] index of the replica's proposal in request;
+                        -1: none */
+    double *profile; /* [n_replica][n_profile] */
+    int audited;     /* index of the replica whose proposal is checked next; -1:
+                        none */
+    int audit_after; /* steps until the check */
 } tsr_half;
 
+/* A thread and its two halves. */
 typedef struct {
     tsr_sampler *sampler;
     pthread_t thread;
     int started;
     tsr_half half[2];
-    void *workspace[TSR_N_MOVE]; /* of both, for moves with a launch; or NULL */
+    void *workspace[TSR_N_MOVE]; /* of both halves, for moves with a launch;
+                                    else NULL */
     int n_done;                  /* draws completed in this call */
-    long n_step;                 /* steps */
+    long n_step;                 /* steps completed in this call */
     tsr_status status;
     tsr_err err;
     atomic_long step, accepted;
     int n_audit;
-    double mark; /* when the part of the step under way began */
+    double part_start; /* start of the current part of the step, s */
     tsr_sampler_times times;
 } tsr_worker;
 
+/* Chains, workers, and the call that they carry out. */
 struct tsr_sampler {
     tsr_pool pool;
     const tsr_target *target;
     const atomic_int *stop;
     int n_chain, n_temp, n_worker;
-    int n_profile;       /* numbers an answer of the engine has */
-    tsr_chain **chain;   /* [n_chain * n_temp] */
-    tsr_ladder **ladder; /* [n_chain] */
-    tsr_all_atom_chain *
-        *all_atom; /* [n_chain] NULL: no place above the ladders */
-    long n_step;   /* of each chain, before the call under way */
-    long n_anneal; /* steps in which the likelihood is turned on */
-    double first_heat;
-    int is_flat; /* 1: all replicas at flat_beta, without exchanges */
+    int n_profile;                 /* length of a profile, n_pair * n_q */
+    tsr_chain **chain;             /* [n_chain * n_temp] */
+    tsr_ladder **ladder;           /* [n_chain] */
+    tsr_all_atom_chain **all_atom; /* [n_chain]; NULL: the model has none */
+    long n_step;                   /* of each chain, before the present call */
+    long n_anneal;                 /* steps of annealing */
+    double first_beta_factor;
+    int is_flat; /* 1: all replicas are at flat_beta and do not exchange */
     double flat_beta;
     tsr_population population;
     _Atomic double *chi2; /* [n_chain] */
@@ -288,22 +313,23 @@ struct tsr_sampler {
     pthread_mutex_t lock;
     pthread_cond_t go, done;
     int lock_made;
-    long round; /* grows with every call of advance */
+    long n_call; /* number of the call; workers start when it changes */
     int n_busy, quit;
-    atomic_int failed; /* a worker failed: the others stop too */
+    atomic_int failed; /* 1: a worker failed, the others stop */
 
-    /* the call under way */
+    /* the present call */
     tsr_record *record;
     tsr_trajectory_writer *writer; /* NULL: no trajectories */
-    int n_draw, warm, refresh;     /* refresh: nothing but that */
+    int n_draw, warm, refresh;     /* refresh 1: recompute and make no steps */
     long thin;
-    double seconds; /* of all calls */
+    double seconds; /* duration of all calls, s */
 };
 
-/* The caller asked, or a worker failed. */
+/* 1: the caller asked for a stop, or a worker failed. */
 int tsr_sampler_should_stop(const tsr_sampler *sampler);
 
-/* Uniform in [0, 1), of the seed and two numbers; no chain's. */
-double tsr_sampler_chance(const tsr_sampler *sampler, uint64_t a, uint64_t b);
+/* A uniform number in [0, 1) from the seed and two numbers. Uses no chain's
+ * random stream. */
+double tsr_sampler_uniform(const tsr_sampler *sampler, uint64_t a, uint64_t b);
 
 #endif

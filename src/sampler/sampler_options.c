@@ -1,5 +1,5 @@
-/* The section `sampler` of the configuration: its fields, and how many
- * temperatures `auto` is. */
+/* The section `sampler` of the configuration: its fields, and the values that
+ * replace `auto`. */
 #include "sampler/sampler.h"
 
 #include <math.h>
@@ -8,15 +8,16 @@
 enum { DRAWS_IN_ALL = 200000, LEAST_DRAWS = 2000 };
 const char tsr_sampler_until[] = "rhat<1.01,ess>400";
 
-/* Chains in groups of as many: posterior/setup.c. */
+/* With at least WHOLE_GROUPS chains, their number becomes a multiple of
+ * MOST_GROUPS, so that all groups have the same size (posterior/setup.c). */
 enum { MOST_GROUPS = 8, WHOLE_GROUPS = 32 };
 
 enum {
     FEW_CHAINS = 4,
     FEW_RUNGS = 6,
     MANY_RUNGS = 16,
-    A_LAUNCH = 64,
-    WALKING = 256
+    SYSTEMS_PER_HALF = 64,
+    SURROGATE_REPLICAS = 256
 };
 static const double usual_thin = 10.0;
 static const double t_max_few = 20.0, t_max_many = 1e6;
@@ -125,58 +126,61 @@ void tsr_sampler_draws_text(const tsr_sampler_options *options, long done,
              done, tsr_sampler_draws(options));
 }
 
-static void set(tsr_number_or_word *value, double number)
+static void set_if_auto(tsr_number_or_word *value, double number)
 {
     if (value->word >= 0)
         *value = (tsr_number_or_word){-1, number};
 }
 
-/* Until converged, where the number of draws is auto. */
-static tsr_status settle_draws(tsr_sampler_options *o, tsr_err *err)
+/* If the number of draws is auto, the run ends at convergence. */
+static tsr_status resolve_draws(tsr_sampler_options *o, tsr_err *err)
 {
     if (o->draws.word < 0)
         return TSR_OK;
-    set(&o->draws, fmax(floor(DRAWS_IN_ALL / o->chains.number), LEAST_DRAWS));
+    set_if_auto(&o->draws,
+                fmax(floor(DRAWS_IN_ALL / o->chains.number), LEAST_DRAWS));
     if (o->until == NULL)
         o->until = strdup(tsr_sampler_until);
     return o->until != NULL ? TSR_OK
                             : tsr_fail(err, TSR_E_NOMEM, "out of memory");
 }
 
-tsr_status tsr_sampler_settle(tsr_sampler_options *options,
-                              const tsr_sampler_problem *problem, tsr_err *err)
+tsr_status tsr_sampler_resolve_auto(tsr_sampler_options *options,
+                                    const tsr_sampler_problem *problem,
+                                    tsr_err *err)
 {
     const tsr_sampler_problem *p = problem;
-    set(&options->thin, usual_thin);
+    set_if_auto(&options->thin, usual_thin);
     const int is_wide =
         p->is_gpu && p->has_data &&
         p->capacity >= (double)FEW_CHAINS * MANY_RUNGS * p->n_state;
     const int is_tall = is_wide || (options->evidence && p->has_data);
-    set(&options->temperatures, is_tall ? MANY_RUNGS : FEW_RUNGS);
+    set_if_auto(&options->temperatures, is_tall ? MANY_RUNGS : FEW_RUNGS);
     const int n_system = tsr_sampler_n_temp(options, p->has_data) * p->n_state;
     const int is_long = is_tall && (options->evidence ||
                                     options->temperatures.number >= MANY_RUNGS);
-    double most = p->least_beta > 0.0 ? 0.5 / p->least_beta : HUGE_VAL;
-    set(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
+    double most = p->min_beta > 0.0 ? 0.5 / p->min_beta : HUGE_VAL;
+    set_if_auto(&options->t_max, fmin(is_long ? t_max_many : t_max_few, most));
     double n = FEW_CHAINS;
     if (p->is_gpu && p->has_data) {
-        int half = (A_LAUNCH + n_system - 1) / n_system;
+        int half = (SYSTEMS_PER_HALF + n_system - 1) / n_system;
         n = 2.0 * half * p->n_thread;
-        if (p->walks)
-            n = fmin(n, fmax(floor((double)WALKING * p->n_state / n_system),
+        if (p->uses_surrogate)
+            n = fmin(n, fmax(floor((double)SURROGATE_REPLICAS * p->n_state /
+                                   n_system),
                              p->n_thread));
         n = fmin(n, floor(p->capacity / n_system));
     }
     if (n >= WHOLE_GROUPS)
         n -= fmod(n, MOST_GROUPS);
-    set(&options->chains, fmax(n, FEW_CHAINS));
+    set_if_auto(&options->chains, fmax(n, FEW_CHAINS));
     const int is_population =
-        p->least_beta == 0.0 && !p->is_placed &&
+        p->min_beta == 0.0 && !p->is_placed &&
         options->chains.number * n_system >= TSR_POPULATION_LEAST * p->n_state;
     if (options->start == TSR_START_AUTO)
         options->start = p->has_data && (options->t_max.number >= t_max_many ||
                                          is_population)
                              ? TSR_START_PRIOR
                              : TSR_START_FILE;
-    return settle_draws(options, err);
+    return resolve_draws(options, err);
 }

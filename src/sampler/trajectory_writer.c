@@ -1,5 +1,6 @@
-/* Coordinates of draws on their way to the log: collected in a block of frames,
- * as chains are at different draws at one time, then written file by file. */
+/* Coordinates of draws on their way to the draw log. Frames are collected in a
+ * block, since chains are at different draws at one time, and then written file
+ * by file. */
 #include "sampler/trajectory_writer.h"
 
 #include "core/text.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of their names, as the log has them. */
+/* In the log's order of values. */
 enum { LP, RG, WEIGHT };
 static const tsr_trajectory_observable observables[] = {
     [LP] = {"lp", "nat"},
@@ -21,13 +22,15 @@ enum { N_OBSERVABLE = sizeof observables / sizeof *observables };
 struct tsr_trajectory_writer {
     const tsr_target *target;
     tsr_trajectory_options options;
-    int n_chain, n_state, n_atom, n_body; /* 0 where they are not stored */
-    int n_frame;                          /* of a block, at most */
-    long first;                           /* draw that the block begins with */
+    int n_chain, n_state, n_atom, n_body; /* n_atom, n_body: 0 where they are
+                                             not stored */
+    int n_frame;                          /* capacity of the block */
+    long first;                           /* draw of the run that the block
+                                             begins with */
     double (*atom)[3]; /* [n_frame][n_chain][n_state][n_atom] */
     double (*body)[3];
     double (*observable)[N_OBSERVABLE]; /* [n_frame][n_chain][n_state] */
-    void *part;                         /* a file's frames of a block */
+    void *part;                         /* scratch for the frames of one file */
 };
 
 /* ---- sizes ---- */
@@ -42,7 +45,7 @@ static int n_body_of(const tsr_target *t, const tsr_trajectory_options *o)
     return o->bodies ? t->topology->n_body : 0;
 }
 
-/* Frames that n_draw draws have. */
+/* Number of frames of the first n_draw draws. */
 static long n_frame_of(const tsr_trajectory_options *options, long n_draw)
 {
     return (n_draw + options->every - 1) / options->every;
@@ -80,15 +83,15 @@ double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
 
 /* ---- files ---- */
 
-/* Of file number i; caller frees. */
+/* Name of file number i; caller frees. */
 static char *file_name(const tsr_trajectory_writer *t, const char *directory,
                        int i)
 {
     const int chain = i / t->n_state, state = i % t->n_state;
     return t->n_state > 1
-               ? tsr_words_of("%s/trajectory-%03d-%d.h5", directory, chain,
-                              state + 1)
-               : tsr_words_of("%s/trajectory-%03d.h5", directory, chain);
+               ? tsr_text_format("%s/trajectory-%03d-%d.h5", directory, chain,
+                                 state + 1)
+               : tsr_text_format("%s/trajectory-%03d.h5", directory, chain);
 }
 
 static tsr_status create(const tsr_trajectory_writer *t, const char *path,
@@ -135,7 +138,7 @@ tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
     return status;
 }
 
-/* Bytes of a frame in the log. */
+/* Size of a frame in the log. */
 static size_t frame_bytes(const tsr_trajectory_writer *t)
 {
     return 3 * sizeof(float) * (size_t)(t->n_atom + t->n_body) +
@@ -190,7 +193,7 @@ void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first)
     writer->first = first;
 }
 
-/* Which frame of the block a draw of it is; -1: none. */
+/* Index in the block of the frame of a draw; -1: the draw has no frame. */
 static int frame_of(const tsr_trajectory_writer *t, int draw)
 {
     long every = t->options.every;
@@ -225,8 +228,8 @@ void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
     }
 }
 
-/* Frames `from` .. from + n of a block, of file f, of n_point positions each.
- */
+/* Converts the first n frames of a block, for file f, with n_point positions
+ * each. Returns the end of the output. */
 static float *pack(const tsr_trajectory_writer *t, double (*xyz)[3],
                    int n_point, int f, int n, float *to)
 {

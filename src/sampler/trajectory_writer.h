@@ -1,21 +1,22 @@
-/* The trajectories of a run: coordinates of every few draws, a file a chain
- * (and state of an ensemble) in its directory: trajectory-000.h5 or, with
- * states, trajectory-000-1.h5 with the states in the order of their Rg, as rg_1
- * and weight_1 of the trace. Warm-up is left out. */
+/* The trajectories of a run: coordinates of the draws, or of every n-th draw.
+ * Each chain has one file in the run's directory, trajectory-000.h5. In an
+ * ensemble each state of a chain has one, trajectory-000-1.h5, where states are
+ * sorted by Rg like rg_1 and weight_1 of the trace. Warm-up is not written. */
 #ifndef TSR_SAMPLER_TRAJECTORY_WRITER_H
 #define TSR_SAMPLER_TRAJECTORY_WRITER_H
 
 #include "sampler/chain.h"
 #include "store/draw_log.h"
 
+/* Which coordinates are stored, and how often. */
 typedef struct {
-    int atoms, bodies; /* 1: stored */
-    long every;        /* draws between two frames; the first draw has one */
+    int atoms, bodies; /* 1: these coordinates are stored */
+    long every;        /* stride: frames are of draws 0, every, 2 every, ... */
 } tsr_trajectory_options;
 
 typedef struct tsr_trajectory_writer tsr_trajectory_writer;
 
-/* Room for the frames of `capacity` draws of n_chain chains. The target is
+/* Memory for the frames of `capacity` draws of n_chain chains. target is
  * borrowed. Errors: TSR_E_NOMEM. */
 tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
                                      int capacity,
@@ -24,32 +25,33 @@ tsr_status tsr_trajectory_writer_new(const tsr_target *target, int n_chain,
 void tsr_trajectory_writer_free(
     tsr_trajectory_writer *writer); /* NULL is fine */
 
-/* Bytes in memory that a draw of all chains may need. */
+/* Memory that one draw of all chains takes, bytes. */
 double tsr_trajectory_writer_draw_bytes(const tsr_target *target, int n_chain,
                                         const tsr_trajectory_options *options);
 
-/* Bytes on disk that n_draw draws of all chains will need, about. */
+/* Estimate of the bytes on disk that n_draw draws of all chains take. */
 double tsr_trajectory_writer_disk_bytes(const tsr_target *target, int n_chain,
                                         const tsr_trajectory_options *options,
                                         long n_draw);
 
-/* Makes the files, without a frame; what had their names is replaced. Errors:
+/* Creates the files without frames and replaces existing ones. Errors:
  * TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_trajectory_writer_create(const tsr_trajectory_writer *writer,
                                         const char *directory, tsr_err *err);
 
-/* Puts the log's frames into the files. n_draw >= 0: those of the first n_draw
- * draws, no more and no fewer. Errors: those of tsr_trajectory_update. */
+/* Adds the log's frames to the files. n_draw >= 0: the files then hold exactly
+ * the frames of the first n_draw draws; n_draw < 0: all frames. Errors: those
+ * of tsr_trajectory_update, TSR_E_NOMEM. */
 tsr_status tsr_trajectory_writer_update(const tsr_trajectory_writer *writer,
                                         const char *directory,
                                         const tsr_draw_records *log,
                                         long n_draw, tsr_err *err);
 
-/* The draws that are stored next begin with number `first`. */
+/* `first` is the number in the run of the block's first draw. */
 void tsr_trajectory_writer_begin(tsr_trajectory_writer *writer, long first);
 
-/* A chain's present state as draw number `draw` of the block. Chains may be
- * stored from different threads at once. */
+/* Stores a chain's present state as draw number `draw` of the block. Threads
+ * may store different chains at once. */
 void tsr_trajectory_writer_store(tsr_trajectory_writer *writer,
                                  const tsr_chain *chain, int chain_number,
                                  int draw);

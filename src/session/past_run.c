@@ -1,5 +1,5 @@
-/* Opens what a folder has of a run and says what it lacks: a folder that is no
- * run, one without draws, one that is being written. */
+/* Opens the files of a run, and describes what is missing: folders that are not
+ * runs, runs without draws, runs that are still being written. */
 #include "session/past_run.h"
 
 #include "analysis/frames.h"
@@ -21,9 +21,8 @@ enum { N_SHOWN = 4 };
 
 /* ---- folders without a trace ---- */
 
-/* The last line of run.log into `line`, without the time; "" where there is
- * none. */
-static void last_words(const char *directory, char line[TSR_EXCERPT_SIZE])
+/* The last line of run.log without its time, or "". */
+static void last_log_line(const char *directory, char line[TSR_EXCERPT_SIZE])
 {
     char buffer[512] = "", last[512] = "";
     FILE *file = fopen(tsr_path_in(directory, "run.log").text, "r");
@@ -37,8 +36,9 @@ static void last_words(const char *directory, char line[TSR_EXCERPT_SIZE])
     tsr_text_excerpt(text != NULL ? text + 1 : last, line);
 }
 
-/* What else is in the folder: a few names, and whether one is a run's. */
-static tsr_status foreign_folder(const char *directory, tsr_err *err)
+/* Reports a folder that is not a run: lists some of its files, and suggests a
+ * run inside it. */
+static tsr_status report_no_run(const char *directory, tsr_err *err)
 {
     char list[3 * TSR_EXCERPT_SIZE] = "", run[PATH_MAX] = "";
     char shown[TSR_EXCERPT_SIZE], word[TSR_SHELL_SIZE];
@@ -77,12 +77,12 @@ static tsr_status foreign_folder(const char *directory, tsr_err *err)
                     directory, list, n > N_SHOWN ? ", ..." : "");
 }
 
-static tsr_status no_trace(const char *directory, tsr_err *err)
+static tsr_status report_no_trace(const char *directory, tsr_err *err)
 {
     char line[TSR_EXCERPT_SIZE];
     if (!tsr_run_directory_has(directory, "config.yaml"))
-        return foreign_folder(directory, err);
-    last_words(directory, line);
+        return report_no_run(directory, err);
+    last_log_line(directory, line);
     return tsr_fail(err, TSR_E_NOINPUT,
                     "'%s' holds a run without a trace.h5: it has not begun to "
                     "sample, or failed before; its log ends with '%s'",
@@ -113,7 +113,7 @@ static tsr_status open_trace(tsr_past_run *run, tsr_err *err)
     return TSR_OK;
 }
 
-/* Draws of a group: those of its first variable. */
+/* Chains and draws of a group, from its first variable. */
 static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
                         int *n_chain, int *n_draw)
 {
@@ -129,29 +129,29 @@ static void count_draws(tsr_trace_reader *trace, tsr_trace_group group,
         }
 }
 
-/* Does a run without all of its draws go on? */
-static const char *where_it_stands(const tsr_past_run *run,
-                                   char text[TSR_SHELL_SIZE + 80])
+/* Whether an unfinished run is still running, or how to resume it. */
+static const char *describe_state(const tsr_past_run *run,
+                                  char text[TSR_SHELL_SIZE + 80])
 {
     char word[TSR_SHELL_SIZE];
-    const size_t room = TSR_SHELL_SIZE + 80;
+    const size_t size = TSR_SHELL_SIZE + 80;
     tsr_lock_holder holder;
     if (run->directory == NULL)
-        snprintf(text, room, "a trace alone does not say whether it goes on");
+        snprintf(text, size, "a trace alone does not say whether it goes on");
     else if (tsr_lock_query(run->directory, &holder, NULL) != TSR_OK)
-        snprintf(text, room, "whether it goes on is not known");
+        snprintf(text, size, "whether it goes on is not known");
     else if (holder.is_held)
-        snprintf(text, room, "it is running (process %ld on %s)", holder.pid,
+        snprintf(text, size, "it is running (process %ld on %s)", holder.pid,
                  tsr_text_excerpt(holder.host, word));
     else if (tsr_run_directory_has(run->directory, "checkpoint.h5"))
-        snprintf(text, room, "it was stopped; to go on: tessera resume %s",
+        snprintf(text, size, "it was stopped; to go on: tessera resume %s",
                  tsr_text_shell(run->directory, word));
     else
-        snprintf(text, room, "it was stopped before its first checkpoint");
+        snprintf(text, size, "it was stopped before its first checkpoint");
     return text;
 }
 
-/* Reads what the run was asked for; its absence is no error. */
+/* Reads config.yaml. A missing file is not an error. */
 static void read_config(tsr_past_run *run, tsr_log *log)
 {
     tsr_err err = {.status = TSR_OK};
@@ -167,8 +167,8 @@ static void read_config(tsr_past_run *run, tsr_log *log)
         tsr_warn(log, "the settings of the run are unknown: %s", err.message);
 }
 
-static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
-                       tsr_err *err)
+static tsr_status inspect_run(tsr_past_run *run, const char *path, tsr_log *log,
+                              tsr_err *err)
 {
     const char *const *name;
     const tsr_sampler_options *o = &run->config.sampler;
@@ -190,14 +190,14 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
         return tsr_fail(err, TSR_E_DATA,
                         "'%s' has no draw yet: %d of warm-up, which are not of "
                         "the posterior; %s",
-                        path, run->n_warm, where_it_stands(run, stands));
+                        path, run->n_warm, describe_state(run, stands));
     if (run->directory != NULL &&
         tsr_run_checkpoint_read(run->directory, 0, &at, NULL) == TSR_OK) {
-        run->has_place = 1;
+        run->has_checkpoint = 1;
         run->progress = at.progress;
     }
     tsr_run_checkpoint_clear(&at);
-    /* before all draws: converged, or out of time */
+    /* ended before all draws: converged, or at its time limit */
     run->is_finished =
         run->progress.is_finished && (o->until != NULL || o->time_limit > 0.0);
     if (run->asked > run->n_draw && !run->is_finished) {
@@ -205,7 +205,7 @@ static tsr_status look(tsr_past_run *run, const char *path, tsr_log *log,
         tsr_warn(log,
                  "the run is not finished: %s; %s; these are the "
                  "numbers so far",
-                 draws, where_it_stands(run, stands));
+                 draws, describe_state(run, stands));
     }
     return TSR_OK;
 }
@@ -220,17 +220,17 @@ tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
                         strerror(errno));
     if (is_folder(path)) {
         if (!tsr_run_directory_has(path, "trace.h5"))
-            return no_trace(path, err);
+            return report_no_trace(path, err);
         run->directory = strdup(path);
         run->trace_path = tsr_run_directory_file(path, "trace.h5");
         TSR_TRY(tsr_allocated(run->directory, err));
     } else {
-        TSR_TRY(tsr_file_expect(path, err));
+        TSR_TRY(tsr_file_check_input(path, err));
         run->trace_path = strdup(path);
     }
     TSR_TRY(tsr_allocated(run->trace_path, err));
     TSR_TRY(open_trace(run, err));
-    return look(run, path, log, err);
+    return inspect_run(run, path, log, err);
 }
 
 void tsr_past_run_clear(tsr_past_run *run)
@@ -256,7 +256,7 @@ tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
     return TSR_OK;
 }
 
-/* NULL: there are none. */
+/* *frames is NULL if the run has no folder. */
 static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_err *why)
 {
@@ -266,10 +266,10 @@ static tsr_status open_frames(const tsr_past_run *run, tsr_log *log,
                : tsr_frames_open(run->directory, log, frames, why);
 }
 
-/* What cannot be read is left out: only memory is missed, and a domain that was
- * asked for. */
-static tsr_status leave_out(tsr_status status, const tsr_err *why, tsr_log *log,
-                            tsr_err *err)
+/* For conformations that cannot be read: warns and succeeds, except for lack of
+ * memory or an unknown domain. */
+static tsr_status log_unreadable(tsr_status status, const tsr_err *why,
+                                 tsr_log *log, tsr_err *err)
 {
     if (status == TSR_E_NOMEM || status == TSR_E_USAGE)
         return tsr_fail(err, status, "%s", why->message);
@@ -299,7 +299,7 @@ tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
         tsr_frames_free(*frames);
         *frames = NULL;
     }
-    return leave_out(status, &local, log, err);
+    return log_unreadable(status, &local, log, err);
 }
 
 tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
@@ -321,5 +321,5 @@ tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
                                        n_draw, chi2, out, &local));
     free(chi2);
     tsr_frames_free(frames);
-    return leave_out(status, &local, log, err);
+    return log_unreadable(status, &local, log, err);
 }

@@ -1,5 +1,5 @@
-/* A run as it is found on the disk: finished, running, stopped, or nothing of
- * the kind; what the commands that only read begin with. */
+/* A run on disk: finished, running or stopped. Commands that only read a run
+ * open it here. */
 #ifndef TSR_SESSION_PAST_RUN_H
 #define TSR_SESSION_PAST_RUN_H
 
@@ -10,46 +10,49 @@
 #include "session/run_checkpoint.h"
 #include "store/trace.h"
 
+/* A run on disk. */
 typedef struct {
-    char *directory; /* NULL: the trace alone was named */
+    char *directory; /* NULL: only a trace file was given */
     char *trace_path;
     tsr_trace_reader *trace;
-    int has_config; /* config.yaml is there and can be read */
+    int has_config; /* 1: config.yaml was read into `config` */
     tsr_config config;
-    int has_data;        /* 0: the prior was sampled */
-    int n_chain, n_draw; /* of the posterior */
-    int n_warm;          /* draws of warm-up */
-    long asked;          /* draws a chain, at most; 0: not known */
-    int has_place;
-    tsr_run_progress
-        progress;    /* of the newest checkpoint, where that is there */
-    int is_finished; /* before all of them: converged, or out of time */
+    int has_data;        /* 0: a run of the prior */
+    int n_chain, n_draw; /* of the posterior group: chains, and draws per
+                            chain */
+    int n_warm;          /* warm-up draws per chain */
+    long asked;          /* draws per chain requested, at most; 0: unknown */
+    int has_checkpoint;
+    tsr_run_progress progress; /* of the newest checkpoint, if has_checkpoint */
+    int is_finished; /* 1: ended before all draws, as converged or at its
+                        time limit */
 } tsr_past_run;
 
-/* Opens the run in the folder `path`, or a trace.h5 itself. A run that has
- * fewer draws than were asked for, and so on, is told to `log` as a remark.
- * The caller clears `run`, also after an error.
- * Errors, each with what was found and what to do: TSR_E_NOINPUT (no such
- * folder, an empty one, one of something else, a run without a trace yet);
- * TSR_E_DATA (the trace is damaged or no trace; no draw yet). */
+/* Opens the run in the folder `path`, or a trace.h5. Warns if the run has fewer
+ * draws than requested, and tells whether it still runs. The caller clears
+ * `run`, also after an error. Errors, each with what was found and a remedy:
+ * TSR_E_NOINPUT (no such folder, an empty folder, not a folder of a run, no
+ * trace yet); TSR_E_DATA (the trace is damaged, is not a trace, or has no
+ * draws). */
 tsr_status tsr_past_run_open(const char *path, tsr_past_run *run, tsr_log *log,
                              tsr_err *err);
 void tsr_past_run_clear(tsr_past_run *run);
 
-/* Opens the run of the prior alone that is compared with `run`. Errors: as
- * above; TSR_E_DATA where it has seen data. */
+/* Opens a run of the prior, for comparison. Errors: as above; TSR_E_DATA if the
+ * run used data. */
 tsr_status tsr_past_run_open_prior(const char *path, tsr_past_run *prior,
                                    tsr_log *log, tsr_err *err);
 
-/* The conformations of the run and what they have in common; both NULL where
- * there are none, and `why` says why. The caller frees both, also after an
- * error. Errors: TSR_E_NOMEM. */
+/* Conformations of the run, and their distances, mobility and P(r). If there
+ * are no conformations, both are NULL and `why` is the reason. The caller frees
+ * both, also after an error. Errors: TSR_E_NOMEM. */
 tsr_status tsr_past_run_shape(const tsr_past_run *run, tsr_log *log,
                               tsr_frames **frames, tsr_shape **shape,
                               char why[TSR_ERR_SIZE], tsr_err *err);
 
-/* Their arrangements, as tsr_arrangements_make takes fixed and threshold; NULL
- * where there are none. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such domain). */
+/* Arrangements of the domains (arguments as of tsr_arrangements_make); NULL if
+ * there are no conformations. Errors: TSR_E_NOMEM; TSR_E_USAGE (no such
+ * domain). */
 tsr_status tsr_past_run_arrangements(const tsr_past_run *run, int fixed,
                                      double threshold_ang, tsr_log *log,
                                      tsr_arrangements **out, tsr_err *err);

@@ -1,6 +1,7 @@
-/* What a run's checkpoint holds is one table, which both writes and reads it.
- * A checkpoint belongs to a run where the configuration (but for what a session
- * may change) and what was read are those of the run. */
+/* A run's checkpoint. One table of fields describes its content for writing and
+ * for reading. A checkpoint belongs to a run if the configuration agrees,
+ * except for keys that may change between sessions, and if checksums of the
+ * input agree. */
 #include "session/run_checkpoint.h"
 
 #include "core/text.h"
@@ -20,7 +21,7 @@ long tsr_session_warmup(const tsr_config *config)
     return (o->warmup + tsr_sampler_thin(o) - 1) / tsr_sampler_thin(o);
 }
 
-/* ---- what belongs together ---- */
+/* ---- identity ---- */
 
 static int64_t as_number(uint64_t checksum)
 {
@@ -75,12 +76,13 @@ tsr_run_identity tsr_run_identity_of(const tsr_setup *setup)
                               tsr_target_n_state(&setup->target)};
 }
 
-/* ---- how long it takes ---- */
+/* ---- remaining time ---- */
 
-long tsr_run_draw_steps(const tsr_config *config, const tsr_run_identity *of)
+long tsr_run_draw_steps(const tsr_config *config,
+                        const tsr_run_identity *identity)
 {
     return tsr_sampler_thin(&config->sampler) *
-           (long)(of->n_chain * of->n_temp);
+           (long)(identity->n_chain * identity->n_temp);
 }
 
 long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
@@ -91,7 +93,8 @@ long tsr_run_warmup(const tsr_config *config, const tsr_run_progress *progress)
                : tsr_session_warmup(config);
 }
 
-double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
+double tsr_run_remaining(const tsr_config *config,
+                         const tsr_run_identity *identity,
                          const tsr_run_progress *progress, char text[48])
 {
     const tsr_sampler_options *o = &config->sampler;
@@ -99,7 +102,7 @@ double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
                most = warmup + tsr_sampler_draws(o),
                all = progress->expected > 0 ? progress->expected : most;
     const double each = progress->seconds / (double)progress->steps *
-                        (double)tsr_run_draw_steps(config, of);
+                        (double)tsr_run_draw_steps(config, identity);
     const double warm = each * (double)(warmup - progress->warmup);
     double left = each * (double)(all - progress->warmup - progress->draws);
     if (o->time_limit > 0.0)
@@ -121,11 +124,11 @@ double tsr_run_remaining(const tsr_config *config, const tsr_run_identity *of,
         .offset = offsetof(tsr_run_checkpoint, member), .count = 1 \
     }
 
-/* What every reader of a checkpoint wants. */
+/* Members that every command reads. */
 static const tsr_checkpoint_field fields[] = {
     FIELD("place/warmup", LONG, progress.warmup),
     FIELD("place/draws", LONG, progress.draws),
-    FIELD("place/next_look", LONG, progress.next_look),
+    FIELD("place/next_look", LONG, progress.next_check),
     FIELD("place/is_finished", INT, progress.is_finished),
     FIELD("place/is_converged", INT, progress.is_converged),
     FIELD("place/expected", LONG, progress.expected),
@@ -147,7 +150,7 @@ static const tsr_checkpoint_field fields[] = {
      .offset = offsetof(tsr_run_checkpoint, engine)},
     {0}};
 
-/* The state itself, which is large. */
+/* State of the chains, which is large and read only to resume. */
 static const tsr_checkpoint_field state_fields[] = {
     {.name = "sampler/real",
      .type = TSR_CHECKPOINT_DOUBLE,
@@ -166,7 +169,7 @@ tsr_status tsr_run_checkpoint_write(const char *directory,
     const char *text = checkpoint->text;
     tsr_checkpoint_writer *w = NULL;
     char hash[32];
-    char *path = tsr_words_of("%s/%s", directory, TSR_CHECKPOINT_NAME);
+    char *path = tsr_text_format("%s/%s", directory, TSR_CHECKPOINT_NAME);
     snprintf(hash, sizeof hash, "%016llx",
              (unsigned long long)tsr_checksum(0, text, strlen(text)));
     tsr_status status = tsr_allocated(path, err);
@@ -211,11 +214,11 @@ tsr_status tsr_run_checkpoint_read(const char *directory, int with_state,
     return status;
 }
 
-/* ---- does it belong here? ---- */
+/* ---- comparison of configurations ---- */
 
-/* Keys that a session may change. Not those that say which frames a trajectory
- * has. */
-static int may_change(const char *section, const char *key)
+/* Keys that may differ between sessions. The choice of trajectory frames may
+ * not. */
+static int is_changeable(const char *section, const char *key)
 {
     static const char *const sections[] = {"output", "device", "simulate"};
     static const char *const keys[] = {"draws", "until", "time_limit"};
@@ -232,15 +235,16 @@ static int may_change(const char *section, const char *key)
     return 0;
 }
 
-/* A text line by line, without comments and what may change. */
+/* Reads a configuration line by line, without comments and without changeable
+ * keys. */
 typedef struct {
     const char *at;
     char section[64], key[64];
-    const char *line; /* [length] */
+    const char *line; /* [length], not terminated */
     size_t length;
 } reader;
 
-static void note_key(reader *r, size_t indent)
+static void store_key(reader *r, size_t indent)
 {
     size_t n = strcspn(r->line + indent, ":\n");
     char *to = indent == 0 ? r->section : r->key;
@@ -251,7 +255,7 @@ static void note_key(reader *r, size_t indent)
         r->key[0] = '\0';
 }
 
-/* 0 at the end. */
+/* Returns 0 at the end. */
 static int next_line(reader *r)
 {
     while (*r->at != '\0') {
@@ -262,15 +266,15 @@ static int next_line(reader *r)
         if (indent >= r->length || r->line[indent] == '#')
             continue;
         if (indent == 0 || (indent == 2 && r->line[2] != '-'))
-            note_key(r, indent);
-        if (!may_change(r->section, r->key))
+            store_key(r, indent);
+        if (!is_changeable(r->section, r->key))
             return 1;
     }
     return 0;
 }
 
-/* What a line says behind its key. Both texts have every key in the order of
- * the tables, so that values need no keys to be compared; a key may have been
+/* The value of a line, after its key. Both texts have all keys in the order of
+ * the field tables, so that it suffices to compare values. A key may have been
  * renamed since the checkpoint was written. */
 static const char *value_of(const reader *r, size_t *length)
 {

@@ -1,6 +1,7 @@
-/* A run's folder. config.yaml is made only where it is not there and under the
- * lock, so that of two runs one gets the folder; copies of the inputs, there
- * before it, make the folder enough to resume on another machine. */
+/* A run's folder. config.yaml is created under the lock and only if it does not
+ * exist, so that only one of two simultaneous runs gets the folder. The copies
+ * of the inputs are made before it, so that every run's folder is sufficient to
+ * resume on another machine. */
 #include "session/run_directory.h"
 
 #include "core/text.h"
@@ -20,7 +21,7 @@
 
 char *tsr_run_directory_file(const char *directory, const char *name)
 {
-    return tsr_words_of("%s/%s", directory, name);
+    return tsr_text_format("%s/%s", directory, name);
 }
 
 int tsr_run_directory_has(const char *directory, const char *name)
@@ -29,30 +30,31 @@ int tsr_run_directory_has(const char *directory, const char *name)
     return stat(tsr_path_in(directory, name).text, &info) == 0;
 }
 
-/* Whatever a run may write, now or later, by patterns (fnmatch): how many
- * chains it will have is not known when a folder is looked at first. */
+/* Files that a run may write, as fnmatch patterns, because the number of chains
+ * is not known when a folder is checked. */
 static const struct {
     const char *pattern;
-    int is_runs_alone; /* other people's files have the other names, too */
-} written[] = {{"config.yaml", 1},
-               {"run.lock", 1},
-               {"trace.h5*", 1}, /* from here on: made from step 5 on */
-               {"checkpoint.h5*", 1},
-               {"trajectory-[0-9]*.h5*", 1},
-               {TSR_DRAW_LOG_NAME, 1}, /* up to here */
-               {"model.pdb", 0},
-               {"run.log", 0},
-               {"input", 0}};
+    int is_specific; /* 0: a common name, which other programs may use */
+} run_files[] = {{"config.yaml", 1},
+                 {"run.lock", 1},
+                 {"trace.h5*", 1}, /* first file of step 5 */
+                 {"checkpoint.h5*", 1},
+                 {"trajectory-[0-9]*.h5*", 1},
+                 {TSR_DRAW_LOG_NAME, 1}, /* last file of step 5 */
+                 {"model.pdb", 0},
+                 {"run.log", 0},
+                 {"input", 0}};
 enum {
-    N_WRITTEN = sizeof written / sizeof *written,
+    N_WRITTEN = sizeof run_files / sizeof *run_files,
     CONFIG = 0,
     LOCK = 1,
     TRACE = 2,
     DRAWS = 5
 };
 
-/* The first of them that is there: its number and name; N_WRITTEN: none. A link
- * that leads nowhere is there, too. */
+/* The first entry of run_files that exists in the folder: its index *found and
+ * its file name; N_WRITTEN: none exists. A dangling symbolic link counts as
+ * existing. */
 static tsr_status find_written(const char *directory, int has_lock, int *found,
                                char name[256], tsr_err *err)
 {
@@ -66,7 +68,7 @@ static tsr_status find_written(const char *directory, int has_lock, int *found,
     for (const struct dirent *item; (item = readdir(list)) != NULL;)
         for (int k = 0; k < *found; k++) {
             if ((has_lock && k == LOCK) ||
-                fnmatch(written[k].pattern, item->d_name, 0) != 0)
+                fnmatch(run_files[k].pattern, item->d_name, 0) != 0)
                 continue;
             *found = k;
             snprintf(name, 256, "%s", item->d_name);
@@ -75,10 +77,9 @@ static tsr_status find_written(const char *directory, int has_lock, int *found,
     return TSR_OK;
 }
 
-/* A run that was killed while it copied its inputs leaves its lock, which says
- * who it was or nothing yet, and what has temporary names: the next one begins
- * anew. */
-static int is_left_behind(const char *directory)
+/* A run killed while it copied its inputs leaves a lock file with its process
+ * id, or an empty one, and temporary files. A new run may use the folder. */
+static int is_stale_lock(const char *directory)
 {
     tsr_lock_holder holder;
     struct stat info;
@@ -88,20 +89,20 @@ static int is_left_behind(const char *directory)
            !holder.is_held && (holder.pid > 0 || info.st_size == 0);
 }
 
-/* has_lock: run.lock is ours. */
+/* has_lock 1: run.lock belongs to this process. */
 static tsr_status check_unused(const char *directory, int has_lock,
                                tsr_err *err)
 {
     int k;
     char name[256];
     TSR_TRY(find_written(directory, has_lock, &k, name, err));
-    if (k == LOCK && is_left_behind(directory))
+    if (k == LOCK && is_stale_lock(directory))
         TSR_TRY(find_written(directory, 1, &k, name, err));
     if (k == N_WRITTEN)
         return TSR_OK;
     return tsr_fail(
         err, TSR_E_CONFIG,
-        written[k].is_runs_alone
+        run_files[k].is_specific
             ? "output.directory: '%s' holds a run already (%s); %schoose "
               "another folder with --output DIR, or take that one away"
             : "output.directory: '%s' holds a file '%s', which the run would "
@@ -131,7 +132,7 @@ static tsr_status check_writable(const char *directory, tsr_err *err)
     return TSR_OK;
 }
 
-tsr_status tsr_run_directory_expect(const char *directory, tsr_err *err)
+tsr_status tsr_run_directory_require(const char *directory, tsr_err *err)
 {
     char word[TSR_SHELL_SIZE];
     struct stat info;
@@ -166,20 +167,20 @@ tsr_status tsr_run_directory_check(const char *directory, tsr_err *err)
         *slash = '\0';
     const char *nearest = slash == path ? "/" : path;
     if (slash == NULL && stat(path, &info) != 0 && errno == ENOENT)
-        nearest = "."; /* a name in the current folder */
+        nearest = "."; /* a relative name in the current folder */
     tsr_status status = check_writable(nearest, err);
     free(path);
     return status;
 }
 
-/* Folders of the path from its end, n of them; they stay where they hold
- * something else. */
+/* Removes the last n folders of a path, unless they contain other files. */
 static void remove_folders(const char *directory, int n)
 {
     char *path = strdup(directory);
     while (path != NULL && n > 0) {
         char *slash = strrchr(path, '/');
-        if (slash == NULL || slash[1] != '\0') /* "a/" and "a//b" */
+        if (slash == NULL || slash[1] != '\0') /* skips empty components of
+                                                  "a/" and "a//b" */
             n -= rmdir(path) == 0 ? 1 : n;
         if (slash == NULL || slash == path)
             break;
@@ -208,21 +209,21 @@ static tsr_status make_folders(const char *directory, int *n_folder,
     return status;
 }
 
-/* ---- what has temporary names ---- */
+/* ---- temporary files ---- */
 
 void tsr_run_directory_remove(const char *path)
 {
     DIR *list = opendir(path);
     for (const struct dirent *item;
          list != NULL && (item = readdir(list)) != NULL;)
-        unlink(tsr_path_in(path, item->d_name).text); /* but "." and ".." */
+        unlink(tsr_path_in(path, item->d_name).text); /* "." and ".." fail */
     if (list != NULL)
         closedir(list);
     rmdir(path);
 }
 
-/* Is it NAME.PID.tmp, NAME a run's own file, of a process that is no more?
- * Other commands write into the folder, too. */
+/* Is this NAME.PID.tmp, where NAME is a file of a run and process PID no longer
+ * exists? Temporary files of other commands must stay. */
 static int is_stale(const char *file)
 {
     char name[256], *end;
@@ -241,12 +242,13 @@ static int is_stale(const char *file)
         (pid != (long)getpid() && (kill((pid_t)pid, 0) == 0 || errno != ESRCH)))
         return 0;
     for (int k = 0; k < N_WRITTEN; k++)
-        if (fnmatch(written[k].pattern, name, 0) == 0)
+        if (fnmatch(run_files[k].pattern, name, 0) == 0)
             return 1;
     return 0;
 }
 
-static void take_away(const char *directory, int (*is_it)(const char *file))
+static void remove_matching(const char *directory,
+                            int (*is_it)(const char *file))
 {
     DIR *list = opendir(directory);
     if (list == NULL)
@@ -262,13 +264,14 @@ static void take_away(const char *directory, int (*is_it)(const char *file))
     closedir(list);
 }
 
-static void sweep(const char *directory)
+static void remove_stale(const char *directory)
 {
-    take_away(directory, is_stale);
+    remove_matching(directory, is_stale);
 }
 
-/* The folder of inputs under its temporary name; NULL: none. Caller frees. */
-static char *find_waiting(const char *directory)
+/* The temporary folder with copies of the inputs; the caller frees the path.
+ * NULL: no such folder. */
+static char *find_staged(const char *directory)
 {
     char *path = NULL;
     DIR *list = opendir(directory);
@@ -281,8 +284,9 @@ static char *find_waiting(const char *directory)
     return path;
 }
 
-/* Links are refused here, before anything is cut back to the checkpoint. */
-static tsr_status look(const char *directory, int *is_new, tsr_err *err)
+/* Refuses symbolic links before any file is truncated to the checkpoint. */
+static tsr_status check_outputs(const char *directory, int *is_new,
+                                tsr_err *err)
 {
     tsr_status status = TSR_OK;
     struct stat info;
@@ -291,7 +295,7 @@ static tsr_status look(const char *directory, int *is_new, tsr_err *err)
     for (const struct dirent *item;
          list != NULL && (item = readdir(list)) != NULL;)
         for (int k = TRACE; k <= DRAWS; k++) {
-            if (fnmatch(written[k].pattern, item->d_name, 0) != 0 ||
+            if (fnmatch(run_files[k].pattern, item->d_name, 0) != 0 ||
                 fnmatch("*.tmp", item->d_name, 0) == 0)
                 continue;
             *is_new = 0;
@@ -308,22 +312,22 @@ static tsr_status look(const char *directory, int *is_new, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_run_directory_settle(const char *directory, int *is_new,
-                                    tsr_err *err)
+tsr_status tsr_run_directory_recover(const char *directory, int *is_new,
+                                     tsr_err *err)
 {
     struct stat info;
     tsr_status status = TSR_OK;
     if (lstat(tsr_path_in(directory, "input").text, &info) != 0) {
-        char *waiting = find_waiting(directory);
-        if (waiting != NULL)
-            status = tsr_run_inputs_place(directory, waiting, err);
-        free(waiting);
+        char *staged = find_staged(directory);
+        if (staged != NULL)
+            status = tsr_run_inputs_commit(directory, staged, err);
+        free(staged);
     }
-    sweep(directory);
-    return status == TSR_OK ? look(directory, is_new, err) : status;
+    remove_stale(directory);
+    return status == TSR_OK ? check_outputs(directory, is_new, err) : status;
 }
 
-/* ---- a new one ---- */
+/* ---- creation ---- */
 
 static void remove_file(const char *directory, const char *name)
 {
@@ -338,17 +342,17 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     tsr_status status = check_unused(directory, 0, err);
     TSR_THEN(status, make_folders(directory, n_folder, err));
     TSR_THEN(status, check_writable(directory, err));
-    const int has_leftovers = is_left_behind(directory);
+    const int has_leftovers = is_stale_lock(directory);
     if (status == TSR_OK) {
         status = tsr_lock_acquire(directory, lock, err);
-        if (status == TSR_E_CONFIG) /* another run was faster */
+        if (status == TSR_E_CONFIG) /* another run took the lock first */
             tsr_wrap(err, status, "'%s' holds a run already", directory);
         else if (status != TSR_OK && !has_leftovers)
             remove_file(directory, "run.lock");
     }
     TSR_THEN(status, check_unused(directory, 1, err));
     if (status == TSR_OK && has_leftovers)
-        sweep(directory);
+        remove_stale(directory);
     if (status != TSR_OK) {
         tsr_lock_free(*lock);
         *lock = NULL;
@@ -357,26 +361,26 @@ tsr_status tsr_run_directory_make(const char *directory, int *n_folder,
     return status;
 }
 
-tsr_status tsr_run_directory_claim(const char *directory, const char *text,
-                                   tsr_err *err)
+tsr_status tsr_run_directory_write_config(const char *directory,
+                                          const char *text, tsr_err *err)
 {
     int is_taken = 0;
     return tsr_file_create(tsr_path_in(directory, "config.yaml").text, text,
                            strlen(text), &is_taken, err);
 }
 
-static int is_of_run(const char *file)
+static int is_run_file(const char *file)
 {
     for (int k = TRACE; k < N_WRITTEN; k++)
-        if (fnmatch(written[k].pattern, file, 0) == 0)
+        if (fnmatch(run_files[k].pattern, file, 0) == 0)
             return 1;
     return 0;
 }
 
-void tsr_run_directory_undo(const char *directory, int is_claimed, int n_folder)
+void tsr_run_directory_undo(const char *directory, int has_config, int n_folder)
 {
-    if (is_claimed) {
-        take_away(directory, is_of_run);
+    if (has_config) {
+        remove_matching(directory, is_run_file);
         remove_file(directory, "config.yaml");
     }
     remove_file(directory, "run.lock");
@@ -400,8 +404,8 @@ tsr_status tsr_config_text(const tsr_config *config, char **text, tsr_err *err)
     return status;
 }
 
-tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
-                                  tsr_err *err)
+tsr_status tsr_run_directory_write_model(const char *directory,
+                                         const tsr_setup *setup, tsr_err *err)
 {
     return tsr_model_atoms_write(
         setup->molecule.model, tsr_path_in(directory, "model.pdb").text,
@@ -410,11 +414,11 @@ tsr_status tsr_run_directory_fill(const char *directory, const tsr_setup *setup,
 
 /* ---- copies of the inputs ---- */
 
-/* The config's places of file names, and the names of the copies. */
+/* Input files of a config and the names of their copies. */
 typedef struct {
     int n;
-    char ***place; /* [n] in a config */
-    char **copy;   /* [n] "./input/NAME", beside config.yaml */
+    char ***path; /* [n] addresses of the paths in the config */
+    char **copy;  /* [n] "./input/NAME", relative to config.yaml */
 } inputs;
 
 static void inputs_clear(inputs *in)
@@ -422,22 +426,23 @@ static void inputs_clear(inputs *in)
     for (int i = 0; in->copy != NULL && i < in->n; i++)
         free(in->copy[i]);
     free(in->copy);
-    free(in->place);
+    free(in->path);
 }
 
-/* The last part of a path, without .gz. */
+/* Name of the copy: the file name without .gz, after "NUMBER-" if number >
+ * 0. */
 static char *copy_name(const char *path, int number)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash == NULL ? path : slash + 1;
-    size_t length = strlen(base), room = length + 32;
+    size_t length = strlen(base), size = length + 32;
     if (length > 3 && strcmp(base + length - 3, ".gz") == 0)
         length -= 3;
-    char *name = calloc(room, 1);
+    char *name = calloc(size, 1);
     if (name != NULL && number > 0)
-        snprintf(name, room, "./input/%d-%.*s", number, (int)length, base);
+        snprintf(name, size, "./input/%d-%.*s", number, (int)length, base);
     else if (name != NULL)
-        snprintf(name, room, "./input/%.*s", (int)length, base);
+        snprintf(name, size, "./input/%.*s", (int)length, base);
     return name;
 }
 
@@ -449,17 +454,17 @@ static int is_used(const inputs *in, const char *name)
     return 0;
 }
 
-/* 0: out of memory. */
-static int add(inputs *in, char **place)
+/* Returns 0 when out of memory. */
+static int add_input(inputs *in, char **path)
 {
-    if (*place == NULL)
+    if (*path == NULL)
         return 1;
-    char *name = copy_name(*place, 0);
+    char *name = copy_name(*path, 0);
     for (int number = 1; name != NULL && is_used(in, name); number++) {
         free(name);
-        name = copy_name(*place, number);
+        name = copy_name(*path, number);
     }
-    in->place[in->n] = place;
+    in->path[in->n] = path;
     in->copy[in->n] = name;
     in->n += name != NULL;
     return name != NULL;
@@ -468,24 +473,27 @@ static int add(inputs *in, char **place)
 static tsr_status list_inputs(tsr_config *config, inputs *in, tsr_err *err)
 {
     char **file;
-    size_t room = 0;
-    while (tsr_config_path(config, (int)room) != NULL)
-        room++;
-    *in = (inputs){0, calloc(room + 1, sizeof *in->place),
-                   calloc(room + 1, sizeof(*in->copy))};
-    int ok = in->place != NULL && in->copy != NULL;
+    size_t capacity = 0;
+    while (tsr_config_path(config, (int)capacity) != NULL)
+        capacity++;
+    *in = (inputs){0, calloc(capacity + 1, sizeof *in->path),
+                   calloc(capacity + 1, sizeof(*in->copy))};
+    int ok = in->path != NULL && in->copy != NULL;
     for (int k = 0; ok && (file = tsr_config_path(config, k)) != NULL; k++)
-        ok = add(in, file);
+        ok = add_input(in, file);
     if (ok)
         return TSR_OK;
     inputs_clear(in);
     return tsr_no_memory(err);
 }
 
-enum { FOLDER_NAME = sizeof "./input/" - 1 }; /* before a copy's own name */
+enum {
+    FOLDER_NAME = sizeof "./input/" - 1
+}; /* length of the prefix of a
+      copy's name */
 
-/* Where the copies are until all are there; caller frees. */
-static char *waiting_name(const char *directory)
+/* Temporary folder for the copies; the caller frees the path. */
+static char *staging_name(const char *directory)
 {
     char name[48];
     snprintf(name, sizeof name, "input.%ld.tmp", (long)getpid());
@@ -513,49 +521,49 @@ static tsr_status copy_all(const inputs *in, const char *folder, tsr_err *err)
         return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
                         folder, strerror(errno));
     for (int i = 0; i < in->n && status == TSR_OK; i++)
-        status = copy_file(*in->place[i], folder, in->copy[i], err);
+        status = copy_file(*in->path[i], folder, in->copy[i], err);
     if (status != TSR_OK)
         tsr_run_directory_remove(folder);
     return status;
 }
 
 tsr_status tsr_run_inputs_copy(tsr_config *config, const char *directory,
-                               char **waiting, tsr_err *err)
+                               char **staged, tsr_err *err)
 {
     inputs in;
-    *waiting = NULL;
+    *staged = NULL;
     tsr_status status = list_inputs(config, &in, err);
     if (status != TSR_OK)
         return status;
     if (in.n > 0) {
-        *waiting = waiting_name(directory);
-        status = tsr_allocated(*waiting, err);
-        TSR_THEN(status, copy_all(&in, *waiting, err));
+        *staged = staging_name(directory);
+        status = tsr_allocated(*staged, err);
+        TSR_THEN(status, copy_all(&in, *staged, err));
     }
     if (status != TSR_OK) {
-        free(*waiting);
-        *waiting = NULL;
+        free(*staged);
+        *staged = NULL;
     }
     inputs_clear(&in);
     return status;
 }
 
-tsr_status tsr_run_inputs_place(const char *directory, const char *waiting,
-                                tsr_err *err)
+tsr_status tsr_run_inputs_commit(const char *directory, const char *staged,
+                                 tsr_err *err)
 {
     const tsr_path path = tsr_path_in(directory, "input");
-    if (rename(waiting, path.text) != 0)
+    if (rename(staged, path.text) != 0)
         return tsr_fail(err, TSR_E_IO, "cannot make the folder '%s': %s",
                         path.text, strerror(errno));
     (void)tsr_file_sync_directory(path.text);
     return TSR_OK;
 }
 
-static void exchange(inputs *in)
+static void swap_paths(inputs *in)
 {
     for (int i = 0; i < in->n; i++) {
-        char *own = *in->place[i];
-        *in->place[i] = in->copy[i];
+        char *own = *in->path[i];
+        *in->path[i] = in->copy[i];
         in->copy[i] = own;
     }
 }
@@ -565,9 +573,9 @@ tsr_status tsr_run_inputs_text(tsr_config *config, char **text, tsr_err *err)
     inputs in;
     *text = NULL;
     TSR_TRY(list_inputs(config, &in, err));
-    exchange(&in);
+    swap_paths(&in);
     tsr_status status = tsr_config_text(config, text, err);
-    exchange(&in);
+    swap_paths(&in);
     inputs_clear(&in);
     return status;
 }

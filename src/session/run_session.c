@@ -1,5 +1,5 @@
-/* A run: what it says of itself, its files from the first to the last, drawing.
- */
+/* A session of a run: reports to the log, the run's files, checkpoints, and the
+ * loop that draws. */
 #include "session/run_session.h"
 
 #include "analysis/evidence.h"
@@ -16,20 +16,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* ---- what a run says of itself ----
- *
- * Tells the log and the user of a run what it will do, how large its files
- * become, and how its sampler fares. */
+/* ---- reports ---- */
 
-/* ---- size ---- */
+/* ---- sizes of files ---- */
 
+/* Expected sizes of the files of a run. */
 typedef struct {
     double trace, trajectories; /* MiB */
 } sizes;
 
 static tsr_trajectory_options trajectory_options(const tsr_config *config);
 
-static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
+static sizes estimate_sizes(const tsr_config *config, const tsr_setup *setup)
 {
     const double mib = 1048576.0, scalars = 40.0;
     const tsr_sampler_options *o = &config->sampler;
@@ -50,7 +48,8 @@ static sizes sizes_of(const tsr_config *config, const tsr_setup *setup)
     return s;
 }
 
-/* MiB that are free where the directory is or will be; infinite: unknown. */
+/* Free disk space at the folder or its nearest existing parent, MiB; infinite:
+ * unknown. */
 static double free_space(const char *directory)
 {
     struct statvfs info;
@@ -65,26 +64,25 @@ static double free_space(const char *directory)
     return space;
 }
 
-/* How much the run will write, to the log; a warning where the disk has less
- * room. */
-static void tell_size(const tsr_config *config, const tsr_setup *setup,
-                      tsr_log *log)
+/* Logs the expected size of the files, and warns if the disk is too small. */
+static void log_size(const tsr_config *config, const tsr_setup *setup,
+                     tsr_log *log)
 {
-    sizes s = sizes_of(config, setup);
-    double room = free_space(config->output.directory);
+    sizes s = estimate_sizes(config, setup);
+    double available = free_space(config->output.directory);
     tsr_info(log,
              "files: %s %.3g MiB of trace.h5 and %.3g MiB of trajectories "
              "(output.trajectory, trajectory_every)",
              config->sampler.until != NULL ? "at most" : "about", s.trace,
              s.trajectories);
-    if (s.trace + s.trajectories > room)
+    if (s.trace + s.trajectories > available)
         tsr_warn(log,
                  "'%s' has room for %.3g MiB, less than the run will write: "
                  "fewer draws or frames, or another folder",
-                 config->output.directory, room);
+                 config->output.directory, available);
 }
 
-/* ---- the plan ---- */
+/* ---- plan ---- */
 
 void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
 {
@@ -111,12 +109,12 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
         line = line[length] == '\n' ? line + length + 1 : NULL;
     }
     for (int d = 0; d < setup->devices.n; d++) {
-        const tsr_engine *e = setup->devices.share[d].engine;
+        const tsr_engine *e = setup->devices.group[d].engine;
         if (e->system_bytes > 0.0)
             fprintf(out,
                     "memory: %.0f bytes a system, %d systems of %.0f that the "
                     "device has room for, %.1f MiB in total\n",
-                    e->system_bytes, e->n_system, e->most_systems,
+                    e->system_bytes, e->n_system, e->max_systems,
                     (e->n_system * e->system_bytes + e->shared_bytes) /
                         1048576.0);
     }
@@ -134,20 +132,21 @@ void tsr_run_plan(const tsr_config *config, const tsr_setup *setup, FILE *out)
                 "systems: %d, of %d chains x %d temperatures x %d state%s\n",
                 setup->n_chain * n_temp * n_state, setup->n_chain, n_temp,
                 n_state, n_state == 1 ? "" : "s");
-    sizes size = sizes_of(config, setup);
+    sizes size = estimate_sizes(config, setup);
     fprintf(out,
             "output: %s, about %.3g MiB of trace.h5 and %.3g MiB of "
             "trajectories\n",
             config->output.directory, size.trace, size.trajectories);
 }
 
-/* ---- what goes on in the sampler ----
+/* ---- sampler ----
  *
- * Told while it can still be changed: moves with nothing to move, temperatures
- * that do not exchange, chains left behind after warm-up. */
+ * Reports problems that a change of the configuration can mend: moves without
+ * targets, temperatures that do not exchange, chains left behind after
+ * warm-up. */
 
-/* Moves with a weight above 0 that have nothing to move here. */
-static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
+/* Moves of positive weight that have no target in this molecule. */
+static void log_idle_moves(const tsr_setup *setup, tsr_log *log)
 {
     char list[256] = "";
     size_t used = 0;
@@ -169,9 +168,9 @@ static void tell_idle_moves(const tsr_setup *setup, tsr_log *log)
         tsr_info(log, "moves with nothing to move here: %s", list);
 }
 
-/* Proposals and acceptance by move, at temperature 1. */
-static void tell_moves(const tsr_setup *setup, tsr_sampler *sampler,
-                       tsr_log *log)
+/* Proposals and acceptance of each move at temperature 1. */
+static void log_moves(const tsr_setup *setup, tsr_sampler *sampler,
+                      tsr_log *log)
 {
     for (int m = 0; m < TSR_N_MOVE; m++) {
         long proposed = 0, accepted = 0;
@@ -188,10 +187,10 @@ static void tell_moves(const tsr_setup *setup, tsr_sampler *sampler,
     }
 }
 
-/* Temperatures of the first chain, how often neighbours were exchanged, and
+/* Temperatures of the first chain, exchange rates averaged over chains, and
  * round trips. */
-static void tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
-                        tsr_log *log)
+static void log_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
+                       tsr_log *log)
 {
     int n = tsr_target_n_temp(&setup->target);
     char temperature[512] = "", rate[512] = "";
@@ -217,7 +216,7 @@ static void tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
     }
     for (int c = 0; c < setup->n_chain; c++)
         trips += tsr_ladder_round_trips(tsr_sampler_ladder(sampler, c));
-    if (rarest > 0.2) /* seldom exchanged, a pair hides how far apart it is */
+    if (rarest > 0.2) /* at low exchange rates the barrier is underestimated */
         tsr_info(log,
                  "barrier %.1f: some %.0f temperatures are enough (Syed et "
                  "al. 2022)",
@@ -229,8 +228,8 @@ static void tell_ladder(const tsr_setup *setup, const tsr_sampler *sampler,
              temperature, rate, trips);
 }
 
-/* How often bodies gave a draw of all atoms, where draws are of them. */
-static void tell_atoms(const tsr_sampler *sampler, tsr_log *log)
+/* Acceptance of all-atom draws, where the chains move bodies. */
+static void log_all_atoms(const tsr_sampler *sampler, tsr_log *log)
 {
     const double rare = 0.01, rate = tsr_sampler_all_atom_acceptance(sampler);
     if (isnan(rate))
@@ -249,8 +248,8 @@ static void tell_atoms(const tsr_sampler *sampler, tsr_log *log)
                  "all atoms)");
 }
 
-/* Where the host's time went. */
-static void tell_times(const tsr_sampler *sampler, tsr_log *log)
+/* Fractions of the host's time. */
+static void log_times(const tsr_sampler *sampler, tsr_log *log)
 {
     tsr_sampler_times t = tsr_sampler_times_get(sampler);
     double all = t.propose + t.walk + t.submit + t.wait + t.decide + t.store +
@@ -292,13 +291,13 @@ static long accepted_of(const tsr_chain *chain)
     return sum;
 }
 
-/* After warm-up: chains that it left far behind the others, or where they
- * started. */
-static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
-                       tsr_log *log)
+/* Warns of chains that warm-up left far below the others, or that never
+ * moved. */
+static void log_stuck(const tsr_setup *setup, tsr_sampler *sampler,
+                      tsr_log *log)
 {
-    enum { MOST = 5 };           /* that are named */
-    const double far_nat = 30.0; /* exp(-30) of the posterior */
+    enum { MOST = 5 };           /* chains named in the log */
+    const double far_nat = 30.0; /* a posterior ratio of exp(-30) */
     int n = setup->n_chain, n_behind = 0;
     if (setup->data.likelihood == NULL)
         return;
@@ -337,7 +336,8 @@ static void tell_stuck(const tsr_setup *setup, tsr_sampler *sampler,
 
 static tsr_trajectory_options trajectory_options(const tsr_config *config)
 {
-    int content = config->output.trajectory; /* all, atoms, bodies, none */
+    int content = config->output.trajectory; /* index: all, atoms, bodies,
+                                                none */
     return (tsr_trajectory_options){.atoms = content == 0 || content == 1,
                                     .bodies = content == 0 || content == 2,
                                     .every = config->output.trajectory_every};
@@ -349,12 +349,13 @@ static int has_trajectory_writer(const tsr_config *config)
     return o.atoms || o.bodies;
 }
 
-/* Draws a block may hold: as many as fit 256 MiB, at most 64. */
+/* Largest number of draws in a block: as many as fit into 256 MiB, at most
+ * 64. */
 static int block_capacity(const tsr_session *s)
 {
     const double most = 256.0 * 1048576.0;
     tsr_trajectory_options writer = trajectory_options(s->config);
-    double bytes = 1.0; /* a draw of all chains: three curves a data set */
+    double bytes = 1.0; /* a draw of all chains: three curves per data set */
     const tsr_likelihood *l = s->setup->data.likelihood;
     for (int d = 0; l != NULL && d < l->n_term; d++)
         bytes += 3.0 * sizeof(double) * l->term[d]->n_point * s->setup->n_chain;
@@ -386,13 +387,13 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
             trajectory_options(s->config), &s->writer, err);
     TSR_THEN(status,
              tsr_sampler_new(&setup->target, setup->n_chain, setup->n_thread,
-                             &tsr_stop_asked, &s->sampler, err));
+                             &tsr_stop_requested, &s->sampler, err));
     TSR_THEN(status, tsr_run_inputs_text(s->config, &s->config_text, err));
     if (status != TSR_OK)
-        return tsr_config_blame(s->config, status, err);
+        return tsr_config_locate_error(s->config, status, err);
     tsr_sampler_set_trajectory_writer(s->sampler, s->writer);
     s->identity = tsr_run_identity_of(setup);
-    s->progress.next_look = 100;
+    s->progress.next_check = 100;
     s->progress.start_chi2 =
         setup->target.n_group > 0
             ? setup->starts.first_chi2
@@ -407,7 +408,7 @@ tsr_status tsr_session_prepare(tsr_session *session, tsr_err *err)
 
 enum { OWN = 8, MOST_NOTES = 64 }; /* attributes of the trace */
 
-/* What the terms decided about their data. Returns how many notes. */
+/* Notes of the terms on their data, as attributes. Returns their number. */
 static int add_notes(const tsr_likelihood *l, char (*name)[48],
                      tsr_trace_attribute *attribute)
 {
@@ -426,9 +427,9 @@ static int add_notes(const tsr_likelihood *l, char (*name)[48],
     return n;
 }
 
-/* Names of parameters that the chains sample under flat priors, which nothing
- * normalises. */
-static void name_flat(const tsr_likelihood *l, size_t size, char *text)
+/* Names of sampled parameters with flat, improper priors. */
+static void list_flat_parameters(const tsr_likelihood *l, size_t size,
+                                 char *text)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -449,7 +450,7 @@ static tsr_status make_trace(tsr_session *s, tsr_err *err)
     char seed[32], flat[256], groups[32];
     snprintf(seed, sizeof seed, "%ld", s->config->seed);
     snprintf(groups, sizeof groups, "%d", s->setup->target.n_group);
-    name_flat(s->setup->data.likelihood, sizeof flat, flat);
+    list_flat_parameters(s->setup->data.likelihood, sizeof flat, flat);
     char *sequence = tsr_topology_sequence(s->setup->molecule.topology);
     char *rigid = tsr_data_rigid_text(&s->setup->data);
     tsr_trace_attribute attribute[OWN + MOST_NOTES] = {
@@ -491,53 +492,55 @@ static tsr_status open_log(const tsr_session *s, tsr_err *err)
 
 static tsr_status write_checkpoint(tsr_session *session, tsr_err *err);
 
-/* Trace and trajectories without a draw; the log, which has no file yet. */
-static tsr_status make_draws(tsr_session *s, tsr_err *err)
+/* Creates trace and trajectories without draws, and a draw log without a
+ * file. */
+static tsr_status create_files(tsr_session *s, tsr_err *err)
 {
     TSR_TRY(make_trace(s, err));
     if (s->writer != NULL)
         TSR_TRY(tsr_trajectory_writer_create(s->writer, s->directory, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
-    tsr_draw_log_drop(s->draws);
+    tsr_draw_log_remove(s->draws);
     return TSR_OK;
 }
 
-/* Everything from the model to the first draw. The checkpoint goes first: where
- * it is, the others can be made again, and a trace without one holds draws. */
+/* Creates all files up to the first draw. The checkpoint comes first: from it
+ * the others can be recreated, whereas a trace without a checkpoint is taken
+ * for a run with draws. */
 static tsr_status make_files(tsr_session *s, tsr_err *err)
 {
-    TSR_TRY(tsr_run_directory_fill(s->directory, s->setup, err));
+    TSR_TRY(tsr_run_directory_write_model(s->directory, s->setup, err));
     TSR_TRY(open_log(s, err));
     TSR_TRY(write_checkpoint(s, err));
-    return make_draws(s, err);
+    return create_files(s, err);
 }
 
 tsr_status tsr_session_begin(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     int n_folder = 0;
-    char *waiting = NULL;
+    char *staged = NULL;
     TSR_TRY(tsr_run_directory_make(s->directory, &n_folder, &s->lock, err));
     tsr_status status =
-        tsr_run_inputs_copy(s->config, s->directory, &waiting, err);
+        tsr_run_inputs_copy(s->config, s->directory, &staged, err);
     TSR_THEN(status,
-             tsr_run_directory_claim(s->directory, s->config_text, err));
-    const int is_claimed = status == TSR_OK;
-    if (is_claimed && waiting != NULL)
-        status = tsr_run_inputs_place(s->directory, waiting, err);
+             tsr_run_directory_write_config(s->directory, s->config_text, err));
+    const int has_config = status == TSR_OK;
+    if (has_config && staged != NULL)
+        status = tsr_run_inputs_commit(s->directory, staged, err);
     TSR_THEN(status, make_files(s, err));
     if (status != TSR_OK) {
-        if (waiting != NULL)
-            tsr_run_directory_remove(waiting);
-        tsr_run_directory_undo(s->directory, is_claimed, n_folder);
+        if (staged != NULL)
+            tsr_run_directory_remove(staged);
+        tsr_run_directory_undo(s->directory, has_config, n_folder);
         tsr_lock_free(s->lock);
         s->lock = NULL;
     }
-    free(waiting);
+    free(staged);
     return status;
 }
 
-/* ---- a run that goes on ---- */
+/* ---- a resumed run ---- */
 
 static tsr_status rewrite_config(const tsr_session *s, tsr_err *err)
 {
@@ -555,8 +558,9 @@ tsr_status tsr_session_begin_again(tsr_session *session, tsr_err *err)
     return make_files(session, err);
 }
 
-/* Puts what the log has into trace and trajectories, and removes it. keep: the
- * draws of warm-up and those kept that they are to have; NULL: all. */
+/* Moves the draws of the log into trace and trajectories, and removes the log.
+ * keep: numbers of warm-up and kept draws that the files must have then; NULL:
+ * all draws. */
 static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
 {
     tsr_draw_records log;
@@ -568,26 +572,27 @@ static tsr_status update_files(tsr_session *s, const long *keep, tsr_err *err)
             keep != NULL ? keep[TSR_DRAWN_KEPT] : -1, err);
     tsr_draw_records_close(&log);
     if (status == TSR_OK)
-        tsr_draw_log_drop(s->draws);
+        tsr_draw_log_remove(s->draws);
     return status;
 }
 
-/* The draws of the checkpoint, in files and log, and no others. Where it has
- * none, what there is of the files may be half made. */
+/* Restores files and log to the draws of the checkpoint. For a checkpoint
+ * without draws the files are recreated, because they may be incomplete. */
 static tsr_status reopen_files(tsr_session *s, tsr_err *err)
 {
     const long keep[TSR_DRAWN_N_KIND] = {[TSR_DRAWN_WARMUP] =
                                              s->progress.warmup,
                                          [TSR_DRAWN_KEPT] = s->progress.draws};
     if (s->progress.warmup == 0 && s->progress.draws == 0)
-        return make_draws(s, err);
+        return create_files(s, err);
     TSR_TRY(tsr_run_trace_match(s->trace_path, s->config_text, err));
     TSR_TRY(tsr_draw_log_new(s->directory, &s->draws, err));
     s->n_updated = s->progress.warmup + s->progress.draws;
     return update_files(s, keep, err);
 }
 
-/* With draws of all atoms chains learn their likelihood, too. */
+/* Saves or restores the sampler, and, for all-atom draws, the model error that
+ * the likelihood learns during warm-up. */
 static tsr_status archive(tsr_session *s, tsr_err *err)
 {
     tsr_sampler_archive(s->sampler, &s->saved);
@@ -597,23 +602,24 @@ static tsr_status archive(tsr_session *s, tsr_err *err)
                : TSR_OK;
 }
 
-/* Steps of all chains, while a population came from the prior. */
-static long steps_of_starts(const tsr_session *s)
+/* Steps of all chains during the populations phase. */
+static long population_steps(const tsr_session *s)
 {
     return tsr_sampler_population(s->sampler).n_step *
            tsr_run_draw_steps(s->config, &s->identity) /
            tsr_sampler_thin(&s->config->sampler);
 }
 
-/* A checkpoint's seal finds damage, not what another program wrote there. */
-static int place_is_sound(const tsr_session *s)
+/* Consistency of a checkpoint's counts. Its checksum cannot reveal a file
+ * written by another program. */
+static int is_progress_valid(const tsr_session *s)
 {
     const tsr_run_progress *p = &s->progress;
     const double draws = (double)p->warmup + (double)p->draws;
     return p->warmup >= 0 && p->warmup <= tsr_session_warmup(s->config) &&
-           p->draws >= 0 && p->next_look > 0 &&
+           p->draws >= 0 && p->next_check > 0 &&
            draws * (double)tsr_run_draw_steps(s->config, &s->identity) +
-                   (double)steps_of_starts(s) ==
+                   (double)population_steps(s) ==
                (double)p->steps;
 }
 
@@ -621,14 +627,15 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     s->progress = s->saved_progress;
-    s->progress.is_finished = s->progress.is_converged = 0; /* it is extended */
+    s->progress.is_finished = s->progress.is_converged =
+        0; /* resuming extends the run */
     tsr_archive_rewind(&s->saved);
     TSR_TRY(archive(s, err));
     if (s->setup->target.all_atom != NULL &&
         s->setup->devices.surrogate != NULL)
         TSR_TRY(tsr_surrogate_update(s->setup->devices.surrogate, err));
     tsr_status status = tsr_archive_end(&s->saved, err);
-    if (status == TSR_OK && !place_is_sound(s))
+    if (status == TSR_OK && !is_progress_valid(s))
         status = tsr_fail(err, TSR_E_DATA,
                           "its numbers of draws and steps do not agree");
     if (status != TSR_OK)
@@ -643,16 +650,16 @@ tsr_status tsr_session_restore(tsr_session *session, tsr_err *err)
 
 /* ---- checkpoints ---- */
 
-/* When to write again what took so long: after `every` seconds, or later where
- * that would be more than 2 % of the time. */
-static double next_time(double now, double took, double every)
+/* Time of the next write after one that took `took` seconds: `every` seconds
+ * from now, or later, to spend at most 2 % of the time on writing. */
+static double next_due(double now, double took, double every)
 {
     const double share = 0.02;
     return now + (took / share > every ? took / share : every);
 }
 
-/* The state of now, in memory, as what the next checkpoint will hold. */
-static tsr_status save(tsr_session *session, tsr_err *err)
+/* Saves the current state in memory, for the next checkpoint. */
+static tsr_status save_state(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_archive_begin(&s->saved);
@@ -661,14 +668,14 @@ static tsr_status save(tsr_session *session, tsr_err *err)
     return tsr_archive_end(&s->saved, err);
 }
 
-/* Writes the state that was saved last. Errors: TSR_E_IO. */
+/* Writes the last saved state to disk. Errors: TSR_E_IO. */
 static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     double before = tsr_clock_s();
     tsr_status status = TSR_OK;
     if (s->saved.n_real == 0)
-        status = save(s, err);
+        status = save_state(s, err);
     if (s->draws != NULL)
         TSR_THEN(status, tsr_draw_log_sync(s->draws, err));
     s->saved_progress.is_finished = s->progress.is_finished;
@@ -682,12 +689,12 @@ static tsr_status write_checkpoint(tsr_session *session, tsr_err *err)
     TSR_THEN(status, tsr_run_checkpoint_write(s->directory, &checkpoint, err));
     double now = tsr_clock_s();
     s->next_checkpoint =
-        next_time(now, now - before, s->config->output.checkpoint_every);
+        next_due(now, now - before, s->config->output.checkpoint_every);
     s->storing += now - before;
     return status;
 }
 
-/* Brings trace and trajectories up to date, for other programs. */
+/* Updates trace and trajectories for other programs. */
 static tsr_status write_files(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
@@ -695,15 +702,17 @@ static tsr_status write_files(tsr_session *session, tsr_err *err)
     const tsr_status status = update_files(s, NULL, err);
     const double now = tsr_clock_s();
     s->n_updated = s->progress.warmup + s->progress.draws;
-    s->next_update = next_time(now, now - before, 0.0);
+    s->next_update = next_due(now, now - before, 0.0);
     s->storing += now - before;
-    /* what the files hold was right when it was written */
+    /* the data were valid when written, so that any other error is one of the
+     * disk */
     return status == TSR_OK || status == TSR_E_NOMEM
                ? status
                : tsr_wrap(err, TSR_E_IO, "cannot write the run's files");
 }
 
-/* They are copied as a whole, so not before there are a quarter more draws. */
+/* The files are rewritten as a whole, so only after the number of draws has
+ * grown by a quarter. */
 static int files_are_due(const tsr_session *s)
 {
     const long n = s->progress.warmup + s->progress.draws;
@@ -711,15 +720,16 @@ static int files_are_due(const tsr_session *s)
            tsr_clock_s() >= s->next_update;
 }
 
-/* ---- the end ---- */
+/* ---- stopping ---- */
 
 tsr_status tsr_session_check_stop(const tsr_session *session, tsr_status status,
                                   tsr_err *err)
 {
     char word[TSR_SHELL_SIZE];
-    if (!tsr_stop_asked || (status != TSR_OK && status != TSR_E_INTERRUPTED))
+    if (!tsr_stop_requested ||
+        (status != TSR_OK && status != TSR_E_INTERRUPTED))
         return status;
-    if (session->lock != NULL) /* it is resumed */
+    if (session->lock != NULL) /* a resumed run */
         return tsr_fail(
             err, TSR_E_INTERRUPTED,
             "interrupted before the first draw; to go on: tessera resume %s",
@@ -734,10 +744,10 @@ tsr_status tsr_session_read(tsr_session *session, tsr_err *err)
 {
     tsr_session *s = session;
     tsr_config *c = s->config;
-    /* Refused before the work, and again when the folder is made. */
-    TSR_TRY(tsr_config_blame(
+    /* Checked before the set-up, and again when the folder is created. */
+    TSR_TRY(tsr_config_locate_error(
         c, tsr_run_directory_check(c->output.directory, err), err));
-    TSR_TRY(tsr_config_blame(
+    TSR_TRY(tsr_config_locate_error(
         c, tsr_until_parse(c->sampler.until, &s->until, err), err));
     return tsr_session_check_stop(
         s, tsr_setup_read(c, 1, s->log, s->setup, err), err);
@@ -757,11 +767,11 @@ tsr_status tsr_session_run(tsr_session *session, tsr_err *err)
              TSR_VERSION, s->setup->n_chain,
              tsr_target_n_temp(&s->setup->target),
              tsr_sampler_n_thread(s->sampler), s->directory);
-    tell_idle_moves(s->setup, s->log);
-    tell_size(s->config, s->setup, s->log);
+    log_idle_moves(s->setup, s->log);
+    log_size(s->config, s->setup, s->log);
     status = tsr_session_sample(s, err);
     if (status != TSR_OK)
-        tsr_log_keep(s->log, TSR_LOG_ERROR, err->message);
+        tsr_log_write_file(s->log, TSR_LOG_ERROR, err->message);
     return status;
 }
 
@@ -782,10 +792,11 @@ void tsr_session_clear(tsr_session *session)
 
 /* ---- drawing ----
  *
- * Drawing: warm-up, then what is kept, block by block, with checkpoints. */
+ * Warm-up draws, then kept draws, in blocks, with checkpoints at epochs. */
 
-/* Draws between two refreshes: as many steps as there are bodies (200 to 2000),
- * so that computing afresh costs some 2 % of the time and little is lost. */
+/* Draws of an epoch: as many steps as the molecule has bodies (200 to 2000), so
+ * that recomputing all chains costs some 2 % of the time, and a kill loses
+ * little. */
 static long epoch_length(const tsr_config *config, const tsr_setup *setup)
 {
     long n_body = setup->molecule.topology->n_body;
@@ -794,20 +805,22 @@ static long epoch_length(const tsr_config *config, const tsr_setup *setup)
            tsr_sampler_thin(&config->sampler);
 }
 
-/* ---- progress ---- */
+/* ---- progress line ---- */
 
+/* State of the progress line. */
 typedef struct {
     const tsr_session *session;
     const char *phase;
-    double began, shown, block; /* the phase here; the last line; this call */
+    double began, shown, block; /* start of the phase, of the last line, and
+                                   of this block */
     long first, before, total;  /* steps of the phase: stored before this
-                                   session, before this call, planned */
+                                   session, stored before this block, planned */
     long accepted_before;
     double chi2;
-    char reached[64]; /* of what is asked for; "": not known yet */
+    char reached[64]; /* progress towards convergence; "": unknown */
 } progress;
 
-static void tick(void *context, const tsr_progress *now)
+static void show_progress(void *context, const tsr_progress *now)
 {
     progress *p = context;
     double time = tsr_clock_s(), elapsed = time - p->began;
@@ -830,7 +843,7 @@ static void tick(void *context, const tsr_progress *now)
     at.steps += now->step;
     at.seconds += time - p->block;
     tsr_run_remaining(p->session->config, &p->session->identity, &at, left);
-    if (p->total == 0) /* nobody knows how many */
+    if (p->total == 0) /* the total is unknown */
         snprintf(line, sizeof line,
                  "%-8s %.0f s | %.0f steps/s | accepted %.0f %%%s", p->phase,
                  elapsed, rate, accepted, chi2);
@@ -843,51 +856,54 @@ static void tick(void *context, const tsr_progress *now)
     tsr_log_progress(log, line);
 }
 
-/* All draws are there, or the time for them is over. */
-static int is_over(const tsr_session *s)
+/* Are all draws made, or is the time limit reached? */
+static int has_ended(const tsr_session *s)
 {
     const tsr_sampler_options *o = &s->config->sampler;
-    enum { LEAST = 4 }; /* from which convergence can be told */
+    enum { LEAST = 4 }; /* needed to judge convergence */
     return s->progress.draws >= tsr_sampler_draws(o) ||
            (o->time_limit > 0.0 && s->progress.draws >= LEAST &&
             s->progress.seconds >= o->time_limit);
 }
 
-/* Steps that the phase will have: all, or as many as it takes at this rate. */
-static void expect(progress *p, tsr_session *s, double far)
+/* Sets the expected number of draws, from the estimated `factor` to
+ * convergence. */
+static void set_expected(progress *p, tsr_session *s, double factor)
 {
     const double most = (double)tsr_sampler_draws(&s->config->sampler);
-    const double needed = far * (double)s->progress.draws;
+    const double needed = factor * (double)s->progress.draws;
     const long draws =
-        (long)fmin(most, fmax(needed, (double)s->progress.next_look));
+        (long)fmin(most, fmax(needed, (double)s->progress.next_check));
     s->progress.expected = s->progress.warmup + draws;
     p->total = draws * tsr_run_draw_steps(s->config, &s->identity);
     snprintf(p->reached, sizeof p->reached, " | %.0f %% of convergence",
-             100.0 / far);
+             100.0 / factor);
 }
 
-/* ---- blocks ---- */
+/* ---- blocks of draws ---- */
 
-/* Every quarter more draws, from 100 on. */
-static long look_after(long look)
+/* Number of draws at the next check, after a check at `look` draws: a quarter
+ * more. */
+static long next_check_after(long look)
 {
     return look + look / 4 + 1;
 }
 
-/* Whether the chains have converged as asked. The progress line then says how
- * far the slowest variable is, and how long it may take at this rate. */
-static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
+/* Checks --until when a check is due. If the chains have not converged, the
+ * progress line shows how far the slowest variable is, and the estimated
+ * time. */
+static tsr_status check_until(tsr_session *s, progress *p, tsr_err *err)
 {
     char worst[160];
-    double far;
+    double factor;
     long done = s->progress.draws;
     if (!tsr_until_is_set(&s->until) ||
-        (done < s->progress.next_look && !is_over(s)))
+        (done < s->progress.next_check && !has_ended(s)))
         return TSR_OK;
-    s->progress.next_look = look_after(done);
+    s->progress.next_check = next_check_after(done);
     tsr_status status =
-        tsr_until_check(&s->until, s->trace_path, &far, worst, err);
-    s->progress.is_converged = status == TSR_OK && far <= 1.0;
+        tsr_until_check(&s->until, s->trace_path, &factor, worst, err);
+    s->progress.is_converged = status == TSR_OK && factor <= 1.0;
     if (s->progress.is_converged) {
         tsr_log_progress(s->log, "");
         tsr_info(s->log, "converged as asked after %ld draws a chain (%s)",
@@ -895,13 +911,13 @@ static tsr_status ask_until(tsr_session *s, progress *p, tsr_err *err)
     } else if (status == TSR_OK) {
         tsr_log_progress(s->log, "");
         tsr_debug(s->log, "%ld draws: not yet; %s", done, worst);
-        expect(p, s, far);
+        set_expected(p, s, factor);
     }
     return status;
 }
 
-/* What was drawn goes to the log. */
-static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
+/* Appends the draws of a block to the draw log. */
+static tsr_status store_draws(tsr_session *s, int warm, int n, tsr_err *err)
 {
     const double before = tsr_clock_s();
     const long first = warm ? s->progress.warmup : s->progress.draws;
@@ -914,9 +930,9 @@ static tsr_status store(tsr_session *s, int warm, int n, tsr_err *err)
     return status;
 }
 
-/* Draws n of a phase and stores what all chains completed. */
-static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
-                          tsr_err *err)
+/* Draws a block of n draws and stores those that all chains completed. */
+static tsr_status draw_block(tsr_session *s, int warm, int n, progress *p,
+                             tsr_err *err)
 {
     long thin = tsr_sampler_thin(&s->config->sampler);
     const long steps = tsr_run_draw_steps(s->config, &s->identity);
@@ -924,10 +940,11 @@ static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
     int n_done;
     if (s->writer != NULL)
         tsr_trajectory_writer_begin(s->writer, s->progress.draws);
-    tsr_status status = tsr_sampler_advance(s->sampler, s->record, n, thin,
-                                            warm, tick, p, &n_done, err);
+    tsr_status status = tsr_sampler_advance(
+        s->sampler, s->record, n, thin, warm, show_progress, p, &n_done, err);
     s->progress.seconds += tsr_clock_s() - before;
-    tsr_status stored = store(s, warm, n_done, status == TSR_OK ? err : NULL);
+    tsr_status stored =
+        store_draws(s, warm, n_done, status == TSR_OK ? err : NULL);
     *(warm ? &s->progress.warmup : &s->progress.draws) += n_done;
     s->progress.steps += (long)n_done * steps;
     p->before += (long)n_done * steps;
@@ -936,7 +953,8 @@ static tsr_status advance(tsr_session *s, int warm, int n, progress *p,
     return status == TSR_OK ? stored : status;
 }
 
-/* All chains afresh, which finds a device that computed wrongly before. */
+/* Recomputes all chains, which reveals errors of a device since the last
+ * time. */
 static tsr_status refresh(tsr_session *s, tsr_err *err)
 {
     double before = tsr_clock_s();
@@ -945,15 +963,14 @@ static tsr_status refresh(tsr_session *s, tsr_err *err)
     return status;
 }
 
-/* At the beginning of an epoch: all chains afresh, then the state that a
- * checkpoint would hold, in this order, so that it holds no state that a wrong
- * device led to. Checkpoints are written here when it is time. */
+/* Starts an epoch: recomputes all chains, then saves their state, in this
+ * order, so that the state is verified. Writes a checkpoint when it is due. */
 static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
 {
     tsr_status status =
         warm ? tsr_sampler_average_warmup(s->sampler, err) : TSR_OK;
     TSR_THEN(status, refresh(s, err));
-    TSR_THEN(status, save(s, err));
+    TSR_THEN(status, save_state(s, err));
     if (status == TSR_OK && tsr_clock_s() >= s->next_checkpoint) {
         status = write_checkpoint(s, err);
         if (status == TSR_OK && files_are_due(s))
@@ -963,12 +980,12 @@ static tsr_status begin_epoch(tsr_session *s, int warm, tsr_err *err)
     return status;
 }
 
-/* A checkpoint on request (SIGUSR1), between epochs: of the last one. */
+/* On SIGUSR1, writes the state of the last epoch as a checkpoint. */
 static tsr_status answer_request(tsr_session *s, tsr_err *err)
 {
-    if (!tsr_checkpoint_asked)
+    if (!tsr_checkpoint_requested)
         return TSR_OK;
-    tsr_checkpoint_asked = 0;
+    tsr_checkpoint_requested = 0;
     tsr_status status = write_checkpoint(s, err);
     s->is_broken |= status != TSR_OK;
     if (status == TSR_OK) {
@@ -979,49 +996,53 @@ static tsr_status answer_request(tsr_session *s, tsr_err *err)
     return status;
 }
 
-/* On their way from the prior populations have learnt
- * most of what warm-up is for, so half of it is left behind them, an
- * eighth where chains walk. */
+/* Warm-up draws. The populations phase has done most of the adaptation, so only
+ * half of the warm-up follows it, or an eighth if surrogate walks move the
+ * chains. */
 static long warmup_draws(const tsr_session *s)
 {
     const long n = tsr_session_warmup(s->config);
-    const long part = tsr_target_turns_much(&s->setup->target) ? 8 : 2;
+    const long part = tsr_target_has_global_moves(&s->setup->target) ? 8 : 2;
     return tsr_sampler_population(s->sampler).n_level > 0
                ? (n + part - 1) / part
                : n;
 }
 
-/* Where draws are of all atoms, bodies learn what they lack of them at a half
- * and at three quarters of warm-up; from a quarter on chains keep examples. */
-static int is_lesson(const tsr_session *s, long done, long total)
+/* With the all-atom target, the model error is learnt again at one half and
+ * three quarters of warm-up, from examples that the chains collect from one
+ * quarter on. */
+static int is_learning_draw(const tsr_session *s, long done, long total)
 {
     return s->setup->target.all_atom != NULL && done > 0 &&
            (done == total / 4 || done == total / 2 || done == 3 * total / 4);
 }
 
-static tsr_status give_lesson(tsr_session *s, long done, long total,
-                              tsr_err *err)
+static tsr_status learn_from_chains(tsr_session *s, long done, long total,
+                                    tsr_err *err)
 {
     const int is_first = done == total / 4, is_last = done == 3 * total / 4;
     if (!is_first || is_last)
-        return tsr_setup_follow_chains(s->config, s->log, s->sampler, is_last,
-                                       s->setup, err);
+        return tsr_setup_relearn_from_chains(s->config, s->log, s->sampler,
+                                             is_last, s->setup, err);
     for (int c = 0; c < s->setup->n_chain; c++)
         tsr_all_atom_chain_set_learning(
             tsr_sampler_all_atom_chain(s->sampler, c), 1);
     return TSR_OK;
 }
 
-/* n draws, or fewer, so that a block ends where there is a lesson. */
-static long until_lesson(const tsr_session *s, long done, long total, long n)
+/* n draws, or fewer, so that the block ends at the next draw at which chains
+ * learn. */
+static long draws_until_learning(const tsr_session *s, long done, long total,
+                                 long n)
 {
     for (long k = 1; k < n; k++)
-        if (is_lesson(s, done + k, total))
+        if (is_learning_draw(s, done + k, total))
             return k;
     return n;
 }
 
-/* Blocks of about two seconds; their size changes nothing. */
+/* Draws one phase in blocks of about two seconds. The size of the blocks does
+ * not affect the draws. */
 static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
 {
     const long *done = warm ? &s->progress.warmup : &s->progress.draws;
@@ -1041,30 +1062,32 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
         s->progress.expected = (warm ? total : s->progress.warmup) +
                                tsr_sampler_draws(&s->config->sampler);
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
-    while (s->progress.next_look <= s->progress.draws) /* --until is new */
-        s->progress.next_look = look_after(s->progress.next_look);
-    while (*done < total && status == TSR_OK && !tsr_stop_asked &&
-           (warm || (!s->progress.is_converged && !is_over(s)))) {
+    while (s->progress.next_check <=
+           s->progress.draws) /* --until was added on resume */
+        s->progress.next_check = next_check_after(s->progress.next_check);
+    while (*done < total && status == TSR_OK && !tsr_stop_requested &&
+           (warm || (!s->progress.is_converged && !has_ended(s)))) {
         long n = total - *done < block ? total - *done : block;
         if (*done % epoch == 0)
             status = begin_epoch(s, warm, err);
-        if (warm && status == TSR_OK && is_lesson(s, *done, total))
-            status = give_lesson(s, *done, total, err);
+        if (warm && status == TSR_OK && is_learning_draw(s, *done, total))
+            status = learn_from_chains(s, *done, total, err);
         if (status == TSR_E_INTERRUPTED)
-            break; /* some chains are not afresh: no draws of them */
+            break; /* some chains were not recomputed, so no more draws */
         if (warm)
-            n = until_lesson(s, *done, total, n);
+            n = draws_until_learning(s, *done, total, n);
         if (n > epoch - *done % epoch)
             n = epoch - *done % epoch;
         if (!warm && tsr_until_is_set(&s->until) &&
-            n > s->progress.next_look - *done)
-            n = s->progress.next_look -
-                *done; /* so that time decides nothing */
+            n > s->progress.next_check - *done)
+            n = s->progress.next_check -
+                *done; /* checks happen at fixed numbers of draws,
+                          independent of time */
         double before = tsr_clock_s();
-        TSR_THEN(status, advance(s, warm, (int)n, &p, err));
+        TSR_THEN(status, draw_block(s, warm, (int)n, &p, err));
         double took = tsr_clock_s() - before;
         if (!warm && status == TSR_OK)
-            status = ask_until(s, &p, err);
+            status = check_until(s, &p, err);
         TSR_THEN(status, answer_request(s, err));
         if (took < 1.0 && 2 * block <= tsr_record_capacity(s->record))
             block *= 2;
@@ -1073,27 +1096,28 @@ static tsr_status draw_phase(tsr_session *s, int warm, tsr_err *err)
     }
     if (tsr_log_is_terminal(s->log) && *done == total && total > 0) {
         p.total = total * steps;
-        p.shown = 0.0; /* the line that stays says 100 % */
-        tick(&p, &(tsr_progress){.chi2 = p.chi2});
+        p.shown = 0.0; /* the last line shows 100 % */
+        show_progress(&p, &(tsr_progress){.chi2 = p.chi2});
     }
     tsr_log_progress(s->log, "");
     if (!warm && status == TSR_OK && !tsr_until_is_set(&s->until) &&
-        *done < total && is_over(s))
+        *done < total && has_ended(s))
         tsr_info(s->log,
                  "the time limit is over after %ld of %ld draws a chain", *done,
                  total);
-    int is_end = !warm && (s->progress.is_converged || is_over(s));
+    int is_end = !warm && (s->progress.is_converged || has_ended(s));
     if (is_end && status == TSR_OK)
-        status = refresh(s, err); /* the draws since the last epoch began */
+        status = refresh(s, err); /* verifies the draws since the start of
+                                     the epoch */
     if (status == TSR_E_INTERRUPTED)
-        return TSR_OK; /* who asked for the stop is told of it */
+        return TSR_OK; /* tsr_session_sample reports the stop */
     s->progress.is_finished = is_end && status == TSR_OK;
     return status;
 }
 
-/* What the pass from the prior found; or why there was none, where it was to
- * tell the evidence. */
-static void tell_population(const tsr_session *s, double seconds)
+/* Logs the result of the populations phase, or why there was none although
+ * sampler.evidence was set. */
+static void log_population(const tsr_session *s, double seconds)
 {
     const tsr_target *t = &s->setup->target;
     const tsr_population found = tsr_sampler_population(s->sampler);
@@ -1103,14 +1127,14 @@ static void tell_population(const tsr_session *s, double seconds)
             tsr_warn(s->log,
                      "sampler.evidence: no log evidence can be computed, as "
                      "the chains do not start from the prior (%s)",
-                     tsr_likelihood_least_beta(t->likelihood) > 0.0
+                     tsr_likelihood_min_beta(t->likelihood) > 0.0
                          ? "scale and background are sampled, under flat priors"
                      : t->n_start > 0 ? "structure.starts says where"
                                       : "see sampler.start, chains and t_max");
         return;
     }
     const double log_z =
-        tsr_evidence_of_groups(t->n_group, t->group_log_z, &error);
+        tsr_evidence_pool_groups(t->n_group, t->group_log_z, &error);
     tsr_info(s->log,
              "%d groups of chains came from the prior in %d levels of some %ld "
              "steps, %.0f s: barrier %.1f, log evidence%s %.1f +- %.1f nat",
@@ -1119,26 +1143,28 @@ static void tell_population(const tsr_session *s, double seconds)
              error);
 }
 
-/* Groups of chains become populations of the posterior, before warm-up. */
+/* The populations phase: brings each group of chains from the prior to the
+ * posterior, before warm-up. */
 static tsr_status populate(tsr_session *s, tsr_err *err)
 {
-    /* that may take as long as warm-up */
-    const int walks = tsr_target_turns_much(&s->setup->target),
+    /* may take as long as warm-up */
+    const int walks = tsr_target_has_global_moves(&s->setup->target),
               levels = walks ? 24 : 8;
     const long warmup = s->config->sampler.warmup;
-    const double before = tsr_clock_s(), share = 0.4; /* of a time limit */
+    const double before = tsr_clock_s(), share = 0.4; /* of
+                                                         sampler.time_limit */
     progress p = {
         .session = s, .phase = "starts", .began = before, .shown = before};
     s->accepted_before_session = tsr_sampler_accepted(s->sampler);
     tsr_status status = tsr_sampler_populate(
         s->sampler, s->record, warmup / levels + 1,
-        share * s->config->sampler.time_limit, tick, &p, err);
+        share * s->config->sampler.time_limit, show_progress, &p, err);
     s->progress.seconds += tsr_clock_s() - before;
-    s->progress.steps += steps_of_starts(s);
+    s->progress.steps += population_steps(s);
     tsr_log_progress(s->log, "");
-    if (status != TSR_OK || tsr_stop_asked)
+    if (status != TSR_OK || tsr_stop_requested)
         return status;
-    tell_population(s, tsr_clock_s() - before);
+    log_population(s, tsr_clock_s() - before);
     return make_trace(s, err);
 }
 
@@ -1148,7 +1174,7 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
     double began = tsr_clock_s();
     if (s->progress.warmup == 0 && s->progress.draws == 0)
         TSR_TRY(populate(s, err));
-    if (tsr_stop_asked)
+    if (tsr_stop_requested)
         return TSR_OK;
     const int is_there = tsr_sampler_population(s->sampler).n_level > 0;
     const long warmup = warmup_draws(s);
@@ -1161,36 +1187,36 @@ static tsr_status draw_all(tsr_session *s, tsr_err *err)
                          "would leave scale and background open");
     if (had_warmup)
         TSR_TRY(draw_phase(s, 1, err));
-    if (tsr_stop_asked)
+    if (tsr_stop_requested)
         return TSR_OK;
     if (had_warmup)
         TSR_TRY(tsr_sampler_average_warmup(s->sampler, err));
     if (had_warmup)
-        tell_stuck(s->setup, s->sampler, s->log);
+        log_stuck(s->setup, s->sampler, s->log);
     if (s->progress.draws == 0)
         tsr_sampler_counts_reset(s->sampler);
     TSR_TRY(draw_phase(s, 0, err));
-    if (!tsr_stop_asked) {
-        tell_moves(s->setup, s->sampler, s->log);
-        tell_ladder(s->setup, s->sampler, s->log);
-        tell_atoms(s->sampler, s->log);
-        tell_times(s->sampler, s->log);
+    if (!tsr_stop_requested) {
+        log_moves(s->setup, s->sampler, s->log);
+        log_ladder(s->setup, s->sampler, s->log);
+        log_all_atoms(s->sampler, s->log);
+        log_times(s->sampler, s->log);
         tsr_info(s->log, "files: writing them took %.1f s, %.1f %% of the time",
                  s->storing, 100.0 * s->storing / (tsr_clock_s() - began));
     }
     return TSR_OK;
 }
 
-/* ---- how long it would take ---- */
+/* ---- estimate of the duration ---- */
 
-static void ignore(void *context, const tsr_progress *now)
+static void ignore_progress(void *context, const tsr_progress *now)
 {
     (void)context;
     (void)now;
 }
 
-tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
-                           double *each, tsr_err *err)
+tsr_status tsr_session_estimate(tsr_session *session, double seconds,
+                                double *start, double *each, tsr_err *err)
 {
     tsr_session *s = session;
     const tsr_sampler_options *o = &s->config->sampler;
@@ -1205,15 +1231,15 @@ tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
     TSR_TRY(tsr_sampler_refresh(s->sampler, err));
     *start = tsr_clock_s() - before;
     const int most = tsr_record_capacity(s->record);
-    /* a device's first answers take longer, and do not count */
+    /* not timed, because the first calls of a device are slower */
     TSR_TRY(tsr_sampler_advance(s->sampler, s->record, 1, tsr_sampler_thin(o),
-                                1, ignore, NULL, &n_done, err));
+                                1, ignore_progress, NULL, &n_done, err));
     for (int n = 1; took < seconds && n_done > 0;
          n = 2 * n < most ? 2 * n : n) {
         before = tsr_clock_s();
         TSR_TRY(tsr_sampler_advance(s->sampler, s->record, n,
-                                    tsr_sampler_thin(o), 1, ignore, NULL,
-                                    &n_done, err));
+                                    tsr_sampler_thin(o), 1, ignore_progress,
+                                    NULL, &n_done, err));
         took += tsr_clock_s() - before;
         n_draw += n_done;
     }
@@ -1221,11 +1247,11 @@ tsr_status tsr_session_try(tsr_session *session, double seconds, double *start,
     return TSR_OK;
 }
 
-/* ---- the end of a session ---- */
+/* ---- end of a session ---- */
 
-/* What to do now, behind the message of why. */
-static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
-                                   tsr_err *err)
+/* Appends the remedy and the command to continue to an error message. */
+static tsr_status add_remedy(const tsr_session *s, tsr_status status,
+                             tsr_err *err)
 {
     static const char *const first[] = {
         [TSR_E_IO] = "make room or mend the folder, then ",
@@ -1247,8 +1273,8 @@ static tsr_status say_how_to_go_on(const tsr_session *s, tsr_status status,
                     tsr_text_shell(s->directory, word));
 }
 
-/* The last checkpoint first, as files take long where they are large. A run is
- * finished when they have all of its draws. */
+/* Writes the last checkpoint before the files, because large files take long.
+ * The run is marked as finished only when the files contain all draws. */
 static tsr_status close_files(tsr_session *s, tsr_err *err)
 {
     const int is_finished = s->progress.is_finished;
@@ -1266,7 +1292,7 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
     if (!s->is_broken)
         closed = close_files(s, status == TSR_OK ? err : NULL);
     TSR_THEN(status, closed);
-    if (status == TSR_OK && tsr_stop_asked && !s->progress.is_finished) {
+    if (status == TSR_OK && tsr_stop_requested && !s->progress.is_finished) {
         char draws[80], word[TSR_SHELL_SIZE];
         tsr_sampler_draws_text(&s->config->sampler, s->progress.draws, draws);
         return tsr_fail(err, TSR_E_INTERRUPTED,
@@ -1274,5 +1300,5 @@ tsr_status tsr_session_sample(tsr_session *session, tsr_err *err)
                         "%s",
                         draws, tsr_text_shell(s->directory, word));
     }
-    return say_how_to_go_on(s, status, err);
+    return add_remedy(s, status, err);
 }

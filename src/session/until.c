@@ -1,5 +1,6 @@
-/* Reads what --until says, and judges a trace by it: how far the worst variable
- * is from its aim, as the factor of draws that it still takes. */
+/* The criteria of --until. Each variable has a ratio of its R-hat or ESS to the
+ * criterion. The largest ratio estimates how much the number of draws must
+ * grow. */
 #include "session/until.h"
 
 #include "analysis/diagnose.h"
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* q values of a curve that are looked at: few where there are so many draws
- * that each takes seconds. */
+/* Number of q values tested per curve: few if so many draws exist that each q
+ * value costs seconds. */
 enum { N_CURVE = 12, FEW = 3, MANY_DRAWS = 400000 };
 
-static tsr_status bad(const char *text, tsr_err *err)
+static tsr_status refuse(const char *text, tsr_err *err)
 {
     return tsr_fail(err, TSR_E_CONFIG,
                     "sampler.until: '%s'; expected rhat<NUMBER (above 1), "
@@ -27,20 +28,20 @@ tsr_status tsr_until_parse(const char *text, tsr_until *until, tsr_err *err)
     for (const char *at = text; at != NULL && *at != '\0';) {
         int rhat = strncmp(at, "rhat<", 5) == 0;
         if (!rhat && strncmp(at, "ess>", 4) != 0)
-            return bad(text, err);
+            return refuse(text, err);
         at += rhat ? 5 : 4;
         char *end;
         double value = strtod(at, &end);
         if (end == at || !isfinite(value) || value <= (rhat ? 1.0 : 0.0) ||
             (*end != '\0' && *end != ','))
-            return bad(text, err);
+            return refuse(text, err);
         if (rhat)
             until->rhat = value;
         else
             until->ess = value;
         at = *end == ',' ? end + 1 : end;
         if (*end == ',' && *at == '\0')
-            return bad(text, err);
+            return refuse(text, err);
     }
     return TSR_OK;
 }
@@ -50,41 +51,42 @@ int tsr_until_is_set(const tsr_until *until)
     return isfinite(until->rhat) || until->ess > 0.0;
 }
 
-/* How far a variable is from what is asked: above 1 it is not there. NaN counts
- * as far, but for what does not vary at all. */
+/* Factor by which draws must grow for one variable; at most 1: its criteria
+ * hold. NaN counts as infinite, but a constant variable counts as converged. */
 static double distance(const tsr_until *until, const tsr_convergence *v)
 {
-    double far = 0.0;
+    double factor = 0.0;
     if (v->sd == 0.0)
         return 0.0;
     if (isfinite(until->rhat))
-        far = isnan(v->rhat) ? (double)INFINITY
-                             : (v->rhat - 1.0) / (until->rhat - 1.0);
+        factor = isnan(v->rhat) ? (double)INFINITY
+                                : (v->rhat - 1.0) / (until->rhat - 1.0);
     if (until->ess > 0.0) {
         double ess = fmin(v->ess_bulk, v->ess_tail);
-        far = fmax(far, isnan(ess) ? (double)INFINITY : until->ess / ess);
+        factor = fmax(factor, isnan(ess) ? (double)INFINITY : until->ess / ess);
     }
-    return far;
+    return factor;
 }
 
+/* Search for the variable farthest from its criterion. */
 typedef struct {
     const tsr_until *until;
-    double far;
+    double factor;
     char *worst;
-} judge;
+} search;
 
-static void look(judge *j, const char *name, const tsr_convergence *v)
+static void update_worst(search *j, const char *name, const tsr_convergence *v)
 {
-    double far = distance(j->until, v);
-    if (!(far > j->far))
+    double factor = distance(j->until, v);
+    if (!(factor > j->factor))
         return;
-    j->far = far;
+    j->factor = factor;
     snprintf(j->worst, 160, "%s: R-hat %.3f, ESS %.0f", name, v->rhat,
              fmin(v->ess_bulk, v->ess_tail));
 }
 
-static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
-                                const char *name, tsr_err *err)
+static tsr_status check_curve(search *j, tsr_trace_reader *reader,
+                              const char *name, tsr_err *err)
 {
     int n_chain, n_draw, n;
     tsr_curve_summary *curve = NULL;
@@ -96,49 +98,50 @@ static tsr_status look_at_curve(judge *j, tsr_trace_reader *reader,
     for (int k = 0; k < curve->n; k++) {
         char label[64];
         snprintf(label, sizeof label, "%s at point %d", name, curve->at[k]);
-        look(j, label, &curve->point[k]);
+        update_worst(j, label, &curve->point[k]);
     }
     tsr_curve_summary_free(curve);
     return TSR_OK;
 }
 
 tsr_status tsr_until_judge(const tsr_until *until, tsr_trace_reader *reader,
-                           const tsr_summary *summary, double *far,
+                           const tsr_summary *summary, double *factor,
                            char worst[160], tsr_err *err)
 {
-    judge j = {until, 0.0, worst};
+    search j = {until, 0.0, worst};
     const char *const *name;
     worst[0] = '\0';
-    *far = (double)INFINITY;
+    *factor = (double)INFINITY;
     for (int i = 0; i < summary->n; i++)
-        look(&j, summary->item[i].name, &summary->item[i].value);
+        update_worst(&j, summary->item[i].name, &summary->item[i].value);
     const int n =
         tsr_trace_variables(reader, TSR_TRACE_POSTERIOR_PREDICTIVE, &name);
     for (int i = 0; i < n; i++)
         if (strncmp(name[i], "intensity_mean", 14) == 0)
-            TSR_TRY(look_at_curve(&j, reader, name[i], err));
-    *far = j.far;
+            TSR_TRY(check_curve(&j, reader, name[i], err));
+    *factor = j.factor;
     return TSR_OK;
 }
 
 tsr_status tsr_until_check(const tsr_until *until, const char *trace,
-                           double *far, char worst[160], tsr_err *err)
+                           double *factor, char worst[160], tsr_err *err)
 {
     tsr_trace_reader *reader = NULL;
     tsr_summary *summary = NULL;
     worst[0] = '\0';
-    *far = (double)INFINITY;
+    *factor = (double)INFINITY;
     tsr_status status = tsr_trace_open(trace, &reader, err);
     TSR_THEN(status, tsr_summary_make(reader, &summary, err));
-    TSR_THEN(status, tsr_until_judge(until, reader, summary, far, worst, err));
+    TSR_THEN(status,
+             tsr_until_judge(until, reader, summary, factor, worst, err));
     tsr_summary_free(summary);
     tsr_trace_reader_free(reader);
     return status;
 }
 
-double tsr_until_draws(double done, double far)
+double tsr_until_draws(double done, double factor)
 {
-    const double wanted = done * fmin(far, 100.0);
+    const double wanted = done * fmin(factor, 100.0);
     const double unit = fmax(1.0, pow(10.0, floor(log10(wanted)) - 1.0));
     return unit * ceil(wanted / unit);
 }

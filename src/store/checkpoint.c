@@ -1,6 +1,5 @@
-/* A checkpoint is an HDF5 file of a run as the others are
- * (store/hdf5_store.h): its attributes, and a data set for each member of a
- * table of fields. */
+/* A checkpoint is an HDF5 file (store/hdf5_store.h) with attributes, and one
+ * data set for each member in a table of fields. */
 #include "store/checkpoint.h"
 
 #include "core/clock.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the newest good one ---- */
+/* ---- the newest undamaged checkpoint ---- */
 
 tsr_status tsr_checkpoint_open_newest(const char *directory,
                                       tsr_checkpoint **out,
@@ -26,7 +25,7 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
     *out = NULL;
     message[0] = '\0';
     for (int i = 0; i < 2; i++) {
-        char *path = tsr_words_of("%s%s", directory, end[i]);
+        char *path = tsr_text_format("%s%s", directory, end[i]);
         if (path == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "no memory to open '%s'",
                             directory);
@@ -56,12 +55,12 @@ tsr_status tsr_checkpoint_open_newest(const char *directory,
 
 struct tsr_checkpoint_writer {
     tsr_hdf5_output output;
-    hid_t link; /* property list: groups are made as needed */
+    hid_t link; /* property list that creates groups as needed */
 };
 
 static const char format_name[] = "tessera checkpoint";
 
-/* A text has a type of its own length. */
+/* A text type of length n. */
 static hid_t text_type(size_t n)
 {
     hid_t text = H5Tcopy(H5T_C_S1);
@@ -74,8 +73,8 @@ static hid_t text_type(size_t n)
     return text;
 }
 
-/* In memory; HDF5 converts where the file has another. */
-static hid_t type_of(tsr_checkpoint_type type, size_t n)
+/* Type in memory; HDF5 converts from and to the type of the file. */
+static hid_t memory_type(tsr_checkpoint_type type, size_t n)
 {
     switch (type) {
     case TSR_CHECKPOINT_INT:
@@ -93,10 +92,10 @@ static hid_t type_of(tsr_checkpoint_type type, size_t n)
     return text_type(n);
 }
 
-static hid_t type_in_file(tsr_checkpoint_type type, size_t n)
+static hid_t file_type(tsr_checkpoint_type type, size_t n)
 {
-    return type_of(type <= TSR_CHECKPOINT_INT64 ? TSR_CHECKPOINT_INT64 : type,
-                   n);
+    return memory_type(
+        type <= TSR_CHECKPOINT_INT64 ? TSR_CHECKPOINT_INT64 : type, n);
 }
 
 static size_t size_of(tsr_checkpoint_type type)
@@ -110,7 +109,8 @@ static size_t size_of(tsr_checkpoint_type type)
 
 /* ---- writing ---- */
 
-static tsr_status describe(hid_t file, const char *config_hash, tsr_err *err)
+static tsr_status write_description(hid_t file, const char *config_hash,
+                                    tsr_err *err)
 {
     const int version = TSR_CHECKPOINT_FORMAT;
     char created_at[40];
@@ -139,7 +139,7 @@ tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
             ? tsr_hdf5_fail(err, TSR_E_NOMEM, "cannot make a checkpoint")
             : TSR_OK;
     TSR_THEN(status, tsr_hdf5_output_start(path, NULL, &writer->output, err));
-    TSR_THEN(status, describe(writer->output.file, config_hash, err));
+    TSR_THEN(status, write_description(writer->output.file, config_hash, err));
     if (status != TSR_OK)
         return tsr_checkpoint_end(writer, status, err);
     writer->output.keeps_previous = 1;
@@ -155,7 +155,7 @@ static tsr_status put_array(const tsr_checkpoint_writer *writer,
     tsr_status status = TSR_OK;
     hid_t set = -1;
 
-    hid_t element = type_in_file(type, n), memory = type_of(type, n);
+    hid_t element = file_type(type, n), memory = memory_type(type, n);
     hid_t space = type == TSR_CHECKPOINT_TEXT
                       ? H5Screate(H5S_SCALAR)
                       : H5Screate_simple(1, &size, NULL);
@@ -265,10 +265,10 @@ tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
     return TSR_OK;
 }
 
-/* The array of a field, open, and its length. */
-static tsr_status find(const tsr_checkpoint *checkpoint,
-                       const tsr_checkpoint_field *field, hid_t *set, size_t *n,
-                       tsr_err *err)
+/* Opens the data set of a field and returns its length. */
+static tsr_status find_array(const tsr_checkpoint *checkpoint,
+                             const tsr_checkpoint_field *field, hid_t *set,
+                             size_t *n, tsr_err *err)
 {
     const hid_t file = checkpoint->input.file;
 
@@ -277,7 +277,7 @@ static tsr_status find(const tsr_checkpoint *checkpoint,
                : H5I_INVALID_HID;
     hid_t stored = *set >= 0 ? H5Dget_type(*set) : -1;
     hid_t space = *set >= 0 ? H5Dget_space(*set) : -1;
-    hid_t wanted = stored >= 0 ? type_in_file(field->type, H5Tget_size(stored))
+    hid_t wanted = stored >= 0 ? file_type(field->type, H5Tget_size(stored))
                                : H5I_INVALID_HID;
     const hssize_t length =
         space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
@@ -302,7 +302,7 @@ static tsr_status get_array(const tsr_checkpoint *checkpoint, hid_t set,
 {
     tsr_status status = TSR_OK;
     void *data = object + field->offset;
-    if (field->count == 0) { /* with room for the NUL of a text */
+    if (field->count == 0) { /* one more element, for the NUL of a text */
         void *owned = calloc(n + 1, size_of(field->type));
         if (owned == NULL)
             return tsr_fail(err, TSR_E_NOMEM, "no memory for '%s'",
@@ -312,7 +312,7 @@ static tsr_status get_array(const tsr_checkpoint *checkpoint, hid_t set,
         if (field->type != TSR_CHECKPOINT_TEXT)
             memcpy(object + field->length, &n, sizeof n);
     }
-    hid_t memory = type_of(field->type, n);
+    hid_t memory = memory_type(field->type, n);
     if (memory < 0 || (n > 0 && H5Dread(set, memory, H5S_ALL, H5S_ALL,
                                         H5P_DEFAULT, data) < 0))
         status = tsr_hdf5_fail(err, TSR_E_DATA, "'%s': cannot read '%s'",
@@ -331,7 +331,7 @@ tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
          status == TSR_OK && f->name != NULL; f++) {
         hid_t set;
         size_t n = 0;
-        status = find(checkpoint, f, &set, &n, err);
+        status = find_array(checkpoint, f, &set, &n, err);
         TSR_THEN(status, get_array(checkpoint, set, f, n, object, err));
         tsr_hdf5_close(set);
     }

@@ -1,27 +1,26 @@
-/* checkpoint.h5: members of a struct, by name, that hold the state of a run.
+/* checkpoint.h5: the state of a run, as named members of a struct.
  *
- * One table says which members these are, and both writes and reads them:
+ * One table of fields lists the members, for writing and for reading:
  *
  *     static const tsr_checkpoint_field fields[] = {
- *         {.name = "place/draws", .type = TSR_CHECKPOINT_LONG,
- *          .offset = offsetof(place, draws), .count = 1},
+ *         {.name = "run/draws", .type = TSR_CHECKPOINT_LONG,
+ *          .offset = offsetof(state, draws), .count = 1},
  *         {.name = "config", .type = TSR_CHECKPOINT_TEXT,
- *          .offset = offsetof(place, config)},
+ *          .offset = offsetof(state, config)},
  *         {0}};
  *
- * An HDF5 file that is written and verified as a run's others are
- * (store/hdf5_store.h); the one before stays as PATH.previous. A name is a
- * path: groups are made as needed. Few large arrays (one over all chains) are
- * cheaper than many small ones: some 25 microseconds and a few hundred bytes
- * each.
+ * The file is HDF5, written and verified like a run's other files
+ * (store/hdf5_store.h). A name is a path in the file, and groups are created as
+ * needed. A few large arrays (one over all chains) are cheaper than many small
+ * ones, each of which costs 25 microseconds and a few hundred bytes.
  *
  * Root attributes: format "tessera checkpoint", format_version (integer),
  * tessera_version, config_hash, created_at (UTC, ISO 8601).
  *
- * What survives. At every moment PATH or PATH.previous is a whole checkpoint
- * once the first has been written. A full disk, a kill or a power cut leaves
- * PATH as it was (on a file system without links: renamed to PATH.previous).
- * One thread at a time; one writer at a time (files/lock.h). */
+ * Once the first checkpoint has been written, PATH or PATH.previous is a
+ * complete checkpoint at every moment. A full disk, a kill or a power cut
+ * leaves PATH unchanged (on a file system without links: renamed to
+ * PATH.previous). One thread and one writer at a time (files/lock.h). */
 #ifndef TSR_STORE_CHECKPOINT_H
 #define TSR_STORE_CHECKPOINT_H
 
@@ -34,7 +33,7 @@ enum { TSR_CHECKPOINT_FORMAT = 4 };
 
 #define TSR_CHECKPOINT_NAME "checkpoint.h5"
 
-/* What the members are in memory; in the file whole numbers are int64. */
+/* Types of members in memory. In the file all integers are int64. */
 typedef enum {
     TSR_CHECKPOINT_INT,    /* int */
     TSR_CHECKPOINT_LONG,   /* long */
@@ -44,12 +43,13 @@ typedef enum {
     TSR_CHECKPOINT_N_TYPE
 } tsr_checkpoint_type;
 
+/* One entry of a table of members. */
 typedef struct {
-    const char *name; /* in the file; NULL ends a table */
+    const char *name; /* path in the file; NULL ends a table */
     tsr_checkpoint_type type;
-    size_t offset; /* in bytes, from the start of the struct */
-    size_t count;  /* so many in place; 0: an owned array, to which a pointer
-                      is there */
+    size_t offset; /* bytes from the start of the struct */
+    size_t count;  /* elements in place; 0: the member is a pointer to an
+                      owned array */
     size_t length; /* of an owned array: offset of its length, a size_t */
 } tsr_checkpoint_field;
 
@@ -57,20 +57,20 @@ typedef struct {
 
 typedef struct tsr_checkpoint_writer tsr_checkpoint_writer;
 
-/* Begins the file `path`. config_hash: of the resolved config. Errors:
- * TSR_E_IO, TSR_E_NOMEM. */
+/* Begins the file `path`. config_hash: hash of the resolved configuration.
+ * Errors: TSR_E_IO, TSR_E_NOMEM. */
 tsr_status tsr_checkpoint_new(const char *path, const char *config_hash,
                               tsr_checkpoint_writer **out, tsr_err *err);
 
-/* Adds the members of `object` that the table names; they are copied. Doubles
- * keep their bits. Errors: TSR_E_INTERNAL (a name that is taken). */
+/* Writes the members of `object` that the table lists. Doubles keep their bits.
+ * Errors: TSR_E_INTERNAL (a name is used twice). */
 tsr_status tsr_checkpoint_put(tsr_checkpoint_writer *writer,
                               const tsr_checkpoint_field *fields,
                               const void *object, tsr_err *err);
 
-/* Puts the file in place where `status` is TSR_OK, else takes it away and
- * returns `status`; frees. NULL is fine. Errors: TSR_E_IO (then the checkpoints
- * that were there still are). */
+/* Puts the file in place if `status` is TSR_OK; otherwise removes it and
+ * returns `status`. Frees the writer; NULL is fine. Errors: TSR_E_IO (the old
+ * checkpoints still exist). */
 tsr_status tsr_checkpoint_end(tsr_checkpoint_writer *writer, tsr_status status,
                               tsr_err *err);
 
@@ -78,24 +78,24 @@ tsr_status tsr_checkpoint_end(tsr_checkpoint_writer *writer, tsr_status status,
 
 typedef struct tsr_checkpoint tsr_checkpoint;
 
-/* Reads and verifies the whole file. Errors: TSR_E_NOINPUT (missing), TSR_E_IO
- * (unreadable), TSR_E_DATA (no checkpoint, cut short, damaged, of another
- * format, older or newer), TSR_E_NOMEM. */
+/* Reads and verifies a checkpoint. Errors: TSR_E_NOINPUT (missing), TSR_E_IO
+ * (unreadable), TSR_E_DATA (not a checkpoint, truncated, damaged, or of an
+ * older or newer format), TSR_E_NOMEM. */
 tsr_status tsr_checkpoint_open(const char *path, tsr_checkpoint **out,
                                tsr_err *err);
 
-/* The newest good checkpoint of a run: directory/checkpoint.h5, or else the one
- * before. *message: "" or, where it fell back, what happened to the newer one.
- * Errors: TSR_E_DATA (both are damaged; says how each is), TSR_E_NOINPUT (the
- * run has none yet), else as above. */
+/* Opens the newest undamaged checkpoint of a run: directory/checkpoint.h5, or
+ * else the previous one. message out: "", or what is wrong with the newer one.
+ * Errors: TSR_E_DATA (both are damaged; the message describes both),
+ * TSR_E_NOINPUT (the run has no checkpoint), else as above. */
 tsr_status tsr_checkpoint_open_newest(const char *directory,
                                       tsr_checkpoint **out,
                                       char message[TSR_ERR_SIZE], tsr_err *err);
 
-/* Reads them back. Owned members, NULL so far, are allocated, and the caller
- * frees them, after an error, too; a text ends in NUL. Errors, which name the
- * member: TSR_E_DATA (it is not in the file, or of another type or length),
- * TSR_E_NOMEM. */
+/* Reads the members that the table lists. Owned members must be NULL on entry;
+ * they are allocated, and the caller frees them, also after an error. Texts end
+ * in NUL. Errors, with the name of the member: TSR_E_DATA (missing, or of
+ * another type or length), TSR_E_NOMEM. */
 tsr_status tsr_checkpoint_get(const tsr_checkpoint *checkpoint,
                               const tsr_checkpoint_field *fields, void *object,
                               tsr_err *err);

@@ -1,4 +1,4 @@
-/* Appends records of draws to the log, and finds them again. */
+/* Appends records of draws to the log, and reads them. */
 #include "store/draw_log.h"
 
 #include "core/text.h"
@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "draws 1" on a machine of the same byte order. */
+/* "draws 1"; differs on machines of another byte order. */
 static const uint64_t magic = UINT64_C(0x0031207377617264);
 
+/* Header of a record in the file. */
 typedef struct {
-    uint64_t magic, checksum; /* of all with this member 0 */
+    uint64_t magic, checksum; /* of the header with this member 0 */
     int64_t kind, first, n, n_chain, n_state;
     uint64_t size;
 } header;
@@ -33,16 +34,16 @@ static uint64_t checksum_of(header head)
 
 struct tsr_draw_log {
     char *path;
-    int fd; /* < 0: there is no file */
+    int fd; /* < 0: no file */
     int is_new;
-    size_t end, part; /* bytes: of the file, of a part */
+    size_t end, part; /* bytes of the file, and of a part */
 };
 
 tsr_status tsr_draw_log_new(const char *directory, tsr_draw_log **out,
                             tsr_err *err)
 {
     tsr_draw_log *log = calloc(1, sizeof *log);
-    char *path = tsr_words_of("%s/%s", directory, TSR_DRAW_LOG_NAME);
+    char *path = tsr_text_format("%s/%s", directory, TSR_DRAW_LOG_NAME);
 
     *out = log;
     if (log == NULL || path == NULL) {
@@ -55,8 +56,8 @@ tsr_status tsr_draw_log_new(const char *directory, tsr_draw_log **out,
     return TSR_OK;
 }
 
-static tsr_status put(tsr_draw_log *log, const void *bytes, size_t n,
-                      tsr_err *err)
+static tsr_status append_bytes(tsr_draw_log *log, const void *bytes, size_t n,
+                               tsr_err *err)
 {
     const int failed = tsr_file_write_at(log->fd, bytes, n, log->end);
 
@@ -85,18 +86,19 @@ tsr_status tsr_draw_log_begin(tsr_draw_log *log, const tsr_draw_record *r,
         log->end = 0;
     }
     log->part = r->size;
-    return put(log, &head, sizeof head, err);
+    return append_bytes(log, &head, sizeof head, err);
 }
 
 tsr_status tsr_draw_log_part(tsr_draw_log *log, const void *bytes, tsr_err *err)
 {
     const uint64_t checksum = tsr_checksum(0, bytes, log->part);
 
-    TSR_TRY(put(log, bytes, log->part, err));
-    return put(log, &checksum, sizeof checksum, err);
+    TSR_TRY(append_bytes(log, bytes, log->part, err));
+    return append_bytes(log, &checksum, sizeof checksum, err);
 }
 
-/* An open file that somebody has removed takes what is written and loses it. */
+/* Also detects that another process removed the file, in which case all later
+ * writes would be lost. */
 tsr_status tsr_draw_log_sync(tsr_draw_log *log, tsr_err *err)
 {
     struct stat info;
@@ -117,7 +119,7 @@ tsr_status tsr_draw_log_sync(tsr_draw_log *log, tsr_err *err)
     return TSR_OK;
 }
 
-void tsr_draw_log_drop(tsr_draw_log *log)
+void tsr_draw_log_remove(tsr_draw_log *log)
 {
     if (log->fd >= 0)
         close(log->fd);
@@ -137,7 +139,8 @@ void tsr_draw_log_free(tsr_draw_log *log)
 
 /* ---- reading ---- */
 
-/* The record at `at` of a file of `end` bytes. 0: it is not complete. */
+/* Reads the record at offset `at` of a file of `end` bytes. Returns 0 if it is
+ * not complete. */
 static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
                        size_t *next)
 {
@@ -150,7 +153,7 @@ static int read_record(int fd, size_t at, size_t end, tsr_draw_record *r,
         head.n < 1 || head.n > INT_MAX || head.n_chain < 1 ||
         head.n_chain > SHRT_MAX || head.n_state < 1 || head.n_state > SHRT_MAX)
         return 0;
-    *r = (tsr_draw_record){.kind = (tsr_drawn)head.kind,
+    *r = (tsr_draw_record){.kind = (tsr_draw_kind)head.kind,
                            .first = (long)head.first,
                            .n = (long)head.n,
                            .n_chain = (int)head.n_chain,
@@ -169,12 +172,13 @@ tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
 {
     const char *slash = strrchr(beside, '/');
     struct stat info;
-    size_t room = 0;
+    size_t capacity = 0;
 
     *log = (tsr_draw_records){.fd = -1};
-    log->path = slash == NULL ? strdup(TSR_DRAW_LOG_NAME)
-                              : tsr_words_of("%.*s/%s", (int)(slash - beside),
-                                             beside, TSR_DRAW_LOG_NAME);
+    log->path = slash == NULL
+                    ? strdup(TSR_DRAW_LOG_NAME)
+                    : tsr_text_format("%.*s/%s", (int)(slash - beside), beside,
+                                      TSR_DRAW_LOG_NAME);
     TSR_TRY(tsr_allocated(log->path, err));
     log->fd = open(log->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (log->fd < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -185,10 +189,10 @@ tsr_status tsr_draw_records_open(const char *beside, tsr_draw_records *log,
     tsr_draw_record next;
     for (size_t at = 0;
          read_record(log->fd, at, (size_t)info.st_size, &next, &at);) {
-        if (log->n == room) {
-            room = 2 * room + 64;
+        if (log->n == capacity) {
+            capacity = 2 * capacity + 64;
             tsr_draw_record *more =
-                realloc(log->record, room * sizeof *log->record);
+                realloc(log->record, capacity * sizeof *log->record);
             TSR_TRY(tsr_allocated(more, err));
             log->record = more;
         }

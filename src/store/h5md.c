@@ -1,5 +1,5 @@
-/* Only what a trajectory is for is looked at: positions, and their unit. Boxes,
- * velocities and observables are other programs' affair. */
+/* Reads only positions and their unit. Boxes, velocities and observables are
+ * ignored. */
 #include "store/h5md.h"
 
 #include "store/hdf5_object.h"
@@ -30,7 +30,7 @@ int tsr_h5md_is(const char *path)
     return n == sizeof head && memcmp(head, signature, sizeof head) == 0;
 }
 
-/* < 0: there is none. */
+/* < 0: no positions. */
 static hid_t open_positions(hid_t file, const char *group)
 {
     char path[512];
@@ -39,9 +39,9 @@ static hid_t open_positions(hid_t file, const char *group)
                                         : -1;
 }
 
-/* Stops at the first group that has positions. */
-static herr_t look_at(hid_t particles, const char *name, const H5L_info_t *info,
-                      void *context)
+/* Stops at the first group with positions. */
+static herr_t find_positions(hid_t particles, const char *name,
+                             const H5L_info_t *info, void *context)
 {
     tsr_h5md *h = context;
     hsize_t size[H5S_MAX_RANK];
@@ -82,12 +82,12 @@ static tsr_status read_unit(tsr_h5md *h, hid_t file, tsr_err *err)
     return status;
 }
 
-static tsr_status look(tsr_h5md *h, tsr_err *err)
+static tsr_status find_particles(tsr_h5md *h, tsr_err *err)
 {
     const hid_t file = h->input.file;
     if (tsr_hdf5_has(file, "particles"))
         H5Literate_by_name(file, "particles", H5_INDEX_NAME, H5_ITER_INC, NULL,
-                           look_at, h, H5P_DEFAULT);
+                           find_positions, h, H5P_DEFAULT);
     if (h->group == NULL)
         return tsr_fail(err, TSR_E_DATA,
                         "has no /particles/GROUP/position/value [frame][n][3]; "
@@ -104,7 +104,7 @@ tsr_status tsr_h5md_open(const char *path, tsr_h5md **out, tsr_err *err)
     TSR_TRY(tsr_allocated(h, err));
     tsr_status status = tsr_hdf5_input_open(path, &h->input, err);
     if (status == TSR_OK) {
-        status = look(h, err);
+        status = find_particles(h, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }

@@ -1,4 +1,4 @@
-/* Small pieces of HDF5's interface with its errors as ours. */
+/* Parts of HDF5's interface, with its errors converted to tessera's. */
 #include "store/hdf5_object.h"
 
 #include <hdf5_hl.h>
@@ -18,9 +18,10 @@ typedef struct {
     char text[512];
 } reason;
 
-/* The innermost entry says what went wrong; those above it only say on behalf
- * of whom. For a failed system call it is a long line with addresses in it, of
- * which the part before the first ':' and strerror's text are for people. */
+/* The innermost entry of the error stack names the cause; the entries above it
+ * name only callers. For a failed system call it is a long line with addresses,
+ * from which the text before the first ':' and the text of strerror are
+ * kept. */
 static herr_t keep_innermost(unsigned n, const H5E_error2_t *error, void *data)
 {
     static const char mark[] = "error message = '";
@@ -120,7 +121,7 @@ tsr_status tsr_hdf5_texts(hid_t object, tsr_err *err, ...)
     return status;
 }
 
-/* Text of variable length (ours) or fixed (what others write). */
+/* Text of variable length (tessera) or fixed length (other programs). */
 static char *read_text(hid_t attribute, hid_t type)
 {
     char *text = NULL;
@@ -210,7 +211,7 @@ int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
         (to != NULL ? H5Dread(data, type, in_memory, in_file, H5P_DEFAULT, to)
                     : H5Dwrite(data, type, in_memory, in_file, H5P_DEFAULT,
                                from)) >= 0;
-    /* why it failed, which closing would forget */
+    /* closing would clear the error stack */
     const hid_t why = is_done ? H5I_INVALID_HID : H5Eget_current_stack();
     tsr_hdf5_close(in_memory);
     tsr_hdf5_close(in_file);

@@ -1,5 +1,4 @@
-/* What all HDF5 files of a run are made of: attributes and parts of data sets.
- * For src/store only. */
+/* Attributes and data sets of the run's HDF5 files. For src/store only. */
 #ifndef TSR_STORE_HDF5_OBJECT_H
 #define TSR_STORE_HDF5_OBJECT_H
 
@@ -7,66 +6,68 @@
 
 #include <hdf5.h>
 
-/* HDF5's error stack as our messages. */
+/* ---- errors ---- */
 
-/* Switches HDF5's printing of its error stack off. A thread-safe build of HDF5
- * (Debian's is one) keeps this setting for each thread, so every entry point
- * that calls HDF5 begins with it. Cheap. The first call also keeps HDF5 from
- * closing what is open when the process exits: HDF5 1.10 crashes there after a
- * failed write. */
+/* Disables HDF5's printing of errors. A thread-safe build of HDF5 (such as
+ * Debian's) has this setting per thread, so every function of src/store that
+ * calls HDF5 begins with this call. It is cheap. The first call also prevents
+ * HDF5 from closing open objects when the process exits, because HDF5 1.10
+ * would crash there after a failed write. */
 void tsr_hdf5_quiet(void);
 
-/* As tsr_fail, with the innermost reason that HDF5 gives put behind the
- * message. To be called right after the HDF5 call that failed: the next one
+/* As tsr_fail, followed by the innermost reason of HDF5's error stack. Must be
+ * called immediately after the HDF5 call that failed, because the next call
  * clears the reason. */
 tsr_status tsr_hdf5_fail(tsr_err *err, tsr_status status, const char *format,
                          ...) TSR_PRINTF(3, 4);
 
-/* Closes what the identifier stands for, except a file; does nothing where it
- * is < 0. */
+/* Closes the object of an identifier other than a file. Does nothing for id <
+ * 0. */
 void tsr_hdf5_close(hid_t id);
 
 /* ---- attributes ---- */
 
-/* netCDF finds the order of dimensions and variables, hence their numbers, from
- * the order of creation; without it a file opens for reading only. */
+/* netCDF numbers dimensions and variables by their order of creation. Without
+ * this flag it opens a file for reading only. */
 enum { TSR_HDF5_ORDER = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED };
 
-/* A file or group to be created with this property list keeps that order. */
+/* Makes files or groups created with this property list record that order. */
 int tsr_hdf5_track_order(hid_t create);
 
-/* UTF-8 of variable length; caller closes; < 0 with HDF5's error stack. */
+/* UTF-8 of variable length. The caller closes the type; < 0: failed, with
+ * HDF5's error stack. */
 hid_t tsr_hdf5_text_type(void);
 
-/* A new attribute of n values; n = 0: a scalar. Errors: TSR_E_IO. */
+/* Creates an attribute of n values; n = 0: a scalar. Errors: TSR_E_IO. */
 tsr_status tsr_hdf5_attribute(hid_t object, const char *name, hid_t type,
                               hsize_t n, const void *value, tsr_err *err);
 
-/* New text attributes: pairs of a name and its text, then NULL. Where a text is
- * NULL, there is no attribute. Texts may have any length (netCDF: NC_STRING):
- * they lie in the heap of the file, not in the object's header with its 64 KiB
- * (the text of a config can exceed that). Errors: TSR_E_IO. */
+/* Creates text attributes from pairs of name and text, ended by NULL. A NULL
+ * text creates no attribute. Texts are stored in the heap of the file (netCDF:
+ * NC_STRING) and may be longer than the 64 KiB of an object header, which the
+ * text of a configuration can exceed. Errors: TSR_E_IO. */
 tsr_status tsr_hdf5_texts(hid_t object, tsr_err *err, ...);
 
-/* A text attribute, of fixed or variable length; caller frees; NULL where there
- * is none. */
+/* Reads a text attribute of fixed or variable length; the caller frees it.
+ * NULL: no such attribute. */
 char *tsr_hdf5_attribute_text(hid_t object, const char *name);
 
-/* A scalar integer attribute; `otherwise` where there is none. */
+/* Reads a scalar integer attribute; returns `otherwise` if there is none. */
 long long tsr_hdf5_attribute_integer(hid_t object, const char *name,
                                      long long otherwise);
 
 /* ---- data sets ---- */
 
-/* Sizes of a data set; returns its rank, or -1. size [H5S_MAX_RANK]. */
+/* Sizes of a data set: size [H5S_MAX_RANK] out. Returns its rank, or -1. */
 int tsr_hdf5_shape(hid_t data, hsize_t *size);
 
-/* A block of a data set, size [rank] from `offset` [rank] on, into `to` or,
- * with that NULL, out of `from`. 0 where HDF5 fails, with its error stack. */
+/* Reads a block of a data set into `to`, or writes `from` if `to` is NULL. The
+ * block begins at offset [rank] and has size [rank]. Returns 0 on failure, with
+ * HDF5's error stack. */
 int tsr_hdf5_block(hid_t data, hid_t type, int rank, const hsize_t *offset,
                    const hsize_t *size, void *to, const void *from);
 
-/* Whether there is an object at a path "a/b/c". */
+/* Does an object exist at the path "a/b/c"? */
 int tsr_hdf5_has(hid_t file, const char *path);
 
 #endif

@@ -1,5 +1,6 @@
-/* The seal, files as readers open them, and files as they are written. */
-#define _GNU_SOURCE /* mkostemp */
+/* The seal, verified reading, and writing through a file driver that never
+ * fails. */
+#define _GNU_SOURCE /* for mkostemps */
 #include "store/hdf5_store.h"
 
 #if H5_VERSION_GE(1, 13, 0)
@@ -28,8 +29,8 @@
 
 enum { PAGE = 4096, SEAL = 64, PIECE = 1 << 20 };
 
-/* HDF5's own locks are switched off: run.lock keeps writers apart. The bounds
- * are netCDF's own. Closing a file closes all that is open in it. */
+/* Switches HDF5's own file locks off, because run.lock excludes other writers.
+ * Version bounds are those of netCDF. Closing a file closes all its objects. */
 static hid_t access_list(void)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
@@ -53,10 +54,9 @@ static hid_t open_hdf5(const char *path)
     return file;
 }
 
-/* ---- the seal ----
- * A page counts in the sum with the checksum of its number and its bytes, and
- * with 0 where all of them are 0. One changed word is always found, and more
- * than one but for a chance of 2^-64. */
+/* ---- the seal ---- The sum is over pages: each page contributes the checksum
+ * of its number and its bytes, or 0 if all its bytes are 0. A single changed
+ * word is always detected, several with probability 1 - 2^-64. */
 
 static void write_seal(size_t size, uint64_t sum, char seal[SEAL + 1])
 {
@@ -67,8 +67,8 @@ static void write_seal(size_t size, uint64_t sum, char seal[SEAL + 1])
     seal[SEAL] = '\0';
 }
 
-/* The sum of a file's first n bytes, which are also written to the file `copy`
- * (< 0: nowhere). 0 or an errno. */
+/* The sum over the first n bytes of a file, which are also copied to the file
+ * `copy` (< 0: no copy). Returns 0 or an errno. */
 static int sum_pages(int fd, size_t n, int copy, uint64_t *sum)
 {
     static const unsigned char zero[PAGE];
@@ -90,7 +90,8 @@ static int sum_pages(int fd, size_t n, int copy, uint64_t *sum)
     return failed;
 }
 
-/* The last bytes of a file of `size` bytes, where they are a seal of it. */
+/* Reads the seal in the last bytes of a file of `size` bytes. Returns 0 if
+ * there is no valid seal. */
 static int read_seal(int fd, size_t size, uint64_t *sum)
 {
     char seal[SEAL + 1] = "", same[SEAL + 1];
@@ -105,16 +106,16 @@ static int read_seal(int fd, size_t size, uint64_t *sum)
     return memcmp(same, seal, SEAL) == 0;
 }
 
-/* ---- a file without a seal ----
- * HDF5 1.10 dies of some damaged files, so a child process reads everything
- * first: where it dies, or takes too long, the file is damaged. */
+/* ---- files without a seal ---- HDF5 1.10 crashes on some damaged files. A
+ * child process therefore reads the whole file first; if it crashes or takes
+ * too long, the file is damaged. */
 
 enum { MOST_SECONDS = 60 };
 
-/* One value more than there is room for is never read; what the child
- * allocates is gone with it. */
-static herr_t try_attribute(hid_t object, const char *name,
-                            const H5A_info_t *info, void *context)
+/* Reads an attribute. Allocates one value more than needed, and frees nothing,
+ * because the child process ends soon. */
+static herr_t check_attribute(hid_t object, const char *name,
+                              const H5A_info_t *info, void *context)
 {
     hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
     hid_t type = H5Tget_native_type(H5Aget_type(attribute), H5T_DIR_DEFAULT);
@@ -127,16 +128,16 @@ static herr_t try_attribute(hid_t object, const char *name,
     return value != NULL && H5Aread(attribute, type, value) >= 0 ? 0 : -1;
 }
 
-static herr_t try_scale(hid_t data, unsigned axis, hid_t scale, void *context)
+static herr_t check_scale(hid_t data, unsigned axis, hid_t scale, void *context)
 {
     char name[256];
     (void)data, (void)axis, (void)context;
     return H5Iget_name(scale, name, sizeof name) < 0 ? -1 : 0;
 }
 
-/* All values, in pieces along the second axis where there are two (draws). What
- * HDF5 says it cannot read, it will say again. */
-static int try_values(hid_t data, int rank, const hsize_t *size)
+/* Reads all values, in pieces along the second axis (draws) if there is one.
+ * Read errors are not failures here, because HDF5 will report them again. */
+static int check_values(hid_t data, int rank, const hsize_t *size)
 {
     hid_t type = H5Tget_native_type(H5Dget_type(data), H5T_DIR_DEFAULT);
     const int axis = rank > 1 ? 1 : 0;
@@ -158,14 +159,14 @@ static int try_values(hid_t data, int rank, const hsize_t *size)
     return value != NULL;
 }
 
-static herr_t try_object(hid_t file, const char *name, const H5O_info_t *info,
-                         void *context)
+static herr_t check_object(hid_t file, const char *name, const H5O_info_t *info,
+                           void *context)
 {
     hsize_t size[H5S_MAX_RANK], next = 0;
     hid_t object = H5Oopen(file, name, H5P_DEFAULT);
 
     if (object < 0 || H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &next,
-                                  try_attribute, context) < 0)
+                                  check_attribute, context) < 0)
         return -1;
     if (info->type == H5O_TYPE_DATASET) {
         const int rank = tsr_hdf5_shape(object, size);
@@ -173,17 +174,17 @@ static herr_t try_object(hid_t file, const char *name, const H5O_info_t *info,
         if (rank < 0 || is_scale < 0)
             return -1;
         for (int i = 0; i < rank && !is_scale; i++)
-            if (H5DSiterate_scales(object, (unsigned)i, NULL, try_scale, NULL) <
-                0)
+            if (H5DSiterate_scales(object, (unsigned)i, NULL, check_scale,
+                                   NULL) < 0)
                 return -1;
-        if (rank > 0 && !try_values(object, rank, size))
+        if (rank > 0 && !check_values(object, rank, size))
             return -1;
     }
     H5Oclose(object);
     return 0;
 }
 
-/* A death that is expected leaves no message and no core file behind. */
+/* Suppresses error messages and core files of an expected crash. */
 static void die_silently(void)
 {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGXCPU};
@@ -200,7 +201,7 @@ static void die_silently(void)
 }
 
 /* Errors: TSR_E_DATA (damaged), TSR_E_IO (no child process). */
-static tsr_status try_in_child(const char *path, tsr_err *err)
+static tsr_status check_in_child(const char *path, tsr_err *err)
 {
     int ended = 0;
     const pid_t child = fork();
@@ -209,7 +210,7 @@ static tsr_status try_in_child(const char *path, tsr_err *err)
         die_silently();
         const hid_t file = open_hdf5(path);
         _exit(file < 0 || H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC,
-                                    try_object, NULL, H5O_INFO_BASIC) < 0);
+                                    check_object, NULL, H5O_INFO_BASIC) < 0);
     }
     pid_t got = child;
     while (child > 0 && (got = waitpid(child, &ended, 0)) < 0 && errno == EINTR)
@@ -225,7 +226,7 @@ static tsr_status try_in_child(const char *path, tsr_err *err)
                     path, WIFSIGNALED(ended) ? "dies of" : "cannot read");
 }
 
-/* ---- a file opened for reading ---- */
+/* ---- reading ---- */
 
 static tsr_status verify(const char *path, int fd, int *is_sealed, tsr_err *err)
 {
@@ -241,7 +242,7 @@ static tsr_status verify(const char *path, int fd, int *is_sealed, tsr_err *err)
     const size_t size = (size_t)info.st_size;
     *is_sealed = read_seal(fd, size, &wanted);
     if (!*is_sealed)
-        return try_in_child(path, err);
+        return check_in_child(path, err);
     const int failed = sum_pages(fd, size - SEAL, -1, &sum);
     if (failed != 0)
         return tsr_fail(err, TSR_E_IO, "cannot read '%s': %s", path,
@@ -284,7 +285,7 @@ void tsr_hdf5_input_close(tsr_hdf5_input *input)
     *input = (tsr_hdf5_input){.file = -1};
 }
 
-/* ---- the driver, as HDF5 calls it ---- */
+/* ---- the driver, called by HDF5 ---- */
 
 struct tsr_hdf5_kept {
     size_t at, n;
@@ -292,9 +293,9 @@ struct tsr_hdf5_kept {
 };
 
 typedef struct {
-    H5FD_t base; /* HDF5's; must be first */
+    H5FD_t base; /* for HDF5; must be first */
     tsr_hdf5_output *output;
-    haddr_t end, size; /* of the space that HDF5 has given out; of the file */
+    haddr_t end, size; /* end of the allocated space, and size of the file */
 } handle;
 
 typedef struct {
@@ -353,7 +354,7 @@ static haddr_t driver_get_eof(const H5FD_t *base, H5FD_mem_t type)
     return ((const handle *)base)->size;
 }
 
-/* What was never written is 0. */
+/* Bytes that were never written are 0. */
 static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
                           haddr_t from, size_t n, void *buffer)
 {
@@ -408,7 +409,8 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer,
     return 0;
 }
 
-/* The file ends where the space given out ends: HDF5 refuses a shorter one. */
+/* Sets the size of the file to the allocated space, because HDF5 refuses a
+ * shorter file. */
 static herr_t driver_truncate(H5FD_t *base, hid_t transfer, hbool_t closing)
 {
     handle *file = (handle *)base;
@@ -451,10 +453,11 @@ static herr_t use_driver(tsr_hdf5_output *output, hid_t access)
                               : H5Pset_driver(access, output->driver, &info);
 }
 
-/* ---- a file that is written ---- */
+/* ---- writing ---- */
 
-/* The content of the file `from` becomes that of the one that is begun. */
-static tsr_status copy(const char *from, tsr_hdf5_output *output, tsr_err *err)
+/* Copies the content of the file `from` into the new file. */
+static tsr_status copy_content(const char *from, tsr_hdf5_output *output,
+                               tsr_err *err)
 {
     const int fd = open(from, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat info;
@@ -494,7 +497,7 @@ tsr_status tsr_hdf5_output_start(const char *path, const char *from,
         return tsr_fail(err, TSR_E_IO, "cannot write '%s': it is no file",
                         path);
     if (from != NULL)
-        TSR_TRY(copy(from, output, err));
+        TSR_TRY(copy_content(from, output, err));
     hid_t create = H5Pcreate(H5P_FILE_CREATE), access = access_list();
     if (create >= 0 && access >= 0 && tsr_hdf5_track_order(create) &&
         use_driver(output, access) >= 0)
@@ -518,34 +521,35 @@ tsr_status tsr_hdf5_output_check(const tsr_hdf5_output *output, tsr_err *err)
                           output->writer.path, strerror(output->failed));
 }
 
-/* A second name for the present file, so that the first stays in use. It takes
- * the place of the one before it at once: at no moment is there none. */
+/* Gives the present file the additional name PATH.previous, which replaces the
+ * older file of that name atomically. */
 static int keep_previous(const char *path)
 {
-    char *name = tsr_words_of("%s.link", path);
-    char *previous = tsr_words_of("%s.previous", path);
+    char *name = tsr_text_format("%s.link", path);
+    char *previous = tsr_text_format("%s.previous", path);
     int failed = name == NULL || previous == NULL ? ENOMEM : 0;
 
     if (failed == 0 && access(path, F_OK) != 0) {
         failed = errno;
     } else if (failed == 0) {
-        unlink(name); /* of a process that was killed here */
+        unlink(name); /* left by a process that was killed here */
         if (link(path, name) == 0)
             failed = rename(name, previous) == 0 ? 0 : errno;
         else if (errno == EPERM || errno == ENOTSUP || errno == ENOSYS ||
                  errno ==
-                     EMLINK) /* no links here: a moment without the first */
+                     EMLINK) /* no links: for a moment PATH does not exist */
             failed = rename(path, previous) == 0 ? 0 : errno;
         else
             failed = errno;
-        unlink(name); /* rename leaves it where both are the same file */
+        unlink(name); /* rename() leaves it if both names are the same
+                         file */
     }
     free(name);
     free(previous);
     return failed == ENOENT ? 0 : failed;
 }
 
-/* Behind the end of what HDF5 wrote. 0 or an errno. */
+/* Appends the seal after the data of HDF5. Returns 0 or an errno. */
 static int add_seal(int fd)
 {
     char seal[SEAL + 1];
@@ -585,117 +589,119 @@ tsr_status tsr_hdf5_output_end(tsr_hdf5_output *output, tsr_status status,
     return tsr_file_end(&o->writer, status, err);
 }
 
-/* ---- a file and the log beside it ---- */
+/* ---- a file and its draw log ---- */
 
-/* What the log has more, or as much as is kept. */
-static tsr_status take(const char *path, const tsr_hdf5_updater *taker,
-                       void *object, const tsr_draw_records *log,
-                       const long *keep, const tsr_hdf5_output *output,
-                       tsr_err *err)
+/* Appends the draws of the log that the file lacks, up to `keep`. */
+static tsr_status apply_log(const char *path, const tsr_hdf5_updater *updater,
+                            void *object, const tsr_draw_records *log,
+                            const long *keep, const tsr_hdf5_output *output,
+                            tsr_err *err)
 {
     void *bytes = NULL;
 
     for (size_t i = 0; i < log->n; i++) {
         const tsr_draw_record *r = &log->record[i];
-        const int part = taker->part(object, r);
-        const long have = taker->count(object, r->kind);
-        if (r->kind < taker->first || r->kind > taker->last || part < 0 ||
+        const int part = updater->part(object, r);
+        const long have = updater->count(object, r->kind);
+        if (r->kind < updater->first || r->kind > updater->last || part < 0 ||
             (keep != NULL && r->first + r->n > keep[r->kind]))
             continue;
-        if (r->size != taker->size(object, r) || r->first > have)
+        if (r->size != updater->size(object, r) || r->first > have)
             return tsr_fail(err, TSR_E_DATA,
                             "'%s' has %ld %s, and the draws.log beside it has "
                             "those from %ld on, or is not of the same run: "
                             "restore both from a copy",
-                            path, have, taker->noun, r->first);
+                            path, have, updater->noun, r->first);
         TSR_TRY(tsr_draw_records_part(log, i, part, &bytes, err));
         if (bytes == NULL)
             break;
-        tsr_status status = taker->cut(object, r->kind, r->first, err);
-        TSR_THEN(status, taker->append(object, r, bytes, err));
+        tsr_status status = updater->cut(object, r->kind, r->first, err);
+        TSR_THEN(status, updater->append(object, r, bytes, err));
         free(bytes);
         TSR_THEN(status, tsr_hdf5_output_check(output, err));
         TSR_TRY(status);
     }
-    for (tsr_drawn kind = taker->first; kind <= taker->last && keep != NULL;
-         kind++) {
-        const long have = taker->count(object, kind);
+    for (tsr_draw_kind kind = updater->first;
+         kind <= updater->last && keep != NULL; kind++) {
+        const long have = updater->count(object, kind);
         if (have < keep[kind])
             return tsr_fail(err, TSR_E_DATA,
                             "'%s', with draws.log, has %ld %s%s, and the "
                             "checkpoint counts %ld",
-                            path, have, taker->noun,
+                            path, have, updater->noun,
                             kind == TSR_DRAWN_WARMUP ? " of warm-up" : "",
                             keep[kind]);
-        TSR_TRY(taker->cut(object, kind, keep[kind], err));
+        TSR_TRY(updater->cut(object, kind, keep[kind], err));
     }
-    return taker->finish != NULL ? taker->finish(object, err) : TSR_OK;
+    return updater->finish != NULL ? updater->finish(object, err) : TSR_OK;
 }
 
-/* Makes the file `to` from the one at `path` with the log's draws in it. */
-static tsr_status rewrite(const char *path, const char *to,
-                          const tsr_hdf5_updater *taker,
-                          const tsr_draw_records *log, const long *keep,
-                          tsr_err *err)
+/* Writes the file `to`: the file at `path` with the draws of the log. */
+static tsr_status rewrite_with_log(const char *path, const char *to,
+                                   const tsr_hdf5_updater *updater,
+                                   const tsr_draw_records *log,
+                                   const long *keep, tsr_err *err)
 {
     tsr_hdf5_output output;
     void *object = NULL;
     tsr_status status = tsr_hdf5_output_start(to, path, &output, err);
 
     if (status == TSR_OK) {
-        status = taker->open(output.file, &object, err);
+        status = updater->open(output.file, &object, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }
-    TSR_THEN(status, take(path, taker, object, log, keep, &output, err));
-    taker->close(object);
+    TSR_THEN(status, apply_log(path, updater, object, log, keep, &output, err));
+    updater->close(object);
     return tsr_hdf5_output_end(&output, status, err);
 }
 
-/* Has the log what the file lacks? Where some are kept: has the file others
- * than these? */
+/* Finds whether the log has draws that the file lacks, or, with `keep`, whether
+ * the file's numbers of draws differ from it. */
 static tsr_status compare(const tsr_hdf5_input *input,
-                          const tsr_hdf5_updater *taker,
+                          const tsr_hdf5_updater *updater,
                           const tsr_draw_records *log, const long *keep,
                           int *differs, tsr_err *err)
 {
     void *object = NULL;
-    tsr_status status = taker->open(input->file, &object, err);
+    tsr_status status = updater->open(input->file, &object, err);
 
     *differs = 0;
     if (status == TSR_OK)
-        for (tsr_drawn kind = taker->first; kind <= taker->last; kind++) {
-            const long have = taker->count(object, kind);
+        for (tsr_draw_kind kind = updater->first; kind <= updater->last;
+             kind++) {
+            const long have = updater->count(object, kind);
             *differs |= keep != NULL && have != keep[kind];
             for (size_t i = 0; keep == NULL && i < log->n; i++)
                 *differs |= log->record[i].kind == kind &&
                             log->record[i].first + log->record[i].n > have;
         }
-    taker->close(object);
+    updater->close(object);
     return status == TSR_OK ? TSR_OK
                             : tsr_wrap(err, status, "'%s'", input->path);
 }
 
-tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *taker,
+tsr_status tsr_hdf5_update(const char *path, const tsr_hdf5_updater *updater,
                            const tsr_draw_records *log,
                            const long keep[TSR_DRAWN_N_KIND], tsr_err *err)
 {
     tsr_hdf5_input input;
     int differs = 0;
     TSR_TRY(tsr_hdf5_input_open(path, &input, err));
-    tsr_status status = compare(&input, taker, log, keep, &differs, err);
+    tsr_status status = compare(&input, updater, log, keep, &differs, err);
     tsr_hdf5_input_close(&input);
     if (differs)
-        TSR_THEN(status, rewrite(path, path, taker, log, keep, err));
+        TSR_THEN(status, rewrite_with_log(path, path, updater, log, keep, err));
     return status;
 }
 
-/* Puts the log's draws into the file, under the lock of the run's folder: no
- * other process writes there meanwhile. What a run had done before the lock was
- * taken is read again. The file keeps its owner and its mode. TSR_E_IO: a
- * process works on the run, or the folder cannot be written. */
+/* Adds the draws of the log to the file, while holding the lock of the run's
+ * folder, so that no other process writes. The log is read again, because the
+ * run may have continued before the lock was taken. The file keeps its owner
+ * and mode. Returns TSR_E_IO if a process works on the run or the folder is not
+ * writable. */
 static tsr_status update_locked(const char *path, const char *folder,
-                                const tsr_hdf5_updater *taker, tsr_err *err)
+                                const tsr_hdf5_updater *updater, tsr_err *err)
 {
     tsr_lock *lock;
     tsr_draw_records log;
@@ -704,30 +710,30 @@ static tsr_status update_locked(const char *path, const char *folder,
     if (stat(path, &before) != 0 || tsr_lock_acquire(folder, &lock, NULL) != 0)
         return TSR_E_IO;
     tsr_status status = tsr_draw_records_open(path, &log, err);
-    TSR_THEN(status, tsr_hdf5_update(path, taker, &log, NULL, err));
+    TSR_THEN(status, tsr_hdf5_update(path, updater, &log, NULL, err));
     tsr_draw_records_close(&log);
     tsr_lock_free(lock);
-    /* A user other than root cannot give a file away, and need not. */
+    /* Users other than root cannot change the owner, and need not. */
     const int is_kept = chown(path, before.st_uid, before.st_gid) == 0 &&
                         chmod(path, before.st_mode & 07777) == 0;
     (void)is_kept;
     return status;
 }
 
-/* Opens a copy of the file with the log's draws in it, in a folder; the copy
- * has no name once it is open. */
+/* Opens a copy of the file with the draws of the log, in `folder`. The copy is
+ * unlinked after opening. */
 static tsr_status open_copy(const char *path, const char *folder,
-                            const tsr_hdf5_updater *taker,
+                            const tsr_hdf5_updater *updater,
                             const tsr_draw_records *log, tsr_hdf5_input *input,
                             tsr_err *err)
 {
-    char *name = tsr_words_of("%s/tessera-XXXXXX.tmp", folder);
+    char *name = tsr_text_format("%s/tessera-XXXXXX.tmp", folder);
     tsr_status status = tsr_allocated(name, err);
     const int fd = name != NULL ? mkostemps(name, 4, O_CLOEXEC) : -1;
 
     if (status == TSR_OK && fd < 0)
         status = tsr_fail(err, TSR_E_IO, "%s: %s", folder, strerror(errno));
-    TSR_THEN(status, rewrite(path, name, taker, log, NULL, err));
+    TSR_THEN(status, rewrite_with_log(path, name, updater, log, NULL, err));
     TSR_THEN(status, tsr_hdf5_input_open(name, input, err));
     if (fd >= 0) {
         close(fd);
@@ -737,9 +743,11 @@ static tsr_status open_copy(const char *path, const char *folder,
     return status;
 }
 
-/* A copy is put into TMPDIR, or else beside the file. */
-static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_updater *taker,
-                        const tsr_draw_records *log, tsr_err *err)
+/* Reopens the file with the draws of the log: the updated file, or a copy in
+ * TMPDIR, or else a copy beside the file. */
+static tsr_status reopen_updated(tsr_hdf5_input *input,
+                                 const tsr_hdf5_updater *updater,
+                                 const tsr_draw_records *log, tsr_err *err)
 {
     const char *folder = getenv("TMPDIR");
     char *path = input->path, *copy = strdup(path);
@@ -748,15 +756,15 @@ static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_updater *taker,
 
     input->path = NULL;
     tsr_hdf5_input_close(input);
-    TSR_THEN(status, update_locked(path, own, taker, err));
+    TSR_THEN(status, update_locked(path, own, updater, err));
     if (status == TSR_OK) {
         status = tsr_hdf5_input_open(path, input, err);
     } else if (status == TSR_E_IO) {
         status =
             open_copy(path, folder != NULL && *folder != '\0' ? folder : "/tmp",
-                      taker, log, input, err);
+                      updater, log, input, err);
         if (status == TSR_E_IO)
-            status = open_copy(path, own, taker, log, input, NULL);
+            status = open_copy(path, own, updater, log, input, NULL);
         if (status != TSR_OK)
             tsr_wrap(err, status,
                      "'%s' is read from a copy, for which the environment "
@@ -769,9 +777,10 @@ static tsr_status renew(tsr_hdf5_input *input, const tsr_hdf5_updater *taker,
     return status;
 }
 
-/* The log first: a run that goes on removes it when the file has its draws. */
+/* The log is opened first, because a running session removes it once the file
+ * has its draws. */
 tsr_status tsr_hdf5_input_open_all(const char *path,
-                                   const tsr_hdf5_updater *taker,
+                                   const tsr_hdf5_updater *updater,
                                    tsr_hdf5_input *input, tsr_err *err)
 {
     tsr_draw_records log;
@@ -781,9 +790,9 @@ tsr_status tsr_hdf5_input_open_all(const char *path,
     *input = (tsr_hdf5_input){.file = -1};
     TSR_THEN(status, tsr_hdf5_input_open(path, input, err));
     if (status == TSR_OK && log.n > 0)
-        status = compare(input, taker, &log, NULL, &differs, err);
+        status = compare(input, updater, &log, NULL, &differs, err);
     if (differs)
-        TSR_THEN(status, renew(input, taker, &log, err));
+        TSR_THEN(status, reopen_updated(input, updater, &log, err));
     tsr_draw_records_close(&log);
     if (status != TSR_OK)
         tsr_hdf5_input_close(input);

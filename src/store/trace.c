@@ -1,5 +1,5 @@
-/* Makes the file of a trace from what the owners of its columns declare, puts
- * the draws of draws.log into it, reads it back by group and name. */
+/* Writes a trace from the declarations of its columns, adds draws from
+ * draws.log, and reads variables by group and name. */
 #include "store/trace.h"
 
 #include "core/clock.h"
@@ -21,12 +21,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the netCDF-4 layout on top of HDF5 ----
+/* ---- the netCDF-4 layout in HDF5 ----
  *
- * What netCDF, h5netcdf and xarray expect of groups, dimension scales,
- * variables and attributes. NetCDF User's Guide, appendix "File format
+ * Groups, dimension scales, variables and attributes as netCDF, h5netcdf and
+ * xarray expect them. Sources: NetCDF User's Guide, appendix "File format
  * specifications", "The NetCDF-4 format"; HDF5 Dimension Scale specification.
- * Messages name the object; the caller adds the file. */
+ * Messages name the object, and the caller adds the file. */
 
 enum { MAX_RANK = 3 };
 
@@ -45,10 +45,11 @@ static tsr_status make_group(hid_t parent, const char *name, hid_t *group,
     return status;
 }
 
-/* A data set with order-tracked attributes.
- * size, max  [rank] now and at most
- * chunk      [rank]; NULL: contiguous
- * fill       NULL: none */
+/* Creates a data set that records the order of its attributes.
+ * size, max  [rank]  in  current and largest sizes
+ * chunk      [rank]  in  NULL: contiguous
+ * fill               in  NULL: no fill value
+ */
 static tsr_status make_dataset(hid_t group, const char *name, hid_t type,
                                int rank, const hsize_t *size,
                                const hsize_t *max, const hsize_t *chunk,
@@ -80,8 +81,8 @@ static tsr_status make_dataset(hid_t group, const char *name, hid_t type,
     return status;
 }
 
-/* The dimension of a variable, with its coordinates. `id` is its number in the
- * file, unique; chunk 0: fixed length n, else unlimited, empty. */
+/* Creates the dimension of a variable with its coordinates. `id` is its unique
+ * number in the file. chunk 0: fixed length n, else unlimited and empty. */
 static tsr_status make_dimension(hid_t group, const tsr_trace_variable *var,
                                  hsize_t chunk, int id, hid_t *scale,
                                  tsr_err *err)
@@ -120,18 +121,18 @@ static tsr_status make_dimension(hid_t group, const tsr_trace_variable *var,
 
 /* ---- the layout of a trace ----
  *
- * Checks what the owners of the columns declare, and makes the groups,
- * dimension scales and data sets from it. */
+ * Checks the declared variables, and creates groups, dimension scales and data
+ * sets. */
 
-/* Bytes of a chunk. Scalars are rewritten in place at every flush, and a small
- * chunk keeps a short run small; a curve's chunk must be large enough to be
- * worth compressing. Both fit the 1 MiB that HDF5 caches for a variable. */
+/* Sizes of chunks, bytes. Chunks of scalars are small, because they are
+ * rewritten at every flush, and so that short runs have small files. Chunks of
+ * curves must be large enough for compression. Both fit into HDF5's cache of 1
+ * MiB per variable. */
 static const size_t scalar_chunk = (size_t)32 << 10;
 static const size_t vector_chunk = (size_t)256 << 10;
 static const size_t most_chunk = (size_t)1 << 20;
 static const size_t most_chunk_draws = 1024;
-/* float32 curves: after the shuffle the first level does nearly all there is.
- */
+/* For float32 curves after shuffling, higher levels gain almost nothing. */
 static const int deflate_level = 1;
 
 static const struct {
@@ -150,8 +151,8 @@ static const struct {
 
 /* ---- checks ---- */
 
-/* The names that netCDF allows, but for a few rarely seen ones. */
-static int name_is_good(const char *name)
+/* Is the name allowed by netCDF? A few unusual allowed names are refused. */
+static int is_netcdf_name(const char *name)
 {
     if (name == NULL || !(isalnum((unsigned char)name[0]) || name[0] == '_'))
         return 0;
@@ -161,39 +162,40 @@ static int name_is_good(const char *name)
     return 1;
 }
 
-static int same(const char *a, const char *b)
+static int is_same(const char *a, const char *b)
 {
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-/* The first variable of v's group with v's dimension: it defines it. */
-static int first_of_dim(const tsr_trace_variable *variable, int v)
+/* The first variable of v's group with v's dimension, which defines the
+ * dimension. */
+static int first_with_dim(const tsr_trace_variable *variable, int v)
 {
     for (int i = 0; i < v; i++)
         if (variable[i].group == variable[v].group &&
-            same(variable[i].dim, variable[v].dim))
+            is_same(variable[i].dim, variable[v].dim))
             return i;
     return v;
 }
 
-/* Whether variables can live in one file; TSR_E_INTERNAL with the reason. */
+/* Checks the declarations. Errors: TSR_E_INTERNAL, with the reason. */
 static tsr_status
 check_declared(int n_variable, const tsr_trace_variable *variable, tsr_err *err)
 {
     for (int v = 0; v < n_variable; v++) {
         const tsr_trace_variable *var = &variable[v];
         const char *why = NULL;
-        if (!name_is_good(var->name) ||
-            (var->dim != NULL && !name_is_good(var->dim)))
+        if (!is_netcdf_name(var->name) ||
+            (var->dim != NULL && !is_netcdf_name(var->dim)))
             why = "it or its dimension has no netCDF name";
         else if (var->n < 1 || (var->dim == NULL && var->n != 1))
             why = "numbers without a dimension";
-        else if (variable[first_of_dim(variable, v)].n != var->n)
+        else if (variable[first_with_dim(variable, v)].n != var->n)
             why = "its dimension has another length before";
         for (int i = 0; i < n_variable; i++)
             if (variable[i].group == var->group &&
-                ((i < v && same(variable[i].name, var->name)) ||
-                 same(variable[i].dim, var->name)))
+                ((i < v && is_same(variable[i].name, var->name)) ||
+                 is_same(variable[i].dim, var->name)))
                 why = "its name is taken";
         if (why != NULL)
             return tsr_fail(err, TSR_E_INTERNAL, "%s/%s: %s",
@@ -204,15 +206,17 @@ check_declared(int n_variable, const tsr_trace_variable *variable, tsr_err *err)
 
 /* ---- attributes ---- */
 
-static tsr_status provenance(hid_t object, const char *created_at, tsr_err *err)
+static tsr_status write_provenance(hid_t object, const char *created_at,
+                                   tsr_err *err)
 {
     return tsr_hdf5_texts(object, err, "created_at", created_at,
                           "inference_library", "tessera",
                           "inference_library_version", TSR_VERSION, NULL);
 }
 
-static tsr_status attributes(hid_t object, int n,
-                             const tsr_trace_attribute *attribute, tsr_err *err)
+static tsr_status write_attributes(hid_t object, int n,
+                                   const tsr_trace_attribute *attribute,
+                                   tsr_err *err)
 {
     for (int i = 0; i < n; i++)
         TSR_TRY(tsr_hdf5_texts(object, err, attribute[i].name,
@@ -227,8 +231,8 @@ static size_t at_least_1(size_t x)
     return x > 0 ? x : 1;
 }
 
-/* A variable whose every axis has its dimension attached; missing values are
- * NaN (_FillValue). scale [rank]: slowest first. */
+/* Creates a variable and attaches the dimension scale [rank] of every axis,
+ * slowest first. Missing values are NaN (_FillValue). */
 static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
                                 const hid_t *scale, int n_chain, hid_t *data,
                                 tsr_err *err)
@@ -259,7 +263,7 @@ static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
         if (H5DSattach_scale(*data, scale[i], (unsigned)i) < 0)
             return tsr_hdf5_fail(err, TSR_E_IO, "cannot attach axis %d of '%s'",
                                  i, var->name);
-    /* xarray demands the type of the variable itself */
+    /* xarray requires the type of the variable */
     TSR_TRY(tsr_hdf5_attribute(
         *data, "_FillValue", type, 0,
         var->single ? (const void *)&missing_single : &missing, err));
@@ -267,14 +271,14 @@ static tsr_status make_variable(hid_t group, const tsr_trace_variable *var,
                           NULL);
 }
 
-/* ---- the names of the variables ---- */
+/* ---- names of variables ---- */
 
 typedef struct {
     int n;
-    char **name; /* [n] of the pool */
+    char **name; /* [n] owned by the pool */
 } name_list;
 
-/* Whether a link leads to a variable; not to a group, nor to a dimension. */
+/* Is the link a variable, rather than a group or a dimension? */
 static int is_variable(hid_t group, const char *name)
 {
     hid_t object = H5Oopen(group, name, H5P_DEFAULT);
@@ -291,9 +295,9 @@ typedef struct {
     name_list *list;
 } name_walk;
 
-/* H5Literate calls it with the links of a group. */
-static herr_t keep_name(hid_t group, const char *name, const H5L_info_t *info,
-                        void *context)
+/* Called by H5Literate for each link of a group. */
+static herr_t add_name(hid_t group, const char *name, const H5L_info_t *info,
+                       void *context)
 {
     const name_walk *walk = context;
     (void)info;
@@ -302,7 +306,7 @@ static herr_t keep_name(hid_t group, const char *name, const H5L_info_t *info,
     return 0;
 }
 
-/* In the order of creation where the file tracks it. */
+/* Lists names in the order of creation if the file records it. */
 static tsr_status list_names(tsr_pool *pool, hid_t group, name_list *list,
                              tsr_err *err)
 {
@@ -313,10 +317,10 @@ static tsr_status list_names(tsr_pool *pool, hid_t group, name_list *list,
         return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
     tsr_pool_array(pool, list->name, info.nlinks + 1);
     TSR_TRY(tsr_pool_check(pool, err));
-    if (H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, keep_name,
+    if (H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, add_name,
                    &walk) < 0 &&
         (list->n > 0 || H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL,
-                                   keep_name, &walk) < 0))
+                                   add_name, &walk) < 0))
         return tsr_hdf5_fail(err, TSR_E_DATA, "cannot list the variables");
     return tsr_pool_check(pool, err);
 }
@@ -339,7 +343,8 @@ static tsr_status list_groups(tsr_pool *pool, hid_t file,
     return status;
 }
 
-/* Sizes of a variable as (chain, draw, rest); 0 where it has no such shape. */
+/* Sizes of a variable as (chain, draw, rest). Returns 0 if it has no such
+ * shape. */
 static int get_shape(hid_t data, int has_draws, int *n_chain, int *n_draw,
                      int *n)
 {
@@ -371,6 +376,7 @@ static hid_t open_in_group(hid_t file, tsr_trace_group group, const char *name)
 
 /* ---- the writer ---- */
 
+/* A variable of an open trace. */
 typedef struct {
     tsr_trace_group group;
     char *name;
@@ -399,8 +405,8 @@ static void close_trace(void *object)
     free(trace);
 }
 
-/* Puts the file in its place, or takes it away; frees. NULL is fine. */
-static tsr_status end(tsr_trace *trace, tsr_status status, tsr_err *err)
+/* Puts the file in place, or discards it, and frees the trace. NULL is fine. */
+static tsr_status end_trace(tsr_trace *trace, tsr_status status, tsr_err *err)
 {
     if (trace == NULL)
         return status;
@@ -411,16 +417,17 @@ static tsr_status end(tsr_trace *trace, tsr_status status, tsr_err *err)
 
 /* ---- a new file ---- */
 
+/* State while the groups of a new file are created. */
 typedef struct {
     tsr_trace *trace;
     const tsr_trace_variable *variable;
     int next_dim_id;
-    hid_t *own_scale; /* [n_variable] the dimension that the variable defines */
+    hid_t *own_scale; /* [n_variable] dimension that the variable defines */
 } layout;
 
-/* Dimensions first, as netCDF itself writes them. */
-static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
-                             tsr_err *err)
+/* Creates the dimensions first, as netCDF does. */
+static tsr_status make_group_content(layout *lay, hid_t id, tsr_trace_group g,
+                                     tsr_err *err)
 {
     const int n_variable = lay->trace->n_variable;
     const int n_chain = (int)lay->trace->n_chain;
@@ -438,7 +445,7 @@ static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
     }
     for (int v = 0; v < n_variable; v++)
         if (lay->variable[v].group == g && lay->variable[v].dim != NULL &&
-            first_of_dim(lay->variable, v) == v)
+            first_with_dim(lay->variable, v) == v)
             TSR_TRY(make_dimension(id, &lay->variable[v], 0, lay->next_dim_id++,
                                    &lay->own_scale[v], err));
     for (int v = 0; v < n_variable; v++) {
@@ -446,14 +453,14 @@ static tsr_status fill_group(layout *lay, hid_t id, tsr_trace_group g,
         if (var->group != g)
             continue;
         if (var->dim != NULL)
-            scale[rank] = lay->own_scale[first_of_dim(lay->variable, v)];
+            scale[rank] = lay->own_scale[first_with_dim(lay->variable, v)];
         TSR_TRY(make_variable(id, var, scale, n_chain,
                               &lay->trace->variable[v].data, err));
     }
     return TSR_OK;
 }
 
-/* Writes all but the draws into an empty file. */
+/* Writes everything except the draws into an empty file. */
 static tsr_status
 make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
             int n_attribute, const tsr_trace_attribute *attribute, tsr_err *err)
@@ -465,8 +472,8 @@ make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
     tsr_clock_utc(created_at);
     tsr_pool_array(&trace->pool, lay.own_scale, trace->n_variable);
     TSR_TRY(tsr_pool_check(&trace->pool, err));
-    TSR_TRY(provenance(file, created_at, err));
-    TSR_TRY(attributes(file, n_attribute, attribute, err));
+    TSR_TRY(write_provenance(file, created_at, err));
+    TSR_TRY(write_attributes(file, n_attribute, attribute, err));
     for (int i = 0; i < TSR_TRACE_N_GROUP; i++) {
         tsr_trace_group g = (tsr_trace_group)i;
         hid_t id = -1;
@@ -476,10 +483,10 @@ make_layout(tsr_trace *trace, const tsr_trace_variable *declared,
         if (v == trace->n_variable)
             continue;
         TSR_TRY(make_group(file, groups[g].name, &id, err));
-        TSR_TRY(provenance(id, created_at, err));
+        TSR_TRY(write_provenance(id, created_at, err));
         if (g == TSR_TRACE_POSTERIOR)
-            TSR_TRY(attributes(id, n_attribute, attribute, err));
-        tsr_status status = fill_group(&lay, id, g, err);
+            TSR_TRY(write_attributes(id, n_attribute, attribute, err));
+        tsr_status status = make_group_content(&lay, id, g, err);
         if (status != TSR_OK)
             return tsr_wrap(err, status, "group %s", groups[g].name);
     }
@@ -517,14 +524,14 @@ tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
             tsr_wrap(err, status, "cannot write '%s'", path);
     }
     if (status != TSR_OK)
-        return end(t, status, err);
+        return end_trace(t, status, err);
     *out = t;
     return TSR_OK;
 }
 
-/* ---- a file that is there ---- */
+/* ---- an existing file ---- */
 
-/* The variables of the file, group by group, in the order of creation. */
+/* Opens the variables of the file by group, in the order of creation. */
 static tsr_status open_variables(tsr_trace *t, tsr_err *err)
 {
     name_list list[TSR_TRACE_N_GROUP] = {{0}};
@@ -568,8 +575,8 @@ static tsr_status open_trace(hid_t file, void **object, tsr_err *err)
     return open_variables(t, err);
 }
 
-/* Which draws a group has. */
-static tsr_drawn kind_of(tsr_trace_group group)
+/* The kind of draws in a group. */
+static tsr_draw_kind kind_of(tsr_trace_group group)
 {
     return group == TSR_TRACE_WARMUP_POSTERIOR ||
                    group == TSR_TRACE_WARMUP_SAMPLE_STATS
@@ -589,7 +596,7 @@ static tsr_status set_draws(const tsr_trace *t, variable *var, hsize_t n_draw,
     return TSR_OK;
 }
 
-static tsr_status cut_back(void *object, tsr_drawn kind, long n_draw,
+static tsr_status cut_back(void *object, tsr_draw_kind kind, long n_draw,
                            tsr_err *err)
 {
     const tsr_trace *t = object;
@@ -600,7 +607,7 @@ static tsr_status cut_back(void *object, tsr_drawn kind, long n_draw,
     return TSR_OK;
 }
 
-static long count(const void *object, tsr_drawn kind)
+static long count(const void *object, tsr_draw_kind kind)
 {
     const tsr_trace *t = object;
     for (int v = 0; v < t->n_variable; v++)
@@ -615,7 +622,7 @@ static int only_part(const void *object, const tsr_draw_record *r)
     return 0;
 }
 
-/* Bytes of a draw of all chains. */
+/* Bytes of one draw of all chains. */
 static size_t draw_bytes(const tsr_trace *t, const variable *var)
 {
     return t->n_chain * var->n * (var->single ? sizeof(float) : sizeof(double));
@@ -631,7 +638,8 @@ static size_t size_of(const void *object, const tsr_draw_record *r)
     return n * (size_t)r->n;
 }
 
-/* Draws behind those of the file, [n_chain][n_draw][n], in memory of a type. */
+/* Appends draws value [n_chain][n_draw][n], which have type `type` in
+ * memory. */
 static tsr_status put_values(const tsr_trace *t, variable *var, hsize_t n_draw,
                              hid_t type, const void *value, tsr_err *err)
 {
@@ -698,8 +706,8 @@ tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
     return tsr_hdf5_output_check(&trace->output, err);
 }
 
-/* The draw dimension of a group becomes as long as its variables, which must
- * be equally long; its new coordinates are the numbers of the draws. */
+/* Extends the draw dimension of a group to the length of its variables, which
+ * must agree. The new coordinates are the numbers of the draws. */
 static tsr_status number_draws(tsr_trace *t, tsr_trace_group g, tsr_err *err)
 {
     const variable *first = NULL;
@@ -732,7 +740,7 @@ static tsr_status number_draws(tsr_trace *t, tsr_trace_group g, tsr_err *err)
     return ready ? TSR_OK : tsr_hdf5_fail(err, TSR_E_IO, "cannot write 'draw'");
 }
 
-static tsr_status finish(void *object, tsr_err *err)
+static tsr_status finish_draws(void *object, tsr_err *err)
 {
     for (int g = 0; g < TSR_TRACE_N_GROUP; g++)
         if (groups[g].has_draws)
@@ -742,29 +750,30 @@ static tsr_status finish(void *object, tsr_err *err)
 
 tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err)
 {
-    return end(trace, trace != NULL ? finish(trace, err) : TSR_OK, err);
+    return end_trace(trace, trace != NULL ? finish_draws(trace, err) : TSR_OK,
+                     err);
 }
 
 void tsr_trace_discard(tsr_trace *trace)
 {
-    (void)end(trace, TSR_E_IO, NULL);
+    (void)end_trace(trace, TSR_E_IO, NULL);
 }
 
 /* ---- the reader ----
  *
- * Reads variables by group and name, whole or in part, and their
- * coordinates. A part is selected in the file, so that large variables need not
- * fit into memory. */
+ * Reads variables by group and name, as a whole or in part, and their
+ * coordinates. HDF5 selects the part in the file, so that a large variable need
+ * not fit into memory. */
 
 struct tsr_trace_reader {
     tsr_pool pool;
     tsr_hdf5_input input;
-    name_list stored[TSR_TRACE_N_GROUP]; /* the names in the file */
-    name_list group[TSR_TRACE_N_GROUP];  /* the names of this version */
+    name_list stored[TSR_TRACE_N_GROUP]; /* names in the file */
+    name_list group[TSR_TRACE_N_GROUP];  /* names in this version */
 };
 
-/* Variables that were renamed, with the names that version 0.1 wrote. The
- * reader knows both, so that traces of that version stay readable. */
+/* Renamed variables: the name written by version 0.1, and the current name. The
+ * reader accepts both. */
 static const char *const renamed[][2] = {
     {"dirty_fraction", "changed_fraction"},
     {"dirty_by_move", "changed_by_move"},
@@ -778,8 +787,8 @@ static const char *const renamed[][2] = {
     {"error_e", "model_error_e"},
     {"error_f", "model_error_f"}};
 
-/* The name of a variable in this version; a suffix "_2", the number of the data
- * set, stays. */
+/* Current name of a stored variable. A suffix "_2", the number of the data set,
+ * is kept. */
 static char *current_name(tsr_pool *pool, char *stored)
 {
     for (size_t k = 0; k < sizeof renamed / sizeof *renamed; k++) {
@@ -791,7 +800,7 @@ static char *current_name(tsr_pool *pool, char *stored)
     return stored;
 }
 
-/* Fills reader->group from reader->stored. */
+/* Derives reader->group from reader->stored. */
 static tsr_status name_variables(tsr_trace_reader *reader, tsr_err *err)
 {
     tsr_pool *pool = &reader->pool;
@@ -806,17 +815,17 @@ static tsr_status name_variables(tsr_trace_reader *reader, tsr_err *err)
     return tsr_pool_check(pool, err);
 }
 
-static const tsr_hdf5_updater taker = {.noun = "draws",
-                                       .first = TSR_DRAWN_WARMUP,
-                                       .last = TSR_DRAWN_KEPT,
-                                       .open = open_trace,
-                                       .close = close_trace,
-                                       .count = count,
-                                       .part = only_part,
-                                       .size = size_of,
-                                       .cut = cut_back,
-                                       .append = put_record,
-                                       .finish = finish};
+static const tsr_hdf5_updater updater = {.noun = "draws",
+                                         .first = TSR_DRAWN_WARMUP,
+                                         .last = TSR_DRAWN_KEPT,
+                                         .open = open_trace,
+                                         .close = close_trace,
+                                         .count = count,
+                                         .part = only_part,
+                                         .size = size_of,
+                                         .cut = cut_back,
+                                         .append = put_record,
+                                         .finish = finish_draws};
 
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err)
@@ -830,7 +839,7 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
     tsr_trace_reader *reader = calloc(1, sizeof *reader);
     TSR_TRY(tsr_allocated(reader, err));
     tsr_status status =
-        tsr_hdf5_input_open_all(path, &taker, &reader->input, err);
+        tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
     if (status == TSR_OK) {
         status =
             list_groups(&reader->pool, reader->input.file, reader->stored, err);
@@ -849,7 +858,7 @@ tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
 tsr_status tsr_trace_update(const char *path, const tsr_draw_records *log,
                             const long keep[TSR_DRAWN_N_KIND], tsr_err *err)
 {
-    return tsr_hdf5_update(path, &taker, log, keep, err);
+    return tsr_hdf5_update(path, &updater, log, keep, err);
 }
 
 void tsr_trace_reader_free(tsr_trace_reader *reader)
@@ -881,7 +890,7 @@ int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
 
 /* ---- values ---- */
 
-/* The variable, or < 0 where there is none of that name. */
+/* Returns < 0 if there is no variable of that name. */
 static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name)
 {
@@ -893,7 +902,7 @@ static hid_t open_variable(tsr_trace_reader *reader, tsr_trace_group group,
     return H5I_INVALID_HID;
 }
 
-/* The variable and its sizes; on failure *data is < 0. */
+/* Opens a variable and finds its sizes. On failure *data is < 0. */
 static tsr_status open_shaped(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *name, hid_t *data, int *n_chain,
                               int *n_draw, int *n, tsr_err *err)
@@ -912,9 +921,9 @@ static tsr_status open_shaped(tsr_trace_reader *reader, tsr_trace_group group,
                     reader->input.path, groups[group].name, name);
 }
 
-static tsr_status unreadable(const tsr_trace_reader *reader,
-                             tsr_trace_group group, const char *name,
-                             tsr_err *err)
+static tsr_status report_unreadable(const tsr_trace_reader *reader,
+                                    tsr_trace_group group, const char *name,
+                                    tsr_err *err)
 {
     return tsr_hdf5_fail(err, TSR_E_IO, "cannot read %s/%s from '%s'",
                          groups[group].name, name, reader->input.path);
@@ -952,7 +961,7 @@ tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
                           groups[group].name, name, reader->input.path);
     else if (count > 0 && H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                                   H5P_DEFAULT, *value) < 0)
-        status = unreadable(reader, group, name, err);
+        status = report_unreadable(reader, group, name, err);
     if (status != TSR_OK) {
         free(*value);
         *value = NULL;
@@ -971,8 +980,8 @@ tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
     return TSR_OK;
 }
 
-/* Selects in `file` what `part` says of an array of this shape; the axes after
- * draw count as one, entry by entry where there are several. */
+/* Selects `part` in the data space `file`. The axes after draw count as one; if
+ * there are several, the selection is made entry by entry. */
 static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
 {
     hsize_t size[H5S_MAX_RANK], from[H5S_MAX_RANK] = {0};
@@ -1007,7 +1016,7 @@ static int select_part(hid_t file, int n_chain, const tsr_trace_part *part)
 static tsr_status read_part(hid_t data, int n_chain, const tsr_trace_part *part,
                             double *value)
 {
-    /* HDF5 copies number by number where the two differ in shape. */
+    /* HDF5 copies number by number if the two spaces differ in shape. */
     const hsize_t shape[3] = {(hsize_t)n_chain, (hsize_t)part->n_draw,
                               (hsize_t)part->n};
     const hsize_t count = shape[0] * shape[1] * shape[2];
@@ -1043,7 +1052,7 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
                      reader->input.path, groups[group].name, name, n_draw, n);
     else if (n_chain > 0 && part->n_draw > 0 && part->n > 0 &&
              read_part(data, n_chain, part, value) != TSR_OK)
-        status = unreadable(reader, group, name, err);
+        status = report_unreadable(reader, group, name, err);
     H5Dclose(data);
     return status;
 }
@@ -1063,8 +1072,9 @@ static H5T_class_t class_of(hid_t data)
     return kind == H5T_INTEGER ? H5T_FLOAT : kind;
 }
 
-/* Of H5DSiterate_scales: takes the first scale of an axis that is numbers. */
-static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
+/* Called by H5DSiterate_scales: reads the first scale of an axis that is
+ * numeric. */
+static herr_t read_scale(hid_t data, unsigned axis, hid_t scale, void *context)
 {
     coordinates *c = context;
     (void)data;
@@ -1081,7 +1091,7 @@ static herr_t take_scale(hid_t data, unsigned axis, hid_t scale, void *context)
     if (c->value == NULL || H5Dread(scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
                                     H5P_DEFAULT, c->value) < 0)
         return -1;
-    return 1; /* no more of them */
+    return 1; /* stop */
 }
 
 tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
@@ -1097,8 +1107,8 @@ tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
         hsize_t size[H5S_MAX_RANK];
         const int rank = tsr_hdf5_shape(data, size);
         if (rank > 0 && H5DSiterate_scales(data, (unsigned)(rank - 1), NULL,
-                                           take_scale, &c) < 0) {
-            status = unreadable(reader, group, name, err);
+                                           read_scale, &c) < 0) {
+            status = report_unreadable(reader, group, name, err);
             free(c.value);
             c.value = NULL;
         }

@@ -1,21 +1,21 @@
 /* trace.h5: parameters and diagnostics of a run, as ArviZ InferenceData.
  *
- * HDF5 in the netCDF-4 layout, so arviz.from_netcdf opens it: one group for
- * each of posterior, sample_stats, posterior_predictive, log_likelihood,
- * observed_data, constant_data and warmup_*; a dimension scale attached to
- * every axis of every variable; dims chain, draw, then the variable's own.
+ * The file is HDF5 in the netCDF-4 layout, which arviz.from_netcdf opens. Its
+ * groups are posterior, sample_stats, posterior_predictive, log_likelihood,
+ * observed_data, constant_data and warmup_*. Every axis of every variable has a
+ * dimension scale. Dimensions are chain, draw, then those of the variable.
  *
- * The file is written in one go, and replaced as a whole when it is to hold
- * more draws, with a seal that readers verify (store/hdf5_store.h). While a run
- * goes on, and after a kill, the newest draws are in the log beside it
- * (store/draw_log.h); whoever opens the file sees those too. One thread at a
- * time may use a trace. */
+ * The file is written as a whole, and replaced as a whole to add draws. Readers
+ * verify its seal (store/hdf5_store.h). During a run and after a kill, the
+ * newest draws are in the log beside the file (store/draw_log.h), and opening
+ * the trace includes them. Only one thread at a time may use a trace. */
 #ifndef TSR_STORE_TRACE_H
 #define TSR_STORE_TRACE_H
 
 #include "core/status.h"
 #include "store/draw_log.h"
 
+/* Groups of InferenceData. */
 typedef enum {
     TSR_TRACE_POSTERIOR,
     TSR_TRACE_SAMPLE_STATS,
@@ -23,29 +23,29 @@ typedef enum {
     TSR_TRACE_LOG_LIKELIHOOD,
     TSR_TRACE_WARMUP_POSTERIOR,
     TSR_TRACE_WARMUP_SAMPLE_STATS,
-    TSR_TRACE_OBSERVED_DATA, /* no chain, draw */
-    TSR_TRACE_CONSTANT_DATA, /* no chain, draw */
+    TSR_TRACE_OBSERVED_DATA, /* without chain and draw */
+    TSR_TRACE_CONSTANT_DATA, /* without chain and draw */
     TSR_TRACE_N_GROUP
 } tsr_trace_group;
 
-/* A variable. Per draw it holds 1 number, or `n` numbers along the dimension
- * `dim` ("q" or "q_1" ...), whose coordinates are `coord`. Variables of a group
- * that name the same dim share it: its coordinates are those of the first, and
- * n must agree. A coordinate is a variable of the group already, so no other
- * may have its name. Write a unit of time as "s": xarray turns a variable in
- * "seconds" into timedelta64. */
+/* A variable: per draw one number, or `n` numbers along the dimension `dim`
+ * ("q", "q_1") with coordinates `coord`. Variables of a group with the same
+ * `dim` share it; they must agree in n, and the first one defines the
+ * coordinates. Coordinates are variables of the group, so that no other
+ * variable may have their names. The unit of times must be "s", because xarray
+ * converts "seconds" to timedelta64. */
 typedef struct {
     tsr_trace_group group;
     const char *name;
-    const char *unit;       /* "Angstrom"; NULL: none */
-    const char *doc;        /* attribute long_name; NULL: none */
-    const char *dim;        /* NULL: scalar per draw */
+    const char *unit;       /* "Angstrom"; NULL: no unit */
+    const char *doc;        /* attribute long_name; NULL: no attribute */
+    const char *dim;        /* NULL: one number per draw */
     int n;                  /* length of dim; 1 for a scalar */
-    const double *coord;    /* [n] coordinate values of dim; NULL: 0..n-1 */
+    const double *coord;    /* [n] coordinates of dim; NULL: 0..n-1 */
     int single;             /* 1: stored as float32 */
-    const char *coord_unit; /* unit of coord, "1/Angstrom"; NULL: none */
-    const char *const *coord_label; /* [n] coordinates that are texts (names of
-                                       moves), instead of coord; NULL: none */
+    const char *coord_unit; /* "1/Angstrom"; NULL: no unit */
+    const char *const *coord_label; /* [n] texts as coordinates (names of
+                                       moves), instead of coord; or NULL */
 } tsr_trace_variable;
 
 typedef struct {
@@ -53,24 +53,24 @@ typedef struct {
     const char *text;
 } tsr_trace_attribute;
 
-/* A file that is being written. */
+/* A file being written. */
 typedef struct tsr_trace tsr_trace;
 
-/* Begins a file; tsr_trace_close puts it in its place. TSR_E_INTERNAL: the
- * variables contradict each other, or a name cannot be a netCDF name; TSR_E_IO.
- * Everything is copied. Every group also gets created_at (UTC, ISO 8601),
- * inference_library "tessera" and inference_library_version; `attribute`
- * [n_attribute] goes to the root and to posterior (config text, device, kernel
- * hash, seed ...). */
+/* Begins a file; tsr_trace_close puts it in place. All arguments are copied.
+ * Every group gets created_at (UTC, ISO 8601), inference_library "tessera" and
+ * inference_library_version. attribute [n_attribute] (config text, device,
+ * kernel hash, seed) is added to the root and to posterior. Errors:
+ * TSR_E_INTERNAL (contradicting variables, or an invalid netCDF name),
+ * TSR_E_IO. */
 tsr_status tsr_trace_create(const char *path, int n_chain, int n_variable,
                             const tsr_trace_variable *variable, int n_attribute,
                             const tsr_trace_attribute *attribute,
                             tsr_trace **out, tsr_err *err);
 
-/* Appends n_draw draws of variable number v (in the order of creation).
- * value [n_chain][n_draw][n]. Every variable of one group must get the same
- * number of draws before tsr_trace_close. Errors: TSR_E_IO; TSR_E_INTERNAL (v
- * has no draws). */
+/* Appends n_draw draws of variable v, counted in the order of creation.
+ * value  [n_chain][n_draw][n]  in
+ * All variables of a group must have the same number of draws at
+ * tsr_trace_close. Errors: TSR_E_IO; TSR_E_INTERNAL (v has no draws). */
 tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
                             const double *value, tsr_err *err);
 
@@ -78,66 +78,68 @@ tsr_status tsr_trace_append(tsr_trace *trace, int v, int n_draw,
 tsr_status tsr_trace_put(tsr_trace *trace, int v, const double *value,
                          tsr_err *err);
 
-/* Puts the file in its place, at once and whole; frees, also when it fails.
- * NULL is fine. Errors: TSR_E_IO; TSR_E_INTERNAL (variables of a group differ
- * in draws): the file that was there before stays. */
+/* Puts the file in place atomically. Frees the trace, also after an error; NULL
+ * is fine. Errors: TSR_E_IO; TSR_E_INTERNAL (variables of a group differ in
+ * their number of draws). The old file is then unchanged. */
 tsr_status tsr_trace_close(tsr_trace *trace, tsr_err *err);
 
-/* Takes away what was begun; frees. NULL is fine. */
+/* Discards the new file and frees the trace. NULL is fine. */
 void tsr_trace_discard(tsr_trace *trace);
 
-/* Replaces the file by one with the draws of the log. keep: the draws of
- * warm-up and those kept that it is to have, no more and no fewer; NULL: all
- * that there are. A file that has them already is not written. Errors:
- * TSR_E_NOINPUT, TSR_E_DATA (damaged; of another run; fewer draws than `keep`),
- * TSR_E_IO; the file then is as it was. */
+/* Extends the file by the draws of the log.
+ * keep  [TSR_DRAWN_N_KIND]  in  exact numbers of warm-up and kept draws that
+ *                              the file must have; NULL: all draws
+ * A file that already has them is not written. Errors: TSR_E_NOINPUT,
+ * TSR_E_DATA (damaged; of another run; fewer draws than `keep`), TSR_E_IO; the
+ * file is then unchanged. */
 tsr_status tsr_trace_update(const char *path, const tsr_draw_records *log,
                             const long keep[TSR_DRAWN_N_KIND], tsr_err *err);
 
-/* ---- reading, for summary and later analysis ---- */
+/* ---- reading ---- */
 
 typedef struct tsr_trace_reader tsr_trace_reader;
 
-/* Opens any InferenceData file that holds draws as (chain, draw, ...), with the
- * draws that a log beside it has more. These are put into the file itself where
- * no process works on the run and the folder can be written, else into a copy
- * in TMPDIR. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5, or
- * damaged), TSR_E_IO. */
+/* Opens an InferenceData file of any program, with variables (chain, draw,
+ * ...), and includes the draws of the log beside it. If no process works on the
+ * run and the folder is writable, the draws are added to the file, else to a
+ * copy in TMPDIR. Errors: TSR_E_NOINPUT (no such file), TSR_E_DATA (not HDF5,
+ * or damaged), TSR_E_IO. */
 tsr_status tsr_trace_open(const char *path, tsr_trace_reader **out,
                           tsr_err *err);
 void tsr_trace_reader_free(tsr_trace_reader *reader);
 
-/* Names of the variables of a group, without its coordinates, in the order of
- * creation; the array and its strings belong to the reader. Returns how many;
- * 0 where the group is absent. */
+/* Names of the variables of a group without coordinates, in the order of
+ * creation. The reader owns *name and its strings. Returns their number, 0 if
+ * there is no such group. */
 int tsr_trace_variables(tsr_trace_reader *reader, tsr_trace_group group,
                         const char *const **name);
 
-/* Is there a variable of that name? */
+/* Does the group have a variable of that name? */
 int tsr_trace_has(tsr_trace_reader *reader, tsr_trace_group group,
                   const char *name);
 
-/* How many draws the group has in the file; 0 where it is absent or has none.
- */
+/* Number of draws in a group; 0 if the group is missing or has no draws. */
 int tsr_trace_n_draw(tsr_trace_reader *reader, tsr_trace_group group);
 
-/* One variable, whole: *value [*n_chain][*n_draw][*n], caller calls free().
- * Axes after draw are flattened into n; without chain and draw, both are 1.
- * Errors: TSR_E_DATA (no such variable), TSR_E_IO. */
+/* Reads a whole variable.
+ * value  [*n_chain][*n_draw][*n]  out  to be freed with free()
+ * Axes after draw are flattened into n. Without chain and draw, both counts are
+ * 1. Errors: TSR_E_DATA (no such variable), TSR_E_IO. */
 tsr_status tsr_trace_get(tsr_trace_reader *reader, tsr_trace_group group,
                          const char *name, int *n_chain, int *n_draw, int *n,
                          double **value, tsr_err *err);
 
-/* The sizes of a variable, without reading it. Errors: TSR_E_DATA. */
+/* Sizes of a variable, without reading it. Errors: TSR_E_DATA. */
 tsr_status tsr_trace_shape(tsr_trace_reader *reader, tsr_trace_group group,
                            const char *name, int *n_chain, int *n_draw, int *n,
                            tsr_err *err);
 
-/* A part of a variable, for what is larger than memory: of every chain, n_draw
- * draws from draw_from, and of each n entries from entry_from.
- * value [n_chain][n_draw][n] out. Cost: compressed variables are stored in
- * blocks of whole draws, and each call unpacks those it touches. Errors:
- * TSR_E_DATA (no such variable, or it is smaller), TSR_E_IO. */
+/* Reads a part of a variable that may exceed memory: n_draw draws from
+ * draw_from on, of every chain, and n numbers from entry_from on, of each draw.
+ * value  [n_chain][n_draw][n]  out
+ * Cost: a compressed variable is stored in blocks of whole draws, and each call
+ * unpacks all blocks it touches. Errors: TSR_E_DATA (no such variable, or it is
+ * smaller), TSR_E_IO. */
 typedef struct {
     int draw_from, n_draw;
     int entry_from, n;
@@ -147,20 +149,23 @@ tsr_status tsr_trace_get_part(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *name, const tsr_trace_part *part,
                               double *value, tsr_err *err);
 
-/* The coordinates of a variable's last axis: *coord [*n], caller frees; NULL
- * where it has none, or texts. Errors: TSR_E_DATA, TSR_E_IO. */
+/* Coordinates of the last axis of a variable: *coord [*n], the caller frees it;
+ * NULL if the coordinates are texts or missing. Errors: TSR_E_DATA,
+ * TSR_E_IO. */
 tsr_status tsr_trace_coordinates(tsr_trace_reader *reader,
                                  tsr_trace_group group, const char *name,
                                  int *n, double **coord, tsr_err *err);
 
-/* Groups of chains, of as many each and in turn, that started from one place
- * (the root attribute chain_groups); 0: each chain is its own. */
+/* Number of groups of chains with a common start (root attribute chain_groups).
+ * Groups have equal numbers of consecutive chains. 0: each chain is its own
+ * group. */
 int tsr_trace_n_group(tsr_trace_reader *reader);
 
-/* A root attribute as text, caller frees; NULL where absent. */
+/* A text attribute of the root; the caller frees it. NULL: no such
+ * attribute. */
 char *tsr_trace_attribute_text(tsr_trace_reader *reader, const char *name);
 
-/* The same for an attribute ("units", "long_name") of a variable. */
+/* The same for an attribute of a variable ("units", "long_name"). */
 char *tsr_trace_variable_text(tsr_trace_reader *reader, tsr_trace_group group,
                               const char *variable, const char *name);
 

@@ -1,5 +1,4 @@
-/* Makes the groups of H5MD, puts the frames of draws.log into them, and reads
- * frames. */
+/* Writes the groups of H5MD, adds frames from draws.log, and reads frames. */
 #include "store/trajectory.h"
 
 #include "store/hdf5_object.h"
@@ -11,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the groups and data sets of a trajectory ---- */
+/* ---- groups and data sets of a trajectory ---- */
 
 enum { ATOMS, BODIES, N_KIND, MOST_OBSERVABLES = 16 };
 
-/* Open data sets; < 0 where there is none. */
+/* Open data sets; < 0: no such data set. */
 typedef struct {
     hid_t position[N_KIND];
     hid_t step, time;
@@ -24,7 +23,8 @@ typedef struct {
 
 static const data_sets no_sets = {.position = {-1, -1}, .step = -1, .time = -1};
 
-/* A chunk holds whole frames, so that a reader of one frame unpacks little. */
+/* A chunk contains few whole frames, so that reading one frame unpacks
+ * little. */
 static const size_t position_chunk = (size_t)64 << 10;
 enum { MOST_CHUNK_FRAMES = 64, SCALAR_CHUNK_FRAMES = 512 };
 static const unsigned deflate_level = 1;
@@ -36,10 +36,10 @@ static int n_particle(const tsr_trajectory_spec *spec, int kind)
     return kind == ATOMS ? spec->n_atom : spec->n_body;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-/* Makes the groups of a path as needed. */
-static hid_t with_groups(void)
+/* A property list that creates the groups of a path as needed. */
+static hid_t new_link_list(void)
 {
     hid_t link = H5Pcreate(H5P_LINK_CREATE);
     if (link >= 0)
@@ -47,18 +47,18 @@ static hid_t with_groups(void)
     return link;
 }
 
-/* The group at a path, made where it is not there; closed with the file. */
-static hid_t group_at(hid_t file, const char *path)
+/* Opens or creates the group at a path. It is closed with the file. */
+static hid_t require_group(hid_t file, const char *path)
 {
     if (tsr_hdf5_has(file, path))
         return H5Gopen2(file, path, H5P_DEFAULT);
-    hid_t link = with_groups();
+    hid_t link = new_link_list();
     hid_t group = H5Gcreate2(file, path, link, H5P_DEFAULT, H5P_DEFAULT);
     tsr_hdf5_close(link);
     return group;
 }
 
-/* [frame] or [frame][n][3], empty. */
+/* Creates an empty data set [frame] or [frame][n][3]. */
 static tsr_status make_set(hid_t file, const char *path, hid_t type, int n,
                            const char *unit, hid_t *data, tsr_err *err)
 {
@@ -74,7 +74,7 @@ static tsr_status make_set(hid_t file, const char *path, hid_t type, int n,
                    : fit > MOST_CHUNK_FRAMES ? MOST_CHUNK_FRAMES
                                              : fit;
     }
-    hid_t create = H5Pcreate(H5P_DATASET_CREATE), link = with_groups();
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE), link = new_link_list();
     hid_t space = H5Screate_simple(rank, size, most);
     if (create < 0 || space < 0 || H5Pset_obj_track_times(create, 0) < 0 ||
         H5Pset_chunk(create, rank, chunk) < 0 || H5Pset_shuffle(create) < 0 ||
@@ -89,8 +89,8 @@ static tsr_status make_set(hid_t file, const char *path, hid_t type, int n,
     return status;
 }
 
-/* ELEMENT/value, and ELEMENT/step and /time, which are the same two data sets
- * for every element. */
+/* Creates ELEMENT/value, and ELEMENT/step and ELEMENT/time, which are links to
+ * the same two data sets for all elements. */
 static tsr_status make_element(hid_t file, const char *element, hid_t type,
                                int n, const char *unit, data_sets *sets,
                                hid_t *value, tsr_err *err)
@@ -122,7 +122,7 @@ static tsr_status make_particles(hid_t file, int kind, int n, data_sets *sets,
     hid_t type = tsr_hdf5_text_type();
 
     snprintf(path, sizeof path, "particles/%s/box", kind_name[kind]);
-    hid_t box = group_at(file, path);
+    hid_t box = require_group(file, path);
     tsr_status status = tsr_hdf5_attribute(box, "dimension", H5T_NATIVE_INT, 0,
                                            &dimension, err);
     TSR_THEN(status,
@@ -144,14 +144,14 @@ static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
                   {"state", spec->state},
                   {"stride", spec->stride}};
     const int version[2] = {1, 1};
-    hid_t parameters = group_at(file, "parameters");
+    hid_t parameters = require_group(file, "parameters");
 
-    TSR_TRY(tsr_hdf5_attribute(group_at(file, "h5md"), "version",
+    TSR_TRY(tsr_hdf5_attribute(require_group(file, "h5md"), "version",
                                H5T_NATIVE_INT, 2, version, err));
-    TSR_TRY(tsr_hdf5_texts(group_at(file, "h5md/author"), err, "name",
+    TSR_TRY(tsr_hdf5_texts(require_group(file, "h5md/author"), err, "name",
                            spec->author != NULL ? spec->author : "not given",
                            NULL));
-    TSR_TRY(tsr_hdf5_texts(group_at(file, "h5md/creator"), err, "name",
+    TSR_TRY(tsr_hdf5_texts(require_group(file, "h5md/creator"), err, "name",
                            "tessera", "version", TSR_VERSION, NULL));
     for (int i = 0; i < 3; i++)
         TSR_TRY(tsr_hdf5_attribute(parameters, number[i].name, H5T_NATIVE_INT,
@@ -173,8 +173,8 @@ static tsr_status make_layout(hid_t file, const tsr_trajectory_spec *spec,
 
 /* ---- opening ---- */
 
-/* Data sets by name, or < 0: /particles/KIND/position/NAME and
- * /observables/NAME/value. */
+/* Opens /particles/KIND/position/NAME or /observables/NAME/value; < 0: no such
+ * data set. */
 static hid_t open_set(hid_t file, const char *path)
 {
     return tsr_hdf5_has(file, path) ? H5Dopen2(file, path, H5P_DEFAULT)
@@ -196,7 +196,7 @@ static hid_t observable_set(hid_t file, const char *name)
     return open_set(file, path);
 }
 
-/* "chain", "state" or "stride"; -1 where it is absent. */
+/* Value of "chain", "state" or "stride"; -1: missing. */
 static long long find_parameter(hid_t file, const char *name)
 {
     long long value = -1;
@@ -221,7 +221,7 @@ double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame)
            n_frame * (0.84 * raw + 0.8 * scalar + chunk);
 }
 
-/* ---- a trajectory that is open ---- */
+/* ---- an open trajectory ---- */
 
 struct tsr_trajectory {
     tsr_hdf5_output output; /* of a new file */
@@ -231,8 +231,10 @@ struct tsr_trajectory {
     data_sets sets;
 };
 
-/* Puts the file in its place, or takes it away; frees. NULL is fine. */
-static tsr_status end(tsr_trajectory *t, tsr_status status, tsr_err *err)
+/* Puts the file in place, or discards it, and frees the trajectory. NULL is
+ * fine. */
+static tsr_status end_trajectory(tsr_trajectory *t, tsr_status status,
+                                 tsr_err *err)
 {
     if (t == NULL)
         return status;
@@ -275,7 +277,7 @@ tsr_status tsr_trajectory_create(const char *path,
             tsr_wrap(err, status, "cannot write '%s'", path);
     }
     if (status != TSR_OK)
-        return end(t, status, err);
+        return end_trajectory(t, status, err);
     *out = t;
     return TSR_OK;
 }
@@ -329,19 +331,19 @@ tsr_status tsr_trajectory_append(tsr_trajectory *t, int n, const int64_t *step,
 
 tsr_status tsr_trajectory_close(tsr_trajectory *t, tsr_err *err)
 {
-    return end(t, TSR_OK, err);
+    return end_trajectory(t, TSR_OK, err);
 }
 
 void tsr_trajectory_discard(tsr_trajectory *t)
 {
-    (void)end(t, TSR_E_IO, NULL);
+    (void)end_trajectory(t, TSR_E_IO, NULL);
 }
 
-/* ---- a file that is there ---- */
+/* ---- an existing file ---- */
 
-/* What every frame has. */
-static tsr_status look(hid_t file, int n[N_KIND], tsr_trajectory_info *info,
-                       tsr_err *err)
+/* Numbers of frames, atoms and bodies, and the parameters of the file. */
+static tsr_status read_info(hid_t file, int n[N_KIND],
+                            tsr_trajectory_info *info, tsr_err *err)
 {
     int n_kind = 0, n_frame = 0;
 
@@ -379,7 +381,7 @@ static tsr_status look(hid_t file, int n[N_KIND], tsr_trajectory_info *info,
     return TSR_OK;
 }
 
-/* H5Literate calls it with the observables, by name. */
+/* Called by H5Literate for each observable, by name. */
 static herr_t open_observable(hid_t group, const char *name,
                               const H5L_info_t *info, void *context)
 {
@@ -398,7 +400,7 @@ static tsr_status open_trajectory(hid_t file, void **object, tsr_err *err)
     *object = t;
     TSR_TRY(tsr_allocated(t, err));
     t->file = file;
-    TSR_TRY(look(file, t->n, &t->info, err));
+    TSR_TRY(read_info(file, t->n, &t->info, err));
     const int kind = t->n[ATOMS] > 0 ? ATOMS : BODIES;
     for (int k = 0; k < N_KIND; k++)
         t->sets.position[k] = position_set(file, k, "value");
@@ -413,7 +415,7 @@ static tsr_status open_trajectory(hid_t file, void **object, tsr_err *err)
     return TSR_OK;
 }
 
-static long count(const void *object, tsr_drawn kind)
+static long count(const void *object, tsr_draw_kind kind)
 {
     (void)kind;
     return ((const tsr_trajectory *)object)->info.n_frame;
@@ -435,7 +437,8 @@ static size_t size_of(const void *object, const tsr_draw_record *r)
             sizeof(double) * (size_t)t->n_observable);
 }
 
-static tsr_status cut_back(void *object, tsr_drawn kind, long n, tsr_err *err)
+static tsr_status cut_back(void *object, tsr_draw_kind kind, long n,
+                           tsr_err *err)
 {
     tsr_trajectory *t = object;
     (void)kind;
@@ -467,28 +470,27 @@ static tsr_status put_record(void *object, const tsr_draw_record *r,
     return status;
 }
 
-static const tsr_hdf5_updater taker = {.noun = "frames",
-                                       .first = TSR_DRAWN_FRAMES,
-                                       .last = TSR_DRAWN_FRAMES,
-                                       .open = open_trajectory,
-                                       .close = free,
-                                       .count = count,
-                                       .part = part_of,
-                                       .size = size_of,
-                                       .cut = cut_back,
-                                       .append = put_record};
+static const tsr_hdf5_updater updater = {.noun = "frames",
+                                         .first = TSR_DRAWN_FRAMES,
+                                         .last = TSR_DRAWN_FRAMES,
+                                         .open = open_trajectory,
+                                         .close = free,
+                                         .count = count,
+                                         .part = part_of,
+                                         .size = size_of,
+                                         .cut = cut_back,
+                                         .append = put_record};
 
 tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
                                  const long keep[TSR_DRAWN_N_KIND],
                                  tsr_err *err)
 {
-    return tsr_hdf5_update(path, &taker, log, keep, err);
+    return tsr_hdf5_update(path, &updater, log, keep, err);
 }
 
 /* ---- the reader ----
  *
- * Reads frames of one trajectory. Which groups it has, and of how many points,
- * is looked at once, when it is opened. */
+ * Reads frames of a trajectory. The sizes are read once, when it is opened. */
 
 struct tsr_trajectory_reader {
     tsr_hdf5_input input;
@@ -504,9 +506,9 @@ tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
     *out = NULL;
     TSR_TRY(tsr_allocated(reader, err));
     tsr_status status =
-        tsr_hdf5_input_open_all(path, &taker, &reader->input, err);
+        tsr_hdf5_input_open_all(path, &updater, &reader->input, err);
     if (status == TSR_OK) {
-        status = look(reader->input.file, reader->n, &reader->info, err);
+        status = read_info(reader->input.file, reader->n, &reader->info, err);
         if (status != TSR_OK)
             tsr_wrap(err, status, "'%s'", path);
     }
@@ -533,7 +535,7 @@ tsr_trajectory_info_get(const tsr_trajectory_reader *reader)
     return &reader->info;
 }
 
-/* n frames of a data set [frame] or [frame][width][3], which is closed. */
+/* Reads n frames of a data set [frame] or [frame][width][3], and closes it. */
 static tsr_status read_frames(const tsr_trajectory_reader *reader, hid_t data,
                               hid_t type, int first, int n, int width,
                               const char *what, void *value, tsr_err *err)

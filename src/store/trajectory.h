@@ -1,25 +1,26 @@
-/* trajectory-NNN.h5: the conformations of one chain (and state), as H5MD 1.1
- * (de Buyl, Colberg, Hoefling 2014; https://nongnu.org/h5md), one frame every
- * few draws. MDAnalysis opens it with model.pdb as topology.
+/* trajectory-NNN.h5: conformations of one chain (and state) as H5MD 1.1 (de
+ * Buyl, Colberg, Hoefling 2014; https://nongnu.org/h5md), one frame every
+ * `stride` draws. MDAnalysis opens it with model.pdb as topology.
  *
  *   /h5md                        version [1, 1]; author, creator
  *   /parameters                  attributes chain, state, stride
- *   /particles/atoms, /bodies    each of them may be left out
+ *   /particles/atoms, /bodies    either may be missing
  *       box                      dimension 3, boundary none none none
  *       position/value           float32 [frame][n][3], unit "Angstrom"
- *       position/step            int64   [frame], the number of the draw
+ *       position/step            int64   [frame], number of the draw
  *       position/time            float64 [frame], the same number; its unit
- *                                "ps" means nothing, but MDAnalysis wants one
- *   /observables/NAME/value      float64 [frame], unit; step and time as above
+ *                                "ps" has no meaning, MDAnalysis requires it
+ *   /observables/NAME/value      float64 [frame], unit; step, time as above
  *
- * atoms: as the ATOM records of model.pdb. MDAnalysis takes the first group by
- * name, so atoms it is. All step and time are one data set with many names.
+ * atoms: the ATOM records of model.pdb. MDAnalysis reads the first group by
+ * name, which is therefore the atoms. All `step` are links to one data set, and
+ * so are all `time`.
  *
- * The file is written in one go, and replaced as a whole when it is to hold
- * more frames, with a seal that readers verify (store/hdf5_store.h). While a
- * run goes on, and after a kill, the newest frames are in the log beside it
- * (store/draw_log.h); whoever opens the file sees those too. One thread at a
- * time may use a trajectory, and any two, since HDF5 is behind both. */
+ * The file is written as a whole, and replaced as a whole to add frames.
+ * Readers verify its seal (store/hdf5_store.h). During a run and after a kill,
+ * the newest frames are in the log beside the file (store/draw_log.h), and
+ * opening the trajectory includes them. Only one thread at a time may use
+ * traces and trajectories, because HDF5 need not be thread-safe. */
 #ifndef TSR_STORE_TRAJECTORY_H
 #define TSR_STORE_TRAJECTORY_H
 
@@ -29,18 +30,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A number per frame. */
 typedef struct {
     const char *name; /* "rg" */
-    const char *unit; /* "Angstrom"; NULL: none */
+    const char *unit; /* "Angstrom"; NULL: no unit */
 } tsr_trajectory_observable;
 
+/* Content of a trajectory. */
 typedef struct {
-    int n_atom; /* 0: no group atoms */
-    int n_body; /* 0: no group bodies */
+    int n_atom; /* 0: no atoms */
+    int n_body; /* 0: no bodies */
     int n_observable;
     const tsr_trajectory_observable *observable; /* [n_observable] */
     int chain, state;
-    int stride;         /* draws from frame to frame */
+    int stride;         /* draws between frames */
     const char *author; /* NULL: "not given" */
 } tsr_trajectory_spec;
 
@@ -48,56 +51,56 @@ typedef struct {
 
 typedef struct tsr_trajectory tsr_trajectory;
 
-/* Begins a file; tsr_trajectory_close puts it in its place. Errors: TSR_E_IO,
- * TSR_E_INTERNAL (a spec without particles, or with more than 16 observables),
- * TSR_E_NOMEM. */
+/* Begins a file; tsr_trajectory_close puts it in place. Errors: TSR_E_IO,
+ * TSR_E_INTERNAL (no particles, or more than 16 observables), TSR_E_NOMEM. */
 tsr_status tsr_trajectory_create(const char *path,
                                  const tsr_trajectory_spec *spec,
                                  tsr_trajectory **out, tsr_err *err);
 
 /* Appends n frames.
- * step        [n] of the draws; above those of the frames before
- * atom        [n][n_atom][3]     Angstrom; NULL where n_atom is 0
- * body        [n][n_body][3]     Angstrom; NULL where n_body is 0
- * observable  [n][n_observable]
+ * step        [n]                in  draws, above those of earlier frames
+ * atom        [n][n_atom][3]     in  Angstrom; NULL if n_atom is 0
+ * body        [n][n_body][3]     in  Angstrom; NULL if n_body is 0
+ * observable  [n][n_observable]  in
  * Errors: TSR_E_IO; TSR_E_NOMEM. */
 tsr_status tsr_trajectory_append(tsr_trajectory *trajectory, int n,
                                  const int64_t *step, const float *atom,
                                  const float *body, const double *observable,
                                  tsr_err *err);
 
-/* Puts the file in its place, at once and whole; frees, also when it fails.
- * NULL is fine. Errors: TSR_E_IO; the file that was there before stays. */
+/* Puts the file in place atomically. Frees the trajectory, also after an error;
+ * NULL is fine. Errors: TSR_E_IO; the old file is then unchanged. */
 tsr_status tsr_trajectory_close(tsr_trajectory *trajectory, tsr_err *err);
 
-/* Takes away what was begun; frees. NULL is fine. */
+/* Discards the new file and frees the trajectory. NULL is fine. */
 void tsr_trajectory_discard(tsr_trajectory *trajectory);
 
-/* Replaces the file by one with the frames of the log, whose observables are in
- * the order of their names. keep[TSR_DRAWN_FRAMES]: how many frames it is to
- * have, no more and no fewer; NULL: all that there are. A file that has them
- * already is not written. Errors: TSR_E_NOINPUT, TSR_E_DATA (damaged; of
- * another run; fewer frames than `keep`), TSR_E_IO; the file then is as it was.
- */
+/* Extends the file by the frames of the log, in which observables are ordered
+ * by name. keep[TSR_DRAWN_FRAMES]: exact number of frames that the file must
+ * have; keep NULL: all frames. A file that already has them is not written.
+ * Errors: TSR_E_NOINPUT, TSR_E_DATA (damaged; of another run; fewer frames than
+ * `keep`), TSR_E_IO; the file is then unchanged. */
 tsr_status tsr_trajectory_update(const char *path, const tsr_draw_records *log,
                                  const long keep[TSR_DRAWN_N_KIND],
                                  tsr_err *err);
 
-/* Bytes that n_frame frames take, about: coordinates shrink to 0.84 of their
- * size (0.83 to 0.85 for 12 proteins in random orientations, float32, shuffled,
- * deflate 1). */
+/* Estimated bytes of n_frame frames. Coordinates are compressed to 0.84 of
+ * their size (0.83 to 0.85 for 12 proteins in random orientations, float32,
+ * shuffled, deflate level 1). */
 double tsr_trajectory_bytes(const tsr_trajectory_spec *spec, int n_frame);
 
 /* ---- reading ---- */
 
 typedef struct tsr_trajectory_reader tsr_trajectory_reader;
 
-/* As tsr_trace_open. Errors: TSR_E_NOINPUT,
- * TSR_E_DATA (not H5MD as above, or damaged), TSR_E_IO. */
+/* Opens a trajectory with the frames of the log, as tsr_trace_open does.
+ * Errors: TSR_E_NOINPUT, TSR_E_DATA (not H5MD as above, or damaged),
+ * TSR_E_IO. */
 tsr_status tsr_trajectory_open(const char *path, tsr_trajectory_reader **out,
                                tsr_err *err);
 void tsr_trajectory_reader_free(tsr_trajectory_reader *reader);
 
+/* Sizes and parameters of a trajectory. */
 typedef struct {
     int n_frame, n_atom, n_body;
     int chain, state, stride;
@@ -106,14 +109,17 @@ typedef struct {
 const tsr_trajectory_info *
 tsr_trajectory_info_get(const tsr_trajectory_reader *reader);
 
-/* Frames first .. first+n. step [n], atom [n][n_atom][3], body [n][n_body][3];
- * NULL: not wanted. Errors: TSR_E_RANGE (no such frames), TSR_E_DATA. */
+/* Reads n frames from frame `first` on.
+ * step  [n]             out
+ * atom  [n][n_atom][3]  out  Angstrom
+ * body  [n][n_body][3]  out  Angstrom
+ * An argument may be NULL. Errors: TSR_E_RANGE (no such frames), TSR_E_DATA. */
 tsr_status tsr_trajectory_read(const tsr_trajectory_reader *reader, int first,
                                int n, int64_t *step, float *atom, float *body,
                                tsr_err *err);
 
-/* An observable of the same frames, value [n]. Errors: also TSR_E_DATA where it
- * is not there. */
+/* Reads an observable of the same frames: value [n] out. Errors: as above;
+ * TSR_E_DATA (no such observable). */
 tsr_status tsr_trajectory_read_observable(const tsr_trajectory_reader *reader,
                                           const char *name, int first, int n,
                                           double *value, tsr_err *err);

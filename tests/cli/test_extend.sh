@@ -1,6 +1,6 @@
 #!/bin/sh
-# The examples of docs/extend.md work: cut out of the page, put into a copy of the tree
-# with the lines that it names, built without optimisation, and run.
+# The examples in docs/examples work: put into a copy of the tree with the lines that
+# docs/extend.md names, built without optimisation, and run.
 . tests/cli/expect.sh
 if is_sanitized; then
     echo "skip extend: a sanitizer's build"
@@ -16,9 +16,11 @@ cp -a "$build/src" "$build/gen" "$build/embed" tree/build
 rm -f tree/build/src/posterior/molecule.o # holds the folder of the data
 cd tree || exit 1
 ln -s "$source/data" "$source/configs" .
-awk '/^```c / {file = $2; next} /^```/ {file = ""} file != "" {print >file}' "$page"
-check "the page has a term" test -s src/likelihood/term_gyration.c
-check "and a move" test -s src/moves/psi_turn.c
+cp "$source/docs/examples/term_gyration.c" src/likelihood
+cp "$source/docs/examples/psi_turn.c" src/moves
+for file in term_gyration.c psi_turn.c; do
+    check "the page names $file" grep -q "docs/examples/$file" "$page"
+done
 add() { # LIST HEADER: what the page says becomes the list's second line
     line=$(sed -n "s/^The line in \`$1\` is \`\(X([a-z_]*)\)\`.*/\1/p" "$page")
     check "the page has a line for $1" test -n "$line"

@@ -414,7 +414,7 @@ beside a distance, of two states | 0 | tessera run fit.yaml --output both --set 
 the report | 0 | tessera report both
     has slices | test -s both/report/map-1-x.svg -a -s both/report/map-1-z.csv
     residues | test "$(grep -c "draws, median" both/report/map-1-residues.csv)" -ge 100
-    and the start | in both/report.html ^<tr><td>near an atom</td><td>0\.[0-9]*</td>
+    and the start | in both/report.html ^<tr><td>around the model</td><td>0\.[0-9]*</td>
 END
 check "draw by draw, the start first" "$python" - <<'END'
 import csv
@@ -430,7 +430,7 @@ END
 cases <<'END'
 with half-maps | 0 | tessera report whitened
     their correlation, and what noise leaves | in whitened/report.html half-maps, corrected for the mask \
-        && in whitened/report.html would leave a correlation of 0\.[0-9]*
+        && in whitened/report.html would have a correlation \(as sampled\) of 0\.[0-9]*
 $ rm whitened/input/half2.mrc
 a map that is gone | 0 the map itself is not shown: .*half2.mrc | tessera report whitened
 END

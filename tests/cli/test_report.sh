@@ -31,14 +31,14 @@ cases <<'END'
 a report without conformations | 0 | quiet report prior
     says how to have some, and offers the start | in prior/report.html output.trajectory_every \
         && in prior/report.html <a href="model.pdb" download>
-    knows that it saw no data | in prior/report.html This run saw no data
+    knows that it saw no data | in prior/report.html Run without data
     and says so in its figures, and its methods | no in prior/report/posterior-rg.svg >posterior< \
         && in prior/report.html <p>The prior of the structure, without any
 a run of one draw | 0 | quiet run run.yaml --output single --set sampler.chains=1 --set sampler.draws=1 \
         --set output.trajectory=all --set output.trajectory_every=1
 a report of one draw | 0 | quiet report single
     says what it is too few for | in single/report.html One conformation is too few \
-        && in single/report.html Too few draws for a dist
+        && in single/report.html Too few draws for dist
     shows it as a point, and draws no empty figures | in single/report/trace.svg <circle \
         && test ! -e single/report/mobility.svg -a ! -e single/report/posterior-rg.svg
 a run with distances, too | 0 | quiet run both.yaml --output both
@@ -99,7 +99,7 @@ else:
         top = max(float(r["y"]) for r in rows("posterior-rg.csv") if r["series"] == series)
         assert abs(top - 1) < 1e-6, (series, top)
     start, mean = ([float(r["y"]) for r in fit if r["series"] == series]
-                   for series in ("start, as it is", "curve, mean"))
+                   for series in ("starting structure", "mean curve"))
     assert len(start) == len(mean) == 60
     # the data are of another conformation: the start is close to them, not there
     off = [abs(a / b - 1) for a, b in zip(start, mean)]
@@ -149,11 +149,11 @@ for name, asks in (("rg", "Rg"), ("d_max", "D<sub>max</sub>")):
     assert all(abs(a - b) <= 0.51 * s[name]["sd"] for a, b in zip(said, want)), \
         (said, want)
 curves = s["verdict"]["curves"]
-assert len(box["Fits as it moves?"]) == 2, box
-for text, c in zip(box["Fits as it moves?"], curves):
+assert len(box["Flexible model fits?"]) == 2, box
+for text, c in zip(box["Flexible model fits?"], curves):
     assert text.startswith("yes " if c["fits"] else "no "), (text, c)
     assert "CorMap p %.2g" % c["cormap_p"] in text, (text, c)
-assert "Fits as given, rigid?" not in box, box # whether it does solve says
+assert "Rigid model fits?" not in box, box # whether it does solve says
 assert box["States"] == ["1"], box
 assert 'id="fit"' in screen and 'id="figure-fit"' in screen, screen[:500]
 assert 'id="molecule"' in screen and "state no" in screen
@@ -165,7 +165,7 @@ for link in re.findall('href="([^"#]+)" download', page):
 assert 'href="report/arrangement-1.cif"' in screen
 # a run of a solve: what the folder above says of all atoms and all runs
 box = rows(first("solved/1/report.html")[0])
-assert box["Fits as given, rigid?"] == [
+assert box["Rigid model fits?"] == [
     "yes a&b.dat: reduced \u03c7\u00b2 1.23, CorMap p 0.25"], box
 one, two = box["States"]
 assert one == "1 (shown): log evidence 100.0 \u00b1 0.3; probability 0.12", one
@@ -196,7 +196,7 @@ a report of a run of solve | 0 | quiet report solved/1
         1.5 against 1: <b class=.open.>undecided</b>
 $ echo "no JSON" >solved/verdict.json
 a verdict that is none | 0 | quiet report solved/1
-    is passed over | in solved/1/report.html Fits as it moves\?
+    is passed over | in solved/1/report.html Flexible model fits\?
     variables have names for readers | in run/report.html \
         <td>direction of A:65-[0-9]* seen from A:1-50, z <code>pose_1_from_z</code>
 $ n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
@@ -206,7 +206,7 @@ $ n=$(grep -c ",posterior,line," run/report/posterior-rg.csv)
         && test ! -e run/report/arrangement-3.cif
     the middle of each | test -s run/report/arrangement-1.cif -a -s run/report/arrangement-2.cif
     shares are the trajectories' | in run/report.html <td>1</td><td>(6|7)[0-9]\.[0-9]&nbsp;%
-    the molecule shows them | in run/report.html middle of arrangement 2 \(
+    the molecule shows them | in run/report.html centre of arrangement 2 \(
 diagnose sees them | 1> 2 arrangements of the domains, which overlap | tessera diagnose run
 an ensemble for other programs | 0 | quiet export run --draws even:10 --output draws.pdb
     has its models, and scripts that open it | test "$(grep -c ^MODEL draws.pdb)" -eq 10 \

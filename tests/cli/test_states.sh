@@ -82,7 +82,7 @@ c2 alone, and tempered | 0 | tessera run still.yaml --output c2 \
 two states, drawn | 0 | tessera run moving.yaml --output drawn --device auto --set "structure.flexible=[A:56-59]" \
         --set sampler.warmup=40 --set sampler.draws=60 --set sampler.thin=30
 their report | 0 | tessera report drawn
-    says what weighs | in drawn/report.html goes by the weights of its states
+    says what weighs | in drawn/report.html weighted by the populations of the states
     has a line of mobility for each | in drawn/report/mobility.svg >state 1< && in drawn/report/mobility.svg >state 2<
     numbers the states as the trace does | \
         test "$(cut -d, -f3 drawn/report/conformations.csv | sort -u | tr '\n' ' ')" = "1 2 state "

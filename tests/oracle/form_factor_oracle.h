@@ -126,8 +126,8 @@ static void oracle_bodies(const tsr_structure *s,
     oracle_points p = oracle_points_new(2 * s->n_residue, table->n_type);
     double excess[TSR_MAX_TYPE * ORACLE_N_Q];
     tsr_residue_atoms atoms;
-    tsr_form_factor_at(table, ORACLE_N_Q, ORACLE_DQ, p.amplitude[0], excess,
-                       NULL);
+    tsr_form_factor_resample(table, ORACLE_N_Q, ORACLE_DQ, p.amplitude[0],
+                             excess, NULL);
     for (int r = 0; r < s->n_residue; r++) {
         int type[2];
         if (!oracle_has_atoms(s, r, &atoms))
