@@ -9,18 +9,10 @@
 
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
+#include "tests/check.h"
 #include "train/train.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define FOLDER "../shared/data/structures"
 enum { ORACLE_N_Q = 51, ORACLE_N_BAND = 4, ORACLE_MAX_KIND = 32 };
@@ -179,7 +171,7 @@ static void oracle_compare(const char *path, const tsr_form_factor_table *table,
 {
     tsr_structure *s;
     double atoms[ORACLE_N_Q], curve[2][ORACLE_N_Q];
-    assert_int_equal(tsr_structure_read(path, &s, NULL), TSR_OK);
+    OK(tsr_structure_read(path, &s, &err));
     oracle_atoms(s, atoms);
     oracle_bodies(s, table, curve[0], curve[1]);
     for (int w = 0; w < 2; w++)
@@ -201,10 +193,9 @@ static tsr_form_factor_table *oracle_trained(tsr_body_model model, int n_q,
                                              const char *const *path)
 {
     tsr_form_factor_table *t = tsr_form_factor_new(model, 1, n_q, ORACLE_DQ);
-    assert_int_equal(tsr_form_factor_train(t, n, path, 0, NULL, NULL), TSR_OK);
+    OK(tsr_form_factor_train(t, n, path, 0, NULL, &err));
     if (refine)
-        assert_int_equal(tsr_form_factor_refine(t, n, path, 0, NULL, NULL),
-                         TSR_OK);
+        OK(tsr_form_factor_refine(t, n, path, 0, NULL, &err));
     return t;
 }
 

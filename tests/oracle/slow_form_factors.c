@@ -2,13 +2,14 @@
  * were not trained on: every sixth is set aside, the others train
  * (docs/forward-model.md, the table of the prototype). */
 #include "form_factor_oracle.h"
+#include "tests/test.h"
 
-enum { MAX_TEST = 64, N_Q = 101 };
+enum { MOST_FILES = 64, N_Q = 101 };
 
 typedef struct {
     int n_train, n_test;
     const char **train;
-    const char *test[MAX_TEST];
+    const char *test[MOST_FILES];
     tsr_path_list list;
 } split;
 
@@ -21,7 +22,7 @@ static int set_up(void **state)
         return 0; /* the tests skip */
     s->train = calloc((size_t)s->list.n, sizeof *s->train);
     for (int i = 0; i < s->list.n; i++)
-        if (i % 6 == 5 && s->n_test < MAX_TEST)
+        if (i % 6 == 5 && s->n_test < MOST_FILES)
             s->test[s->n_test++] = s->list.path[i];
         else
             s->train[s->n_train++] = s->list.path[i];
@@ -51,7 +52,7 @@ static double median_of(double *value, int n)
 
 /* Medians over the structures; prints a row as in docs/forward-model.md. */
 static void take_medians(const char *name, int n,
-                         double error[ORACLE_N_BAND][MAX_TEST],
+                         double error[ORACLE_N_BAND][MOST_FILES],
                          double median[ORACLE_N_BAND])
 {
     printf("| %s |", name);
@@ -72,7 +73,7 @@ static void check(const split *s, tsr_body_model model, int refine,
                   const double with_s[ORACLE_N_BAND],
                   const double plain[ORACLE_N_BAND])
 {
-    static double error[2][ORACLE_N_BAND][MAX_TEST];
+    static double error[2][ORACLE_N_BAND][MOST_FILES];
     double median[2][ORACLE_N_BAND];
     char name[64];
     if (s->n_train == 0)
@@ -102,35 +103,29 @@ static void check(const split *s, tsr_body_model model, int refine,
     tsr_form_factor_free(table);
 }
 
-static void two_body(void **state)
+TEST(two_body)
 {
     check(*state, TSR_BODIES_TWO, 0,
           (const double[]){0.001, 0.0102, 0.0275, 0.094},
           (const double[]){0.001, 0.0102, 0.035, 0.118});
 }
 
-static void one_body(void **state)
+TEST(one_body)
 {
     check(*state, TSR_BODIES_ONE, 0,
           (const double[]){0.0014, 0.0177, 0.113, 0.293}, NULL);
 }
 
-static void two_body_refined(void **state)
+TEST(two_body_refined)
 {
     check(*state, TSR_BODIES_TWO, 1, (const double[]){0.001, 0.01, 0.02, 0.04},
           NULL);
 }
 
-static void one_body_refined(void **state)
+TEST(one_body_refined)
 {
     check(*state, TSR_BODIES_ONE, 1,
           (const double[]){0.0015, 0.015, 0.05, 0.10}, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_body), cmocka_unit_test(one_body),
-        cmocka_unit_test(two_body_refined), cmocka_unit_test(one_body_refined)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+static test_fixture around_all = {set_up, tear_down};

@@ -7,13 +7,12 @@
  * partial profile at q = 1/Angstrom. Single precision engines promise 1e-5; a
  * partial profile with hydration cancels more, hence of I(0). */
 #include "../engine_support.h"
-#include "train/train.h"
-
 #include "core/vec3.h"
 #include "molecule/structure.h"
 #include "scattering/form_factor.h"
 #include "tests/coarse_partials.h"
-
+#include "tests/test.h"
+#include "train/train.h"
 #include <unistd.h>
 
 #define FOLDER "../shared/data/structures"
@@ -64,7 +63,7 @@ typedef struct {
 
 static void molecule_new(molecule *m, const char *path, tsr_body_model model)
 {
-    assert_int_equal(tsr_structure_read(path, &m->structure, NULL), TSR_OK);
+    OK(tsr_structure_read(path, &m->structure, &err));
     const tsr_structure *s = m->structure;
     size_t n = (size_t)s->n_atom, n_res = 2 * (size_t)s->n_residue;
     m->n_atom = m->n_body = 0;
@@ -97,7 +96,7 @@ static void molecule_new(molecule *m, const char *path, tsr_body_model model)
             m->type[m->n_body++] = type[b];
         }
     }
-    assert_int_equal(tsr_target_exposure(s, m->share, NULL), TSR_OK);
+    OK(tsr_target_exposure(s, m->share, &err));
 }
 
 static void molecule_clear(molecule *m)
@@ -218,16 +217,11 @@ static void against_plain_sums(int which)
     double *amplitude = malloc(TSR_N_COMP * n * sizeof *amplitude);
     double *excess = malloc(N_PAIR * n * sizeof *excess);
     double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
-    assert_int_equal(
-        tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, NULL),
-        TSR_OK);
-    assert_int_equal(tsr_target_compute(&grid, m.structure, target, NULL),
-                     TSR_OK);
+    OK(tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, &err));
+    OK(tsr_target_compute(&grid, m.structure, target, &err));
     tsr_target_partials(&grid, target, amplitude, excess, binned);
-    assert_int_equal(coarse_partials(table, m.n_body, m.type,
-                                     (const double(*)[3])m.body, NULL, N_Q, dq,
-                                     NULL, NULL, bodies, &radius, NULL),
-                     TSR_OK);
+    OK(coarse_partials(table, m.n_body, m.type, (const double(*)[3])m.body,
+                       NULL, N_Q, dq, NULL, NULL, bodies, &radius, &err));
     double *of_atoms = exposures(&m, table, 1);
     double *of_bodies = exposures(&m, table, 0);
     for (int k = 0; k < N_Q; k += 5) {
@@ -260,15 +254,13 @@ static void against_plain_sums(int which)
     tsr_form_factor_free(table);
 }
 
-static void two_body(void **state)
+TEST(two_body)
 {
-    (void)state;
     against_plain_sums(1);
 }
 
-static void one_body(void **state)
+TEST(one_body)
 {
-    (void)state;
     against_plain_sums(0);
 }
 
@@ -281,9 +273,8 @@ static tsr_status make(void *context, const tsr_engine_spec *spec,
 }
 
 /* The device's own variant; test_engine_components has them all. */
-static void on_the_device(void **state)
+TEST(on_the_device)
 {
-    (void)state;
     needs_structures();
     tsr_device *device = open_device();
     if (device == NULL)
@@ -311,16 +302,15 @@ static void on_the_device(void **state)
 /* ---- the shipped tables ---- */
 
 /* At c1 = 1 without hydration they are the form factors of one component. */
-static void folds_to_form_factors(void **state)
+TEST(folds_to_form_factors)
 {
-    (void)state;
     static const char *const plain[2] = {"data/form_factors_one_body.dat",
                                          "data/form_factors_two_body.dat"};
     for (int i = 0; i < 2; i++) {
         tsr_form_factor_table *table = shipped(i);
         tsr_form_factor_table *folded, *own;
-        assert_int_equal(tsr_form_factor_fold(table, &folded, NULL), TSR_OK);
-        assert_int_equal(tsr_form_factor_read(plain[i], &own, NULL), TSR_OK);
+        OK(tsr_form_factor_fold(table, &folded, &err));
+        OK(tsr_form_factor_read(plain[i], &own, &err));
         assert_int_equal(folded->model, own->model);
         assert_int_equal(folded->n_q, own->n_q);
         for (int j = 0; j < own->n_type * own->n_q; j++) { /* eight digits */
@@ -334,9 +324,8 @@ static void folds_to_form_factors(void **state)
 }
 
 /* Bounds: a third above what was measured. */
-static void shipped_are_accurate(void **state)
+TEST(shipped_are_accurate)
 {
-    (void)state;
     needs_structures();
     static const char *const path[3] = {small, FOLDER "/1beb.pdb.gz",
                                         FOLDER "/1het.pdb.gz"};
@@ -352,9 +341,7 @@ static void shipped_are_accurate(void **state)
         const tsr_evaluation row[3] = {
             {table, 1, 0.97, 0.0}, {table, 1, 1.0, 1.0}, {table, 1, 1.03, 2.0}};
         tsr_error_summary summary[3];
-        assert_int_equal(
-            tsr_form_factor_evaluate(3, path, 3, row, 0, NULL, summary, NULL),
-            TSR_OK);
+        OK(tsr_form_factor_evaluate(3, path, 3, row, 0, NULL, summary, &err));
         for (int r = 0; r < 3; r++)
             for (int b = 0; b < TSR_ERROR_N_BAND; b++) {
                 if (!(summary[r].band[b] < bound[i][r][b]))
@@ -370,9 +357,8 @@ static void shipped_are_accurate(void **state)
 
 /* Averages conserve the displaced volume and the exposed atoms of what they
  * were made of, and refining brings I(q; c1, c2) nearer to all atoms. */
-static void training(void **state)
+TEST(training)
 {
-    (void)state;
     needs_structures();
     enum { N = 12, N_ROW = 3, TRAIN_N_Q = 27 };
     static const char *const path[N] = {
@@ -435,15 +421,4 @@ static void training(void **state)
     tsr_form_factor_free(t);
     tsr_form_factor_free(again);
     tsr_form_factor_free(contrast);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_body),
-                                       cmocka_unit_test(one_body),
-                                       cmocka_unit_test(on_the_device),
-                                       cmocka_unit_test(folds_to_form_factors),
-                                       cmocka_unit_test(shipped_are_accurate),
-                                       cmocka_unit_test(training)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * slow_form_factors.c), the shipped tables on structures that they were not
  * trained on, and the tables of Stovgaard et al. 2010 as they are published. */
 #include "form_factor_oracle.h"
+#include "tests/test.h"
 
 #define PUBLISHED "../shared/data/form_factors/form_factors-"
 enum { N_TRAIN = 40, N_TEST = 3 };
@@ -12,9 +13,8 @@ static const char *const held_out[N_TEST] = {
     FOLDER "/1orc.pdb.gz", FOLDER "/1beb.pdb.gz", FOLDER "/1het.pdb.gz"};
 
 /* The recurrence and the sums over kinds against the formula as it stands. */
-static void debye_is_debye(void **state)
+TEST(debye_is_debye)
 {
-    (void)state;
     double xyz[4][3] = {{0, 0, 0}, {1.5, 0, 0}, {0.3, 22.1, -3}, {-40, 7, 61}};
     int kind[4] = {0, 1, 0, 1};
     oracle_points p = {.n = 4, .n_kind = 2, .kind = kind, .xyz = xyz};
@@ -48,9 +48,7 @@ static void check(tsr_body_model model, int refine,
     const char *path[N_TRAIN];
     int n = 0;
     oracle_needs(FOLDER);
-    assert_int_equal(
-        tsr_path_list_collect(&list, 1, (const char *const[]){FOLDER}, NULL),
-        TSR_OK);
+    OK(tsr_path_list_collect(&list, 1, (const char *const[]){FOLDER}, &err));
     for (int i = 0; i < list.n && n < N_TRAIN; i++) {
         int is_test = 0;
         for (int t = 0; t < N_TEST; t++)
@@ -71,27 +69,24 @@ static void check(tsr_body_model model, int refine,
     tsr_form_factor_free(table);
 }
 
-static void two_body_against_atoms(void **state)
+TEST(two_body_against_atoms)
 {
-    (void)state;
     check(TSR_BODIES_TWO, 0,
           (const double[N_TEST][ORACLE_N_BAND]){{0.0015, 0.017, 0.064, 0.113},
                                                 {0.0015, 0.008, 0.022, 0.123},
                                                 {0.0016, 0.008, 0.089, 0.186}});
 }
 
-static void one_body_against_atoms(void **state)
+TEST(one_body_against_atoms)
 {
-    (void)state;
     check(TSR_BODIES_ONE, 0,
           (const double[N_TEST][ORACLE_N_BAND]){{0.0020, 0.033, 0.195, 0.403},
                                                 {0.0014, 0.010, 0.086, 0.323},
                                                 {0.0015, 0.011, 0.217, 0.460}});
 }
 
-static void refined_against_atoms(void **state)
+TEST(refined_against_atoms)
 {
-    (void)state;
     check(TSR_BODIES_TWO, 1,
           (const double[N_TEST][ORACLE_N_BAND]){{0.0014, 0.008, 0.051, 0.014},
                                                 {0.0012, 0.011, 0.012, 0.019},
@@ -112,11 +107,10 @@ static void evaluated_as_by_the_oracle(const char *path)
     tsr_form_factor_table *table;
     tsr_error_summary summary[2];
     double error[N_TEST][2][ORACLE_N_BAND];
-    assert_int_equal(tsr_form_factor_read(path, &table, NULL), TSR_OK);
+    OK(tsr_form_factor_read(path, &table, &err));
     const tsr_evaluation row[2] = {{table, 0, 1.0, 0.0}, {table, 1, 1.0, 0.0}};
-    assert_int_equal(tsr_form_factor_evaluate(N_TEST, held_out, 2, row, 2, NULL,
-                                              summary, NULL),
-                     TSR_OK);
+    OK(tsr_form_factor_evaluate(N_TEST, held_out, 2, row, 2, NULL, summary,
+                                &err));
     for (int i = 0; i < N_TEST; i++)
         oracle_compare(held_out[i], table, error[i]);
     /* bins of 0.05 Angstrom: 1e-4 of I(q) at q = 1, a quarter at 0.5 */
@@ -128,23 +122,20 @@ static void evaluated_as_by_the_oracle(const char *path)
     tsr_form_factor_free(table);
 }
 
-static void shipped_two_body(void **state)
+TEST(shipped_two_body)
 {
-    (void)state;
     evaluated_as_by_the_oracle("data/form_factors_two_body.dat");
 }
 
-static void published_one_body(void **state)
+TEST(published_one_body)
 {
-    (void)state;
     evaluated_as_by_the_oracle(PUBLISHED "one_body_model.dat");
 }
 
 /* What the tables must keep to, at the middle of three that they were
  * not trained on; slow_form_factors.c has all of them. */
-static void shipped_are_accurate(void **state)
+TEST(shipped_are_accurate)
 {
-    (void)state;
     static const char *const path[2] = {"data/form_factors_two_body.dat",
                                         "data/form_factors_one_body.dat"};
     static const double bound[2][TSR_ERROR_N_BAND] = {
@@ -153,7 +144,7 @@ static void shipped_are_accurate(void **state)
     for (int m = 0; m < 2; m++) {
         tsr_form_factor_table *table;
         tsr_error_summary summary;
-        assert_int_equal(tsr_form_factor_read(path[m], &table, NULL), TSR_OK);
+        OK(tsr_form_factor_read(path[m], &table, &err));
         for (int i = 0; i < N_TEST; i++) {
             assert_true(tsr_structure_is_listed(table->source, "held out",
                                                 held_out[i]));
@@ -161,9 +152,8 @@ static void shipped_are_accurate(void **state)
                                                  held_out[i]));
         }
         const tsr_evaluation row = {table, 1, 1.0, 0.0};
-        assert_int_equal(tsr_form_factor_evaluate(N_TEST, held_out, 1, &row, 0,
-                                                  NULL, &summary, NULL),
-                         TSR_OK);
+        OK(tsr_form_factor_evaluate(N_TEST, held_out, 1, &row, 0, NULL,
+                                    &summary, &err));
         for (int b = 0; b < TSR_ERROR_N_BAND; b++)
             assert_true(summary.band[b] < bound[m][b]);
         tsr_form_factor_free(table);
@@ -171,17 +161,12 @@ static void shipped_are_accurate(void **state)
 }
 
 /* Columns by the README of the files; 51 q to 0.75. */
-static void published_values(void **state)
+TEST(published_values)
 {
-    (void)state;
     oracle_needs(PUBLISHED "two_body_model.dat");
     tsr_form_factor_table *two, *one;
-    assert_int_equal(
-        tsr_form_factor_read(PUBLISHED "two_body_model.dat", &two, NULL),
-        TSR_OK);
-    assert_int_equal(
-        tsr_form_factor_read(PUBLISHED "one_body_model.dat", &one, NULL),
-        TSR_OK);
+    OK(tsr_form_factor_read(PUBLISHED "two_body_model.dat", &two, &err));
+    OK(tsr_form_factor_read(PUBLISHED "one_body_model.dat", &one, &err));
     assert_int_equal(two->model, TSR_BODIES_TWO);
     assert_int_equal(one->model, TSR_BODIES_ONE);
     assert_int_equal(two->n_q, 51);
@@ -192,23 +177,9 @@ static void published_values(void **state)
     assert_true(fabs(one->amplitude[TSR_VAL * 51 + 50] - 13.38191366) < 1e-12);
     assert_non_null(strstr(two->source, "two_body_model.dat"));
     double excess[TSR_MAX_TYPE * 51];
-    assert_int_equal(
-        tsr_form_factor_resample(two, 51, 0.015, NULL, excess, NULL), TSR_OK);
+    OK(tsr_form_factor_resample(two, 51, 0.015, NULL, excess, &err));
     for (int i = 0; i < TSR_MAX_TYPE * 51; i++)
         assert_true(excess[i] == 0.0);
     tsr_form_factor_free(two);
     tsr_form_factor_free(one);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(debye_is_debye),
-                                       cmocka_unit_test(two_body_against_atoms),
-                                       cmocka_unit_test(one_body_against_atoms),
-                                       cmocka_unit_test(refined_against_atoms),
-                                       cmocka_unit_test(shipped_two_body),
-                                       cmocka_unit_test(published_one_body),
-                                       cmocka_unit_test(shipped_are_accurate),
-                                       cmocka_unit_test(published_values)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

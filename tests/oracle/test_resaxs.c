@@ -7,6 +7,7 @@
  * I(q) at high q), which is within 2^-24 of I(0). The engines against the exact
  * sum: 1e-5 of I(q), their promise; against the published curve both. */
 #include "../engine_support.h"
+#include "tests/test.h"
 
 enum { N_BODY = 1888, N_TYPE = 21, N_Q = 51 };
 #define FOLDER "../shared/data/reference_profiles/resaxs_test1888/test1888."
@@ -124,7 +125,7 @@ static void needs(const published_case *c)
     }
 }
 
-static void reference(void **state)
+TEST(reference)
 {
     const published_case *c = *state;
     needs(c);
@@ -161,7 +162,7 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
 }
 
 /* As given: no bound on the distances, dq r beyond pi / 2. */
-static void device_engines(void **state)
+TEST(device_engines)
 {
     const published_case *c = *state;
     needs(c);
@@ -170,7 +171,7 @@ static void device_engines(void **state)
 
 /* With a bound, as the sampler asks for it: the step is divided until it meets
  * the bound. */
-static void short_range(void **state)
+TEST(short_range)
 {
     const published_case *c = *state;
     needs(c);
@@ -193,12 +194,4 @@ static void short_range(void **state)
     free(table);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference),
-        cmocka_unit_test(device_engines),
-        cmocka_unit_test(short_range),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+static test_fixture around_all = {setup, teardown};
