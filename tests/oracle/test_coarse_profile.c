@@ -67,13 +67,13 @@ static void molecule_new(molecule *m, const char *path, tsr_body_model model)
     const tsr_structure *s = m->structure;
     size_t n = (size_t)s->n_atom, n_res = 2 * (size_t)s->n_residue;
     m->n_atom = m->n_body = 0;
-    m->atom = calloc(n, sizeof *m->atom);
-    m->z = calloc(n, sizeof *m->z);
-    m->n_hydrogen = calloc(n, sizeof *m->n_hydrogen);
-    m->share = calloc(n, sizeof *m->share);
-    m->owner = calloc(n, sizeof *m->owner);
-    m->body = calloc(n_res, sizeof *m->body);
-    m->type = calloc(n_res, sizeof *m->type);
+    m->atom = array(n, sizeof *m->atom);
+    m->z = array(n, sizeof *m->z);
+    m->n_hydrogen = array(n, sizeof *m->n_hydrogen);
+    m->share = array(n, sizeof *m->share);
+    m->owner = array(n, sizeof *m->owner);
+    m->body = array(n_res, sizeof *m->body);
+    m->type = array(n_res, sizeof *m->type);
     for (int r = 0; r < s->n_residue; r++) {
         tsr_residue_atoms a;
         int type[2];
@@ -99,18 +99,6 @@ static void molecule_new(molecule *m, const char *path, tsr_body_model model)
     OK(tsr_target_exposure(s, m->share, &err));
 }
 
-static void molecule_clear(molecule *m)
-{
-    tsr_structure_free(m->structure);
-    free(m->atom);
-    free(m->body);
-    free(m->z);
-    free(m->n_hydrogen);
-    free(m->type);
-    free(m->share);
-    free(m->owner);
-}
-
 /* Atoms: f, rho0 V exp(-q^2 V^(2/3) / 4 pi), share times the contrast of a
  * water of 19.43 cubic Angstrom. */
 static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
@@ -118,7 +106,7 @@ static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
     static const double volume[17] = {
         [1] = 5.15, [6] = 16.44, [7] = 2.49, [8] = 9.13, [16] = 19.86};
     const double four_pi = 4.0 * acos(-1.0);
-    double(*f)[TSR_N_COMP] = calloc((size_t)m->n_atom, sizeof *f);
+    double(*f)[TSR_N_COMP] = array((size_t)m->n_atom, sizeof *f);
     double h = tsr_atom_form_factor(1, q), v = 9.13 + 2.0 * 5.15;
     double water = tsr_atom_form_factor(8, q) + 2.0 * h -
                    0.334 * v * exp(-q * q * pow(v, 2.0 / 3.0) / four_pi);
@@ -130,7 +118,6 @@ static void atom_sum(const molecule *m, double q, double partial[N_PAIR])
     }
     plain_sum(m->n_atom, (const double(*)[3])m->atom,
               (const double(*)[TSR_N_COMP])f, q, partial);
-    free(f);
 }
 
 /* How much body j counts as a neighbour of i. */
@@ -146,12 +133,12 @@ static double near_by(const molecule *m, const tsr_exposure_model *x, int i,
 }
 
 /* Exposures of the bodies carried outside, counted here: from their atoms, or
- * from neighbours. Caller frees. */
+ * from neighbours. */
 static double *exposures(const molecule *m, const tsr_form_factor_table *t,
                          int by_atoms)
 {
     const tsr_exposure_model *x = &t->exposure;
-    double *e = calloc(3 * (size_t)m->n_body, sizeof *e);
+    double *e = array(3 * (size_t)m->n_body, sizeof *e);
     double *n = e + m->n_body, *own = n + m->n_body;
     for (int i = 0; i < m->n_body; i++) {
         for (int j = 0; j < m->n_body; j++)
@@ -177,7 +164,7 @@ static void body_sum(const molecule *m, const tsr_form_factor_table *t,
 {
     size_t n_type = (size_t)t->n_type, row = (size_t)t->n_q;
     int at = k * (int)(dq / t->dq_inv_ang + 0.5);
-    double(*f)[TSR_N_COMP] = calloc((size_t)m->n_body, sizeof *f);
+    double(*f)[TSR_N_COMP] = array((size_t)m->n_body, sizeof *f);
     double self[N_PAIR] = {0};
     for (int i = 0; i < m->n_body; i++) {
         double e = exposure[i];
@@ -193,7 +180,6 @@ static void body_sum(const molecule *m, const tsr_form_factor_table *t,
               (const double(*)[TSR_N_COMP])f, k * dq, partial);
     for (int p = 0; p < N_PAIR; p++)
         partial[p] += self[p];
-    free(f);
 }
 
 static tsr_form_factor_table *shipped(int m)
@@ -213,9 +199,9 @@ static void against_plain_sums(int which)
     const tsr_target_grid grid = tsr_target_grid_of(table, N_Q, dq);
     const tsr_target_layout l = tsr_target_layout_of(&grid);
     size_t n = (size_t)table->n_type * N_Q;
-    double *target = malloc(l.length * sizeof *target);
-    double *amplitude = malloc(TSR_N_COMP * n * sizeof *amplitude);
-    double *excess = malloc(N_PAIR * n * sizeof *excess);
+    double *target = array(l.length, sizeof *target);
+    double *amplitude = array(TSR_N_COMP * n, sizeof *amplitude);
+    double *excess = array(N_PAIR * n, sizeof *excess);
     double binned[N_PAIR * N_Q], bodies[N_PAIR * N_Q], radius, sum = 0.0;
     OK(tsr_form_factor_resample(table, N_Q, dq, amplitude, excess, &err));
     OK(tsr_target_compute(&grid, m.structure, target, &err));
@@ -245,12 +231,7 @@ static void against_plain_sums(int which)
     assert_true(fabs(target[l.radius] - sum) < 1e-12);
     /* by the types' means: backbones differ in their hydrogens */
     assert_true(fabs(radius / sum - 1.0) < 2e-3);
-    free(of_atoms);
-    free(of_bodies);
-    free(target);
-    free(amplitude);
-    free(excess);
-    molecule_clear(&m);
+    tsr_structure_free(m.structure);
     tsr_form_factor_free(table);
 }
 
@@ -294,7 +275,7 @@ TEST(on_the_device)
             assert_true(fabs(got[p * N_Q + k] - exact[p * N_Q + k]) <
                         1e-5 *
                             (fabs(exact[p * N_Q + k]) + 0.01 * exact[p * N_Q]));
-    molecule_clear(&m);
+    tsr_structure_free(m.structure);
     tsr_form_factor_free(table);
     tsr_device_free(device);
 }
@@ -394,8 +375,7 @@ TEST(training)
                 tsr_atom_displaced_amplitude(m.z[a], m.n_hydrogen[a], 0.0);
             expect_wet += m.share[a] * tsr_component_water(0.0);
         }
-        free(e);
-        molecule_clear(&m);
+        tsr_structure_free(m.structure);
     }
     assert_true(fabs(volume / expect - 1.0) < 1e-10);
     assert_true(fabs(wet / expect_wet - 1.0) < 1e-10);

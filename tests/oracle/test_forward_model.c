@@ -24,7 +24,7 @@ typedef struct {
 static table *read_table(const char *path, int width)
 {
     char line[1024];
-    table *t = calloc(1, sizeof *t);
+    table *t = array(1, sizeof *t);
     FILE *in = fopen(path, "r");
     assert_non_null(in);
     while (fgets(line, sizeof line, in) != NULL && t->n < MAX_ROW) {
@@ -96,10 +96,9 @@ static molecule read_molecule(const char *path, double q_max,
                                 .grid = grid,
                                 .radius_ang = m.model->power_radius_ang};
     m.partials.pair = calloc(6 * n_q, sizeof(double));
-    double *factor = calloc(3 * (size_t)m.model->n_type * n_q, sizeof *factor);
+    double *factor = array(3 * (size_t)m.model->n_type * n_q, sizeof *factor);
     tsr_atom_model_factors(m.model, grid.n_q, grid.dq_inv_ang, factor);
     compute(m.model, &grid, factor, m.partials.pair);
-    free(factor);
     return m;
 }
 
@@ -144,7 +143,6 @@ TEST(vacuum_and_excluded_volume_of_crysol)
     }
     tsr_partial_curves_clear(&c);
     molecule_clear(&m);
-    free(t);
 }
 
 /* Exact intensities at q of its own: a grid of two points. */
@@ -155,7 +153,7 @@ TEST(grid_and_operator_keep_the_contrast)
         skip();
     molecule m = read_molecule(DATA "saxs/lysozyme_6lyz/model.pdb", 0.5,
                                TSR_SOLVENT_ATOMS);
-    double *factor = calloc(6 * (size_t)m.model->n_type, sizeof *factor);
+    double *factor = array(6 * (size_t)m.model->n_type, sizeof *factor);
     for (int i = 0; i < 6; i++) {
         tsr_partial_curves at, exact = {.n_comp = 3,
                                         .n = 1,
@@ -176,7 +174,6 @@ TEST(grid_and_operator_keep_the_contrast)
             fail_msg("q %g: %.8g, not %.8g", q[i], got, want);
         tsr_partial_curves_clear(&at);
     }
-    free(factor);
     molecule_clear(&m);
 }
 
@@ -193,7 +190,7 @@ TEST(foxs_and_what_it_leaves_out)
     molecule m =
         read_molecule(REFERENCE "foxs_6lyz/6lyz.pdb", 0.5, TSR_SOLVENT_ATOMS);
     tsr_partial_curves full = curves_at(&m, t);
-    double *ours = calloc((size_t)t->n, sizeof *ours);
+    double *ours = array((size_t)t->n, sizeof *ours);
     tsr_contrast_intensity(&full, 1.0, 0.0, ours);
     assert_true(fabs(sqrt(ours[0]) - sqrt(t->row[0][1]) - 14 * 0.72) < 0.2);
     double most = 0.0;
@@ -209,12 +206,10 @@ TEST(foxs_and_what_it_leaves_out)
     for (int k = 0; k < t->n; k++)
         worst = fmax(worst, fabs(ours[k] / t->row[k][1] - 1.0));
     assert_true(worst < 0.025);
-    free(ours);
     tsr_partial_curves_clear(&full);
     tsr_partial_curves_clear(&flat);
     molecule_clear(&m);
     molecule_clear(&own);
-    free(t);
 }
 
 /* PLUMED's test of its SAXS module: protein with DNA, all hydrogens in the
@@ -244,7 +239,6 @@ TEST(beads_of_plumed)
     }
     tsr_partial_curves_clear(&curves);
     molecule_clear(&m);
-    free(t);
 }
 
 /* ---- experiments ---- */
@@ -266,11 +260,10 @@ static double fit(const experiment *e, tsr_solvent_model solvent,
     OK(tsr_saxs_read(path, TSR_Q_AUTO, NULL, NULL, &saxs, &err));
     snprintf(path, sizeof path, DATA "saxs/%s", e->model);
     molecule m = read_molecule(path, saxs->q[saxs->n - 1], solvent);
-    double *curve = calloc((size_t)saxs->n, sizeof *curve);
+    double *curve = array((size_t)saxs->n, sizeof *curve);
     OK(tsr_partial_curves_make(&m.partials, saxs->n, saxs->q, &curves, &err));
     OK(tsr_profile_fit_make(&curves, saxs->intensity, saxs->sigma, options,
                             &found, curve, &err));
-    free(curve);
     tsr_partial_curves_clear(&curves);
     molecule_clear(&m);
     tsr_saxs_free(saxs);

@@ -70,11 +70,9 @@ static int setup(void **state)
     if (in == NULL)
         return 0;
     fclose(in);
-    published_case *c = calloc(1, sizeof *c);
-    double *body = calloc(4 * N_BODY, sizeof *body);
+    published_case *c = array(1, sizeof *c);
+    double *body = array(4 * N_BODY, sizeof *body);
     static double table[N_Q * N_TYPE], curve[2 * N_Q];
-    assert_non_null(c);
-    assert_non_null(body);
     read_numbers(FOLDER "pos_matrix.txt", body, 4 * N_BODY);
     read_numbers(FOLDER "ff_db.txt", table, N_Q * N_TYPE);
     read_numbers(FOLDER "Iq_vec.txt", curve, 2 * N_Q);
@@ -82,7 +80,6 @@ static int setup(void **state)
         memcpy(c->xyz[i], body + 4 * i, sizeof c->xyz[i]);
         c->type[i] = (int)body[4 * i + 3];
     }
-    free(body);
     for (int k = 0; k < N_Q; k++) {
         c->published[k] = curve[2 * k + 1];
         for (int t = 0; t < N_TYPE; t++)
@@ -98,12 +95,6 @@ static int setup(void **state)
     OK(tsr_engine_reference_new(&c->spec, &engine, &err));
     evaluate(engine, c, c->exact);
     *state = c;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    free(*state);
     return 0;
 }
 
@@ -141,8 +132,7 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
         printf("skipped: no device\n");
         skip();
     }
-    double *profile = calloc((size_t)spec->n_q, sizeof *profile);
-    assert_non_null(profile);
+    double *profile = array((size_t)spec->n_q, sizeof *profile);
     for (int v = 0; v < N_VARIANT; v++) {
         tsr_engine *engine;
         double at[N_Q];
@@ -157,7 +147,6 @@ static void on_the_device(const published_case *c, const tsr_engine_spec *spec,
         assert_true(error <= variants[v].limit);
         check_published(c, at, variants[v].limit);
     }
-    free(profile);
     tsr_device_free(device);
 }
 
@@ -179,8 +168,7 @@ TEST(short_range)
     d *= 1.0 + 1e-6;
     int part = (int)ceil(0.015 * d * 2.0 / acos(-1.0));
     int n_q = (N_Q - 1) * part + 1;
-    double *table = calloc((size_t)(N_TYPE * n_q), sizeof *table);
-    assert_non_null(table);
+    double *table = array((size_t)(N_TYPE * n_q), sizeof *table);
     for (int t = 0; t < N_TYPE; t++)
         for (int k = 0; k < n_q; k++)
             table[t * n_q + k] = c->form_factor[t * N_Q + k / part];
@@ -191,7 +179,6 @@ TEST(short_range)
     spec.form_factor = table;
     printf("    D %.1f A, %d q\n", d, n_q);
     on_the_device(c, &spec, part);
-    free(table);
 }
 
-static test_fixture around_all = {setup, teardown};
+static test_fixture around_all = {setup, NULL};
