@@ -1,12 +1,10 @@
 /* The engine's speed and accuracy on one device.
  *
  *     bench_engine [--device D] [--variant auto|simt|simd|reference]
- *                  [--tile K] [--pages N] [--transfer
- * auto|mapped|copy]
+ *                  [--tile K] [--pages N] [--transfer auto|mapped|copy]
  *                  [--no-atomics] [--host-only] [--wall-only] [--slack D]
  *                  [--parts N] [--difference N] [--max-age N] [--split N]
- * [--tiles-a-launch N] [--double] [--bodies M]
- * [--q Q]
+ *                  [--tiles-a-launch N] [--double] [--bodies M] [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
 #include "bench/engine_bench.h"
 #include "gpu/engine_device.h"
