@@ -6,7 +6,7 @@
  *                  [--parts N] [--difference N] [--max-age N] [--split N]
  *                  [--tiles-a-launch N] [--double] [--bodies M] [--q Q]
  *                  [--batch B[,B...]] [--case NAME] [--seconds S] */
-#include "bench/engine_bench.h"
+#include "bench/command_bench.h"
 #include "gpu/engine_device.h"
 
 #include <stdio.h>
