@@ -231,7 +231,7 @@ tsr_status tsr_exposure_fit(const double *bins, tsr_exposure_type *type,
  * profiles over all atoms, and pair sums from which any table with the same
  * exposure model gives profiles of bodies (scattering/form_factor.h). The
  * exposure of a body is the sum over its atoms, shifted outwards by
- * tsr_exposure_carry.
+ * tsr_exposure_displace.
  *
  * The model of all atoms: solute and displaced solvent as in
  * tsr_atom_contrast_amplitude; hydration is the contrast amplitude of one water
