@@ -138,14 +138,14 @@ int main(int argc, char **argv)
         m.internal[n + i] = geometry_ideal(-75 * DEGREE, 150 * DEGREE);
     fold_domain(sequence[1], table, 4, m.internal + n + k);
     printf("energy of the whole: %.1f\n", energy(&m));
-    tsr_structure *s = tsr_topology_structure(m.t, m.c);
+    tsr_model_atoms *s = tsr_topology_model(m.t, m.c);
     if (s == NULL ||
-        tsr_structure_write_pdb(s, argv[2],
-                                "made by configs/demo/make_two_domain.c; SC is "
-                                "the centre of a side chain",
-                                &err) != TSR_OK)
+        tsr_model_atoms_write(s, argv[2],
+                              "made by configs/demo/make_two_domain.c; SC is "
+                              "the centre of a side chain",
+                              &err) != TSR_OK)
         stop(&err);
-    tsr_structure_free(s);
+    tsr_model_atoms_free(s);
     close_molecule(&m);
     tsr_prior_table_free(table);
     return 0;
