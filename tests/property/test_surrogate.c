@@ -28,7 +28,7 @@ static void device_agrees(int with_water, int n_state)
             c.chain->state[c.chain->moved_state].current;
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
         OK(c.walker->engine->walk(c.walker, &err));
-        OK(tsr_surrogate_turn(
+        OK(tsr_surrogate_apply_turns(
             w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         const double c2 = c.walker->call.job[1];
         const double had[2] = {
@@ -81,7 +81,7 @@ TEST(way_back_has_the_same_density)
         OK(c.walker->engine->walk(c.walker, &err));
         const double there = (double)result[1], c2 = (double)result[2];
         tsr_conformation_copy(w.s.t, to, from, 0, w.s.t->n_residue);
-        OK(tsr_surrogate_turn(
+        OK(tsr_surrogate_apply_turns(
             w.surrogate, result + TSR_SURROGATE_HEAD + 2 * p->n_q, to, &err));
         theta[at + TSR_C2] = c2;
         tsr_surrogate_state one_step = *learnt;
@@ -92,7 +92,7 @@ TEST(way_back_has_the_same_density)
                                       .contrast = at,
                                       .weight = 1.0,
                                       .current = to};
-        OK(tsr_surrogate_fill(w.surrogate, &c.walker->layout, &one_step, &end,
+        OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step, &end,
                               c.walker->call.job, c.walker->call.point, &err));
         OK(c.walker->engine->walk(c.walker, &err));
         if (!(fabs((double)result[0] - there) < 1e-3))

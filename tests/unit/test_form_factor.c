@@ -226,7 +226,7 @@ TEST(targets)
                                   0.01,           NULL};
     const tsr_target_layout l = tsr_target_layout_of(&grid);
     double *target = array(l.length * sizeof *target, 1);
-    OK(tsr_target_fill(&grid, s, target, &err));
+    OK(tsr_target_compute(&grid, s, target, &err));
     for (int k = 0; k < 101; k += 4) {
         double q = 0.01 * k, expect = 0.0, scale = 0.0;
         for (int r = 0; r < TSR_N_AMINO; r++)
@@ -268,7 +268,7 @@ TEST(targets)
     for (int k = 1; k < 101; k++)
         assert_near(pair[k], sin(0.01 * k * r) / (0.01 * k * r), 1e-4);
     assert_near(pair[0], 1.0, 1e-12);
-    assert_true(target[l.many[0] + (size_t)0] == 18.0);
+    assert_true(target[l.moment[0] + (size_t)0] == 18.0);
     tsr_structure_free(s);
 }
 
@@ -282,12 +282,12 @@ static double misfit(const files *f, const tsr_form_factor_table *t)
     for (int m = 0; m < 2; m++) {
         tsr_structure *s;
         OK(tsr_structure_read(f->pdb[m], &s, &err));
-        OK(tsr_target_fill(&grid, s, target, &err));
+        OK(tsr_target_compute(&grid, s, target, &err));
         tsr_structure_free(s);
         for (int k = 0; k < t->n_q; k++) {
             double i = 0.0;
             for (int a = 0; a < t->n_type; a++) {
-                i += target[l.many[0] + (size_t)a] * self_of(t, a * t->n_q + k);
+                i += target[l.moment[0] + (size_t)a] * self_of(t, a * t->n_q + k);
                 for (int b = 0; b <= a; b++)
                     i += 2.0 * t->amplitude[a * t->n_q + k] *
                          t->amplitude[b * t->n_q + k] *
@@ -421,7 +421,7 @@ TEST(at_grid)
     enum { N = 334 };
     double *a = array(20 * N, sizeof *a), *e = array(20 * N, sizeof *e);
     double dq = 1.0 / (N - 1);
-    OK(tsr_form_factor_at(t, N, dq, a, e, &err));
+    OK(tsr_form_factor_resample(t, N, dq, a, e, &err));
     for (int i = 0; i < 20 * N; i++) {
         double q = dq * (i % N), f = (1 + i / N) * exp(-2.0 * q * q);
         /* h^4 / 384 F''''; at the last few knots F'' h^2 of the natural end */
@@ -430,14 +430,14 @@ TEST(at_grid)
         assert_near(e[i], 5.0 * pow(q, 4), (q < 0.9 ? 2e-7 : 1e-3));
     }
     /* On the knots, the table itself. */
-    OK(tsr_form_factor_at(t, 51, 0.02, a, NULL, &err));
+    OK(tsr_form_factor_resample(t, 51, 0.02, a, NULL, &err));
     for (int i = 0; i < 20 * 51; i++)
         assert_near(a[i], t->amplitude[i / 51 * 101 + 2 * (i % 51)], 1e-12);
-    OK(tsr_form_factor_at(t, 51, 0.02, NULL, e, &err));
+    OK(tsr_form_factor_resample(t, 51, 0.02, NULL, e, &err));
 
-    FAILS(tsr_form_factor_at(t, 52, 0.02, a, e, &err), TSR_E_RANGE, "1.02");
-    assert_int_equal(tsr_form_factor_at(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
-    assert_int_equal(tsr_form_factor_at(t, 9, (double)NAN, a, e, NULL),
+    FAILS(tsr_form_factor_resample(t, 52, 0.02, a, e, &err), TSR_E_RANGE, "1.02");
+    assert_int_equal(tsr_form_factor_resample(t, 0, 0.02, a, e, NULL), TSR_E_RANGE);
+    assert_int_equal(tsr_form_factor_resample(t, 9, (double)NAN, a, e, NULL),
                      TSR_E_RANGE);
     tsr_form_factor_free(NULL);
 }

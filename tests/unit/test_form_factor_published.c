@@ -100,13 +100,13 @@ TEST(names)
     free(text);
     const char *source = "command: 9zzz\nstructures: 2\n  1abc 2xyz\n  3def\n"
                          "held out: 1\n  4ghi";
-    assert_true(tsr_structure_listed(source, "structures", "/a/1abc.pdb"));
-    assert_true(tsr_structure_listed(source, "structures", "3def.cif.gz"));
-    assert_true(tsr_structure_listed(source, "held out", "4ghi.ent"));
-    assert_false(tsr_structure_listed(source, "structures", "4ghi.ent"));
-    assert_false(tsr_structure_listed(source, "structures", "1ab.pdb"));
-    assert_false(tsr_structure_listed(source, "structures", "9zzz.pdb"));
-    assert_false(tsr_structure_listed(NULL, "structures", "1abc.pdb"));
+    assert_true(tsr_structure_is_listed(source, "structures", "/a/1abc.pdb"));
+    assert_true(tsr_structure_is_listed(source, "structures", "3def.cif.gz"));
+    assert_true(tsr_structure_is_listed(source, "held out", "4ghi.ent"));
+    assert_false(tsr_structure_is_listed(source, "structures", "4ghi.ent"));
+    assert_false(tsr_structure_is_listed(source, "structures", "1ab.pdb"));
+    assert_false(tsr_structure_is_listed(source, "structures", "9zzz.pdb"));
+    assert_false(tsr_structure_is_listed(NULL, "structures", "1abc.pdb"));
 }
 
 TEST(split)

@@ -24,7 +24,7 @@ static void expect(tsr_device_type type, const char *name, int n_body,
     tsr_device_info info = device(type, name);
     tsr_page_tile_options o = {0};
     int got;
-    OK(tsr_tuning_find_in(table, "t", &info, n_body, &o, &got, &err));
+    OK(tsr_tuning_find_in_table(table, "t", &info, n_body, &o, &got, &err));
     assert_int_equal(got, found);
     assert_int_equal(o.tile, tile);
     assert_int_equal(o.parts, parts);
@@ -48,7 +48,7 @@ TEST(what_is_asked_stays)
     tsr_device_info info = device(TSR_DEVICE_GPU, "GeForce RTX");
     tsr_page_tile_options o = {.tile = 16, .split = 3};
     int found;
-    OK(tsr_tuning_find_in(table, "t", &info, 0, &o, &found, &err));
+    OK(tsr_tuning_find_in_table(table, "t", &info, 0, &o, &found, &err));
     assert_int_equal(o.tile, 16);
     assert_int_equal(o.split, 3);
     assert_int_equal(o.parts, 2);
@@ -71,7 +71,7 @@ TEST(errors)
         int found;
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
-        FAILS(tsr_tuning_find_in(text, "my.dat", &info, 0, &o, &found, &err),
+        FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found, &err),
               TSR_E_DATA, "my.dat, line 2");
     }
 }
