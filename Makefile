@@ -282,10 +282,6 @@ bench: deps ## measure the engine here, into bench/RESULTS.md
 	$(PROGRAM) bench --json >$(BUILD)/bench.json
 	$(PYTHON) bench/results.py <$(BUILD)/bench.json
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/tools/bench/engine_bench.o $(LIB)
-	$(call say,LD)
-	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
-
 $(BUILD)/configs/%: $(BUILD)/configs/%.o $(LIB)
 	$(call say,LD)
 	$(Q)$(CXX) $(CXXFLAGS) $(SANFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ $(TSR_LDLIBS) $(LDLIBS)
@@ -310,7 +306,7 @@ clean: ## remove build/
 
 # ---- style ----
 SOURCES := $(wildcard src/*/*.[ch] src/*/*.cc tools/*/*.[ch] kernels/*.c tests/*/*.[ch] \
-             tests/*.h bench/*.c configs/*/*.c docs/*/*.c)
+             tests/*.h configs/*/*.c docs/*/*.c)
 
 .PHONY: format lint lint-layers lint-format lint-tidy lint-kernels lint-clang cov
 format: ## clang-format all sources
@@ -359,6 +355,6 @@ help: ## this list
 -include $(LIB_O:.o=.d) $(MAIN_O:.o=.d) $(TOOL_O:.o=.d) $(TESTS:=.d) $(SLOW:=.d) \
     $(BUILD)/tests/oracle/write_trace.d $(BUILD)/tests/oracle/write_run.d \
     $(BUILD)/tests/oracle/write_strand.d \
-    $(BUILD)/tests/oracle/write_trajectory.d $(BUILD)/bench/bench_engine.d
+    $(BUILD)/tests/oracle/write_trajectory.d
 
 .SECONDARY:
