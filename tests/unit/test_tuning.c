@@ -71,7 +71,8 @@ TEST(errors)
         int found;
         char text[64];
         snprintf(text, sizeof text, "# one\n%s", bad[i]);
-        FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found, &err),
+        FAILS(tsr_tuning_find_in_table(text, "my.dat", &info, 0, &o, &found,
+                                       &err),
               TSR_E_DATA, "my.dat, line 2");
     }
 }
