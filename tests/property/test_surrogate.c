@@ -92,8 +92,9 @@ TEST(way_back_has_the_same_density)
                                       .contrast = at,
                                       .weight = 1.0,
                                       .current = to};
-        OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step, &end,
-                              c.walker->call.job, c.walker->call.point, &err));
+        OK(tsr_surrogate_write_job(w.surrogate, &c.walker->layout, &one_step,
+                                   &end, c.walker->call.job,
+                                   c.walker->call.point, &err));
         OK(c.walker->engine->walk(c.walker, &err));
         if (!(fabs((double)result[0] - there) < 1e-3))
             fail_msg("log g %.5f at the end of a walk, %.5f where one begins",
