@@ -18,7 +18,7 @@ void tsr_bench_begin_json(tsr_json *json, const tsr_device_info *info);
 
 typedef struct {
     int n_config;
-    const char *const *config; /* [n_config]; 0: configs/*.yaml */
+    const char *const *config; /* [n_config]; 0: those in configs/ */
     int n_set;
     const char *const *set; /* [n_set] KEY=VALUE, for all */
     const char *device;
