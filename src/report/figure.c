@@ -458,8 +458,8 @@ void tsr_fit_figure_add(tsr_figure *f, const tsr_fit_figure *fit, int height)
     if (f->pool.failed)
         return;
     set_range(fit, tsr_figure_panel(f, "I(q)", 1, height));
-    add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->seen_low,
-             fit->seen_high);
+    add_band(f, fit, "new data, 5 to 95 %", "#f1c4bb", 0.6, fit->replicate_low,
+             fit->replicate_high);
     for (int k = 0; k < n; k++) {
         low[k] = fit->intensity[k] - fit->sigma[k];
         high[k] = fit->intensity[k] + fit->sigma[k];

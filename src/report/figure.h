@@ -127,7 +127,7 @@ typedef struct {
     const char *start_label;
     /* [n] 5 and 95 % of the model curve, and of replicated data; NULL: no band
      */
-    const double *low, *high, *seen_low, *seen_high;
+    const double *low, *high, *replicate_low, *replicate_high;
 } tsr_fit_figure;
 
 /* Colours with the same meaning in all figures. */
