@@ -341,7 +341,7 @@ tsr_status tsr_solve_print(const tsr_solve *solve, FILE *out, tsr_err *err)
 
 /* ---- the verdict as JSON ---- */
 
-static void put_rigid_fits(const tsr_solve *s, tsr_json *j)
+static void write_json_rigid(const tsr_solve *s, tsr_json *j)
 {
     tsr_json_array(j, "rigid");
     for (int k = 0; k < s->n_curve; k++) {
@@ -370,7 +370,7 @@ static double probability(const tsr_solve *s, int k)
                                                                  : (double)NAN;
 }
 
-static void put_run(const tsr_solve *s, int k, tsr_json *j)
+static void write_json_run(const tsr_solve *s, int k, tsr_json *j)
 {
     const tsr_compared *r = &s->runs->run[k];
     const tsr_verdict *v = r->verdict;
@@ -399,7 +399,8 @@ static void put_run(const tsr_solve *s, int k, tsr_json *j)
 }
 
 /* What the runs say together. */
-static tsr_status put_answer(const tsr_solve *s, tsr_json *j, tsr_err *err)
+static tsr_status write_json_answer(const tsr_solve *s, tsr_json *j,
+                                    tsr_err *err)
 {
     const tsr_verdict *v = verdict_of(s, s->chosen);
     int converged = 1;
@@ -422,17 +423,17 @@ tsr_status tsr_solve_print_json(const tsr_solve *solve, FILE *out, tsr_err *err)
     TSR_TRY(tsr_json_lines(&j, "verdict", &words, err));
     tsr_json_members(&j, "directory %s model %s", s->directory, s->model);
     tsr_json_text(&j, "bodies", s->bodies);
-    put_rigid_fits(s, &j);
+    write_json_rigid(s, &j);
     tsr_json_array(&j, "flexible");
     for (int i = 0; i < s->flexible->n; i++)
         tsr_json_text(&j, NULL, s->flexible->item[i]);
     tsr_json_close(&j);
     tsr_json_array(&j, "runs");
     for (int k = 0; k < s->runs->n; k++)
-        put_run(s, k, &j);
+        write_json_run(s, k, &j);
     tsr_json_close(&j);
     tsr_json_boolean(&j, "finished", s->is_finished);
-    tsr_status status = s->runs->n > 0 ? put_answer(s, &j, err) : TSR_OK;
+    tsr_status status = s->runs->n > 0 ? write_json_answer(s, &j, err) : TSR_OK;
     if (s->runs->n > 0 && s->is_finished) {
         const tsr_advice *more = &verdict_of(s, run_to_extend(s))->advice;
         tsr_json_text(&j, "more", more->command);
