@@ -58,9 +58,8 @@ typedef struct {
     double mass;        /* mass of the model, Da; NaN: not known */
     const char *file; /* file beside the page that the page links to, the model
                          or the fit; NULL: none */
-    const tsr_model_atoms
-        *atoms; /* the starting structure; NULL: the page has no 3D view */
-    const char *name;    /* name of the run, title of the page */
+    const tsr_model_atoms *atoms; /* starting structure; NULL: no 3D view */
+    const char *name;             /* name of the run, title of the page */
     const char *methods; /* a methods paragraph for a paper; NULL: none */
     const char *remark;  /* "not finished ..."; NULL: none */
     int n_data;          /* 0: the entries are not known */
@@ -72,8 +71,7 @@ typedef struct {
     const tsr_report_prior *density; /* [n_density] */
     tsr_trace_reader *prior;         /* a run with --prior-only; NULL: none */
     tsr_frames *frames;              /* conformations of the run; NULL: none */
-    const tsr_shape
-        *shape; /* shape statistics of `frames`; NULL where frames is */
+    const tsr_shape *shape;          /* of `frames`; NULL where frames is */
     const char *no_frames; /* why `frames` is NULL, shown to the reader; NULL:
                               no reason is shown */
     tsr_diagnose_options diagnose;
@@ -185,8 +183,7 @@ typedef struct {
     tsr_pool pool; /* owns the arrays of all sections */
     tsr_trace_reader *trace;
     const tsr_report_options *options;
-    tsr_diagnosis
-        *diagnosis; /* its summary includes statistics of the prior's run */
+    tsr_diagnosis *diagnosis; /* with the prior's run in its summary */
     tsr_page *page;
     const char *folder;   /* for the figures */
     tsr_domains *domains; /* rigid domains; NULL: no conformations */

@@ -20,15 +20,13 @@ typedef struct {
     double *q;                 /* [n] 1/Angstrom */
     double *intensity, *sigma; /* [n] */
     double *mean, *low, *high; /* [n] model curve: mean, 5 and 95 % */
-    double *replicate_low,
-        *replicate_high; /* [n] replicated data: 5 and 95 % */
-    double *start;       /* [n] curve of the starting structure */
+    /* [n] replicated data: 5 and 95 % */
+    double *replicate_low, *replicate_high;
+    double *start; /* [n] curve of the starting structure */
     double *scratch, *scratch2, *scratch3; /* [n] */
-    double
-        background;  /* mean of the posterior, or the fitted background, or 0 */
-    char suffix[16]; /* "", "_2" */
-    tsr_verdict_curve
-        of; /* rigid.n_point 0: no curve of the starting structure */
+    double background;    /* posterior mean or fitted background; 0: none */
+    char suffix[16];      /* "", "_2" */
+    tsr_verdict_curve of; /* rigid.n_point 0: no curve of the start */
 } data_set;
 
 /* The number of data sets. */
