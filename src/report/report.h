@@ -56,8 +56,8 @@ typedef struct {
     const tsr_report_rigid_fit *rigid; /* [n_rigid] */
     const char *solved; /* from tsr_report_solve_verdict; NULL: none */
     double mass;        /* mass of the model, Da; NaN: not known */
-    const char *file; /* file beside the page that the page links to, the model
-                         or the fit; NULL: none */
+    const char *file;   /* the model or the fit, a file that the page links to;
+                           NULL: none */
     const tsr_model_atoms *atoms; /* starting structure; NULL: no 3D view */
     const char *name;             /* name of the run, title of the page */
     const char *methods; /* a methods paragraph for a paper; NULL: none */
@@ -72,8 +72,8 @@ typedef struct {
     tsr_trace_reader *prior;         /* a run with --prior-only; NULL: none */
     tsr_frames *frames;              /* conformations of the run; NULL: none */
     const tsr_shape *shape;          /* of `frames`; NULL where frames is */
-    const char *no_frames; /* why `frames` is NULL, shown to the reader; NULL:
-                              no reason is shown */
+    const char *no_frames; /* why there are no frames, for the reader; NULL: not
+                              stated */
     tsr_diagnose_options diagnose;
 } tsr_report_options;
 

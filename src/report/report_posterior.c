@@ -274,7 +274,8 @@ static void scale_to_height(tsr_figure *f)
     }
 }
 
-/* A file name for the figure: unusual characters become '-'. */
+/* The file name of the figure: characters other than letters, digits, _ - .
+ * become '-'. */
 static void name_figure(const tsr_summary_item *item, char name[96])
 {
     snprintf(name, 96, "posterior-%.60s", item->name);
@@ -452,10 +453,10 @@ static tsr_status add_traces(tsr_report *r, tsr_err *err)
 
 /* ---- ranks ---- */
 
-/* Adds a rank plot: all draws are ranked, and each twentieth of the ranks has a
- * chain's share over the share expected by chance (1). The band is 1 +- two
- * standard errors of that share, for the effective number of draws of a chain.
- */
+/* Adds a rank plot. All draws are ranked and divided into twenty bins. Plotted
+ * is the share of each chain in a bin, relative to the share expected by
+ * chance. The band is 1 +- two standard errors of this ratio, for the effective
+ * number of draws of a chain. */
 static tsr_status add_rank_panel(tsr_report *r, tsr_figure *f, const char *name,
                                  int *n_found, tsr_err *err)
 {
@@ -823,7 +824,7 @@ static tsr_status axis_figure(tsr_report *r, const measurement *m, tsr_err *err)
     return tsr_page_figure(r->page, f, err);
 }
 
-/* ---- a kind ---- */
+/* ---- the section of a kind ---- */
 
 /* A table of the numbers, and a figure of each measurement. */
 static tsr_status add_measurements(tsr_report *r, int n,
