@@ -177,7 +177,7 @@ double tsr_move_learn(long n, double accept_probability, double target);
     {                                                                         \
         .name = "target", .type = TSR_FIELD_DOUBLE,                           \
         .offset = offsetof(options, target), .initial = (value), .min = 0.01, \
-        .max = 0.99, .doc = "acceptance that warm-up aims at"                 \
+        .max = 0.99, .doc = "acceptance rate that warm-up aims at"            \
     }
 
 /* Step sizes that warm-up learns: a common one, and each target's own on top.
