@@ -436,10 +436,10 @@ int tsr_prior_clashes(const tsr_prior *prior,
             most = nat;
             body_text(t, b, one, sizeof one);
             body_text(t, a, other, sizeof other);
-            snprintf(worst, 160,
-                     "%s and %s are %.2f A apart, closer than the contact "
-                     "distance %.2f A: %.1f nat",
-                     one, other, r, d, nat);
+            snprintf(
+                worst, 160,
+                "%s and %s are %.2f A apart, contact is at %.2f A: %.1f nat",
+                one, other, r, d, nat);
         }
     return n;
 }

@@ -113,7 +113,7 @@ static void put_fits(const tsr_report *r)
          k++) {
         tsr_json_reader truth;
         (void)find(json, "rigid", k, "fits", &truth);
-        put_fit(r, k == 0 ? "Fits as given, rigid?" : "",
+        put_fit(r, k == 0 ? "Does the given structure fit, kept rigid?" : "",
                 tsr_json_peek(&truth) == 't', curve, "reduced &chi;&sup2;",
                 number(json, "rigid", k, "reduced_chi2"),
                 number(json, "rigid", k, "cormap_p"));
@@ -121,7 +121,7 @@ static void put_fits(const tsr_report *r)
     for (int k = 0; v != NULL && k < v->n_curve; k++) {
         const tsr_verdict_curve *c = &v->curve[k];
         if (isfinite(c->chi2))
-            put_fit(r, k == 0 ? "Fits as it moves?" : "",
+            put_fit(r, k == 0 ? "Does the ensemble fit?" : "",
                     tsr_verdict_fits(c->chi2, c->cormap_p, c->noise.level),
                     c->name, "&chi;&sup2;/N", c->chi2, c->cormap_p);
     }
@@ -270,8 +270,8 @@ static tsr_status put_box(tsr_report *report, tsr_err *err)
     const tsr_report_options *o = r->options;
     tsr_page_column(r->page);
     if (o->is_prior)
-        tsr_page_words(r->page, "<b>This run saw no data:</b> everything here "
-                                "is the prior.");
+        tsr_page_words(
+            r->page, "<b>This run used no data:</b> the page shows the prior.");
     fputs("<table class=\"box\">\n", tsr_page_html(r->page));
     put_fits(r);
     put_measured(r);
@@ -337,19 +337,18 @@ static void methods(tsr_report *r)
     char *created = tsr_trace_attribute_text(r->trace, "created_at");
     tsr_page_section(r->page, "methods", "Methods");
     tsr_page_paragraph(r->page, "", "", r->options->methods);
-    tsr_page_words(
-        r->page,
-        "Every figure is in the folder <code>report</code> as SVG, and its "
-        "numbers beside it as CSV%s.",
-        r->options->frames != NULL
-            ? "; <code>conformations.csv</code> has the distances and turns of "
-              "the domains of each conformation"
-            : "");
-    tsr_page_paragraph(r->page, "", "The trace was begun at ", created);
+    tsr_page_words(r->page,
+                   "Every figure is in the folder <code>report</code> as SVG, "
+                   "and its numbers in the same folder as CSV%s.",
+                   r->options->frames != NULL
+                       ? "; <code>conformations.csv</code> has the distances "
+                         "and rotations of the domains in each conformation"
+                       : "");
+    tsr_page_paragraph(r->page, "", "The trace was created at ", created);
     tsr_page_paragraph(r->page, "", "Engine: ", engine);
     if (config != NULL) {
-        fputs("<details><summary>The configuration, as resolved</summary>"
-              "<pre>",
+        fputs("<details><summary>The configuration with all "
+              "defaults</summary><pre>",
               out);
         tsr_page_text(r->page, config);
         fputs("</pre></details>\n", out);

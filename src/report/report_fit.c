@@ -195,7 +195,7 @@ static tsr_figure fit_figure(const tsr_report *r, data_set *d)
         .residual_title =
             is_run ? "(I \xe2\x88\x92 mean) / \xcf\x83" : "residual / \xcf\x83",
         .start = d->of.rigid.n_point > 0 ? d->start : NULL,
-        .start_label = "start, as it is",
+        .start_label = "starting structure",
         .low = is_run ? d->low : NULL,
         .high = is_run ? d->high : NULL,
         .seen_low = is_run ? d->seen_low : NULL,
@@ -274,9 +274,8 @@ static tsr_figure kratky_figure(data_set *d)
 static tsr_status plots(tsr_report *r, data_set *d, tsr_err *err)
 {
     if (!isfinite(d->of.guinier.rg)) {
-        tsr_page_words(r->page,
-                       "Guinier and Kratky plots are left out: fewer than 5 "
-                       "points lie where Guinier's law holds.");
+        tsr_page_words(r->page, "Guinier and Kratky plots are left out: fewer "
+                                "than 5 points are in the Guinier range.");
         return TSR_OK;
     }
     tsr_status status = tsr_page_figure(r->page, guinier_figure(d), err);
@@ -339,7 +338,7 @@ static void rows(tsr_report *r, data_set *d)
         tsr_page_row(page, "points in the band of 90&nbsp;%%\t\t%.0f&nbsp;%%",
                      100.0 * n_inside / n_band);
     if (isfinite(c->noise.next))
-        tsr_page_row(page, "noise by neighbours (&sigma;)\t%.2f",
+        tsr_page_row(page, "noise from neighbouring points (&sigma;)\t%.2f",
                      c->noise.next);
     if (isfinite(c->noise_scale.mean))
         tsr_page_row(page, "residuals over stated errors\t\t%s",
@@ -354,25 +353,25 @@ static void numbers(tsr_report *r, data_set *d)
                       : NULL;
     fputs("<div>", out);
     tsr_page_table(r->page, "data",
-                   r->trace != NULL ? "\tdata\tmodel\tas given,<br>same bodies"
+                   r->trace != NULL ? "\tdata\tmodel\tstart,<br>same bodies"
                                     : "\tdata\tmodel");
     rows(r, d);
     tsr_page_table_end(r->page);
-    fputs("<details><summary>What these are</summary>\n", out);
+    fputs("<details><summary>Definitions</summary>\n", out);
     tsr_page_words(
         r->page,
-        "P(r) is the model's, of its own mass: the data are not transformed. "
-        "Guinier's law (q&nbsp;Rg up to 1.3) and the plots are of the data "
-        "less the background, and see the water. Mass of the data: by the "
-        "volume of correlation, for proteins, to some 20&nbsp;%% (Rambo &amp; "
-        "Tainer 2013); of the model: of its atoms. In brackets: the middle "
-        "90&nbsp;%% of the draws.");
-    tsr_page_words(r->page, "Kratky plot: a compact molecule peaks at "
-                            "q&nbsp;Rg&nbsp;= &radic;3 with 1.1, a chain "
-                            "without fold rises to a plateau, domains on a "
-                            "flexible linker lie between.");
+        "P(r) is computed from the mass of the model: the data are not "
+        "transformed. Guinier's law (q&nbsp;Rg up to 1.3) and the plots use "
+        "the data minus the background, and include the hydration layer. Mass "
+        "of the data: from the volume of correlation, for proteins, accurate "
+        "to some 20&nbsp;%% (Rambo &amp; Tainer 2013); mass of the model: sum "
+        "over its atoms. In brackets: the middle 90&nbsp;%% of the draws.");
+    tsr_page_words(
+        r->page, "Kratky plot: a compact molecule has a peak of 1.1 at "
+                 "q&nbsp;Rg&nbsp;= &radic;3, an unfolded chain rises to a "
+                 "plateau, domains on a flexible linker lie between the two.");
     if (error != NULL && strcmp(error, "none") != 0)
-        tsr_page_paragraph(r->page, "", "The model's own error: ", error);
+        tsr_page_paragraph(r->page, "", "Model error: ", error);
     fputs("</details></div>\n", out);
     free(error);
 }
@@ -422,18 +421,18 @@ tsr_status tsr_report_fit(tsr_report *report, tsr_err *err)
     tsr_page_to_first(report->page, 1);
     if (n > 1)
         tsr_page_choice_end(report->page);
-    fputs("<details><summary>What is drawn</summary>\n",
+    fputs("<details><summary>About this figure</summary>\n",
           tsr_page_html(report->page));
     tsr_page_words(
         report->page,
         report->trace != NULL
             ? "Points: the measured curve with its errors. Line and narrow "
               "band: mean and middle 90&nbsp;%% of the draws' curves. Wide "
-              "band: where 90&nbsp;%% of new measurements would fall. Dashed: "
-              "the structure as it was given, by the same model, at its best. "
-              "Drag along q to zoom, double click to return."
-            : "Points: the measured curve with its errors. Line: the structure "
-              "as it was given. Drag along q to zoom, double click to return.");
+              "band: 90&nbsp;%% interval of new measurements. Dashed: the "
+              "starting structure, by the same model, at its best fit. Drag "
+              "along q to zoom, double click to return."
+            : "Points: the measured curve with its errors. Line: the given "
+              "structure. Drag along q to zoom, double click to return.");
     fputs("</details>\n", tsr_page_html(report->page));
     tsr_page_to_first(report->page, 0);
     return status;

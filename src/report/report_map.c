@@ -302,17 +302,17 @@ static tsr_status tables(tsr_report *r, const tsr_report_map *m, tsr_err *err)
     TSR_TRY(sampled(r, m, &bodies, err));
     tsr_page_table(page, "tight",
                    "correlation\tstart\tdraws, median\t5&nbsp;%\t95&nbsp;%");
-    put_row(page, "all of the map", &v->box);
-    put_row(page, "near an atom", &v->mask);
-    put_row(page, "of bodies, as sampled", &bodies);
+    put_row(page, "whole map", &v->box);
+    put_row(page, "near atoms", &v->mask);
+    put_row(page, "from bodies, as sampled", &bodies);
     tsr_page_table_end(page);
     if (isfinite(limit))
         tsr_page_words(page,
-                       "The map's noise would leave a correlation of %.3f, as "
-                       "sampled, of a structure that is right.",
+                       "The noise of the map limits the sampled correlation of "
+                       "the correct structure to %.3f.",
                        limit);
     tsr_page_table(page, "tight",
-                   "1/s, &Aring;, where the FSC falls below\t0.5\t0.143");
+                   "1/s (&Aring;) at which the FSC falls below\t0.5\t0.143");
     put_fall(page, "map and start", &v->start);
     put_fall(page, "map and draws", &v->mean);
     put_fall(page, "half-maps", &v->halves.plain);
@@ -336,14 +336,15 @@ static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
     tsr_status status = TSR_OK;
     if (r->options->n_map > 1)
         heading(r, m);
-    tsr_page_words(r->page,
-                   "All atoms of %d draw%s and of the start, side chains as in "
-                   "the input, blurred to %g&nbsp;&Aring; with &sigma;/R&nbsp;"
-                   "%.3f (the draws' mean). Slices go through the middle of "
-                   "the model; colour is the map, lines enclose as much of the "
-                   "model's density as the molecule takes up.",
-                   v->n_draw, v->n_draw == 1 ? "" : "s", v->resolution_ang,
-                   v->sigma_over_r);
+    tsr_page_words(
+        r->page,
+        "All atoms of %d draw%s and of the starting structure, side chains as "
+        "in the input, blurred to %g&nbsp;&Aring; with &sigma;/R&nbsp;%.3f "
+        "(mean of the draws). Slices pass through the centre of the model; "
+        "colour is the map, lines enclose as much of the model's density as "
+        "the volume of the molecule.",
+        v->n_draw, v->n_draw == 1 ? "" : "s", v->resolution_ang,
+        v->sigma_over_r);
     tsr_page_columns(r->page);
     for (int k = 0; k < 3 && status == TSR_OK; k++)
         status = slice_figure(r, m, k, err);
@@ -351,26 +352,24 @@ static tsr_status show(tsr_report *r, const tsr_report_map *m, tsr_err *err)
     TSR_THEN(status, tables(r, m, err));
     if (status == TSR_OK && v->n_residue > 1)
         status = residue_figure(r, m, err);
-    tsr_page_words(
-        r->page,
-        "Over the voxels within %g&nbsp;&Aring; of a residue, where "
-        "the density is that of the whole model. A residue that is "
-        "low where its neighbours are high is in the wrong place, or "
-        "the map does not show it.",
-        v->mask_ang);
+    tsr_page_words(r->page,
+                   "Correlation over the voxels within %g&nbsp;&Aring; of a "
+                   "residue, where the density is that of the whole model. A "
+                   "residue with a low value among high neighbours is "
+                   "misplaced, or the map does not show it.",
+                   v->mask_ang);
     if (status == TSR_OK && v->n_residue > 1)
         status = timeline_figure(r, m, err);
     if (status == TSR_OK && v->mean.n > 0)
         status = fsc_figure(r, m, err);
-    tsr_page_words(
-        r->page,
-        "Up to which detail map and model agree: the mean density "
-        "of the draws, which is smoother than any of them where they "
-        "differ.%s",
-        v->halves.plain.n > 0
-            ? " Half-maps agree as far as there is data; a model "
-              "that agrees farther fits noise."
-            : "");
+    tsr_page_words(r->page,
+                   "Resolution to which map and model agree: the model is the "
+                   "mean density of the draws, which is smoother than any "
+                   "single draw where the draws differ.%s",
+                   v->halves.plain.n > 0
+                       ? " Half-maps agree as far as there is signal; a model "
+                         "that agrees to higher resolution fits noise."
+                       : "");
     return status;
 }
 

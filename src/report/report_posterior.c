@@ -96,8 +96,8 @@ static void table(tsr_report *r, int of_main)
         r->page, "tight",
         s->has_prior
             ? "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
-              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior sd\t"
-              "learned"
+              "the mean\tESS bulk\tESS tail\tR-hat\tprior mean\tprior "
+              "sd\tlearned"
             : "variable\tunit\tmean\tsd\tmedian\t5&nbsp;%\t95&nbsp;%\terror of "
               "the mean\tESS bulk\tESS tail\tR-hat");
     for (int i = 0; i < s->n; i++)
@@ -113,21 +113,22 @@ tsr_status tsr_report_numbers(tsr_report *report, tsr_err *err)
     tsr_page_section(report->page, "numbers", "Numbers");
     tsr_page_words(
         report->page,
-        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%%: the middle "
-        "90&nbsp;%% of the draws, where the value lies with probability 0.9. "
-        "Error of the mean: of the sampling alone. ESS: how many independent "
-        "draws the chains are worth; R-hat: 1 where the chains agree.%s",
+        "%d chain%s of %d draw%s. 5&nbsp;%% and 95&nbsp;%%: limits of the "
+        "middle 90&nbsp;%% of the draws. Error of the mean: the sampling error "
+        "only. ESS: effective sample size, the number of independent draws "
+        "that the chains are worth; R-hat: 1 where the chains agree.%s",
         report->diagnosis->n_chain, report->diagnosis->n_chain == 1 ? "" : "s",
         report->diagnosis->n_draw, report->diagnosis->n_draw == 1 ? "" : "s",
-        s->has_prior ? " <i>Learned</i>: the part of the prior's variance that "
-                       "the data removed."
+        s->has_prior ? " <i>Learned</i>: the fraction of the prior's variance "
+                       "that the data removed."
                      : "");
     table(report, 1);
     if (n_group > 0 && n_group < report->diagnosis->n_chain)
-        tsr_page_words(report->page,
-                       "R-hat compares %d groups of chains; those of a group "
-                       "started from one draw of the prior (nested R-hat).",
-                       n_group);
+        tsr_page_words(
+            report->page,
+            "R-hat compares %d groups of chains; the chains of one group "
+            "started from one draw of the prior (nested R-hat).",
+            n_group);
     for (int i = 0; i < s->n; i++)
         tsr_page_paragraph(report->page, "no", "", s->item[i].flaw_text);
     (void)err;
@@ -349,20 +350,21 @@ tsr_status tsr_report_posterior(tsr_report *report, tsr_err *err)
     if (s->has_prior || report->options->n_density > 0)
         tsr_page_words(report->page,
                        "Grey and dashed: the prior, without the data; drawn as "
-                       "high as the posterior, and near it where it is more "
-                       "than eight times as wide.");
+                       "high as the posterior, and close to the posterior only "
+                       "where it is more than eight times as wide.");
     tsr_status status = histograms(report, 1, &n_shown, err);
     TSR_THEN(status, nuisance(report, &n_shown, err));
     if (n_shown == 0)
         tsr_page_words(report->page, "Too few draws for a distribution.");
     if (n_shown == MOST_FIGURES)
-        tsr_page_words(report->page, "The first %d variables are drawn.",
+        tsr_page_words(report->page, "Only the first %d variables are shown.",
                        (int)MOST_FIGURES);
     if (!s->has_prior && !report->options->is_prior)
-        tsr_page_words(report->page,
-                       "<code>tessera run CONFIG --prior-only --output PRIOR"
-                       "</code> and <code>tessera report DIR --prior PRIOR"
-                       "</code> put the structure's prior beside these.");
+        tsr_page_words(
+            report->page,
+            "<code>tessera run CONFIG --prior-only --output PRIOR</code> and "
+            "<code>tessera report DIR --prior PRIOR</code> add the prior of "
+            "the structure to these figures.");
     return status;
 }
 
@@ -432,12 +434,12 @@ static tsr_status traces(tsr_report *r, tsr_err *err)
     }
     tsr_page_words(
         r->page,
-        "Traces: each chain, draw by draw%s. Chains that have converged look "
-        "like noise around one level, the same for all; a chain that drifts, "
-        "stays or keeps a level of its own has not.%s",
+        "Traces: values of each chain against the draw%s. Converged chains "
+        "fluctuate around one common level like noise; a chain that drifts, is "
+        "constant or has its own level has not converged.%s",
         r->diagnosis->n_draw > MOST_POINTS ? ", thinned to 400 draws" : "",
         r->diagnosis->n_chain > TSR_MOST_CHAINS
-            ? " The first 10 chains are drawn."
+            ? " Only the first 10 chains are shown."
             : "");
     return tsr_page_figure(r->page, f, err);
 }
@@ -506,10 +508,10 @@ static tsr_status ranks(tsr_report *r, tsr_err *err)
         return status;
     }
     tsr_page_words(r->page,
-                   "Rank plots: each chain's share of every twentieth of all "
-                   "draws, in order. Chains that sample one distribution stay "
-                   "around 1, mostly within the grey band of chance (Vehtari "
-                   "et al. 2021).");
+                   "Rank plots: for each chain the fraction of its draws among "
+                   "every twentieth of all draws, in order. Chains that sample "
+                   "the same distribution stay around 1, mostly within the "
+                   "grey band of random fluctuation (Vehtari et al. 2021).");
     return tsr_page_figure(r->page, f, err);
 }
 
@@ -540,8 +542,8 @@ static void diagnosis_list(tsr_report *r)
     static const char *const class_of[] = {"yes", "no", "open", ""};
     const tsr_diagnosis *d = r->diagnosis;
     FILE *out = tsr_page_html(r->page);
-    fputs("<table><tr><th>question</th><th>answer</th><th class=\"words\">"
-          "found</th></tr>\n",
+    fputs("<table><tr><th>question</th><th>answer</th><th "
+          "class=\"words\">result</th></tr>\n",
           out);
     for (int i = 0; i < d->n; i++) {
         const tsr_check *c = &d->check[i];
@@ -569,7 +571,7 @@ static void remedies(tsr_report *r)
     }
     if (d->advice == NULL)
         return;
-    fputs("<p>To go on: <code>", tsr_page_html(r->page));
+    fputs("<p>To continue: <code>", tsr_page_html(r->page));
     tsr_page_text(r->page, d->advice);
     fputs("</code></p>\n", tsr_page_html(r->page));
 }
@@ -581,7 +583,7 @@ void tsr_report_convergence(tsr_report *report)
     fprintf(out, "<details class=\"state %s\"><summary><b>%s</b> ",
             d->is_converged ? "yes" : "no",
             d->is_converged ? "Converged," : "Not shown to have converged:");
-    const char *found = "as far as the questions below can tell.";
+    const char *found = "as far as the checks below can detect.";
     for (int i = 0; i < d->n && !d->is_converged; i++)
         if (d->check[i].answer == TSR_CHECK_NO ||
             d->check[i].answer == TSR_CHECK_UNKNOWN) {
@@ -823,10 +825,10 @@ static tsr_status show(tsr_report *r, int n, const measurement *list,
     if (is_number) {
         tsr_page_words(
             r->page,
-            "What was measured, with its standard deviation, and what the "
-            "draws expect. <i>Off by</i> is how far their mean lies from the "
-            "measured one, in these standard deviations. Of new measurements "
-            "90&nbsp;%% would fall into <i>new data</i>.");
+            "Measured values with their standard deviations, and the values "
+            "expected from the draws. <i>Off by</i> is the deviation of the "
+            "draws' mean from the measured value, in standard deviations. "
+            "90&nbsp;%% of new measurements would fall into <i>new data</i>.");
         tsr_page_table(r->page, "tight",
                        "\tunit\tmeasured\tsd\tdraws, mean\tsd\t5&nbsp;%\t"
                        "95&nbsp;%\toff by\tnew data, 5&nbsp;%\t95&nbsp;%");

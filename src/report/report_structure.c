@@ -91,13 +91,13 @@ static tsr_status pair(tsr_report *r, const tsr_domains *d,
                   p->distance, 1.0, p->start_ang, scratch),
         err);
     snprintf(name, sizeof name, "domains-%d-%d-turn", p->a + 1, p->b + 1);
-    snprintf(title, sizeof title, "Domains %d and %d: turn", p->a + 1,
+    snprintf(title, sizeof title, "Domains %d and %d: rotation", p->a + 1,
              p->b + 1);
     TSR_THEN(status,
              tsr_page_figure(r->page,
                              histogram(r, name, title,
-                                       "turned since the start (degrees)", d->n,
-                                       p->turn, degree, 0.0, scratch),
+                                       "rotation since the start (degrees)",
+                                       d->n, p->turn, degree, 0.0, scratch),
                              err));
     tsr_page_columns_end(r->page);
     return status;
@@ -110,13 +110,13 @@ static tsr_status domains_section(tsr_report *report, const tsr_domains *d,
     const tsr_model_atoms *model = tsr_frames_atoms(report->options->frames);
     tsr_page *page = report->page;
     if (d->n_pair > 0) {
-        tsr_page_words(page,
-                       "Domains: parts of %d residues or more that keep their "
-                       "shape in all draws. Distances are between the centres "
-                       "of their C&alpha; atoms; the turn is the angle by "
-                       "which the second has rotated against the first since "
-                       "the start, about whatever axis.",
-                       (int)TSR_LEAST_DOMAIN);
+        tsr_page_words(
+            page,
+            "Domains: parts of %d residues or more that keep their shape in "
+            "all draws. Distances are between the centres of their C&alpha; "
+            "atoms; the rotation is the angle by which the second domain has "
+            "rotated relative to the first since the start, about any axis.",
+            (int)TSR_LEAST_DOMAIN);
         fputs("<p>", tsr_page_html(page));
         for (int k = 0; k < d->n_domain; k++) {
             char text[120];
@@ -316,21 +316,21 @@ static tsr_status arrangements(tsr_report *r, tsr_err *err)
     }
     if (a == NULL)
         tsr_page_words(r->page, "Arrangements of the domains: one, since no "
-                                "two domains move against each other.");
+                                "two domains move relative to each other.");
     else
         tsr_page_words(
             r->page,
-            "Arrangements of the domains: draws superposed on domain %d, of "
-            "which those are one that are less than %g &Aring; apart on "
-            "average. <i>Spread</i> is the root mean square distance from the "
-            "draw in the middle. The last columns are the shares of two halves "
-            "of the chains, which should agree.",
+            "Arrangements of the domains: draws are superposed on domain %d, "
+            "and draws less than %g &Aring; apart on average belong to one "
+            "arrangement. <i>Spread</i> is the root mean square distance from "
+            "the central draw. The last columns are the fractions in two "
+            "halves of the chains, which should agree.",
             a->fixed + 1, a->threshold_ang);
     if (n == 0)
         return TSR_OK;
     tsr_page_table(r->page, "",
-                   "arrangement\tshare\tspread (&Aring;)\tdraw in the middle\t"
-                   "file\tfirst half\tsecond half");
+                   "arrangement\tfraction\tspread (&Aring;)\tcentral "
+                   "draw\tfile\tfirst half\tsecond half");
     for (int i = 0; i < n; i++) {
         const tsr_arrangement *item = &a->item[i];
         char state[32] = "";
@@ -409,22 +409,22 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     }
     tsr_page_section(page, "structure", "Structure");
     tsr_page_words(page,
-                   "Of %d stored conformation%s, %d %s looked at, by their "
+                   "Of %d stored conformation%s, %d %s analysed, using their "
                    "C&alpha; atoms.",
                    s->n_frame, s->n_frame == 1 ? "" : "s", s->n,
                    s->n == 1 ? "was" : "were");
     if (report->n_state > 1)
-        tsr_page_words(page,
-                       "Each draw is an ensemble of %d states: P(r) goes "
-                       "by the weights of its states; arrangements, "
-                       "mobility and domains are shown state by state; the "
-                       "maps of distances and the timeline are of all states "
-                       "together, each conformation alike.",
-                       report->n_state);
+        tsr_page_words(
+            page,
+            "Each draw is an ensemble of %d states: P(r) is weighted by the "
+            "weights of the states; arrangements, mobility and domains are "
+            "shown for each state; the maps of distances and the timeline "
+            "combine all states with equal weights.",
+            report->n_state);
     number_residues(report);
     if (s->n < 2)
-        tsr_page_words(page, "One conformation is too few for mobility, the "
-                             "deviation of distances, and domains.");
+        tsr_page_words(page, "One conformation is too few for mobility, "
+                             "deviations of distances, and domains.");
     tsr_status status = arrangements(report, err);
     tsr_page_columns(page);
     TSR_THEN(status, tsr_page_figure(page, pair_figure(s), err));
@@ -445,11 +445,11 @@ tsr_status tsr_report_structure(tsr_report *report, tsr_err *err)
     tsr_page_words(
         page, "P(r): distances between all pairs of C&alpha; atoms.%s",
         s->n > 1
-            ? " Mobility: how far each residue is from its mean place when all "
-              "conformations are laid over each other; where domains move "
-              "against each other, all of them seem mobile. Standard "
-              "deviation: dark blocks keep their shape, bright ones between "
-              "them are parts that move against each other."
+            ? " Mobility: distance of each residue from its mean position when "
+              "all conformations are superposed; where domains move relative "
+              "to each other, all of them appear mobile. Standard deviation: "
+              "dark blocks keep their shape, bright areas between them are "
+              "parts that move relative to each other."
             : "");
     TSR_THEN(status, domains_section(report, report->domains, err));
     TSR_THEN(status, write_conformations(report, report->domains, err));

@@ -133,8 +133,8 @@ tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
 {
     const tsr_shape *s = report->options->shape;
     const quantity shown[] = {
-        {"timeline-change", "Timeline: change from start", "moved (\xc3\x85)",
-         s->change},
+        {"timeline-change", "Timeline: displacement from start",
+         "moved (\xc3\x85)", s->change},
         {"timeline-contacts", "Timeline: contacts", "neighbours", s->contacts},
         {"timeline-mobility", "Timeline: local mobility", "changed (\xc3\x85)",
          s->mobility}};
@@ -154,13 +154,13 @@ tsr_status tsr_report_timeline(tsr_report *report, const tsr_domains *domains,
     tsr_page_choice_end(report->page);
     tsr_page_words(
         report->page,
-        "Each column is a conformation, each row a residue: how far it is from "
-        "the start (laid over it); how many residues are within 10&nbsp;&Aring;"
-        "; or how much its distances to six residues on either side have "
-        "changed since the column before.%s Stripes that differ from chain to "
-        "chain mean that chains sit in different places. Drag to zoom; the "
-        "traces above follow.",
-        domains->n_domain > 1 ? " Below, the mean over each domain's rows."
+        "Each column is a conformation, each row a residue: its distance from "
+        "the start (after superposition); the number of residues within "
+        "10&nbsp;&Aring;; or the change of its distances to six residues on "
+        "either side since the previous column.%s Stripes that differ between "
+        "chains mean that the chains sample different regions. Drag to zoom; "
+        "the traces above follow.",
+        domains->n_domain > 1 ? " Below, the mean over the rows of each domain."
                               : "");
     return status;
 }

@@ -163,7 +163,7 @@ static tsr_status put_draw(tsr_json *j, const tsr_report *r,
                           draw->draw);
     if (draw->middle > 0)
         snprintf(name + length, sizeof name - (size_t)length,
-                 ": middle of arrangement %d (%.0f %%)", draw->middle,
+                 ": centre of arrangement %d (%.0f %%)", draw->middle,
                  100.0 * found->item[draw->middle - 1].share);
     tsr_json_object(j, NULL);
     tsr_json_text(j, "name", name);
@@ -287,19 +287,19 @@ tsr_status tsr_report_view(tsr_report *report, tsr_err *err)
     const int n = report->domains != NULL ? choose_draws(report, list) : 0;
     tsr_page_column(page);
     tsr_page_section(page, "view", "The molecule");
-    fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The view that turns "
-          "needs a browser with scripts.</p></noscript>\n",
+    fputs("<figure id=\"molecule\"></figure>\n<noscript><p>The interactive "
+          "view needs a browser with JavaScript.</p></noscript>\n",
           tsr_page_html(page));
-    fputs("<details><summary>What is drawn</summary>\n", tsr_page_html(page));
+    fputs("<details><summary>About this view</summary>\n", tsr_page_html(page));
     tsr_page_words(
         page,
-        "C&alpha; atoms, of nucleic acids phosphorus, of ligands all atoms: %d "
-        "draw%s and the start, one in full, the others as thin lines. Drag to "
-        "turn, or use the arrow keys; + and &minus; (or two fingers, or the "
-        "wheel after a click) come nearer, 0 goes back. Laid over one domain, "
-        "the spread of the others shows how freely they move against it. Model "
-        "files hold backbones and centres of side chains; <code>tessera "
-        "export</code> writes all atoms.",
+        "C&alpha; atoms, phosphorus of nucleic acids, all atoms of ligands: %d "
+        "draw%s and the starting structure, one in full, the others as thin "
+        "lines. Drag to rotate, or use the arrow keys; + and &minus; (or two "
+        "fingers, or the wheel after a click) zoom, 0 resets the view. "
+        "Superposed on one domain, the spread of the others shows how freely "
+        "they move relative to it. Model files contain backbones and centres "
+        "of side chains; <code>tessera export</code> writes all atoms.",
         n, n == 1 ? "" : "s");
     fputs("</details>\n", tsr_page_html(page));
     tsr_page_to_first(page, 0);
