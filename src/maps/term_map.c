@@ -731,8 +731,8 @@ static tsr_status set_map(map_term *t, const tsr_term_source *source,
     t->n_free = m.n_free;
     t->sigma = 1.0 / sqrt(t->n_free); /* standard error of a correlation */
     if (start.n > 0)
-        TSR_TRY(tsr_map_check_overlap(&m.map->grid, "the start", start.n,
-                                      start.xyz, least_inside,
+        TSR_TRY(tsr_map_check_overlap(&m.map->grid, "the starting structure",
+                                      start.n, start.xyz, least_inside,
                                       "dock: true docks the structure; or the "
                                       "other value of origin is right",
                                       source->log, err));
