@@ -47,7 +47,7 @@
  * configuration. */
 #define TSR_OPTION_JSON(owner)           \
     TSR_FIELD(BOOL, "json", owner, json, \
-              .doc = "one JSON object instead of a table")
+              .doc = "print one JSON object instead of a table")
 #define TSR_OPTION_DEVICE(owner)                                     \
     TSR_FIELD(STRING, "device", owner, device, .argument = "DEVICE", \
               .initial = "auto",                                     \

@@ -30,11 +30,11 @@ static const tsr_field fields[] = {
               .doc = "density of an atom: gaussian (integral = atomic number, "
                      "one width), radius (height 1, width by element, as VMD), "
                      "electron (electron form factors)"),
-    TSR_FIELD(
-        NUMBER_OR_WORD, "sigma-over-r", tsr_map_words, sigma_over_r,
-        .argument = "X", .min = 0.05, .max = 1.0, .words = sigma_words,
-        .doc = "width of the blur over the resolution; best: width of highest "
-               "correlation; default: 0.225, for kernel radius 0.30"),
+    TSR_FIELD(NUMBER_OR_WORD, "sigma-over-r", tsr_map_words, sigma_over_r,
+              .argument = "X", .min = 0.05, .max = 1.0, .words = sigma_words,
+              .doc = "ratio of the blur's width to the resolution; best: that "
+                     "of highest "
+                     "correlation; default: 0.225, for kernel radius 0.30"),
     TSR_FIELD(DOUBLE, "mask-radius", tsr_map_words, mask_radius_ang,
               .argument = "D", .initial = "3", .unit = "Angstrom", .min = 0.1,
               .max = 100.0,
@@ -48,7 +48,7 @@ static const tsr_field fields[] = {
     TSR_FIELD(DOUBLE, "mask-distance", tsr_map_words, mask_distance_ang,
               .argument = "D", .initial = "5", .unit = "Angstrom",
               .max = 1000.0,
-              .doc = "distance that masks by model or threshold extend"),
+              .doc = "distance to which masks by model or threshold extend"),
     TSR_FIELD(DOUBLE, "mask-edge", tsr_map_words, mask_edge_ang,
               .argument = "D", .initial = "5", .unit = "Angstrom",
               .max = 1000.0,
@@ -357,6 +357,6 @@ const tsr_command tsr_command_map = {
         "MODEL --map MAP --resolution R -o OUT\ntessera map fsc MAP MAP "
         "[--mask MASK] [--svg FILE]\ntessera map mask [MODEL] --map MAP --mask "
         "model -o OUT.mrc\n\nMODEL is a PDB or mmCIF file, gzipped or not, "
-        "with one model or many, or the folder of a run. density.md explains "
-        "what is computed./density.md explains what is computed.",
+        "with one model or many, or the folder of a run. All atoms except "
+        "waters are used. docs/density.md describes the methods.",
     .run = run_map};

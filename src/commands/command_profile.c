@@ -120,7 +120,7 @@ static const tsr_field fields[] = {
     TSR_FIELD(DOUBLE, "wavelength-spread", options,
               resolution.wavelength_spread, .argument = "X", .max = 0.5,
               .doc = "relative full width at half maximum of the wavelengths, "
-                     "which adds to it"),
+                     "which add to the smearing"),
     TSR_FIELD(DOUBLE, "slit-length", options, resolution.slit_length,
               .argument = "L", .unit = "1/Angstrom", .max = 10.0,
               .doc = "half length of the slit, across the direction of q"),

@@ -620,11 +620,12 @@ static const tsr_field fields[] = {
               .doc = "file of the density map: MRC2014, CCP4 or OpenDX"),
     TSR_FIELD(DOUBLE, "resolution", tsr_map_options, resolution,
               .unit = "Angstrom", .min = 0.0, .max = 100.0,
-              .doc = "of the map"),
+              .doc = "resolution of the map"),
     TSR_FIELD(NUMBER_OR_WORD, "sigma_over_r", tsr_map_options, sigma_over_r,
               .initial = "infer", .min = 0.08, .max = 0.9, .words = infer_words,
-              .doc = "width of an atom's Gaussian over the resolution: "
-                     "inferred, with a log-normal prior around 0.28, or fixed"),
+              .doc =
+                  "ratio of the width of an atom's Gaussian to the resolution: "
+                  "inferred, with a log-normal prior around 0.28, or fixed"),
     TSR_FIELD(DOUBLE, "sigma_width", tsr_map_options, sigma_width,
               .initial = "0.35", .min = 1e-3, .max = 2.0,
               .doc = "standard deviation of log sigma_over_r in its prior"),
@@ -643,10 +644,11 @@ static const tsr_field fields[] = {
                      "structure; threshold:X: around voxels of at least X. "
                      "Outside the density is set to its mean and, without "
                      "half-maps, is used to estimate the noise"),
-    TSR_FIELD(DOUBLE, "mask_distance", tsr_map_options, mask_distance,
-              .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
-              .doc = "distance that masks by model or threshold extend; larger "
-                     "than any motion"),
+    TSR_FIELD(
+        DOUBLE, "mask_distance", tsr_map_options, mask_distance,
+        .initial = "10", .unit = "Angstrom", .min = 0.0, .max = 1000.0,
+        .doc = "distance to which masks by model or threshold extend; larger "
+               "than any motion"),
     TSR_FIELD(BOOL, "dock", tsr_map_options, dock, .initial = "false",
               .doc = "first dock the starting structure into the map as a "
                      "rigid body, as tessera map dock does"),
@@ -788,7 +790,7 @@ static tsr_status term_read(const tsr_term_source *source, tsr_term *term,
     term->sigma = &t->sigma;
     term->n_parameter = 1;
     term->parameter[0] = tsr_parameter_log_normal(
-        "sigma_over_r", NULL, "width of the blur over the resolution",
+        "sigma_over_r", NULL, "ratio of the blur's width to the resolution",
         o->sigma_over_r, sigma_middle, o->sigma_width, TSR_CHANGES_FIT);
     term->parameter[0].skip_fraction = 0.9; /* a step moves all bodies */
     TSR_TRY(bodies_make(source->topology, source->rg2, &term->pool, &t->bodies,
@@ -872,7 +874,7 @@ static void term_print(const tsr_term_options *options, FILE *out)
             "resolution, with bodies as Gaussians; scale, background and noise "
             "level were integrated out",
             o->resolution);
-    tsr_term_print_free(out, ", the width over the resolution",
+    tsr_term_print_free(out, ", the ratio of their width to the resolution",
                         o->sigma_over_r);
     fputs(". ", out);
 }

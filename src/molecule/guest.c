@@ -354,7 +354,7 @@ static tsr_status bind_one(search *s, int k, const char *text, int *mark,
     if (equals == NULL || strlen(text) >= sizeof copy)
         return tsr_fail(err, TSR_E_CONFIG,
                         "structure.attach.%d: '%s' does not name a residue to "
-                        "attach to, as \"I = A:45",
+                        "attach to, as \"I = A:45\"",
                         k, text);
     *equals = '\0';
     memset(mark, 0, (size_t)s->t->n_residue * sizeof *mark);

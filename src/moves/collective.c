@@ -381,7 +381,7 @@ static void collective_archive(void *state, tsr_archive *archive)
 const tsr_move_type tsr_move_collective = {
     .name = "collective",
     .doc = "changes all torsions and the position of the molecule at once, by "
-           "steps that change the fit to a density map equally",
+           "steps that change the fit to a density map by equal amounts",
     .source = "Girolami & Calderhead 2011 (the metric)",
     .options_size = sizeof(collective_options),
     .fields = fields,

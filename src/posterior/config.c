@@ -58,7 +58,7 @@ static const tsr_field structure_fields[] = {
     TSR_FIELD(STRINGS, "attach", tsr_structure_config, attach,
               .former = "bound", .initial = "[]",
               .doc = "residue that carries a ligand, instead of the residue in "
-                     "contact, as \"I = A:45\" (chain I) or \"A:301 = B:17"),
+                     "contact, as \"I = A:45\" (chain I) or \"A:301 = B:17\""),
     TSR_FIELD(BOOL, "frozen", tsr_structure_config, frozen, .former = "still",
               .initial = "false",
               .doc = "the structure does not move: only weights, contrast, "
@@ -227,11 +227,11 @@ static const tsr_field config_fields[] = {
             "weights and settings of the moves; a bare number is the weight"),
     TSR_FIELD(GROUP, "sampler", tsr_config, sampler,
               .fields = tsr_sampler_fields,
-              .doc = "chains, steps and temperatures"),
+              .doc = "number, length and temperatures of the chains"),
     TSR_FIELD(GROUP, "device", tsr_config, device, .fields = device_fields,
               .doc = "device and threads of the computation"),
     TSR_FIELD(GROUP, "output", tsr_config, output, .fields = output_fields,
-              .doc = "files"),
+              .doc = "files of the run"),
     TSR_FIELD(GROUP, "simulate", tsr_config, simulate,
               .fields = simulate_fields, .doc = "settings of tessera simulate"),
     {0}};

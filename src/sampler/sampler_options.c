@@ -30,20 +30,19 @@ const tsr_field tsr_sampler_fields[] = {
               .initial = "auto", .min = 1, .max = 100000, .words = auto_words,
               .doc = "number of independent chains; auto: 4, on a GPU as many "
                      "as keep every launch busy"),
+    TSR_FIELD(INT, "warmup", tsr_sampler_options, warmup,
+              .unit = "steps per chain", .initial = "5000", .min = 0,
+              .max = 1e12,
+              .doc = "length of warm-up, in which step sizes are adapted; half "
+                     "of it where populations bring the chains from the prior"),
     TSR_FIELD(
-        INT, "warmup", tsr_sampler_options, warmup,
-        .unit = "warm-up steps per chain", .initial = "5000", .min = 0,
-        .max = 1e12,
+        NUMBER_OR_WORD, "draws", tsr_sampler_options, draws,
+        .unit = "draws per chain", .initial = "auto", .min = 1, .max = 1e9,
+        .words = auto_words,
         .doc =
-            "step sizes are adapted during warm-up, then fixed; auto: half as "
-            "many steps where populations bring the chains from the prior"),
-    TSR_FIELD(NUMBER_OR_WORD, "draws", tsr_sampler_options, draws,
-              .unit = "stored draws per chain", .initial = "auto", .min = 1,
-              .max = 1e9, .words = auto_words,
-              .doc =
-                  "draws after warm-up; auto: until the chains have converged "
-                  "(until, or rhat<1.01,ess>400), at most 200000 of all chains "
-                  "together, or 2000 of each where that is more"),
+            "stored draws after warm-up; auto: until the chains have converged "
+            "(until, or rhat<1.01,ess>400), at most 200000 of all chains "
+            "together, or 2000 of each where that is more"),
     TSR_FIELD(NUMBER_OR_WORD, "thin", tsr_sampler_options, thin,
               .unit = "steps", .initial = "auto", .min = 1, .max = 1e9,
               .words = auto_words,

@@ -27,11 +27,11 @@ static const char *const dq_words[] = {"none", "column", "auto", NULL};
             TSR_FIELD(                                                         \
                 DOUBLE, "slit_length", tsr_resolution_options, slit_length,    \
                 .unit = "1/Angstrom", .initial = "0", .min = 0.0, .max = 10.0, \
-                .doc = "half width of the slit, across the direction of q"),   \
+                .doc = "half length of the slit, across the direction of q"),  \
             TSR_FIELD(DOUBLE, "slit_width", tsr_resolution_options,            \
                       slit_width, .unit = "1/Angstrom", .initial = "0",        \
                       .min = 0.0, .max = 1.0,                                  \
-                      .doc = "half length of the slit, along q"),              \
+                      .doc = "half width of the slit, along q"),               \
             TSR_FIELD(STRING, "beam_profile", tsr_resolution_options,          \
                       beam_profile, .is_path = 1,                              \
                       .doc = "file with the beam profile instead of "          \
